@@ -2,6 +2,7 @@ package extract
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -30,15 +31,26 @@ type ServiceError struct {
 	Message    string        // the service's own words, with the API key redacted
 	Status     int           // HTTP status
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
+	// ByStatus is set if the service has no codes (API v2). Then Code is the code with
+	// the meaning of Status.
+	ByStatus bool
 }
 
 // Error names the code, its meaning by the specification and the service's words.
 func (e *ServiceError) Error() string {
+	if e.ByStatus {
+		message := e.Message
+		if message == "" {
+			message = "without a message"
+		}
+		return fmt.Sprintf("the service answered HTTP status %d (%s): %s%s", e.Status, codeMeaning(e.Code), message, transport.ComeBack(e.RetryAfter))
+	}
 	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429
-// and 503 count, unless section 7 says that the code blames the request.
+// and 503 count, unless section 7 says that the code blames the request. Where the
+// status alone speaks, each 5xx is worth as many attempts as 503.
 func (e *ServiceError) Class() transport.Class {
 	switch e.Code {
 	case CodeBusy:
@@ -49,7 +61,7 @@ func (e *ServiceError) Class() transport.Class {
 	switch {
 	case e.Status == http.StatusTooManyRequests:
 		return transport.ClassBusy
-	case e.Status == http.StatusServiceUnavailable:
+	case e.Status == http.StatusServiceUnavailable, e.ByStatus && e.Status >= http.StatusInternalServerError:
 		return transport.ClassUnavailable
 	case e.Code == CodeUnexpected, e.Code == CodeNone:
 		return transport.ClassDoubtful
@@ -75,6 +87,41 @@ func codeMeaning(code int) string {
 		CodeInvalidID:    "invalid result ID",
 	}[code], "a code that the specification does not list")
 }
+
+// ErrNoCount means that the service's answers do not tell how many results match.
+// Callers then find out by reading. It is no fault of the run.
+var ErrNoCount = errors.New("the service's answers do not tell how many results match")
+
+// LacksError reports a transaction that a generation of the service does not have.
+type LacksError struct {
+	Generation  string // "API v2"
+	Transaction string // what it cannot do: "copy forms"
+}
+
+// Error says what the generation cannot do.
+func (e *LacksError) Error() string { return e.Generation + " cannot " + e.Transaction }
+
+// DataFault is false, because nothing was asked.
+func (e *LacksError) DataFault() bool { return false }
+
+// Temporary is false: another generation has to be asked.
+func (e *LacksError) Temporary() bool { return false }
+
+// SearchError reports a search criterion that a generation of the service cannot
+// express. No request was sent. It wraps a *transport.ConfigError.
+type SearchError struct {
+	Generation string // "API v2"
+	Criterion  Criterion
+	Why        string // why it cannot, and what to do
+}
+
+// Error names the criterion and says why it cannot be asked for.
+func (e *SearchError) Error() string {
+	return fmt.Sprintf("%s cannot search %s: %s", e.Generation, Search{Where: []Criterion{e.Criterion}}, e.Why)
+}
+
+// Unwrap returns the fault as a *transport.ConfigError.
+func (e *SearchError) Unwrap() error { return &transport.ConfigError{Problem: e.Error()} }
 
 // UnclearError reports a request that may have been carried out, though the
 // service did not say so. Nobody must send it again before checking.

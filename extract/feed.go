@@ -118,7 +118,8 @@ var errShifted = errors.New("the rows of the feed shifted")
 // page proves that the service sorts, and how many pages there were.
 func readFeedOnce(ctx context.Context, s Service, form string, of Window, since func(time.Time) time.Time) (rows []Change, proof bool, pages int, err error) {
 	var floor time.Time
-	size := PageSize
+	most := s.PageSize()
+	size := most
 	for pages = 1; ; pages++ {
 		// With a limit that is smaller by k-1, page k begins k-1 rows before the end of page k-1.
 		limit := max(2, size-pages+1) // a page of one row could not show whether it is the last
@@ -147,7 +148,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of Window, since 
 			return rows, proof, 1, nil // the first page held everything
 		case rows[len(rows)-1].At.Before(floor), pages > 1 && !full, size == 1:
 			return rows, proof, pages, nil
-		case full && size == PageSize && got[0].At.Equal(got[len(got)-1].At):
+		case full && size == most && got[0].At.Equal(got[len(got)-1].At):
 			return nil, false, pages, &FeedError{Problem: "more than a page of results changed within one second", Sorts: true, Newest: newest}
 		case pages == mostFeedPages, len(rows) == known:
 			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}

@@ -29,12 +29,16 @@ type Range struct {
 	Target    int         // most results of an auto window; 0 means DefaultTarget
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
 	Uncounted bool        // the plan sends no count requests
+	PageSize  int         // most results of a page; 0 means PageSize
 	Most      int64       // most requests that the plan may need; 0 means no bound
 	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
 	// Unverified means that nobody compares what was read with counts. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
 }
+
+// pageSize returns how many results a full page holds.
+func (r Range) pageSize() int64 { return int64(cmp.Or(r.PageSize, PageSize)) }
 
 // Planned is one window of a plan.
 type Planned struct {
@@ -58,6 +62,7 @@ func (p *Plan) Pages() int64 {
 		return Unknown
 	}
 	var pages int64
+	size := p.Range.pageSize()
 	rest, uncounted := slices.Clone(p.Groups), make([]int64, len(p.Groups))
 	for _, w := range p.Windows {
 		switch {
@@ -65,12 +70,12 @@ func (p *Plan) Pages() int64 {
 			uncounted[w.Group]++
 		case w.Count > 0:
 			rest[w.Group] -= w.Count
-			pages += w.Count/PageSize + 1
+			pages += w.Count/size + 1
 		}
 	}
 	for g, n := range uncounted {
 		if n > 0 { // each window ends with a page that is half full on average
-			pages += max(n, (max(0, rest[g])+n*PageSize/2)/PageSize)
+			pages += max(n, (max(0, rest[g])+n*size/2)/size)
 		}
 	}
 	return pages
@@ -175,7 +180,8 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	if p.Finer {
 		share = 10
 	}
-	p.budget = int((total + PageSize - 1) / PageSize / share)
+	size := p.pageSize()
+	p.budget = int((total + size - 1) / size / share)
 	pieces := []piece{p.whole(total)}
 	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
 		var err error

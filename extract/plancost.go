@@ -36,7 +36,8 @@ func (p *Plan) Fair() int64 {
 	if p.Total == Unknown {
 		return fair + uncountedWindows
 	}
-	return fair + 2*((p.Total+PageSize-1)/PageSize)
+	size := p.Range.pageSize()
+	return fair + 2*((p.Total+size-1)/size)
 }
 
 // partitions returns how many partitions contain windows that are read.

@@ -11,7 +11,7 @@ const watchedPages = 20
 // are as many as in the range, it checks whether the service ignores dates.
 func (p *planner) checkBeginning(ctx context.Context, total int64) error {
 	w := p.Window
-	if total < watchedPages*PageSize || !w.From.After(Epoch) || w.To.IsZero() {
+	if total < watchedPages*p.pageSize() || !w.From.After(Epoch) || w.To.IsZero() {
 		return nil
 	}
 	before := Window{From: Epoch, To: w.From}

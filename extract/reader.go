@@ -29,6 +29,7 @@ const (
 // whether it keeps the order. It is safe for concurrent use.
 type Reader struct {
 	service  Service
+	size     int // of a full page
 	form     string
 	common   ResultsQuery
 	longest  atomic.Int64 // results of the longest page seen; a shorter page ends its window
@@ -44,10 +45,10 @@ type Reader struct {
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func NewReader(service Service, form string, common ResultsQuery) *Reader {
-	return &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+	return &Reader{service: service, size: service.PageSize(), form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 }
 
-// Trust sets whether a page of fewer than a hundred results ends a window with
+// Trust sets whether a page that is not full ends a window with
 // an end and without a count. That saves a request. Some services send shorter
 // pages, which only a run that compares its windows with counts afterwards
 // notices.
@@ -203,7 +204,7 @@ func (w *WindowReader) beyond(ids *IDRange) bool {
 // Trust allows it. A full page never does, because a count may agree by chance.
 func (w *WindowReader) isLast(n int) bool {
 	raise(&w.reader.longest, int64(n))
-	if n >= PageSize {
+	if n >= w.reader.size {
 		return false
 	}
 	trusted := w.count == Unknown && !w.window.To.IsZero() && w.reader.trusting.Load()

@@ -8,7 +8,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// PageSize is the most results that one request brings (specification, section 8).
+// PageSize is the most results that one request of the XML generation brings
+// (specification, section 8). It is also what a Range without a PageSize assumes.
 const PageSize = 100
 
 // Service holds the requests that plans and readers send to the service.
@@ -16,7 +17,10 @@ type Service interface {
 	// Results asks for one page of results. The caller releases the page.
 	Results(ctx context.Context, form string, q ResultsQuery) (*page.Page, error)
 	// Count asks how many results match.
+	// The error wraps ErrNoCount if the service's answers do not tell.
 	Count(ctx context.Context, form string, q CountQuery) (int64, error)
+	// PageSize is the most results that one request brings.
+	PageSize() int
 }
 
 // Client speaks one generation of the service for one account. It is safe for
@@ -58,7 +62,7 @@ type Session interface {
 type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
-	Limit        int    // fs_limit; 0, or at least PageSize, means full pages
+	Limit        int    // fs_limit; 0, or at least the service's page size, means full pages
 	Page         int    // fs_page; 0 means the first page
 	Sort         string // fs_sort: a meta or item id; "" is the result id
 	Descending   bool   // fs_sort_direction

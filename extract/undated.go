@@ -36,7 +36,7 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 		return nil, nil
 	}
 	whole := []UndatedRange{{Mixed: undated < total}}
-	pages, finding := undatedCost(total, undated)
+	pages, finding := undatedCost(s.PageSize(), total, undated)
 	if finding >= pages {
 		return whole, nil
 	}
@@ -57,18 +57,19 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 // undatedCost returns how many requests it takes to read all results, and to find the
 // undated ones. Each undated result takes two counts until it is alone, and two more for
 // each halving down to a page. Then it takes a request to read it.
-func undatedCost(total, undated int64) (pages, finding float64) {
-	pages = float64(total)/PageSize + 1
+func undatedCost(size int, total, undated int64) (pages, finding float64) {
+	pages = float64(total)/float64(size) + 1
 	return pages, float64(undated) * (3 + 2*max(0, math.Log2(pages/float64(undated))))
 }
 
 // UndatedRequests estimates how many requests for pages and for counts a run takes to
-// read the undated results, besides the counts that tell how many there are.
-func UndatedRequests(total, undated int64) (pages, counts int64) {
+// read the undated results, besides the counts that tell how many there are. size is how
+// many results a full page holds.
+func UndatedRequests(size int, total, undated int64) (pages, counts int64) {
 	if undated <= 0 {
 		return 0, 0
 	}
-	all, finding := undatedCost(total, undated)
+	all, finding := undatedCost(size, total, undated)
 	if finding >= all {
 		return int64(all), 0
 	}
@@ -114,7 +115,8 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 	if n <= 0 {
 		return nil
 	}
-	if all <= n || all <= PageSize || r.Max-r.Min < PageSize || h.budget < 2 {
+	size := int64(h.service.PageSize())
+	if all <= n || all <= size || r.Max-r.Min < size || h.budget < 2 {
 		h.found = append(h.found, UndatedRange{IDs: r, Mixed: all > n})
 		return nil
 	}

@@ -55,6 +55,7 @@ func layers() []layer {
 		{"extract/page", nil, nil},
 		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/", "github.com/klauspost/compress/gzhttp"}},
 		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, []string{"golang.org/x/text/"}},
+		{"extract/v2", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
 		{"schemas/nearest", nil, nil},
 		{"schemas/ddl", []string{"schemas!"}, nil},

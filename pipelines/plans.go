@@ -210,7 +210,7 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i interv
 	if err != nil {
 		return 0, err
 	}
-	pages, counts := extract.UndatedRequests(total, undated)
+	pages, counts := extract.UndatedRequests(form.Client.PageSize(), total, undated)
 	p.Undated = &PlannedUndated{Results: undated, Requests: pages}
 	p.Requests.Results = sum(p.Requests.Results, &pages)
 	return counts + 2, nil // it counts the results with a date too, before and after

@@ -62,6 +62,9 @@ func (b *Builder) Result(id int64) {
 	b.Page.results = append(b.Page.results, result{id, at, at})
 }
 
+// SetID sets the id of the result that was begun last.
+func (b *Builder) SetID(id int64) { b.Page.results[len(b.Page.results)-1].id = id }
+
 // Cell begins a meta or item of the result that was begun last. field is its index.
 func (b *Builder) Cell(field int32) {
 	p := b.Page

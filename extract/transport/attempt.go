@@ -31,16 +31,20 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		return Header{}, &NetworkError{Problem: s.cfg.Key.Redact(urlCause(err).Error()), Final: true}
 	}
 	req.Header.Set("Accept", s.cfg.Accept)
+	if s.cfg.KeyParameter == "" {
+		req.Header.Set("Authorization", "bearer "+s.cfg.Key.value)
+	}
 	if s.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", s.cfg.UserAgent)
 	}
-	// An http.Client would follow redirects, which carry the key in a URL or a Referer.
+	// An http.Client would follow redirects, which carry the key in a URL, a Referer or
+	// the Authorization header.
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
 		return Header{}, s.networkError(ctx, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After"))}
+	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After")), Fields: res.Header}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
 	}

@@ -49,8 +49,9 @@ type Config struct {
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
 
-	// KeyParameter names the query parameter for the key. Accept is the Accept
-	// header. The package of the service generation (extract/v1) sets both.
+	// KeyParameter names the query parameter for the key. If it is "", the key goes as a
+	// bearer token into the Authorization header. Accept is the Accept header. The
+	// package of the service generation (extract/v1, extract/v2) sets both.
 	KeyParameter, Accept string
 }
 
@@ -94,6 +95,7 @@ type Header struct {
 	Status      int
 	ContentType string
 	RetryAfter  time.Duration // from the Retry-After header, 0 without one
+	Fields      http.Header   // all header fields; nil without an answer
 }
 
 // Sender sends requests to one server for one account. It is safe for concurrent
@@ -328,8 +330,12 @@ func interpret(h Header, err error) error {
 	return err
 }
 
-// address returns the whole URL of the call, with the key. Only the server may see it.
+// address returns the whole URL of the call, with the key unless that goes into a
+// header. Only the server may see it.
 func (s *Sender) address(call Call) string {
+	if s.cfg.KeyParameter == "" {
+		return call.URL
+	}
 	separator := "?"
 	if strings.Contains(call.URL, separator) {
 		separator = "&"

@@ -57,6 +57,9 @@ func (c *Client) Fork() extract.Client {
 	return &fork
 }
 
+// PageSize is the most results that one request brings (specification, section 8).
+func (c *Client) PageSize() int { return extract.PageSize }
+
 // call is one transaction.
 type call struct {
 	transaction string // as the specification names it (section 4)

@@ -192,7 +192,7 @@ func (s *sampler) pages() int { return max(1, (s.want-len(s.seen)+s.length-1)/s.
 // atMost gives the limit that a request for n results sends: 0 for a full page, and
 // at least two, since one result shows no order.
 func (s *sampler) atMost(n int) int {
-	if n >= extract.PageSize {
+	if n >= s.client.PageSize() {
 		return 0
 	}
 	return max(2, n)

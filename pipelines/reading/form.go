@@ -37,6 +37,15 @@ func Query(e definition.Extract) extract.ResultsQuery {
 	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
 }
 
+// pageSize returns how many results a full page holds. Without a client it is that of
+// the XML generation.
+func (f Form) pageSize() int64 {
+	if f.Client == nil {
+		return extract.PageSize
+	}
+	return int64(f.Client.PageSize())
+}
+
 // Filtered tells whether the definition leaves out results that counts include.
 // Counts ignore searches and views (specification, section 4.6).
 func (f Form) Filtered() bool {

@@ -18,9 +18,9 @@ import (
 // without work takes the upper half of the ids that another one has not asked for.
 // Each of them reads a stretch of the window in the order of ids.
 
-// leastShared is how many results a stretch must still have to be divided. Each
+// leastShared is how many full pages a stretch must still have to be divided. Each
 // division may cost one more request, for a page that is not full.
-const leastShared = 3 * extract.PageSize
+const leastShared = 3
 
 // stretch is a gap of a window that one goroutine reads. gap.Through falls when
 // another goroutine takes the upper part.
@@ -139,7 +139,7 @@ func (s *shared) take() *stretch {
 			return nil
 		}
 		at = slices.Index(s.jobs, st.job)
-		st.job.waiting = append(st.job.waiting, st.upper())
+		st.job.waiting = append(st.job.waiting, st.upper(s.r.pageSize()))
 	}
 	j := s.jobs[at]
 	st := j.waiting[0]
@@ -170,7 +170,7 @@ func stretchesOf(w *Window) []*stretch {
 
 // largest returns the stretch that is worth most to be divided, or nil.
 func (s *shared) largest() (most *stretch) {
-	rest := int64(leastShared - 1)
+	rest := leastShared*s.r.pageSize() - 1
 	for _, j := range s.jobs {
 		for _, st := range j.running {
 			if n, ids := st.rest(); n > rest && ids > 1 {
@@ -181,10 +181,11 @@ func (s *shared) largest() (most *stretch) {
 	return most
 }
 
-// upper takes the upper half of what a stretch has not received yet.
-func (st *stretch) upper() *stretch {
+// upper takes the upper half of what a stretch has not received yet. size is how many
+// results a full page holds.
+func (st *stretch) upper(size int64) *stretch {
 	rest, ids := st.rest()
-	lower := lowerHalf(rest)
+	lower := lowerHalf(rest, size)
 	up := &stretch{w: st.w, gap: st.gap, expected: rest - lower}
 	up.gap.After = st.last + int64(float64(ids)*float64(lower)/float64(rest))
 	st.gap.Through, st.expected = up.gap.After, st.read+lower
@@ -194,8 +195,8 @@ func (st *stretch) upper() *stretch {
 // lowerHalf returns how many of the results that are left stay with the stretch that
 // is divided. They fill pages, so that no request is spent on a page with a few results.
 // How many results a span of ids holds is an estimate, so they are one deviation fewer.
-func lowerHalf(rest int64) int64 {
-	full := (rest/2 + extract.PageSize - 1) / extract.PageSize * extract.PageSize
+func lowerHalf(rest, size int64) int64 {
+	full := (rest/2 + size - 1) / size * size
 	return full - int64(math.Sqrt(float64(full)))
 }
 

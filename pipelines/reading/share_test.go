@@ -10,7 +10,7 @@ import (
 
 // running returns the work of goroutines that read the stretches of one window.
 func running(list ...*stretch) *shared {
-	s := newShared(nil, nil)
+	s := newShared(&Reader{}, nil)
 	j := &job{w: &Window{}}
 	s.jobs = []*job{j}
 	for _, st := range list {

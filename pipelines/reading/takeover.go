@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
@@ -18,7 +17,7 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 		if len(chains) == 0 || w.Planned.Count == 0 {
 			continue // an empty window has no part; the verification reads it if it holds results after all
 		}
-		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains) {
+		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains, r.pageSize()) {
 			continue // each gap costs a request, and all gaps cost more than the whole window
 		}
 		all = append(all, chains...)
@@ -41,13 +40,14 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 	return whole, results, r.Checkpoint.Keep(ctx, all)
 }
 
-// pagesSaved returns how many requests it would take to read chains again.
-func pagesSaved(chains []checkpoint.Chain) int {
+// pagesSaved returns how many requests it would take to read chains again. size
+// is how many results a full page holds.
+func pagesSaved(chains []checkpoint.Chain, size int64) int {
 	var results int64
 	for _, c := range chains {
 		results += c.Results()
 	}
-	return int(results / extract.PageSize)
+	return int(results / size)
 }
 
 // inOrderOfReading returns the windows of which an earlier run read something.

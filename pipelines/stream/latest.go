@@ -35,7 +35,7 @@ func (l *latest) Next(ctx context.Context) (*page.Page, error) {
 		return nil, nil
 	}
 	q := l.q.Results
-	q.Headings, q.Descending, q.Limit = l.lowest == 0, true, int(min(left, extract.PageSize))
+	q.Headings, q.Descending, q.Limit = l.lowest == 0, true, int(min(left, int64(l.service.PageSize())))
 	if l.lowest > 1 {
 		q.IDs.Max = l.lowest - 1
 	}

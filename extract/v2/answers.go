@@ -1,0 +1,141 @@
+package v2
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// object is an object of an answer other than a page of results. What is missing or has
+// another type reads as nothing, because types are not certain (service-v2.md).
+type object map[string]json.RawMessage
+
+// parse reads a whole answer that is an object.
+func parse(body []byte, bounds Bounds) (object, error) {
+	first, err := contentOf(body)
+	if err != nil {
+		return nil, err
+	}
+	var s scanner
+	s.init(body, first, bounds.Depth)
+	if err := s.skip(); err != nil {
+		return nil, err
+	}
+	if err := s.end(); err != nil {
+		return nil, err
+	}
+	if body[first] != '{' {
+		return nil, s.problem(transport.FaultForeign, -1, "not an answer of the service: it is an array")
+	}
+	return objectOf(body[first:]), nil
+}
+
+// objectOf returns an object, nil for any other value.
+func objectOf(raw []byte) (o object) {
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// listOf returns the elements of an array, nil for any other value.
+func listOf(raw []byte) (list []json.RawMessage) {
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// textOf returns a string, or a number, true or false as it is written. It is "" for any
+// other value. Characters that v1 cannot hold become U+FFFD.
+func textOf(raw []byte) string {
+	var text string
+	switch {
+	case len(raw) == 0 || strings.IndexByte("{[n", raw[0]) >= 0:
+		return ""
+	case raw[0] != '"':
+		return string(raw)
+	case json.Unmarshal(raw, &text) != nil:
+		return ""
+	}
+	return strings.Map(func(r rune) rune {
+		if !allowed(r) {
+			return '\ufffd'
+		}
+		return r
+	}, text)
+}
+
+// text returns the trimmed text of a member, see textOf.
+func (o object) text(name string) string { return strings.TrimSpace(textOf(o[name])) }
+
+// number returns the number of the first of the members that holds one.
+func (o object) number(names ...string) (n int64, ok bool) {
+	for _, name := range names {
+		if n, err := strconv.ParseInt(o.text(name), 10, 64); err == nil && n >= 0 {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// failureOf returns the error that the member error of an answer reports
+// (service-v2.md, section 7). It may also be a text.
+func failureOf(raw []byte) *extract.ServiceError {
+	o := objectOf(raw)
+	e := &extract.ServiceError{Message: o.text("message"), ByStatus: true}
+	if o == nil {
+		e.Message = strings.TrimSpace(textOf(raw))
+	}
+	if status, ok := o.number("status"); ok && status < 1000 {
+		e.Status = int(status)
+	}
+	return e
+}
+
+// refusalOf returns the error of an answer whose HTTP status is 400 or more. It is a
+// *extract.ServiceError unless the body is not the service's.
+func refusalOf(status int, body []byte, bounds Bounds) error {
+	o, err := parse(body, bounds)
+	a, _ := err.(*transport.AnswerError) //nolint:errorlint // parse returns no other
+	switch {
+	case err == nil && o["error"] != nil:
+		return failureOf(o["error"])
+	case err == nil && status < http.StatusInternalServerError:
+		return &extract.ServiceError{Message: o.text("message"), ByStatus: true}
+	case err == nil:
+		return &transport.AnswerError{Offset: -1, Problem: "not an answer of the service: it has no member error", Fault: transport.FaultForeign}
+	case status == http.StatusUnauthorized, a != nil && a.Fault == transport.FaultEmpty && status < http.StatusInternalServerError:
+		return &extract.ServiceError{ByStatus: true}
+	}
+	return err
+}
+
+// codeOf returns the code whose meaning an HTTP status has (service-v2.md, section 7).
+// form tells that the request concerned a form.
+func codeOf(status int, form bool) int {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return extract.CodeInvalidKey
+	case status == http.StatusNotFound && form:
+		return extract.CodeInvalidForm
+	case status == http.StatusNotFound:
+		return extract.CodeInvalidUser
+	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest:
+		return extract.CodeInvalidValue
+	case status == http.StatusTooManyRequests:
+		return extract.CodeBusy
+	case status >= http.StatusInternalServerError:
+		return extract.CodeUnexpected
+	}
+	return extract.CodeNone
+}
+
+// wrong returns the error for a well-formed answer that lacks required content.
+func wrong(problem string) error {
+	return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultWrong, Ours: true}
+}

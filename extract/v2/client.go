@@ -1,0 +1,167 @@
+package v2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// PageSize is the most results that one request brings (service-v2.md, section 4).
+const PageSize = 500
+
+// Config says which account a Client uses, and how it sends requests. Its Key is the
+// account's token.
+type Config struct {
+	BaseURL   string         // HTTPS, or plain HTTP to a loopback address
+	Account   string         // the account's part of a form's address
+	AllowHTTP bool           // plain HTTP to other hosts too
+	Zone      *time.Location // the account's zone; nil means UTC
+	transport.Config
+}
+
+// Client sends the requests of API v2 for one account (service-v2.md, section 3). It is
+// safe for concurrent use.
+type Client struct {
+	*transport.Sender
+	forms  string // the address of the account's forms
+	key    transport.Secret
+	zone   *time.Location
+	bounds Bounds // of one answer
+	shared *shared
+}
+
+// shared is what a client and its forks have learned of the account.
+type shared struct {
+	unsorted atomic.Bool // the service refuses the name of the default order
+	mu       sync.Mutex
+	labels   map[labelSet]*labels
+}
+
+var _ extract.Client = (*Client)(nil)
+
+// NewClient checks the configuration and returns a client. It sends nothing.
+func NewClient(cfg Config) (*Client, error) {
+	base, err := transport.ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
+	if err != nil {
+		return nil, &transport.ConfigError{Problem: cfg.Key.Redact(err.Error())}
+	}
+	if cfg.Account == "" || cfg.Account == "." || cfg.Account == ".." {
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("account %q: give the account's part of a form's address", cfg.Account)}
+	}
+	cfg.KeyParameter, cfg.Accept = "", "application/json"
+	sender, err := transport.NewSender(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Sender: sender, forms: strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms",
+		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), bounds: Bounds{}.orDefaults(), shared: &shared{labels: map[labelSet]*labels{}},
+	}, nil
+}
+
+// PageSize is the most results that one request brings.
+func (c *Client) PageSize() int { return PageSize }
+
+// Fork returns a client with counters of its own, see transport.Sender.Fork.
+func (c *Client) Fork() extract.Client {
+	fork := *c
+	fork.Sender = c.Sender.Fork()
+	return &fork
+}
+
+// call is one request.
+type call struct {
+	transaction string // as the service names it (service-v2.md, section 3)
+	kind        transport.Kind
+	form        string // "" for Get Forms, which has no form
+	path        string // what of the form is asked for, "" for the form itself
+	parameters  parameters
+	asked       string // see transport.RequestError.Asked
+}
+
+// ask sends a request, whose answer is read into body. success decodes an answer whose
+// status reports no error.
+func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(transport.Header) error) error {
+	address := c.forms
+	if r.transaction != getForms {
+		if r.form == "" || r.form == "." || r.form == ".." {
+			return &transport.ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", r.form)}
+		}
+		address += "/" + transport.Escape(r.form)
+	}
+	if r.path != "" {
+		address += "/" + r.path
+	}
+	if len(r.parameters) > 0 {
+		address += "?" + encode(r.parameters)
+	}
+	return c.Send(ctx, transport.Call{
+		Method: http.MethodGet, URL: address, Kind: r.kind,
+		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters), Asked: r.asked,
+		Body: body, MostBytes: c.bounds.Bytes,
+		Decode: func(h transport.Header) error {
+			var err error
+			if h.Status >= http.StatusBadRequest {
+				err = refusalOf(h.Status, *body, c.bounds)
+			} else {
+				err = success(h)
+			}
+			return c.settled(err, h, r.form != "")
+		},
+	})
+}
+
+// settled completes the error of an answer. The HTTP status counts before the one in the
+// body, which counts only in an answer that reports success.
+func (c *Client) settled(err error, h transport.Header, form bool) error {
+	s, ok := errors.AsType[*extract.ServiceError](err)
+	if !ok {
+		return err
+	}
+	if h.Status >= http.StatusBadRequest || s.Status == 0 {
+		s.Status = h.Status
+	}
+	s.Code, s.RetryAfter, s.Message = codeOf(s.Status, form), h.RetryAfter, c.key.Redact(s.Message)
+	return err
+}
+
+// askFor sends a request with a small answer. It returns what read makes of it.
+func askFor[T any](ctx context.Context, c *Client, r call, read func(object) (T, error)) (value T, err error) {
+	var body []byte
+	err = c.ask(ctx, r, &body, func(transport.Header) error {
+		o, err := parse(body, c.bounds)
+		if err != nil {
+			return err
+		}
+		if failure := o["error"]; len(failure) > 0 && failure[0] != 'n' {
+			return failureOf(failure)
+		}
+		value, err = read(o)
+		return err
+	})
+	return value, err
+}
+
+// askPage sends a request for results. The caller releases the page.
+func (c *Client) askPage(ctx context.Context, r call, look func(transport.Header)) (*page.Page, error) {
+	d := newDecoder(c.zone)
+	defer d.release()
+	err := c.ask(ctx, r, &d.Text, func(h transport.Header) error {
+		look(h)
+		return d.decode(c.bounds)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.Finish(), nil
+}

@@ -1,0 +1,187 @@
+package v2
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// benchPage is an answer of n results with 13 metas and 30 items each, as the service
+// writes them: compact, dates with milliseconds, some choices, escapes and characters
+// beyond ASCII.
+func benchPage(n int) []byte {
+	values := []string{
+		"Ada", "Lovelace", "ada@example.com", "I would recommend this to a friend", "5", "2026-01-31",
+		"The staff were friendly, but the queue took more than half an hour \\u0026 nobody told us why.", "Zürich", "Yes",
+		`All \"good\" <3`, "1,299.00", "https://fs1.example.com/files/f-12-345", "None of the above", "", "Very satisfied",
+	}
+	var b strings.Builder
+	b.WriteString(`{"results":[`)
+	for r := range n {
+		if r > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"%d","result_status":"Complete",`, 1_000_000+r)
+		for i, name := range []string{"date_start", "date_finish", "date_update"} {
+			fmt.Fprintf(&b, `"%s":"2026-%02d-%02dT12:%02d:%02d.%03dZ",`, name, 1+r%6, 1+r%28, r%60, i, r%1000)
+		}
+		fmt.Fprintf(&b, `"user_ip":"198.51.100.%d","user_browser":"Chrome","user_device":"Desktop","user_os":"Windows (deprecated)",`, r%256)
+		b.WriteString(`"user_referrer":"N/A","login_username":"","login_email":"","items":[`)
+		for i := range 30 {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"id":"%d","position":%d,`, 100+i, i+1)
+			switch {
+			case i%10 == 4:
+				fmt.Fprintf(&b, `"values":[{"position":%d,"value":"Choice %d"}]}`, r%5, r%5)
+			case i%10 == 9 && r%3 == 0:
+				fmt.Fprintf(&b, `"values":[]}`)
+			case i%10 == 9:
+				fmt.Fprintf(&b, `"values":[{"position":0,"value":"Red"},{"other":"Teal","position":3,"value":"Another colour"}]}`)
+			default:
+				fmt.Fprintf(&b, `"value":"%s"}`, values[(r+i)%len(values)])
+			}
+		}
+		b.WriteString("]}")
+	}
+	b.WriteString("]}\n")
+	return []byte(b.String())
+}
+
+// benchZone has two changes of the clocks a year.
+func benchZone(tb testing.TB) *time.Location {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return zone
+}
+
+// benchShapes are pages of one content in several spellings.
+func benchShapes() map[string][]byte {
+	body := benchPage(PageSize)
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, body, "", "  "); err != nil {
+		panic(err)
+	}
+	return map[string][]byte{
+		"plain": body, "pretty": pretty.Bytes(),
+		"slashes":  bytes.ReplaceAll(body, []byte("/"), []byte(`\/`)),
+		"cyrillic": bytes.ReplaceAll(body, []byte("recommend this to a friend"), []byte("рекомендую это своим друзьям и коллегам")),
+		"numbers":  bytes.ReplaceAll(body, []byte(`"value":"5"`), []byte(`"value":5`)),
+	}
+}
+
+// decodeOnce decodes a body as the client does, with pooled memory.
+func decodeOnce(tb testing.TB, body []byte, zone *time.Location) {
+	d := newDecoder(zone)
+	d.Text = append(d.Text, body...)
+	if err := d.decode(Bounds{}); err != nil {
+		tb.Fatal(err)
+	}
+	p := d.Finish()
+	d.release()
+	if p.Len() != PageSize || len(p.Fields) != 41 {
+		tb.Fatal(p.Len(), len(p.Fields))
+	}
+	p.Release()
+}
+
+func BenchmarkDecodePage(b *testing.B) {
+	zone := benchZone(b)
+	for name, body := range benchShapes() {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				decodeOnce(b, body, zone)
+			}
+		})
+	}
+}
+
+// structAnswer is what a plain client declares for encoding/json.
+type structAnswer struct {
+	Results []struct {
+		ID           string `json:"id"`
+		ResultStatus string `json:"result_status"`
+		DateStart    string `json:"date_start"`
+		DateFinish   string `json:"date_finish"`
+		DateUpdate   string `json:"date_update"`
+		UserIP       string `json:"user_ip"`
+		UserBrowser  string `json:"user_browser"`
+		UserDevice   string `json:"user_device"`
+		UserOS       string `json:"user_os"`
+		UserReferrer string `json:"user_referrer"`
+		LoginUser    string `json:"login_username"`
+		LoginEmail   string `json:"login_email"`
+		Items        []struct {
+			ID       string  `json:"id"`
+			Position int     `json:"position"`
+			Value    *string `json:"value"`
+			Values   []struct {
+				Position int    `json:"position"`
+				Value    string `json:"value"`
+				Other    string `json:"other"`
+			} `json:"values"`
+		} `json:"items"`
+	} `json:"results"`
+}
+
+func structOnce(tb testing.TB, body []byte) {
+	var a structAnswer
+	if err := json.Unmarshal(body, &a); err != nil || len(a.Results) != PageSize {
+		tb.Fatal(err, len(a.Results))
+	}
+}
+
+func BenchmarkEncodingJSON(b *testing.B) {
+	body := benchPage(PageSize)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		structOnce(b, body)
+	}
+}
+
+// BenchmarkAgainstEncodingJSON measures both in turn, so that a busy machine slows both,
+// and reports how many times as fast the decoder is. The garbage of encoding/json is
+// collected before the decoder's turn.
+func BenchmarkAgainstEncodingJSON(b *testing.B) {
+	const structs, pages = 4, 60
+	body, zone := benchPage(PageSize), benchZone(b)
+	var own, std time.Duration
+	for b.Loop() {
+		start := time.Now()
+		for range structs {
+			structOnce(b, body)
+		}
+		std += time.Since(start)
+		runtime.GC()
+		start = time.Now()
+		for range pages {
+			decodeOnce(b, body, zone)
+		}
+		own += time.Since(start)
+	}
+	b.ReportMetric(float64(std)/structs/(float64(own)/pages), "times")
+	b.ReportMetric(float64(len(body))*float64(b.N)*pages/1e6/own.Seconds(), "MB/s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// TestNoAllocations: a page from the pool costs none.
+func TestNoAllocations(t *testing.T) {
+	zone := benchZone(t)
+	for name, body := range benchShapes() {
+		decodeOnce(t, body, zone)
+		if n := testing.AllocsPerRun(20, func() { decodeOnce(t, body, zone) }); n >= 1 {
+			t.Errorf("%s: %s allocations a page", name, strconv.FormatFloat(n, 'f', 1, 64))
+		}
+	}
+}

@@ -1,0 +1,353 @@
+package v2
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/formetl/formetl/extract/page"
+)
+
+// readItemsMember reads the value of the member items at pos. See readMember.
+func (d *decoder) readItemsMember(first bool, from int) error {
+	s := &d.scan
+	switch s.buf[s.pos] {
+	case 'n':
+		return s.skip()
+	case '[':
+	default:
+		s.blame(s.pos, "items that are not an array")
+		return s.skip()
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	d.learn(stepItems, kindItems, first, from, s.pos)
+	d.once(stepItems, s.pos, "items")
+	return d.readItems()
+}
+
+// readItems reads the items of a result after the opening bracket.
+func (d *decoder) readItems() error {
+	s := &d.scan
+	for first := true; ; first = false {
+		if at := d.guess(first, true); at >= 0 {
+			if err := d.readGuessedItem(at); err != nil {
+				return err
+			}
+			continue
+		}
+		from := s.pos
+		more, err := s.more(first, ']')
+		if err != nil || !more {
+			return err
+		}
+		if s.buf[s.pos] != '{' {
+			s.blame(s.pos, "an item that is not an object")
+			err = s.skip()
+		} else {
+			err = d.readItem(first, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// item is what the members of an item's object say.
+type item struct {
+	id, position page.Span
+	value        page.Span
+	hasID        bool
+	hasPosition  bool
+	hasValue     bool // it has a value
+	hasValues    bool // it has values, which are the decoder's entries
+}
+
+// readGuessedItem reads the item whose tag was just read, to the end of its object.
+func (d *decoder) readGuessedItem(at int32) (err error) {
+	s := &d.scan
+	s.open++ // the object
+	i := item{hasID: true, hasPosition: true}
+	start := s.pos
+	if d.layout.steps[at].kind == kindValue {
+		i.hasValue = true
+		i.value, err = s.text(start)
+	} else {
+		i.hasValues = true
+		s.open++
+		err = d.readEntries()
+	}
+	if err != nil {
+		return err
+	}
+	if s.pos < len(s.buf) && s.buf[s.pos] == '}' {
+		s.pos++
+		s.open--
+	} else if err := d.readItemMembers(&i, false, nil); err != nil {
+		return err
+	}
+	return d.addItem(&i, at-fieldSteps, start)
+}
+
+// readItem reads an item at pos that was not guessed. See readMember.
+func (d *decoder) readItem(first bool, from int) error {
+	s := &d.scan
+	start := s.pos
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.rewrote = false
+	i, t := item{}, tagEnd{}
+	if err := d.readItemMembers(&i, true, &t); err != nil {
+		return err
+	}
+	id := s.bytes(i.id)
+	if len(id) == 0 {
+		s.blame(start, "no id: one of a result's items has none")
+		return nil
+	}
+	at, added := d.field(page.KindItem, id)
+	if added && i.hasPosition {
+		// A position that is no number counts as none, because it only orders columns.
+		if n, err := strconv.Atoi(string(s.bytes(i.position))); err == nil {
+			d.Page.Fields[at-fieldSteps].Index = n
+		}
+	}
+	s.rewrote = t.rewrote
+	d.learn(at, t.kind, first, from, t.end)
+	return d.addItem(&i, at-fieldSteps, start)
+}
+
+// tagEnd is where the tag of an item ends, see layout.
+type tagEnd struct {
+	end     int
+	kind    stepKind
+	rewrote bool
+}
+
+// readItemMembers reads the members of an item's object to its end. t, unless nil, is
+// set when the first value or values begin after the id.
+func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
+	s := &d.scan
+	for ; ; first = false {
+		more, err := s.more(first, '}')
+		if err != nil || !more {
+			return err
+		}
+		name, err := s.key()
+		if err != nil {
+			return err
+		}
+		start := s.pos
+		switch string(s.bytes(name)) {
+		case "id":
+			err = d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
+		case "position":
+			var seen bool
+			if i.position, seen, err = s.scalar("a position that is an object or an array"); seen {
+				i.hasPosition = true
+			}
+		case "value", "values":
+			if t != nil && i.hasID && t.end == 0 && (s.buf[start] == '"' || s.buf[start] == '[') {
+				*t = tagEnd{end: start + 1, kind: kindValue, rewrote: s.rewrote}
+				if s.buf[start] == '[' {
+					t.kind = kindValues
+				}
+			}
+			err = d.readItemValue(i)
+		default:
+			err = s.skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readOnce reads a scalar at pos into text, unless it is null. has tells that there is
+// one already.
+func (d *decoder) readOnce(text *page.Span, has *bool, shape, twice string) error {
+	start := d.scan.pos
+	read, ok, err := d.scan.scalar(shape)
+	if err != nil || !ok {
+		return err
+	}
+	if *has {
+		d.scan.blame(start, twice)
+		return nil
+	}
+	*text, *has = read, true
+	return nil
+}
+
+// readItemValue reads the value or the values of an item at pos. An item has one of
+// both (service-v2.md, section 6). What comes decides, not the name: an array holds
+// values, anything else is one value.
+func (d *decoder) readItemValue(i *item) error {
+	s := &d.scan
+	start := s.pos
+	if s.buf[start] == 'n' {
+		return s.word("null")
+	}
+	if i.hasValue || i.hasValues {
+		s.blame(start, "an item with more than one value or values")
+		return s.skip()
+	}
+	if s.buf[start] != '[' {
+		return d.readOnce(&i.value, &i.hasValue, "an item's value that is an object", "")
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	i.hasValues = true
+	return d.readEntries()
+}
+
+// addItem adds the item of a field to the result. start is where its value begins.
+func (d *decoder) addItem(i *item, field int32, start int) error {
+	n := 2
+	if i.hasValues {
+		n = 1 + len(d.entries)
+	}
+	if err := d.room(n, start); err != nil {
+		return err
+	}
+	d.Cell(field)
+	switch {
+	case i.hasValue:
+		d.Value(i.value)
+	case i.hasValues:
+		for _, e := range d.entries {
+			d.Value(e.text)
+		}
+	}
+	return nil
+}
+
+// entry is one element of an item's values.
+type entry struct {
+	text     page.Span
+	position int // of the choice on the form, from 0
+	placed   bool
+}
+
+// readEntries reads the elements of an item's values after the opening bracket. If all
+// have positions, they are put in that order, which the service does not promise
+// (service-v2.md, section 6).
+func (d *decoder) readEntries() error {
+	s := &d.scan
+	d.entries = d.entries[:0]
+	sorted, placed, last := true, true, 0
+	for first := true; ; first = false {
+		more, err := s.more(first, ']')
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if len(d.entries) > d.left {
+			return d.room(len(d.entries), s.pos)
+		}
+		e, ok, err := d.readEntry()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		sorted = sorted && e.position >= last
+		placed = placed && e.placed
+		last = e.position
+		d.entries = append(d.entries, e)
+	}
+	if placed && !sorted {
+		slices.SortStableFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.position, b.position) })
+	}
+	return nil
+}
+
+// The texts of an entry as the service writes it.
+var (
+	positionTag = []byte(`{"position":`)
+	valueTag    = []byte(`,"value":"`)
+)
+
+// readEntry reads one element of an item's values at pos. ok is false for one without a
+// text. The text that somebody typed for an "other" choice takes the place of its label.
+func (d *decoder) readEntry() (e entry, ok bool, err error) {
+	s := &d.scan
+	switch {
+	case s.buf[s.pos] != '{':
+		e.text, ok, err = s.scalar("an element of an item's values that is an array")
+		return e, ok, err
+	case bytes.HasPrefix(s.buf[s.pos:], positionTag):
+		if e, ok := d.takeEntry(); ok {
+			return e, true, nil
+		}
+	}
+	if err := s.enter(); err != nil {
+		return e, false, err
+	}
+	var value, other, position page.Span
+	var hasValue, hasOther, hasPosition bool
+	for first := true; ; first = false {
+		more, err := s.more(first, '}')
+		if err != nil {
+			return e, false, err
+		}
+		if !more {
+			break
+		}
+		name, err := s.key()
+		if err != nil {
+			return e, false, err
+		}
+		switch string(s.bytes(name)) {
+		case "value":
+			err = d.readOnce(&value, &hasValue, "a choice's value that is an object or an array", "a second value in one choice")
+		case "other":
+			err = d.readOnce(&other, &hasOther, "a choice's other that is an object or an array", "a second other in one choice")
+		case "position":
+			err = d.readOnce(&position, &hasPosition, "a choice's position that is an object or an array", "a second position in one choice")
+		default:
+			err = s.skip()
+		}
+		if err != nil {
+			return e, false, err
+		}
+	}
+	if e.text = value; other.End > other.Start {
+		e.text = other
+	}
+	if hasPosition {
+		n, err := strconv.Atoi(string(s.bytes(position)))
+		e.position, e.placed = n, err == nil
+	}
+	return e, hasValue || hasOther, nil
+}
+
+// takeEntry reads an entry that holds a position and a value without escapes, and
+// nothing else. Else it reads nothing and returns false.
+func (d *decoder) takeEntry() (e entry, ok bool) {
+	s := &d.scan
+	i := s.pos + len(positionTag)
+	end := digitsEnd(s.buf, i)
+	n := end - i
+	if n == 0 || n > 9 || n > 1 && s.buf[i] == '0' || !bytes.HasPrefix(s.buf[end:], valueTag) || s.open >= s.depth {
+		return e, false
+	}
+	for ; i < end; i++ {
+		e.position = e.position*10 + int(s.buf[i]-'0')
+	}
+	start := end + len(valueTag)
+	i = textEnd(s.buf, start)
+	if i+1 >= len(s.buf) || s.buf[i] != '"' || s.buf[i+1] != '}' {
+		return e, false
+	}
+	e.text, e.placed = page.Span{Start: int32(start), End: int32(i)}, true
+	s.pos = i + 2
+	return e, true
+}

@@ -1,0 +1,256 @@
+package v2
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// readResults reads the array of results at pos.
+func (d *decoder) readResults() error {
+	s := &d.scan
+	if err := s.enter(); err != nil {
+		return err
+	}
+	d.layout.reset()
+	d.row = 0
+	for first := true; ; first = false {
+		more, err := s.more(first, ']')
+		if err != nil || !more {
+			return err
+		}
+		if s.buf[s.pos] != '{' {
+			s.blame(s.pos, "a result that is not an object")
+			if err := s.skip(); err != nil {
+				return err
+			}
+			continue
+		}
+		if d.Page.Len() == d.bounds.Results {
+			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(d.bounds.Results))
+		}
+		if err := d.readResult(); err != nil {
+			return err
+		}
+	}
+}
+
+// readResult reads one result.
+func (d *decoder) readResult() error {
+	s := &d.scan
+	start := s.pos
+	if err := s.enter(); err != nil {
+		return err
+	}
+	d.Result(0)
+	d.row++
+	d.layout.prev = -1
+	for first := true; ; first = false {
+		if at := d.guess(first, false); at >= 0 {
+			if err := d.readGuessed(at); err != nil {
+				return err
+			}
+			continue
+		}
+		from := s.pos
+		more, err := s.more(first, '}')
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := d.readMember(first, from); err != nil {
+			return err
+		}
+	}
+	if d.layout.steps[stepID].row != d.row {
+		s.blame(start, "a result without an id: choose a results view that shows the reference number")
+	}
+	return nil
+}
+
+// readGuessed reads the value of the member whose tag was just read.
+func (d *decoder) readGuessed(at int32) error {
+	s := &d.scan
+	start := s.pos
+	switch kind := d.layout.steps[at].kind; kind {
+	case kindItems:
+		s.open++
+		d.once(stepItems, start, "items")
+		return d.readItems()
+	case kindID:
+		text, err := s.text(start)
+		if err == nil {
+			d.setID(text)
+		}
+		return err
+	default:
+		text, err := s.text(start)
+		if err != nil {
+			return err
+		}
+		return d.addMeta(at, text, start, false)
+	}
+}
+
+// readMember reads a member of a result that was not guessed. The member before ends at
+// from, and first tells that there is none.
+func (d *decoder) readMember(first bool, from int) error {
+	s := &d.scan
+	s.rewrote = false
+	name, err := s.key()
+	if err != nil {
+		return err
+	}
+	key := s.bytes(name)
+	quoted := s.buf[s.pos] == '"'
+	switch {
+	case string(key) == "id":
+		if quoted {
+			d.learn(stepID, kindID, first, from, s.pos+1)
+		}
+		return d.readID()
+	case string(key) == "items":
+		return d.readItemsMember(first, from)
+	case isMeta(key):
+		at, _ := d.field(page.KindMeta, key)
+		if quoted {
+			kind := kindMeta
+			if isDate(key) {
+				kind = kindDate
+			}
+			d.learn(at, kind, first, from, s.pos+1)
+		}
+		return d.readMeta(at, false)
+	case s.buf[s.pos] == '{' && isGroup(key):
+		return d.readGroup(key)
+	}
+	return s.skip()
+}
+
+// isMeta tells whether a name is that of a meta (service-v2.md, sections 6 and 9).
+func isMeta(name []byte) bool {
+	switch string(name) {
+	case "result_status", "date_start", "date_finish", "date_update",
+		"user_ip", "user_browser", "user_device", "user_os", "user_referrer",
+		"login_username", "login_email", "payment_status", "payment_amount", "score":
+		return true
+	}
+	return false
+}
+
+// isDate tells whether a meta is an instant.
+func isDate(name []byte) bool { return bytes.HasPrefix(name, []byte("date_")) }
+
+// isGroup tells whether a name may be that of an object with metas, which one client
+// reads: user.ip for user_ip (service-v2.md, section 6).
+func isGroup(name []byte) bool {
+	switch string(name) {
+	case "user", "login", "payment":
+		return true
+	}
+	return false
+}
+
+// readGroup reads an object at pos whose members are metas. name is its own name.
+func (d *decoder) readGroup(name []byte) error {
+	s := &d.scan
+	d.name = append(append(d.name[:0], name...), '_')
+	group := len(d.name)
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := s.more(first, '}')
+		if err != nil || !more {
+			return err
+		}
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		d.name = append(d.name[:group], s.bytes(key)...)
+		if !isMeta(d.name) {
+			err = s.skip()
+		} else {
+			at, _ := d.field(page.KindMeta, d.name)
+			err = d.readMeta(at, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readMeta reads the value of a meta at pos. Null counts as absent.
+func (d *decoder) readMeta(at int32, nested bool) error {
+	start := d.scan.pos
+	text, ok, err := d.scan.scalar("a meta that is an object or an array")
+	if err != nil || !ok {
+		return err
+	}
+	return d.addMeta(at, text, start, nested)
+}
+
+// addMeta adds a meta to the result. If the result has it in both shapes, the first one
+// counts. A meta that comes twice in one shape is blamed.
+func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) error {
+	known := &d.layout.steps[at]
+	if known.row == d.row {
+		if known.nested == nested {
+			d.scan.blame(start, "a meta that comes twice in a result")
+		}
+		return nil
+	}
+	known.row, known.nested = d.row, nested
+	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
+		text = d.clock.toWall(d.scan.buf, text)
+	}
+	if err := d.room(2, start); err != nil {
+		return err
+	}
+	d.Cell(at - fieldSteps)
+	d.Value(text)
+	return nil
+}
+
+// room takes n cells and values from what the bound allows.
+func (d *decoder) room(n, at int) error {
+	if d.left -= n; d.left < 0 {
+		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(d.bounds.Values))
+	}
+	return nil
+}
+
+// once records that the result has the member of a step, and blames a second one.
+func (d *decoder) once(at int32, start int, name string) {
+	known := &d.layout.steps[at]
+	if known.row == d.row {
+		d.scan.blame(start, "a second "+name+" in one result")
+	}
+	known.row = d.row
+}
+
+// readID reads the id of the result at pos, a string or a number (service-v2.md,
+// section 6).
+func (d *decoder) readID() error {
+	text, ok, err := d.scan.scalar("an id that is an object or an array")
+	if err == nil && ok {
+		d.setID(text)
+	}
+	return err
+}
+
+func (d *decoder) setID(text page.Span) {
+	s := &d.scan
+	d.once(stepID, int(text.Start), "id")
+	id, err := strconv.ParseUint(string(bytes.Trim(s.bytes(text), blanks)), 10, 63)
+	if err != nil {
+		s.blame(int(text.Start), "a result whose id is not a number from 0 to 9223372036854775807")
+		return
+	}
+	d.SetID(int64(id))
+}

@@ -1,0 +1,136 @@
+package v2
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// labelSet names a set of labels of one form: the custom labels with an id, or "".
+type labelSet struct{ form, custom string }
+
+// labels holds the headings of a set. turn holds one token, which is taken by whoever
+// asks for them or looks whether somebody did.
+type labels struct {
+	turn     chan struct{}
+	known    bool
+	headings []page.Heading
+}
+
+// labelsOf returns the labels of a set, which may still be unknown.
+func (s *shared) labelsOf(set labelSet) *labels {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.labels[set]
+	if l == nil {
+		l = &labels{turn: make(chan struct{}, 1)}
+		s.labels[set] = l
+	}
+	return l
+}
+
+// headings returns the labels of a form's items. They are asked for once. If that fails,
+// the next page asks again.
+func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
+	l := c.shared.labelsOf(labelSet{form, custom})
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-l.turn }()
+	if l.known {
+		return l.headings, nil
+	}
+	r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
+	if r.parameters.add("results_labels", custom); custom != "" {
+		r.asked = "custom labels " + custom
+	}
+	headings, err := askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
+		if o["items"] == nil {
+			return nil, wrong("it has no member items")
+		}
+		return headingsOf(listOf(o["items"])), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.headings, l.known = headings, true
+	return headings, nil
+}
+
+// maxLevels bounds the parents of an item. There are two levels (service-v2.md, section 6).
+const maxLevels = 4
+
+// formItem is one item of the answer to Get Form Items.
+type formItem struct {
+	id, label, parent string
+	composite         bool // it has children, and no values of its own
+}
+
+// headingsOf returns the label of each item that holds values, in their order. The labels
+// of an item's parents stand before its own, as v1 has them.
+func headingsOf(list []json.RawMessage) []page.Heading {
+	items := map[string]*formItem{}
+	ids := collect(list, "", items, maxLevels)
+	var headings []page.Heading
+	for _, id := range ids {
+		if i := items[id]; !i.composite {
+			headings = append(headings, page.Heading{ID: id, Label: labelOf(i, items), Kind: page.KindItem})
+		}
+	}
+	return headings
+}
+
+// collect adds the items of a list, and returns their ids in order. One source has objects
+// as children in the place of ids. levels bounds how deep they are read.
+func collect(list []json.RawMessage, parent string, items map[string]*formItem, levels int) (ids []string) {
+	for _, raw := range list {
+		o := objectOf(raw)
+		id := o.text("id")
+		if id == "" {
+			continue
+		}
+		i, known := items[id]
+		if !known {
+			i = &formItem{id: id}
+			items[id] = i
+		}
+		if i.label = textOf(o["label"]); parent != "" {
+			i.parent = parent
+		}
+		ids = append(ids, id)
+		children := listOf(o["children"])
+		i.composite = len(children) > 0
+		if levels == 0 {
+			continue
+		}
+		for _, child := range children {
+			if name := textOf(child); name != "" && items[name] == nil {
+				items[name] = &formItem{id: name, parent: id}
+			} else if name != "" {
+				items[name].parent = id
+			}
+		}
+		ids = append(ids, collect(children, id, items, levels-1)...)
+	}
+	return ids
+}
+
+// labelOf returns an item's label after those of its parents.
+func labelOf(i *formItem, items map[string]*formItem) string {
+	label := i.label
+	for range maxLevels {
+		if i = items[i.parent]; i == nil {
+			break
+		}
+		if label == "" || i.label == "" {
+			label = i.label + label
+		} else {
+			label = i.label + " – " + label
+		}
+	}
+	return label
+}

@@ -1,0 +1,159 @@
+package v2
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// parameter is one name and value.
+type parameter struct{ name, value string }
+
+// parameters holds the parameters of one request in the order of sending.
+type parameters []parameter
+
+// add appends a parameter, unless its value is empty.
+func (ps *parameters) add(name, value string) {
+	if value != "" {
+		*ps = append(*ps, parameter{name, value})
+	}
+}
+
+// encode returns the query of an address. Names and values are percent-encoded
+// throughout, a space as %20 and brackets too (service-v2.md, sections 1 and 4).
+func encode(ps parameters) string { return join(ps, "&", transport.Escape) }
+
+// detail formats the parameters for people.
+func detail(ps parameters) string { return join(ps, ", ", strings.Clone) }
+
+func join(ps parameters, separator string, spell func(string) string) string {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		b.WriteString(spell(p.name) + "=" + spell(p.value))
+	}
+	return b.String()
+}
+
+// defaultSort is the name of the default order, the result's id. One client gives it
+// (service-v2.md, section 4), so a service may refuse it.
+const defaultSort = "result_id"
+
+// resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
+// limit is always sent, because without it the service sends pages of 100. unsorted
+// leaves out the name of the default order.
+func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) (parameters, error) {
+	ps := constrain(q.Window, q.IDs, zone)
+	limit := PageSize
+	if q.Limit > 0 {
+		limit = min(q.Limit, PageSize)
+	}
+	ps.add("limit", strconv.Itoa(limit))
+	if q.Page > 0 {
+		ps.add("page", strconv.Itoa(q.Page))
+	}
+	switch {
+	case q.Sort != "":
+		ps.add("sort_id", q.Sort)
+	case !unsorted:
+		ps.add("sort_id", defaultSort)
+	}
+	direction := "asc"
+	if q.Descending {
+		direction = "desc"
+	}
+	ps.add("sort_direction", direction)
+	for _, c := range q.Search.Where {
+		if err := searchable(c); err != nil {
+			return nil, err
+		}
+		ps = append(ps, parameter{"search_" + string(c.Operator) + "[" + c.Column + "]", c.Term})
+	}
+	if len(q.Search.Where) > 1 {
+		method := "and"
+		if q.Search.Any {
+			method = "or"
+		}
+		ps.add("search_method", method)
+	}
+	ps.add("results_view", q.View)
+	return ps, nil
+}
+
+// searchable returns an error for a criterion that API v2 cannot express (service-v2.md,
+// section 4).
+func searchable(c extract.Criterion) error {
+	var why string
+	switch {
+	case c.Operator.Bare():
+		why = "it has no search for empty or answered columns; leave the criterion out, or read by API v1"
+	case c.Operator != extract.OpEquals && isMeta([]byte(c.Column)):
+		why = "it searches metas by equals alone; use equals, or read by API v1"
+	default:
+		return nil
+	}
+	return &extract.SearchError{Generation: generation, Criterion: c, Why: why}
+}
+
+// wireInstant is the layout of an instant in UTC, to the millisecond.
+const wireInstant = "2006-01-02T15:04:05.000Z"
+
+// constrain returns the bounds of results as parameters. All bounds of the service are
+// exclusive (service-v2.md, section 4), so a window begins a millisecond earlier.
+func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps parameters) {
+	if !w.From.IsZero() {
+		ps.add("after_date", instant(w.From, zone).Add(-time.Millisecond).Format(wireInstant))
+	}
+	if !w.To.IsZero() {
+		ps.add("before_date", instant(w.To, zone).Format(wireInstant))
+	}
+	if ids.Min > 0 {
+		ps.add("after_id", strconv.FormatInt(ids.Min-1, 10))
+	}
+	if ids.Max > 0 && ids.Max+1 > 0 {
+		ps.add("before_id", strconv.FormatInt(ids.Max+1, 10))
+	}
+	return ps
+}
+
+// instant returns the first instant at which the clocks of a zone show the wall-clock time
+// wall or a later one. So each instant belongs to exactly one of two adjacent windows. Of
+// an hour that the clocks show twice, windows that end in it hold parts of its first
+// pass. The window that reaches beyond it holds the whole second pass. A time that the
+// clocks leave out is the moment of the change.
+func instant(wall time.Time, zone *time.Location) time.Time {
+	const farthest = 26 * time.Hour // more than any zone is from UTC
+	for at := wall.Add(-farthest); ; {
+		local := at.In(zone)
+		_, offset := local.Zone()
+		_, end := local.ZoneBounds()
+		first := wall.Add(-time.Duration(offset) * time.Second)
+		if first.Before(at) { // the clocks went forward past wall
+			first = at
+		}
+		if end.IsZero() || first.Before(end) {
+			return first.UTC()
+		}
+		at = end
+	}
+}
+
+// Status words of both generations, by pairs (service-v2.md, section 9).
+var statusWords = [...][2]string{{"Complete", "Confirmed"}, {"Incomplete", "Unconfirmed"}}
+
+// StatusWord returns a result_status of API v2 in the word that v1 has for order forms:
+// Complete is Confirmed there, and Incomplete is Unconfirmed. Other words stay as they are.
+// A page holds the service's own words.
+func StatusWord(word string) string {
+	i := slices.IndexFunc(statusWords[:], func(pair [2]string) bool { return pair[0] == word })
+	if i < 0 {
+		return word
+	}
+	return statusWords[i][1]
+}

@@ -1,0 +1,203 @@
+package v2
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// generation names API v2 in errors.
+const generation = "API v2"
+
+// The requests, as the service names them (service-v2.md, section 3).
+const (
+	getForms   = "Get Forms"
+	getForm    = "Get Form"
+	getItems   = "Get Form Items"
+	getResults = "Get Form Results"
+)
+
+// Results asks for one page of results (service-v2.md, section 4). With q.Headings the
+// page holds the labels of the form's items, which the client asks for once for each form.
+// The caller releases the page. The error is an *extract.SearchError, and nothing was
+// sent, if the service cannot express the search.
+func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
+	p, err := c.results(ctx, transport.KindResults, form, q, func(transport.Header) {})
+	if err != nil || !q.Headings {
+		return p, err
+	}
+	headings, err := c.headings(ctx, form, q.CustomLabels)
+	if err != nil {
+		p.Release()
+		return nil, err
+	}
+	p.Headings = append(p.Headings, headings...)
+	return p, nil
+}
+
+// results asks for one page of results. A service may refuse the name of the default
+// order. Then it is asked without that name, and if that helps, it is not sent again.
+func (c *Client) results(ctx context.Context, kind transport.Kind, form string, q extract.ResultsQuery, look func(transport.Header)) (*page.Page, error) {
+	if err := q.Search.Check(); err != nil {
+		return nil, err
+	}
+	unsorted := c.shared.unsorted.Load()
+	ask := func() (*page.Page, error) {
+		ps, err := resultsParameters(q, c.zone, unsorted)
+		if err != nil {
+			return nil, err
+		}
+		return c.askPage(ctx, call{transaction: getResults, kind: kind, form: form, path: "results", parameters: ps, asked: asked(q)}, look)
+	}
+	p, err := ask()
+	refused, ok := errors.AsType[*extract.ServiceError](err)
+	if !ok || refused.Code != extract.CodeInvalidValue || unsorted || q.Sort != "" {
+		return p, err
+	}
+	unsorted = true
+	p, again := ask()
+	if again != nil {
+		return nil, err
+	}
+	c.shared.unsorted.Store(true)
+	return p, nil
+}
+
+// asked names what restricts the results besides range and page. Custom labels belong to
+// another request here.
+func asked(q extract.ResultsQuery) string {
+	q.CustomLabels = ""
+	return q.Asked()
+}
+
+// Headers of an answer with results (service-v2.md, section 5).
+const (
+	lastPage  = "Pagination-Page-Last"
+	pageLimit = "Pagination-Limit"
+)
+
+// Count asks how many results match. The service has no such request. On pages of one
+// result, the number of the last page is the number of results (service-v2.md, section 9,
+// confidence C). The error wraps extract.ErrNoCount if the answer does not tell.
+func (c *Client) Count(ctx context.Context, form string, q extract.CountQuery) (int64, error) {
+	var last, limit string
+	p, err := c.results(ctx, transport.KindCount, form, extract.ResultsQuery{Window: q.Window, IDs: q.IDs, Limit: 1}, func(h transport.Header) {
+		last, limit = h.Fields.Get(lastPage), h.Fields.Get(pageLimit)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer p.Release()
+	n, err := counted(p.Len(), strings.TrimSpace(last), strings.TrimSpace(limit))
+	if err != nil {
+		return 0, fmt.Errorf("form %s: %w", form, err)
+	}
+	return n, nil
+}
+
+// counted returns how many results there are if a page that was asked for with a limit of
+// one holds some results and has these headers.
+func counted(results int, last, limit string) (int64, error) {
+	n, err := strconv.ParseInt(last, 10, 64)
+	switch {
+	case results > 1 || limit != "" && limit != "1":
+		return 0, fmt.Errorf("%w: it ignores limit=1", extract.ErrNoCount)
+	case results == 0 && (last == "" || err == nil && 0 <= n && n <= 1):
+		return 0, nil // of an empty answer the last page is none, or the first
+	case last == "":
+		return 0, fmt.Errorf("%w: the header %s is missing", extract.ErrNoCount, lastPage)
+	case err != nil || n < 1 || results == 0:
+		return 0, fmt.Errorf("%w: the header %s makes no sense", extract.ErrNoCount, lastPage)
+	}
+	return n, nil
+}
+
+// Forms lists the account's forms (service-v2.md, sections 3 and 6). They have no ID but
+// their Directory.
+func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
+	return askFor(ctx, c, call{transaction: getForms, kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
+		if o["forms"] == nil {
+			return nil, wrong("it has no member forms")
+		}
+		for _, raw := range listOf(o["forms"]) {
+			f := objectOf(raw)
+			forms = append(forms, extract.Form{ID: f.text("id"), Name: f.text("name"), Description: f.text("description"), Directory: f.text("directory")})
+		}
+		return forms, nil
+	})
+}
+
+// Status asks for a form's state and for how many results it has. A Total of 0 means that
+// the service names no quota.
+func (c *Client) Status(ctx context.Context, form string) (extract.Status, error) {
+	return formOf(ctx, c, form, func(f object) (extract.Status, error) {
+		status := extract.Status{State: f.text("state")}
+		if n, ok := objectOf(f["stats"]).number("resultsCount", "results_count"); ok {
+			status.Limits = append(status.Limits, extract.Limit{Type: "results", Used: n})
+		}
+		return status, nil
+	})
+}
+
+// Publish asks for a form's links. All of them are the service's own, so secure changes
+// nothing.
+func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publish, error) {
+	return formOf(ctx, c, form, func(f object) (publish extract.Publish, err error) {
+		o := objectOf(f["publish"])
+		if link := o.text("link"); link != "" {
+			publish.URLs = append(publish.URLs, extract.PublishURL{Type: "normal", URL: link})
+		}
+		codes := listOf(o["embed_code"])
+		if codes == nil {
+			codes = append(codes, o["embed_code"])
+		}
+		for _, raw := range codes {
+			if code := strings.TrimSpace(textOf(raw)); code != "" {
+				publish.Codes = append(publish.Codes, code)
+			}
+		}
+		return publish, nil
+	})
+}
+
+// Copy sends nothing. The error is an *extract.LacksError, because API v2 has no such
+// request.
+func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form, error) {
+	return extract.Form{}, &extract.LacksError{Generation: generation, Transaction: "copy forms"}
+}
+
+// formOf asks for one form. The answer is a list of one, an object with a member form, or
+// the form itself (service-v2.md, section 3, confidence C).
+func formOf[T any](ctx context.Context, c *Client, form string, read func(object) (T, error)) (T, error) {
+	return askFor(ctx, c, call{transaction: getForm, kind: transport.KindOther, form: form}, func(o object) (T, error) {
+		f := o
+		if o["form"] != nil {
+			f = objectOf(o["form"])
+		}
+		if list := listOf(o["forms"]); len(list) > 0 {
+			f = pick(list, form)
+		}
+		if f["directory"] == nil && f["state"] == nil && f["name"] == nil {
+			var none T
+			return none, wrong("it describes no form")
+		}
+		return read(f)
+	})
+}
+
+// pick returns the form of a list with a directory, else the first one.
+func pick(list []json.RawMessage, directory string) object {
+	for _, raw := range list {
+		if f := objectOf(raw); f.text("directory") == directory {
+			return f
+		}
+	}
+	return objectOf(list[0])
+}
