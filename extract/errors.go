@@ -101,12 +101,6 @@ type LacksError struct {
 // Error says what the generation cannot do.
 func (e *LacksError) Error() string { return e.Generation + " cannot " + e.Transaction }
 
-// DataFault is false, because nothing was asked.
-func (e *LacksError) DataFault() bool { return false }
-
-// Temporary is false: another generation has to be asked.
-func (e *LacksError) Temporary() bool { return false }
-
 // SearchError reports a search criterion that a generation of the service cannot
 // express. No request was sent. It wraps a *transport.ConfigError.
 type SearchError struct {
