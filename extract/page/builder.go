@@ -10,6 +10,8 @@ type Builder struct {
 	// Text is the answer in UTF-8, into which the spans of values point. The
 	// decoder may rewrite or replace it until the page is finished.
 	Text []byte
+	// Spare is memory for Text if an answer has to be rewritten. The decoder swaps both.
+	Spare []byte
 	// Page is being filled. The decoder sets its exported fields.
 	Page *Page
 
@@ -17,11 +19,25 @@ type Builder struct {
 	interns map[string]string   // ids and types seen, so that no string is allocated twice
 }
 
-// Begin takes an empty page from the pool. It reuses the page's memory for Text.
+// Begin takes an empty page from the pool. It reuses for Text the memory of the page or, if
+// that is larger because the last answer was rewritten, Spare.
 func (b *Builder) Begin() {
 	b.Page = pool.Get().(*Page)
 	b.Text = b.Page.text[:0]
+	if cap(b.Spare) > cap(b.Text) {
+		b.Text, b.Spare = b.Spare[:0], b.Text
+	}
 	b.Reset()
+}
+
+// End releases the page if Finish was not called, and memory that is too large to be kept.
+func (b *Builder) End() {
+	if b.Page != nil {
+		b.Finish().Release()
+	}
+	if cap(b.Spare) > MaxPooled {
+		b.Spare = nil
+	}
 }
 
 // Reset empties the page and keeps Text, so that Text can be decoded again.

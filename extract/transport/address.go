@@ -27,6 +27,31 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
+// AccountURL checks where an account's service is, see ParseBaseURL, and the account's URL
+// extension. It returns the service's address. The error is a *ConfigError without the key.
+func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, error) {
+	u, err := ParseBaseURL(base, allowHTTP)
+	if err != nil {
+		return nil, &ConfigError{Problem: key.Redact(err.Error())}
+	}
+	if noSegment(account) {
+		return nil, &ConfigError{Problem: fmt.Sprintf("account %q: give the account's URL extension", account)}
+	}
+	return u, nil
+}
+
+// FormURL returns the address of a form below that of the account's forms. The error is a
+// *ConfigError if the name cannot be a form's.
+func FormURL(forms, form string) (string, error) {
+	if noSegment(form) {
+		return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", form)}
+	}
+	return forms + "/" + Escape(form), nil
+}
+
+// noSegment tells whether a name would lead an address elsewhere.
+func noSegment(name string) bool { return name == "" || name == "." || name == ".." }
+
 // IsLoopback tells whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/formetl/formetl/extract"
@@ -32,12 +31,9 @@ var _ extract.Client = (*Client)(nil)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {
-	base, err := transport.ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
+	base, err := transport.AccountURL(cfg.BaseURL, cfg.Account, cfg.AllowHTTP, cfg.Key)
 	if err != nil {
-		return nil, &transport.ConfigError{Problem: cfg.Key.Redact(err.Error())}
-	}
-	if cfg.Account == "" || cfg.Account == "." || cfg.Account == ".." {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("account %q: give the account's URL extension", cfg.Account)}
+		return nil, err
 	}
 	cfg.KeyParameter, cfg.Accept = "fs_api_key", "application/xml, text/xml"
 	sender, err := transport.NewSender(cfg.Config)
@@ -67,7 +63,7 @@ type call struct {
 	method      string // "" is GET
 	form        string // "" for Get Forms, which has neither a form nor a path
 	path        string // the transaction's name in the address
-	parameters  parameters
+	parameters  transport.Parameters
 	asked       string // see transport.RequestError.Asked
 }
 
@@ -76,17 +72,18 @@ type call struct {
 func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() error) error {
 	address := c.forms
 	if r.path != "" {
-		if r.form == "" || r.form == "." || r.form == ".." {
-			return &transport.ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", r.form)}
+		form, err := transport.FormURL(c.forms, r.form)
+		if err != nil {
+			return err
 		}
-		address += "/" + transport.Escape(r.form) + "/" + r.path
+		address = form + "/" + r.path
 	}
 	if len(r.parameters) > 0 {
-		address += "?" + encode(r.parameters)
+		address += "?" + r.parameters.Query()
 	}
 	return c.Send(ctx, transport.Call{
 		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters), Asked: r.asked,
+		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked,
 		Body: &d.Text, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			err := d.decode(h.ContentType, c.bounds, success)

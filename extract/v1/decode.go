@@ -39,7 +39,6 @@ type decoder struct {
 	bounds Bounds
 	scan   scanner
 	layout layout
-	spare  []byte    // memory for Text if the answer is not clean UTF-8
 	media  mediaType // of the Content-Type seen last
 	html   bool      // the answer is labelled as an HTML page, or begins as one
 }
@@ -50,20 +49,12 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func newDecoder() *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
-	if cap(d.spare) > cap(d.Text) { // the last answer was rewritten
-		d.Text, d.spare = d.spare[:0], d.Text
-	}
 	return d
 }
 
 // release keeps the decoder for reuse, and its page if Finish was not called.
 func (d *decoder) release() {
-	if d.Page != nil {
-		d.Finish().Release()
-	}
-	if cap(d.spare) > page.MaxPooled {
-		d.spare = nil
-	}
+	d.End()
 	decoders.Put(d)
 }
 
@@ -139,11 +130,11 @@ func (d *decoder) prepare() error {
 		return &transport.AnswerError{Offset: -1, Problem: "its charset is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252", Fault: transport.FaultBeyond}
 	case charsetUTF8:
 	default:
-		d.Text, d.spare = c.toUTF8(d.spare[:0], d.Text), d.Text
+		d.Text, d.Spare = c.toUTF8(d.Spare[:0], d.Text), d.Text
 	}
 	if n := cleanEnd(d.Text); n < len(d.Text) {
-		text, replaced := cleanText(append(d.spare[:0], d.Text[:n]...), d.Text[n:])
-		d.Text, d.spare, d.Page.Replaced = text, d.Text, replaced
+		text, replaced := cleanText(append(d.Spare[:0], d.Text[:n]...), d.Text[n:])
+		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
 	}
 	d.scan.init(d.Text, first, d.bounds.Depth)
 	return nil

@@ -70,7 +70,7 @@ func (c *Client) Status(ctx context.Context, form string) (extract.Status, error
 func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract.Publish, error) {
 	r := call{transaction: "Get Publish", kind: transport.KindOther, form: form, path: "publish"}
 	if secure {
-		r.parameters = parameters{{name: "fs_secure", bare: true}}
+		r.parameters = transport.Parameters{{Name: "fs_secure", Bare: true}}
 	}
 	return askFor(ctx, c, r, "publish", func(n *node) (publish extract.Publish, err error) {
 		for _, u := range n.all("url") {
@@ -88,8 +88,8 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 // the copy may have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
 	r := call{transaction: "Copy Form", kind: transport.KindOther, method: http.MethodPost, form: form, path: "copy"}
-	r.parameters.add("fs_destination_account", to.Account)
-	r.parameters.add("fs_destination_form", to.Form)
+	r.parameters.Add("fs_destination_account", to.Account)
+	r.parameters.Add("fs_destination_form", to.Form)
 	made, err := askFor(ctx, c, r, "form", func(n *node) (extract.Form, error) { return formOf(n), nil })
 	if transport.MayBeDone(err) {
 		err = &extract.UnclearError{Err: err}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,7 +22,7 @@ const PageSize = 500
 // account's token.
 type Config struct {
 	BaseURL   string         // HTTPS, or plain HTTP to a loopback address
-	Account   string         // the account's part of a form's address
+	Account   string         // the account's URL extension
 	AllowHTTP bool           // plain HTTP to other hosts too
 	Zone      *time.Location // the account's zone; nil means UTC
 	transport.Config
@@ -51,12 +50,9 @@ var _ extract.Client = (*Client)(nil)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {
-	base, err := transport.ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
+	base, err := transport.AccountURL(cfg.BaseURL, cfg.Account, cfg.AllowHTTP, cfg.Key)
 	if err != nil {
-		return nil, &transport.ConfigError{Problem: cfg.Key.Redact(err.Error())}
-	}
-	if cfg.Account == "" || cfg.Account == "." || cfg.Account == ".." {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("account %q: give the account's part of a form's address", cfg.Account)}
+		return nil, err
 	}
 	cfg.KeyParameter, cfg.Accept = "", "application/json"
 	sender, err := transport.NewSender(cfg.Config)
@@ -85,7 +81,7 @@ type call struct {
 	kind        transport.Kind
 	form        string // "" for Get Forms, which has no form
 	path        string // what of the form is asked for, "" for the form itself
-	parameters  parameters
+	parameters  transport.Parameters
 	asked       string // see transport.RequestError.Asked
 }
 
@@ -94,20 +90,21 @@ type call struct {
 func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(transport.Header) error) error {
 	address := c.forms
 	if r.transaction != getForms {
-		if r.form == "" || r.form == "." || r.form == ".." {
-			return &transport.ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", r.form)}
+		form, err := transport.FormURL(c.forms, r.form)
+		if err != nil {
+			return err
 		}
-		address += "/" + transport.Escape(r.form)
+		address = form
 	}
 	if r.path != "" {
 		address += "/" + r.path
 	}
 	if len(r.parameters) > 0 {
-		address += "?" + encode(r.parameters)
+		address += "?" + r.parameters.Query()
 	}
 	return c.Send(ctx, transport.Call{
 		Method: http.MethodGet, URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: detail(r.parameters), Asked: r.asked,
+		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked,
 		Body: body, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			var err error

@@ -47,7 +47,6 @@ type decoder struct {
 	row     int32   // number of the result that is being read, from 1
 	left    int     // cells and values that the bound still allows
 	name    []byte  // of a meta whose name was put together
-	spare   []byte  // memory for Text if the answer is not clean
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -57,20 +56,12 @@ func newDecoder(zone *time.Location) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
 	d.clock.use(zone)
-	if cap(d.spare) > cap(d.Text) { // the last answer was rewritten
-		d.Text, d.spare = d.spare[:0], d.Text
-	}
 	return d
 }
 
 // release keeps the decoder for reuse, and its page if Finish was not called.
 func (d *decoder) release() {
-	if d.Page != nil {
-		d.Finish().Release()
-	}
-	if cap(d.spare) > page.MaxPooled {
-		d.spare = nil
-	}
+	d.End()
 	decoders.Put(d)
 }
 
@@ -100,8 +91,8 @@ func (d *decoder) decode(bounds Bounds) error {
 		return err
 	}
 	if !isClean(d.Text) {
-		text, replaced := clean(d.spare[:0], d.Text)
-		d.Text, d.spare, d.Page.Replaced = text, d.Text, replaced
+		text, replaced := clean(d.Spare[:0], d.Text)
+		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
 	}
 	d.scan.init(d.Text, first, d.bounds.Depth)
 	d.left = d.bounds.Values
@@ -142,11 +133,10 @@ func (d *decoder) readAnswer() error {
 		}
 		return cmp.Or(s.end(), s.problem(transport.FaultForeign, -1, "not an answer of the service: it is an array"))
 	}
-	found := false
-	var failure page.Span
 	if err := s.enter(); err != nil {
 		return err
 	}
+	var a answer
 	for first := true; ; first = false {
 		more, err := s.more(first, '}')
 		if err != nil {
@@ -155,36 +145,7 @@ func (d *decoder) readAnswer() error {
 		if !more {
 			break
 		}
-		name, err := s.key()
-		if err != nil {
-			return err
-		}
-		start := s.pos
-		switch string(s.bytes(name)) {
-		case "results":
-			if s.ours = true; s.buf[start] != '[' {
-				err = s.skip()
-				break
-			}
-			if found {
-				s.blame(start, "a second member results")
-				err = s.skip()
-				break
-			}
-			found = true
-			err = d.readResults()
-		case "error":
-			s.ours = true
-			if err = s.skip(); s.buf[start] != 'n' {
-				failure = page.Span{Start: int32(start), End: int32(s.pos)}
-			}
-		case "forms", "form", "items", "webhooks", "webhook": // another request's
-			s.ours = true
-			err = s.skip()
-		default:
-			err = s.skip()
-		}
-		if err != nil {
+		if err := d.readAnswerMember(&a); err != nil {
 			return err
 		}
 	}
@@ -192,14 +153,52 @@ func (d *decoder) readAnswer() error {
 		return err
 	}
 	switch {
-	case failure.End > 0:
-		return failureOf(s.bytes(failure))
-	case found:
+	case a.failure.End > 0:
+		return failureOf(s.bytes(a.failure))
+	case a.found:
 		return nil
 	case s.ours:
 		return s.problem(transport.FaultWrong, -1, "another form's shape: it has no member results that is an array")
 	}
 	return s.problem(transport.FaultForeign, -1, "not an answer of the service: it has neither a member results that is an array nor one named error")
+}
+
+// answer is what the members of an answer have told so far.
+type answer struct {
+	found   bool      // the array of results
+	failure page.Span // the value of the member error, empty for none
+}
+
+// readAnswerMember reads one member of the answer.
+func (d *decoder) readAnswerMember(a *answer) error {
+	s := &d.scan
+	name, err := s.key()
+	if err != nil {
+		return err
+	}
+	start := s.pos
+	switch string(s.bytes(name)) {
+	case "results":
+		s.ours = true
+		switch {
+		case s.buf[start] != '[':
+			return s.skip()
+		case a.found:
+			s.blame(start, "a second member results")
+			return s.skip()
+		}
+		a.found = true
+		return d.readResults()
+	case "error":
+		s.ours = true
+		if err = s.skip(); s.buf[start] != 'n' {
+			a.failure = page.Span{Start: int32(start), End: int32(s.pos)}
+		}
+		return err
+	case "forms", "form", "items", "webhooks", "webhook": // another request's
+		s.ours = true
+	}
+	return s.skip()
 }
 
 // end reads blanks to the end of the answer.

@@ -45,7 +45,7 @@ func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Head
 		return l.headings, nil
 	}
 	r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
-	if r.parameters.add("results_labels", custom); custom != "" {
+	if r.parameters.Add("results_labels", custom); custom != "" {
 		r.asked = "custom labels " + custom
 	}
 	headings, err := askFor(ctx, c, r, func(o object) ([]page.Heading, error) {

@@ -3,43 +3,11 @@ package v2
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 )
-
-// parameter is one name and value.
-type parameter struct{ name, value string }
-
-// parameters holds the parameters of one request in the order of sending.
-type parameters []parameter
-
-// add appends a parameter, unless its value is empty.
-func (ps *parameters) add(name, value string) {
-	if value != "" {
-		*ps = append(*ps, parameter{name, value})
-	}
-}
-
-// encode returns the query of an address. Names and values are percent-encoded
-// throughout, a space as %20 and brackets too (service-v2.md, sections 1 and 4).
-func encode(ps parameters) string { return join(ps, "&", transport.Escape) }
-
-// detail formats the parameters for people.
-func detail(ps parameters) string { return join(ps, ", ", strings.Clone) }
-
-func join(ps parameters, separator string, spell func(string) string) string {
-	var b strings.Builder
-	for i, p := range ps {
-		if i > 0 {
-			b.WriteString(separator)
-		}
-		b.WriteString(spell(p.name) + "=" + spell(p.value))
-	}
-	return b.String()
-}
 
 // defaultSort is the name of the default order, the result's id. One client gives it
 // (service-v2.md, section 4), so a service may refuse it.
@@ -48,41 +16,41 @@ const defaultSort = "result_id"
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
 // limit is always sent, because without it the service sends pages of 100. unsorted
 // leaves out the name of the default order.
-func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) (parameters, error) {
+func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) (transport.Parameters, error) {
 	ps := constrain(q.Window, q.IDs, zone)
 	limit := PageSize
 	if q.Limit > 0 {
 		limit = min(q.Limit, PageSize)
 	}
-	ps.add("limit", strconv.Itoa(limit))
+	ps.Add("limit", strconv.Itoa(limit))
 	if q.Page > 0 {
-		ps.add("page", strconv.Itoa(q.Page))
+		ps.Add("page", strconv.Itoa(q.Page))
 	}
 	switch {
 	case q.Sort != "":
-		ps.add("sort_id", q.Sort)
+		ps.Add("sort_id", q.Sort)
 	case !unsorted:
-		ps.add("sort_id", defaultSort)
+		ps.Add("sort_id", defaultSort)
 	}
 	direction := "asc"
 	if q.Descending {
 		direction = "desc"
 	}
-	ps.add("sort_direction", direction)
+	ps.Add("sort_direction", direction)
 	for _, c := range q.Search.Where {
 		if err := searchable(c); err != nil {
 			return nil, err
 		}
-		ps = append(ps, parameter{"search_" + string(c.Operator) + "[" + c.Column + "]", c.Term})
+		ps = append(ps, transport.Parameter{Name: "search_" + string(c.Operator) + "[" + c.Column + "]", Value: c.Term})
 	}
 	if len(q.Search.Where) > 1 {
 		method := "and"
 		if q.Search.Any {
 			method = "or"
 		}
-		ps.add("search_method", method)
+		ps.Add("search_method", method)
 	}
-	ps.add("results_view", q.View)
+	ps.Add("results_view", q.View)
 	return ps, nil
 }
 
@@ -106,18 +74,18 @@ const wireInstant = "2006-01-02T15:04:05.000Z"
 
 // constrain returns the bounds of results as parameters. All bounds of the service are
 // exclusive (service-v2.md, section 4), so a window begins a millisecond earlier.
-func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps parameters) {
+func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps transport.Parameters) {
 	if !w.From.IsZero() {
-		ps.add("after_date", instant(w.From, zone).Add(-time.Millisecond).Format(wireInstant))
+		ps.Add("after_date", instant(w.From, zone).Add(-time.Millisecond).Format(wireInstant))
 	}
 	if !w.To.IsZero() {
-		ps.add("before_date", instant(w.To, zone).Format(wireInstant))
+		ps.Add("before_date", instant(w.To, zone).Format(wireInstant))
 	}
 	if ids.Min > 0 {
-		ps.add("after_id", strconv.FormatInt(ids.Min-1, 10))
+		ps.Add("after_id", strconv.FormatInt(ids.Min-1, 10))
 	}
 	if ids.Max > 0 && ids.Max+1 > 0 {
-		ps.add("before_id", strconv.FormatInt(ids.Max+1, 10))
+		ps.Add("before_id", strconv.FormatInt(ids.Max+1, 10))
 	}
 	return ps
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"net/url"
 	"reflect"
 	"testing"
 	"time"
@@ -84,7 +83,7 @@ func checkTiles(t *testing.T, zone *time.Location, windows []extract.Window, ran
 	for i, w := range windows {
 		ps := constrain(w, extract.IDRange{}, zone)
 		for j, p := range ps {
-			at, err := time.Parse(wireInstant, p.value)
+			at, err := time.Parse(wireInstant, p.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +139,7 @@ func TestParameters(t *testing.T) {
 	} {
 		zone := benchZone(t)
 		ps, err := resultsParameters(c.q, zone, false)
-		if got := encode(ps); err != nil || got != c.want {
+		if got := ps.Query(); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v\nwant %s", name, got, err, c.want)
 		}
 	}
@@ -159,17 +158,6 @@ func TestSearchesThatCannotBeExpressed(t *testing.T) {
 			t.Errorf("%v: err = %v", c, err)
 		}
 	}
-}
-
-// FuzzQuery reads queries back with net/url.
-func FuzzQuery(f *testing.F) {
-	f.Add("search_equals[100]", "a b+c&d=e%;")
-	f.Fuzz(func(t *testing.T, name, value string) {
-		got, err := url.ParseQuery(encode(parameters{{name, value}}))
-		if err != nil || got.Get(name) != value {
-			t.Errorf("%q, %v", got, err)
-		}
-	})
 }
 
 func TestStatusWord(t *testing.T) {
