@@ -15,6 +15,9 @@ import (
 // commit while it is under way.
 const IntentName = "intent"
 
+// LeaseName is the prefix of the files in the control folder that keep other runs away.
+const LeaseName = "lease"
+
 // intentPath returns the object name of a commit's record. scope is "" for a
 // dataset and the file's name for a single file.
 func intentPath(scope string) string { return ScopeName(IntentName, scope) }

@@ -40,7 +40,7 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 		}
 	}
 	slots := 1
-	if !slices.ContainsFunc(def.Outputs, output.LastingPlace) {
+	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots
 	}
 	c, err := checkpoint.Open(ctx, def.State, key, slots)

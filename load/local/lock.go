@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	lockName  = "lock"  // file that is locked while a small object is written
-	leaseName = "lease" // file that a run locks
+	lockName = "lock" // file that is locked while a small object is written
 	// lockRetry is the pause before the next attempt to take a lock. Its holder
 	// keeps it for one small write.
 	lockRetry = 2 * time.Millisecond
@@ -111,7 +110,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		_ = root.Close() // it only resolves paths: an error here loses nothing
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
-	name := load.ScopeName(leaseName, scope)
+	name := load.ScopeName(load.LeaseName, scope)
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })
 	if err == nil && held == nil {
 		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}

@@ -113,7 +113,7 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 	var held []load.ScopedHolder
 	for _, entry := range entries {
 		name := path.Join(load.ControlFolder, entry.Name())
-		if entry.IsDir() || !load.IsScopeName(name, leaseName) {
+		if entry.IsDir() || !load.IsScopeName(name, load.LeaseName) {
 			continue
 		}
 		free, err := d.leaseFree(root, name)

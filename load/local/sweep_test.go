@@ -186,7 +186,7 @@ func TestLeaseIsShared(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(d.root, load.ControlFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(d.root, load.ControlFolder, leaseName)
+	file := filepath.Join(d.root, load.ControlFolder, load.LeaseName)
 	other := flock.New(file)
 	if ok, err := other.TryRLock(); !ok || err != nil {
 		t.Fatal(ok, err)

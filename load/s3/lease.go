@@ -13,9 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// leaseName is the prefix of lease objects in the control folder.
-const leaseName = "lease"
-
 // leaseTimes are the times that decide when a lease is renewed and when it is lost.
 type leaseTimes struct {
 	expire time.Duration // age at which others may take the lease, by the store's clock
@@ -108,7 +105,7 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 		times.settle = 0
 	}
 	taken := &lease{
-		store: leaseObject{l.store, load.ScopeName(leaseName, scope)}, times: times,
+		store: leaseObject{l.store, load.ScopeName(load.LeaseName, scope)}, times: times,
 		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
 		log:    l.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -277,13 +274,13 @@ func (l *lease) Release(ctx context.Context) error {
 
 // Holders returns the holders of all leases, except those that Acquire would replace.
 func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	objects, err := l.store.List(ctx, load.ScopeName(leaseName, ""))
+	objects, err := l.store.List(ctx, load.ScopeName(load.LeaseName, ""))
 	if err != nil {
 		return nil, err
 	}
 	var held []load.ScopedHolder
 	for _, name := range load.NamesOf(objects) {
-		if !load.IsScopeName(name, leaseName) {
+		if !load.IsScopeName(name, load.LeaseName) {
 			continue
 		}
 		r, _, age, err := leaseObject{l.store, name}.read(ctx)

@@ -321,7 +321,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
 		d := s.open(t, "dead")
 		write := func(p process) {
-			o := leaseObject{d.store, load.ControlFolder + "/" + leaseName}
+			o := leaseObject{d.store, load.ControlFolder + "/" + load.LeaseName}
 			if _, err := o.write(t.Context(), leaseRecord{Token: "T", Process: p, Holder: load.Holder{RunID: "old"}}, load.AnyVersion); err != nil {
 				t.Fatal(err)
 			}
@@ -357,7 +357,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 func TestLeaseAge(t *testing.T) {
 	f, d := fakeDestination(t, nil)
 	d.known = &conditions{put: true, complete: true}
-	if err := d.Put(t.Context(), load.ControlFolder+"/"+leaseName, []byte("damaged"), load.AnyVersion); err != nil {
+	if err := d.Put(t.Context(), load.ControlFolder+"/"+load.LeaseName, []byte("damaged"), load.AnyVersion); err != nil {
 		t.Fatal(err)
 	}
 	written := f.now

@@ -80,7 +80,7 @@ type remoteCheckpoint struct {
 // Checkpoint is nil if the output is standard output or lies elsewhere in each run.
 func remoteCheckpointOf(ctx context.Context, def *definition.Definition, o Options, form string) (c remoteCheckpoint, err error) {
 	out := def.Outputs[0]
-	if !output.LastingPlace(out) {
+	if !out.Lasting() {
 		return c, nil
 	}
 	at, err := output.Locate(def, out, form, o.RunID)

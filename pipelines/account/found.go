@@ -31,7 +31,7 @@ func FindForms(ctx context.Context, def *definition.Definition, o Options) (f Fo
 		return f, someForms(def, o, f.Forms)
 	}
 	for _, out := range def.Outputs {
-		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
+		if !out.Lasting() {
 			continue
 		}
 		ends := []string{load.FileManifestName("")}
@@ -67,13 +67,13 @@ func (f *FoundForms) AddUnderWay(ctx context.Context, def *definition.Definition
 		}
 	}
 	for _, out := range def.Outputs {
-		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "{run_id}") {
+		if !out.Lasting() {
 			continue
 		}
 		held := heldFiles
 		if out.Dataset() {
 			held = func(ctx context.Context, def *definition.Definition, o Options, out definition.Output) ([]string, error) {
-				return formsAt(ctx, def, o, out, []string{load.ControlFolder + "/lease"})
+				return formsAt(ctx, def, o, out, []string{load.ControlFolder + "/" + load.LeaseName})
 			}
 		}
 		found, err := held(ctx, def, o, out)

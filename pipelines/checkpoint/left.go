@@ -35,14 +35,10 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 		if useless(at) || isHeld(at) {
 			continue
 		}
+		if h, ok := headerIn(ctx, at); !ok || !wanted(h) {
+			continue
+		}
 		c := &Checkpoint{Place: at, store: folder(at)}
-		data, err := c.store.get(ctx, headerName, nil)
-		if err != nil {
-			continue
-		}
-		if h, err := decodeHeader(data); err != nil || !wanted(h) {
-			continue
-		}
 		if l, err := c.Left(ctx); l != nil && err == nil {
 			l.folder = at
 			left = append(left, *l)
@@ -59,15 +55,21 @@ func HeldIn(ctx context.Context, state string) (held []Header) {
 		if !isHeld(at) {
 			continue
 		}
-		data, err := folder(at).get(ctx, headerName, nil)
-		if err != nil {
-			continue
-		}
-		if h, err := decodeHeader(data); err == nil {
+		if h, ok := headerIn(ctx, at); ok {
 			held = append(held, h)
 		}
 	}
 	return held
+}
+
+// headerIn reads the header of the checkpoint in a folder, false for none that can be read.
+func headerIn(ctx context.Context, at string) (Header, bool) {
+	data, err := folder(at).get(ctx, headerName, nil)
+	if err != nil {
+		return Header{}, false
+	}
+	h, err := decodeHeader(data)
+	return h, err == nil
 }
 
 // Left describes what is in a checkpoint that no run holds. It returns nil if

@@ -174,3 +174,9 @@ func (d *Definition) HasUndivided() bool {
 
 // Dataset tells whether the output is a dataset of parts rather than one file.
 func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }
+
+// Lasting tells whether each run writes the output to the same place. If so, its lease keeps
+// other runs away.
+func (o Output) Lasting() bool {
+	return o.Path != StdoutPath && !strings.Contains(o.Path, "{run_id}")
+}

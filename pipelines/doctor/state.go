@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
 )
 
 // stateCheck writes to the state folder as a run does, and looks who owns what lies there.
@@ -123,7 +122,7 @@ func checkpointCheck(def *definition.Definition, state *maintain.StateReport) Ch
 	if def.CheckpointAtDestination {
 		first := def.Outputs[0]
 		c.Detail = "runs keep what they read beside the first output, " + first.Path
-		if !output.LastingPlace(first) {
+		if !first.Lasting() {
 			c.State, c.Detail = Warning, "the first output lies elsewhere in each run, so that no run finds what an earlier one had read"
 			c.Cure = "write checkpoint: state, or put an output first whose path has no {run_id}"
 		}

@@ -252,17 +252,11 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 // It also returns its path and a function that fails once its lease is lost. ok is
 // false if the output could not be opened or if its place differs from run to run.
 func (s *Set) First() (store load.Store, path string, held func() error, ok bool) {
-	if len(s.targets) == 0 || s.targets[0].err != nil || !LastingPlace(s.targets[0].def) {
+	if len(s.targets) == 0 || s.targets[0].err != nil || !s.targets[0].def.Lasting() {
 		return nil, "", nil, false
 	}
 	p := s.targets[0].out.at()
 	return p.dest, p.Root, p.held, true
-}
-
-// LastingPlace tells whether each run writes an output to the same place. If
-// so, its lease keeps other runs away.
-func LastingPlace(out definition.Output) bool {
-	return out.Path != definition.StdoutPath && !strings.Contains(out.Path, "{run_id}")
 }
 
 // Before returns the manifest that the form is compared with: that of the first
