@@ -73,13 +73,14 @@ func TestStateOfFirstRun(t *testing.T) {
 	for name, path := range map[string]string{"file": "out/{form}.csv", "dataset": "lake/{form}/"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			var file, shown string
+			var file string
+			looked := make(chan string, 1)
 			show := sync.OnceFunc(func() {
 				p := command(t, dir, testKey, "state", "show", file)
 				if code := p.code(t, p.Run()); code != exit.OK {
 					t.Errorf("state show ended with %d:\n%s", code, &p.stderr)
 				}
-				shown = p.stdout.String()
+				looked <- p.stdout.String()
 			})
 			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{keptForm(t, 50)}}
 			service.Before = func(r formservice.Request) {
@@ -91,14 +92,17 @@ func TestStateOfFirstRun(t *testing.T) {
 					}
 				}
 			}
-			server := httptest.NewServer(service)
+			server := httptest.NewUnstartedServer(service) // it starts when what it calls knows the file
 			defer server.Close()
-			file = pipelineFile(t, dir, "first", server.URL, "concurrency: 1", "forms: [\"*\"]\nload: [{path: \""+path+"\", format: csv}]")
+			file = pipelineFile(t, dir, "first", "http://"+server.Listener.Addr().String(), "concurrency: 1", "forms: [\"*\"]\nload: [{path: \""+path+"\", format: csv}]")
+			server.Start()
 			p := command(t, dir, testKey, "run", file)
 			if code := p.code(t, p.Run()); code != exit.OK {
 				t.Fatalf("the run ended with %d:\n%s", code, &p.stderr)
 			}
-			if !strings.Contains(shown, "a run is under way") || strings.Contains(shown, "no form has anything") {
+			server.Close()
+			close(looked)
+			if shown := <-looked; !strings.Contains(shown, "a run is under way") || strings.Contains(shown, "no form has anything") {
 				t.Errorf("it shows:\n%s", shown)
 			}
 		})
