@@ -31,7 +31,8 @@ func TestStateAfterAKill(t *testing.T) {
 	}}
 	server := httptest.NewServer(service)
 	defer server.Close()
-	args := keptCommand(t, dir, server.URL, "run", ".csv", "")
+	// Where columns are declared, no page waits for those of a sample.
+	args := keptCommand(t, dir, server.URL, "run", ".csv", "version: 1\nunknown: ignore\ncolumns:\n  - {name: id, from: result_id, type: int64}\n")
 	look := func(flags ...string) string {
 		t.Helper()
 		p := command(t, dir, testKey, append([]string{"state", "show", args[1]}, flags...)...)
