@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -179,7 +180,7 @@ func TestResumeFromEveryPoint(t *testing.T) {
 		"one": {days()}, "two": {days(), months()}, "with a file": {days(), {Path: "form1.csv", Format: "csv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, point := range points {
+			for _, point := range needs.Sample(t, points, 6) {
 				r := newResumed(t)
 				def := func() *definition.Definition { return r.daily(slices.Clone(outputs)...) }
 				ctx, cancel := context.WithCancelCause(t.Context())

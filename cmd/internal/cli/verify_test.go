@@ -20,6 +20,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -302,12 +303,13 @@ func verifiedWorld(t *testing.T, format, compression string) *verifyWorld {
 // TestVerify: verify finds every damage of a dataset on disk, in each format, without a
 // request, and the command that it names mends it.
 func TestVerify(t *testing.T) {
-	for format, compression := range map[string]string{"parquet": "", "csv": "\n    compression: gzip", "ndjson": "\n    compression: zstd", "arrow": ""} {
+	compression := map[string]string{"csv": "\n    compression: gzip", "ndjson": "\n    compression: zstd"}
+	for _, format := range needs.Sample(t, []string{"csv", "ndjson", "arrow", "parquet"}, 2) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			checkDamages(t, func(t *testing.T) *verifyWorld {
 				t.Helper()
-				return verifiedWorld(t, format, compression)
+				return verifiedWorld(t, format, compression[format])
 			})
 		})
 	}

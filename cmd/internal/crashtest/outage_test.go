@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -206,24 +207,34 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 			w.clean()
 		}
 	}
-	test := func(t *testing.T, k kind, extract string, outputs ...output) { run(t, k, false, extract, outputs...) }
+	type shape struct {
+		name       string
+		otherHosts bool
+		extract    string
+		outputs    []output
+	}
+	everywhere := []shape{
+		{"on another host each time, by day", true, longRange, []output{ndjsonDataset}},
+		{"on another host each time, one window", true, longWindow, []output{wholeDataset}},
+		{"on another host each time, a file", true, longRange, []output{csvFile}},
+		{"by day", false, longRange, []output{ndjsonDataset}},
+		{"one window", false, longWindow, []output{wholeDataset}},
+		{"a file and a dataset", false, longRange, []output{csvFile, ndjsonDataset}},
+	}
+	onDisk := append(slices.Clone(everywhere), []shape{
+		{"inferred", false, longRange, []output{inferredDataset}},
+		{"one part", false, longRange, []output{wholeDataset}},
+		{"a file", false, longRange, []output{csvFile}},
+		{"a file of one window", false, longWindow, []output{csvFile}},
+		{"one window, inferred, a file and a dataset", false, longWindow, []output{inferredFile, inferredWhole}},
+	}...)
 	eachPlace(t, func(t *testing.T, k kind) {
-		t.Run("on another host each time, by day", func(t *testing.T) { run(t, k, true, longRange, ndjsonDataset) })
-		t.Run("on another host each time, one window", func(t *testing.T) { run(t, k, true, longWindow, wholeDataset) })
-		t.Run("on another host each time, a file", func(t *testing.T) { run(t, k, true, longRange, csvFile) })
-		t.Run("by day", func(t *testing.T) { test(t, k, longRange, ndjsonDataset) })
-		t.Run("one window", func(t *testing.T) { test(t, k, longWindow, wholeDataset) })
-		t.Run("a file and a dataset", func(t *testing.T) { test(t, k, longRange, csvFile, ndjsonDataset) })
+		shapes := onDisk
 		if k.s3 {
-			return
+			shapes = everywhere
 		}
-		t.Run("further outputs", func(t *testing.T) {
-			needs.Long(t)
-			t.Run("inferred", func(t *testing.T) { test(t, k, longRange, inferredDataset) })
-			t.Run("one part", func(t *testing.T) { test(t, k, longRange, wholeDataset) })
-			t.Run("a file", func(t *testing.T) { test(t, k, longRange, csvFile) })
-			t.Run("a file of one window", func(t *testing.T) { test(t, k, longWindow, csvFile) })
-			t.Run("one window, inferred, a file and a dataset", func(t *testing.T) { test(t, k, longWindow, inferredFile, inferredWhole) })
-		})
+		for _, s := range needs.Sample(t, shapes, 3) {
+			t.Run(s.name, func(t *testing.T) { run(t, k, s.otherHosts, s.extract, s.outputs...) })
+		}
 	})
 }

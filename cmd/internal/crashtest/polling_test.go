@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // history is what a dataset held after each run, in order, and will hold after
@@ -142,7 +144,7 @@ func TestReadersWhoPoll(t *testing.T) {
 		w := newWorld(t, k, ndjsonDataset)
 		h := &history{}
 		pollers := polling(t, w, h)
-		for round, fault := range crashesOnTheWay() {
+		for round, fault := range needs.Sample(t, crashesOnTheWay(), 4) {
 			h.add(truth(w.form))
 			if round > 0 {
 				w.runInto(fault)

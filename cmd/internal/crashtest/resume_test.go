@@ -2,12 +2,14 @@ package crashtest
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"syscall"
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // pointsInARow are where one run after the other is killed, each of which takes
@@ -29,10 +31,8 @@ func pointsInARow(o output) []string {
 // no window is asked for again that the checkpoint holds whole.
 func TestResumedRunsKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for name, outputs := range map[string][]output{
-			"a file": {csvFile}, "one part": {wholeDataset}, "a file and a dataset": {csvFile, ndjsonDataset},
-		} {
-			t.Run(name, func(t *testing.T) {
+		for _, outputs := range needs.Sample(t, [][]output{{csvFile}, {wholeDataset}, {csvFile, ndjsonDataset}}, 2) {
+			t.Run(fmt.Sprintf("%d, first %s", len(outputs), outputs[0].format), func(t *testing.T) {
 				worlds := newWorlds(t, k, outputs...)
 				w := worlds[0]
 				if !k.s3 { // there what was there before is not replaced, to save time
