@@ -77,7 +77,7 @@ func layers() []layer {
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "pipelines/codebook", "extract!", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/detail", []string{"pipelines/reading", "pipelines/reconcile", "extract!", "extract/transport", "load!", "schemas!", "transform!"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
 		{"pipelines/stream", []string{"pipelines/reading", "extract!", "extract/page", "transform!", "schemas!"}, []string{"*"}},
-		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "load!"}, nil},
+		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, []string{"github.com/google/renameio/v2"}},
 		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
 		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!", "load/audit"}, []string{"golang.org/x/sync/errgroup"}},

@@ -139,7 +139,7 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o ac
 		}
 		return forms, nil, nil
 	}
-	client, err := account.NewClient(def, o)
+	client, err := account.NewClient(ctx, def, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -74,7 +74,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
-	client, err := account.NewClient(def, o.Options)
+	client, err := account.NewClient(ctx, def, o.Options)
 	if err != nil {
 		return report, err
 	}

@@ -30,7 +30,7 @@ import (
 func Stream(ctx context.Context, def *definition.Definition, o Options, limit int64) (*Report, error) {
 	o = o.withDefaults()
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
-	client, err := account.NewClient(def, o.Options)
+	client, err := account.NewClient(ctx, def, o.Options)
 	if err != nil {
 		return report, err
 	}
@@ -182,7 +182,7 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 	if err != nil {
 		return err
 	}
-	client, err := account.NewClient(def, o.Options)
+	client, err := account.NewClient(ctx, def, o.Options)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func TestWaitsAreLogged(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Client: account.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
 	}
-	c, err := account.NewClient(&definition.Definition{Source: source, State: t.TempDir()}, o)
+	c, err := account.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func TestWaitsAreLogged(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	if _, err := account.NewClient(&definition.Definition{Source: definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}}, account.Options{}); err == nil {
+	if _, err := account.NewClient(t.Context(), &definition.Definition{Source: definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}}, account.Options{}); err == nil {
 		t.Error("a source without a zone made a client")
 	}
 	_, source := serve(t, "form1")
-	c, err := account.NewClient(&definition.Definition{Source: source}, account.Options{})
+	c, err := account.NewClient(t.Context(), &definition.Definition{Source: source}, account.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 		forms, _ := NamedForms(def, o)
 		return forms, someForms(def, o, forms)
 	}
-	client, err := NewClient(def, o)
+	client, err := NewClient(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}

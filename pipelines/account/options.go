@@ -1,21 +1,15 @@
 package account
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -96,22 +90,4 @@ func (o Options) Job(def *definition.Definition, form string) *output.Job {
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: func(string) {},
 		Requests: func() load.Requests { return load.Requests{} }, Drift: func(string) {},
 	}
-}
-
-// NewClient makes a client for the transactions of the definition's account.
-// Its budget is kept in the definition's state folder.
-func NewClient(def *definition.Definition, o Options) (extract.Client, error) {
-	s, o := def.Source, o.WithDefaults()
-	if s.Zone == nil {
-		return nil, errors.New("a source needs its account's zone")
-	}
-	return v1.NewClient(v1.Config{
-		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: transport.Config{
-			Key:     s.Key,
-			Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-			Budget:     budget.Shared(def, o.Now, o.waiting),
-			BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
-			Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
-		},
-	})
 }

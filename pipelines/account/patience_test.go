@@ -34,7 +34,7 @@ func TestPatienceOfADefinition(t *testing.T) {
 				BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret("patience-key"), Zone: time.UTC,
 				Requests: definition.Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 100, Patience: set},
 			}}
-			client, err := account.NewClient(def, account.Options{Client: account.ClientOptions{Transport: refused{}}})
+			client, err := account.NewClient(t.Context(), def, account.Options{Client: account.ClientOptions{Transport: refused{}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,8 +37,14 @@ func Shared(def *definition.Definition, now func() time.Time, waits func(perMinu
 
 // ledgerOf returns the ledger of a definition's account.
 func ledgerOf(def *definition.Definition) *ledger {
+	return &ledger{folder: def.State, name: "requests-" + AccountName(def), day: def.Source.Requests.PerDay > 0}
+}
+
+// AccountName stands for the definition's server and account in names of files of the
+// state folder. It is 16 hexadecimal digits.
+func AccountName(def *definition.Definition) string {
 	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
-	return &ledger{folder: def.State, name: "requests-" + hex.EncodeToString(account[:8]), day: def.Source.Requests.PerDay > 0}
+	return hex.EncodeToString(account[:8])
 }
 
 // ledger is a file in the state folder with the times of booked requests.

@@ -36,12 +36,30 @@ type Definition struct {
 // Source is the service's account that results are read from.
 type Source struct {
 	BaseURL   string
+	API       API // "" is APIv1
 	Account   string
 	Key       transport.Secret
 	Zone      *time.Location // the account's zone
 	AllowHTTP bool           // plain HTTP to a host that is not loopback
 	Requests  Requests
 }
+
+// API is the generation of the service that an account is asked by.
+type API string
+
+// The generations. APIAuto asks the service once which one it speaks.
+const (
+	APIv1   API = "v1" // XML, service-spec.md
+	APIv2   API = "v2" // JSON, service-v2.md
+	APIAuto API = "auto"
+)
+
+// Limits of API v2 for each account (service-v2.md, section 2). They are the budgets of
+// a source that may be asked by it and sets no budget.
+const (
+	DefaultV2PerMinute = 50
+	DefaultV2PerDay    = 10_000
+)
 
 // Requests bounds what a run asks of the service.
 type Requests struct {

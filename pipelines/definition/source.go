@@ -13,14 +13,19 @@ import (
 
 func (r *reader) readSource(v strictyaml.Value) {
 	s := &r.def.Source
+	budgeted := false
 	values := v.Section(
 		strictyaml.Required("base_url", nil),
+		strictyaml.Optional("api", strictyaml.OneOf(&s.API, APIv1, APIv2, APIAuto)),
 		strictyaml.Required("account", strictyaml.Parsed(&s.Account, parseAccount, "")),
 		strictyaml.Optional("api_key", nil),
 		strictyaml.Required("timezone", strictyaml.Parsed(&s.Zone, LoadZone, "")),
 		strictyaml.Optional("allow_http", strictyaml.Boolean(&s.AllowHTTP)),
-		strictyaml.Optional("requests", func(v strictyaml.Value) { readRequests(v, &s.Requests) }),
+		strictyaml.Optional("requests", func(v strictyaml.Value) { budgeted = readRequests(v, &s.Requests) }),
 	)
+	if !budgeted {
+		s.SetBudgets()
+	}
 	if address, given := values["base_url"]; given {
 		r.readBaseURL(address)
 	}
@@ -49,8 +54,8 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 		v.Fail(remedy, "the address ends with a query (?…)")
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		v.Fail(remedy, "the address ends with a fragment (#…)")
-	case strings.Contains(u.Path+"/", "/api/users/"):
-		v.Fail(remedy+"; /api/users/… is added by formetl", "the address goes on into the interface's paths")
+	case strings.Contains(u.Path+"/", "/api/users/"), strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v2"), strings.Contains(u.Path, "/api/v2/"):
+		v.Fail(remedy+"; what follows /api is added by formetl", "the address goes on into the interface's paths")
 	case u.Scheme == "http" && !transport.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
 		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
@@ -114,8 +119,16 @@ func commonZones() []string {
 	}
 }
 
-func readRequests(v strictyaml.Value, q *Requests) {
-	v.Section(
+// SetBudgets gives a source the limits of API v2 as its budgets, if it may be asked by that.
+func (s *Source) SetBudgets() {
+	if s.API == APIv2 || s.API == APIAuto {
+		s.Requests.PerMinute, s.Requests.PerDay = DefaultV2PerMinute, DefaultV2PerDay
+	}
+}
+
+// readRequests tells whether the section sets a budget.
+func readRequests(v strictyaml.Value, q *Requests) (budgeted bool) {
+	values := v.Section(
 		strictyaml.Optional("concurrency", strictyaml.Integer(&q.Concurrency, 1, maxConcurrency)),
 		strictyaml.Optional("per_minute", strictyaml.Integer(&q.PerMinute, 0, maxBudget)),
 		strictyaml.Optional("per_day", strictyaml.Integer(&q.PerDay, 0, maxBudget)),
@@ -124,6 +137,9 @@ func readRequests(v strictyaml.Value, q *Requests) {
 		strictyaml.Optional("patience", strictyaml.Parsed(&q.Patience, spanWithin(time.Second, maxPatience), "")),
 		strictyaml.Optional("max_requests", strictyaml.Integer(&q.MaxRequests, 1, maxBudget)),
 	)
+	_, minute := values["per_minute"]
+	_, day := values["per_day"]
+	return minute || day
 }
 
 // spanWithin makes a parser of lengths of time between least and most.

@@ -58,7 +58,7 @@ func askService(ctx context.Context, def *definition.Definition, o account.Optio
 		why = "the service was not asked, because the budget does not allow it now"
 	default:
 		var err error
-		if s.client, err = account.NewClient(def, s.o); err != nil {
+		if s.client, err = account.NewClient(ctx, def, s.o); err != nil {
 			s.failed("service", "", err, "correct source.base_url and source.account")
 			why = "the service could not be asked"
 		}

@@ -119,7 +119,7 @@ func keepIn(pages *[]*page.Page) func(*page.Page) {
 // its search and view. give releases the pages that it gets.
 func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.WithDefaults()
-	client, err := account.NewClient(def, o)
+	client, err := account.NewClient(ctx, def, o)
 	if err != nil {
 		return Sampled{}, err
 	}

@@ -41,7 +41,7 @@ func Definition(ctx context.Context, def *definition.Definition, o account.Optio
 	}
 	var client extract.Client
 	if against {
-		if client, err = account.NewClient(def, o); err != nil {
+		if client, err = account.NewClient(ctx, def, o); err != nil {
 			return report, err
 		}
 		defer client.Close()

@@ -64,7 +64,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 				return &exit.Error{Code: exit.Usage, Err: err}
 			}
 		}
-		client, err := account.NewClient(def, o)
+		client, err := account.NewClient(cmd.Context(), def, o)
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func (p *process) knownForms(ctx context.Context, cmd *cobra.Command, args []str
 	if err != nil {
 		return nil
 	}
-	client, err := account.NewClient(def, o)
+	client, err := account.NewClient(ctx, def, o)
 	if err != nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func listed(given []string, known []schemas.Column) []string {
 
 // columnsOf returns the columns that an export of the form shows.
 func columnsOf(ctx context.Context, def *definition.Definition, o account.Options) ([]schemas.Column, error) {
-	client, err := account.NewClient(def, o)
+	client, err := account.NewClient(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,9 @@ func statusCommand(p *process) *cobra.Command {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = show.Rows(rows, status.Limits, func(l extract.Limit) []string {
+			if l.Total == 0 { // API v2 names no quotas
+				return []string{l.Type, show.Thousands(l.Used)}
+			}
 			return []string{l.Type, show.Thousands(l.Used) + " of " + show.Thousands(l.Total)}
 		})
 		status.Limits = append([]extract.Limit{}, status.Limits...) // none is [] and not null

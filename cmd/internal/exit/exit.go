@@ -124,7 +124,8 @@ func codeOf(err error) int {
 			return Terminated
 		}
 		return Interrupted
-	case *pipelines.UnlistedError, *verify.NothingError, *load.WatermarkError: // only the flag --watermark gives the last
+	case *pipelines.UnlistedError, *verify.NothingError, *extract.LacksError,
+		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,

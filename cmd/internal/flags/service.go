@@ -35,12 +35,16 @@ type Environment func(name string) (string, bool)
 type Service struct {
 	KeyFile  string
 	source   definition.Source
+	api      string
 	timezone string
+	given    *pflag.FlagSet
 }
 
 // Register adds the flags.
 func (s *Service) Register(f *pflag.FlagSet) {
+	s.given = f
 	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
+	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
 	f.StringVar(&s.source.Account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
 	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
 	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
@@ -85,6 +89,9 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("%s%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), shownURL(src.BaseURL, env),
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
+	if err := s.setAPI(&src, env); err != nil {
+		return src, err
+	}
 	var err error
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
 		return src, err
@@ -97,6 +104,19 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("%s: %w", named("--timezone", s.timezone, "FORMETL_TIMEZONE"), err)
 	}
 	return src, nil
+}
+
+// setAPI sets the generation of the service, and its limits if no budget was given.
+func (s *Service) setAPI(src *definition.Source, env Environment) error {
+	switch src.API = definition.API(or(s.api, env, "FORMETL_API")); src.API {
+	case "", definition.APIv1, definition.APIv2, definition.APIAuto:
+	default:
+		return fmt.Errorf("%s %q: give v1, v2 or auto", named("--api", s.api, "FORMETL_API"), string(src.API))
+	}
+	if s.given == nil || !s.given.Changed("requests-per-minute") {
+		src.SetBudgets()
+	}
+	return nil
 }
 
 // BesideDefinition refuses the flags of a service where a definition names the service.

@@ -90,7 +90,7 @@ func (s *Session) client(ctx context.Context) (extract.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return account.NewClient(def, s.o.Account)
+	return account.NewClient(ctx, def, s.o.Account)
 }
 
 // chooseForms asks for the forms. They are counted only if somebody is asked.

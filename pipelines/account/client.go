@@ -1,0 +1,44 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+	v2 "github.com/formetl/formetl/extract/v2"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// NewClient makes a client for the transactions of the definition's account, of the
+// generation that the definition names. Where that is auto, the service is asked unless
+// the state folder tells. The budget of the requests is kept in the state folder.
+func NewClient(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
+	if def.Source.Zone == nil {
+		return nil, errors.New("a source needs its account's zone")
+	}
+	o = o.WithDefaults()
+	if def.Source.API == definition.APIAuto {
+		return automatic(ctx, def, o)
+	}
+	return newClient(def, def.Source.API, o)
+}
+
+// newClient makes a client of one generation. It sends nothing.
+func newClient(def *definition.Definition, api definition.API, o Options) (extract.Client, error) {
+	s := def.Source
+	sends := transport.Config{
+		Key:     s.Key,
+		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
+		Budget:     budget.Shared(def, o.Now, o.waiting),
+		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
+		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+	}
+	if api == definition.APIv2 {
+		return v2.NewClient(v2.Config{BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Zone: s.Zone, Config: sends})
+	}
+	return v1.NewClient(v1.Config{BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: sends})
+}
