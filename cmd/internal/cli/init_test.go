@@ -93,6 +93,13 @@ func TestInitOnATerminal(t *testing.T) {
 	s.types("┃ Folders of the dataset", "BTab") // back, and on again
 	s.types("┃ Path", "Enter")
 	s.types("┃ Folders of the dataset", "Down", "Down", "Enter")
+	s.types("┃ Another output?", "y")
+	s.types("┃ What to write", "Enter") // a dataset again
+	s.types("┃ Format", "Down", "Enter")
+	s.types("┃ Path", "C-u", "data/{form}/", "Enter")
+	s.types("two outputs have one path", "C-u", "more/{form}/", "Enter")
+	s.types("┃ Folders of the dataset", "Enter")
+	s.types("┃ Another output?", "Enter")
 	s.types("┃ What each run reads", "Enter")
 	s.types("┃ Names of the columns", "Down", "Enter")
 	s.types("┃ Types of the columns", "Enter")
@@ -110,13 +117,16 @@ func TestInitOnATerminal(t *testing.T) {
 	for _, line := range []string{
 		"# yaml-language-server: $schema=./definition.schema.json\n", "  base_url: " + server.URL + "\n", "  account: acme\n", "  api_key: ${env:FORMETL_API_KEY} ",
 		"  timezone: America/Chicago ", "forms: [orders]\n", "names: id ", "schema: orders.schema.yaml ", "  mode: incremental ", "  - path: data/{form}/ ", "    format: parquet\n", "    partition: year ",
+		"  - path: more/{form}/ ", "    format: csv\n", "    partition: month ",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(s.dir, "data", "orders", "_SUCCESS")); err != nil {
-		t.Error(err)
+	for _, folder := range []string{"data", "more"} {
+		if _, err := os.Stat(filepath.Join(s.dir, folder, "orders", "_SUCCESS")); err != nil {
+			t.Error(err)
+		}
 	}
 	if n := service.Counts()["forms"]; n != 2 {
 		t.Errorf("the forms were asked for %d times, want once for each account", n)

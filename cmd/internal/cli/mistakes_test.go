@@ -149,6 +149,7 @@ func mistakes() []mistake {
 		{args: "init --form form1 -o p.yaml"},
 		{args: "init --form form1 --kind datset"},
 		{args: "init --form form1 --path ~/{form}.csv"},
+		{args: "init --form form1 --path {form}.csv --path {form}.csv"},
 		{args: "init --form form1 --api-key-reference secret"},
 		{args: "init --form form1", env: "FORMETL_API_KEY="},
 		{args: "init --form frm1", mayRequest: true},

@@ -20,18 +20,46 @@ import (
 // editorSchema is the name of the JSON Schema beside a definition, which editors read.
 const editorSchema = "definition.schema.json"
 
-// chooseOutput asks where to write and what. No answer costs a request.
-func (s *Session) chooseOutput(ctx context.Context) error {
+// chooseOutputs asks for one output after another. No answer costs a request.
+func (s *Session) chooseOutputs(ctx context.Context) error {
+	for {
+		given := s.answered("path") // who gives paths gives all of them
+		if err := s.askPages(ctx, []string{"kind"}, []string{"format"}, []string{"path", "partition"}, []string{"s3-endpoint", "s3-region"}); err != nil {
+			return err
+		}
+		if len(s.later) == 0 {
+			if !given {
+				if err := s.ask(ctx, "another-output"); err != nil {
+					return err
+				}
+			}
+			if s.value("another-output") != yes {
+				return nil
+			}
+			delete(s.answers, "another-output")
+		}
+		s.nextOutput()
+	}
+}
+
+// chooseFiles asks for what is about all outputs, and for the definition's file.
+func (s *Session) chooseFiles(ctx context.Context) error {
 	from := s.folder() // where the key's reference was tried
-	for _, page := range [][]string{
-		{"kind"}, {"format"}, {"path", "partition", "mode"}, {"s3-endpoint", "s3-region"}, {"names", "schema", "output"},
-	} {
+	if err := s.askPages(ctx, []string{"mode", "names", "schema", "output"}); err != nil {
+		return err
+	}
+	s.answers["api-key-reference"] = []string{rebased(s.value("api-key-reference"), from, s.folder())}
+	return nil
+}
+
+// askPages asks page by page. What is right by itself may still contradict what was
+// answered later, and is an error then.
+func (s *Session) askPages(ctx context.Context, pages ...[]string) error {
+	for _, page := range pages {
 		if err := s.ask(ctx, page...); err != nil {
 			return err
 		}
 	}
-	s.answers["api-key-reference"] = []string{rebased(s.value("api-key-reference"), from, s.folder())}
-	// What is right by itself may still contradict what was answered later.
 	_, err := s.parse(definitionText(s, ""), false)
 	return s.asAnswer(err)
 }
@@ -52,6 +80,14 @@ func pathProblem(s *Session) string {
 		return fmt.Sprintf("%s has no slash at its end: a dataset's path ends with one, such as %s/", show.Cell(path), show.Cell(path))
 	case kind == file && slash:
 		return fmt.Sprintf("%s ends with a slash, and a file's path does not: write the file's name too", show.Cell(path))
+	}
+	return ""
+}
+
+// remoteProblem tells of an answer about S3 for a path that is elsewhere.
+func remoteProblem(s *Session) string {
+	if path := s.value("path"); s.answered("path") && !isRemote(s) {
+		return fmt.Sprintf("%s is not in S3; leave this out, or write a path that begins with s3://", show.Cell(path))
 	}
 	return ""
 }

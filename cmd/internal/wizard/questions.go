@@ -1,6 +1,8 @@
 package wizard
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -28,7 +30,7 @@ type Question struct {
 	Help  string // of the flag, and below the title
 	kind  kind
 	// keys are those of the definition that the answer gives. Problems with them are
-	// problems with the answer.
+	// problems with the answer. load[] is the output in the making.
 	keys []string
 	// optional tells that nothing is an answer too.
 	optional bool
@@ -85,6 +87,7 @@ func serviceQuestions() []Question {
 	}
 }
 
+// outputQuestions are those that are asked for each output. Their flags are repeatable.
 func outputQuestions() []Question {
 	return []Question{
 		{
@@ -94,38 +97,42 @@ func outputQuestions() []Question {
 		},
 		{
 			Flag: "format", Title: "Format", Help: "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: csv for a file, parquet for a dataset)", kind: choice,
-			keys: []string{"load[0].format"}, when: formatOpen, propose: likelyFormat, choices: formatChoices,
+			keys: []string{"load[].format"}, when: formatOpen, propose: likelyFormat, choices: formatChoices,
 		},
 		{
 			Flag: "path", Title: "Path", Help: "where to write: a local path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced",
-			keys: []string{"load[0].path"}, propose: likelyPath, check: pathProblem,
+			keys: []string{"load[].path"}, propose: likelyPath, check: pathProblem,
 		},
 		{
 			Flag: "partition", Title: "Folders of the dataset", Help: "folders of a dataset: none, day, month or year", kind: choice,
-			keys: []string{"load[0].partition"}, when: isDataset, propose: always(string(definition.PartitionMonth)),
+			keys: []string{"load[].partition"}, when: isDataset, propose: always(string(definition.PartitionMonth)),
 			choices: these(
 				Choice{string(definition.PartitionMonth), "one for each month"}, Choice{string(definition.PartitionDay), "one for each day, for many results"},
 				Choice{string(definition.PartitionYear), "one for each year"}, Choice{string(definition.PartitionNone), "none"},
 			),
 		},
 		{
-			Flag: "mode", Title: "What each run reads", Help: "what each run reads: incremental (what is new or changed, into a dataset) or full (everything)", kind: choice,
-			keys: []string{"extract.mode"}, when: isDataset, propose: likelyMode,
-			choices: these(Choice{incremental, "what is new, and what changed"}, Choice{full, "everything"}),
-		},
-		{
 			Flag: "s3-endpoint", Title: "S3 server", Help: "URL of an S3 server other than AWS", optional: true,
-			keys: []string{"load[0].s3.endpoint"}, when: isRemote,
+			keys: []string{"load[].s3.endpoint"}, when: isRemote, check: remoteProblem,
 		},
 		{
 			Flag: "s3-region", Title: "S3 region", Help: "the bucket's region (default: AWS_REGION, or the profile's)", optional: true,
-			keys: []string{"load[0].s3.region"}, when: isRemote,
+			keys: []string{"load[].s3.region"}, when: isRemote, check: remoteProblem,
 		},
 	}
 }
 
 func fileQuestions() []Question {
 	return []Question{
+		{
+			Flag: "another-output", Title: "Another output?", Help: "add one more output than the other flags give (default: asked if no --path is given)", kind: yesNo,
+			propose: always(no),
+		},
+		{
+			Flag: "mode", Title: "What each run reads", Help: "what each run reads: incremental (what is new or changed, into datasets only) or full (everything)", kind: choice,
+			keys: []string{"extract.mode"}, when: onlyDatasets, propose: always(incremental),
+			choices: these(Choice{incremental, "what is new, and what changed"}, Choice{full, "everything"}),
+		},
 		{
 			Flag: "names", Title: "Names of the columns", Help: "columns are named by label or id", kind: choice,
 			keys: []string{"names"}, propose: always("label"),
@@ -185,12 +192,14 @@ type Flags struct {
 func register(set *pflag.FlagSet) *Flags {
 	f := &Flags{set: set}
 	for _, q := range Questions() {
-		switch q.kind {
-		case several:
+		switch {
+		case q.kind == several:
 			set.StringArrayP(q.Flag, q.Short, nil, q.Help)
-		case yesNo:
+		case slices.ContainsFunc(outputQuestions(), func(of Question) bool { return of.Flag == q.Flag }):
+			set.StringArrayP(q.Flag, q.Short, nil, q.Help+"; repeatable")
+		case q.kind == yesNo:
 			set.BoolP(q.Flag, q.Short, false, q.Help)
-		case text, choice:
+		default:
 			set.StringP(q.Flag, q.Short, "", q.Help)
 		}
 	}
@@ -231,7 +240,8 @@ func likelyZone(s *Session) string {
 	return flags.MachineZone()
 }
 
-// likelyKind is the kind of output that the flags speak of.
+// likelyKind is the kind of output that the flags speak of. After the first output it is a
+// dataset, because a file would rule out incremental runs.
 func likelyKind(s *Session) string {
 	switch {
 	case s.answered("path"):
@@ -239,14 +249,18 @@ func likelyKind(s *Session) string {
 			return dataset
 		}
 		return file
-	case s.answered("partition") || s.answered("mode") && s.value("mode") != full:
+	case s.answered("partition") || s.answered("mode") && s.value("mode") != full || len(s.outputs) > 0 && !s.answered("format"):
 		return dataset
 	}
 	return file
 }
 
 func isDataset(s *Session) bool { return s.value("kind") == dataset }
-func isRemote(s *Session) bool  { return strings.Contains(s.value("path"), "://") }
+func onlyDatasets(s *Session) bool {
+	return isDataset(s) && !slices.ContainsFunc(s.outputs, func(out map[string]string) bool { return out["kind"] == file })
+}
+
+func isRemote(s *Session) bool { return strings.Contains(s.value("path"), "://") }
 
 // formatOpen tells whether the format is still to be said. The name of a file says it.
 func formatOpen(s *Session) bool { return isDataset(s) || !s.answered("path") }
@@ -282,11 +296,17 @@ func formatChoices(s *Session) []Choice {
 	return all
 }
 
+// likelyPath is one that no other output has.
 func likelyPath(s *Session) string {
-	if isDataset(s) {
-		return "lake/{form}/"
+	folder, name := "lake", "/{form}/"
+	if !isDataset(s) {
+		folder, name = "out", "/{form}"+extensionOf(s.o.Load.Formats, s.value("format"))
 	}
-	return "out/{form}" + extensionOf(s.o.Load.Formats, s.value("format"))
+	path := folder + name
+	for n := 2; slices.ContainsFunc(s.outputs, func(out map[string]string) bool { return out["path"] == path }); n++ {
+		path = folder + strconv.Itoa(n) + name
+	}
+	return path
 }
 
 func extensionOf(formats []load.Format, name string) string {
@@ -296,13 +316,6 @@ func extensionOf(formats []load.Format, name string) string {
 		}
 	}
 	return "." + name
-}
-
-func likelyMode(s *Session) string {
-	if isDataset(s) {
-		return incremental
-	}
-	return full
 }
 
 func likelySchema(s *Session) string {

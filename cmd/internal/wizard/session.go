@@ -3,13 +3,16 @@ package wizard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
@@ -36,8 +39,10 @@ type Options struct {
 type Session struct {
 	o       Options
 	flags   *Flags
-	answers map[string][]string // by question
-	retried map[string]string   // answers that the service refused, to be asked again
+	answers map[string][]string   // by question; those of an output are of the one in the making
+	outputs []map[string]string   // the outputs before it: their answers by question
+	later   []map[string][]string // what flags answer for the outputs after it
+	retried map[string]string     // answers that the service refused, to be asked again
 	key     transport.Secret
 	listed  []extract.Form
 	sizes   map[string]int64 // results by form, of those that were counted
@@ -51,13 +56,16 @@ func Begin(ctx context.Context, f *Flags, o Options) (*Session, error) {
 	if err := s.useKeyFile(); err != nil {
 		return nil, err
 	}
+	if err := s.distribute(); err != nil {
+		return nil, err
+	}
 	if err := s.checkGiven(); err != nil {
 		return nil, err
 	}
 	if o.Ask != nil {
 		o.Tell("Enter takes what is proposed. Ctrl-C ends this, and leaves nothing behind.")
 	}
-	for _, step := range []func(context.Context) error{s.reachService, s.chooseForms, s.chooseZone, s.chooseOutput, s.writeFiles} {
+	for _, step := range []func(context.Context) error{s.reachService, s.chooseForms, s.chooseZone, s.chooseOutputs, s.chooseFiles, s.writeFiles} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -85,6 +93,74 @@ func (s *Session) useKeyFile() error {
 	}
 	s.answers["api-key-reference"] = []string{rebased("${file:"+filepath.ToSlash(path)+"}", ".", s.folder())}
 	return nil
+}
+
+// distribute gives each output its answers. A flag that is given once is for all outputs
+// that it suits. One that is given more often has an answer for each output.
+func (s *Session) distribute() error {
+	count := 1
+	for _, q := range outputQuestions() {
+		count = max(count, len(s.answers[q.Flag]))
+	}
+	outputs := make([]map[string][]string, count)
+	for i := range outputs {
+		outputs[i] = map[string][]string{}
+	}
+	for _, q := range outputQuestions() {
+		values := s.answers[q.Flag]
+		if len(values) > 1 && len(values) < count {
+			return exit.Usagef("--%s: given %d times for %d outputs; give it once for all that it suits, or once for each", q.Flag, len(values), count)
+		}
+		for i := range outputs {
+			if len(values) > 0 {
+				outputs[i][q.Flag] = []string{values[min(i, len(values)-1)]}
+			}
+		}
+	}
+	for _, q := range outputQuestions() {
+		if len(s.answers[q.Flag]) < count {
+			s.keepWhereItSuits(q, outputs)
+		}
+		delete(s.answers, q.Flag)
+	}
+	maps.Copy(s.answers, outputs[0])
+	s.later = outputs[1:]
+	return nil
+}
+
+// keepWhereItSuits takes an answer from the outputs for which the question does not arise.
+// Where it arises for none, the answer stays, and is refused as that of a single output.
+func (s *Session) keepWhereItSuits(q Question, outputs []map[string][]string) {
+	unsuited := slices.DeleteFunc(slices.Clone(outputs), func(answers map[string][]string) bool {
+		return q.when == nil || q.when(&Session{o: s.o, flags: s.flags, answers: answers})
+	})
+	if len(unsuited) == len(outputs) {
+		return
+	}
+	for _, answers := range unsuited {
+		delete(answers, q.Flag)
+	}
+}
+
+// output is the output in the making, with what is proposed.
+func (s *Session) output() map[string]string {
+	out := map[string]string{}
+	for _, q := range outputQuestions() {
+		out[q.Flag] = s.value(q.Flag)
+	}
+	return out
+}
+
+// nextOutput begins another output.
+func (s *Session) nextOutput() {
+	s.outputs = append(s.outputs, s.output())
+	for _, q := range outputQuestions() {
+		delete(s.answers, q.Flag)
+	}
+	if len(s.later) > 0 {
+		maps.Copy(s.answers, s.later[0])
+		s.later = s.later[1:]
+	}
 }
 
 // folder is where the definition will lie, as far as is known.
@@ -198,7 +274,13 @@ func (s *Session) checkGiven() error {
 			names = append(names, q.Flag)
 		}
 	}
-	return s.wrong(names)
+	if err := s.wrong(names); err != nil || len(s.later) == 0 {
+		return err
+	}
+	next := *s
+	next.answers = maps.Clone(s.answers)
+	next.nextOutput()
+	return next.checkGiven()
 }
 
 // wrong is the error of the first of these questions whose answer is wrong.
@@ -234,11 +316,18 @@ func (s *Session) problem(q Question) string {
 		return ""
 	}
 	for _, p := range wrong.Problems {
-		if slices.ContainsFunc(q.keys, func(key string) bool { return within(p.Key, key) }) {
+		if s.isAbout(p, q) {
 			return advice(s, q, p)
 		}
 	}
 	return ""
+}
+
+// isAbout tells whether a problem is one with the answer to a question.
+func (s *Session) isAbout(p definition.Problem, q Question) bool {
+	return slices.ContainsFunc(q.keys, func(key string) bool {
+		return within(p.Key, strings.Replace(key, "[]", fmt.Sprintf("[%d]", len(s.outputs)), 1))
+	})
 }
 
 // within tells whether a path of keys is another one or lies in it.
@@ -249,6 +338,9 @@ func within(path, key string) bool {
 
 // advice is a definition's problem in the words of somebody who answers a question.
 func advice(s *Session, q Question, p definition.Problem) string {
+	for i, out := range s.outputs { // a line of a definition that is not written yet says nothing
+		p.Message = regexp.MustCompile(fmt.Sprintf(`load\[%d\]\.path on line \d+`, i)).ReplaceAllLiteralString(p.Message, show.Cell(out["path"]))
+	}
 	advice := p.Message + "; " + strings.NewReplacer(
 		"allow plain HTTP with source.allow_http: true", "give --allow-http",
 		"write api_key: ", "give ", "or api_key: ", "or ", "a key that has been in a file", "a key that was typed here",
@@ -276,7 +368,7 @@ func (s *Session) asAnswer(err error) error {
 	}
 	for _, q := range Questions() {
 		for _, p := range wrong.Problems {
-			if slices.ContainsFunc(q.keys, func(key string) bool { return within(p.Key, key) }) {
+			if s.isAbout(p, q) {
 				return exit.Usagef("--%s: %s", q.Flag, advice(s, q, p))
 			}
 		}

@@ -254,6 +254,79 @@ func TestAPersonsAnswers(t *testing.T) {
 	}
 }
 
+// TestOutputsByFlags: repeated flags give several outputs, where nobody is there to ask.
+func TestOutputsByFlags(t *testing.T) {
+	for _, c := range []struct {
+		args, outputs string
+		incremental   bool
+	}{
+		{"--path out/{form}.csv --path lake/{form}/", "out/{form}.csv csv none, lake/{form}/ parquet month", false},
+		{"--path a.csv --path b/ --path c/ --partition day", "a.csv csv none, b/ parquet day, c/ parquet day", false},
+		{"--path a.csv --path b/ --path c/ --format csv --format csv --format parquet", "a.csv csv none, b/ csv month, c/ parquet month", false},
+		{"--path b/ --path c/ --partition day --partition none", "b/ parquet day, c/ parquet none", true},
+		{"--path a.parquet --path b/ --format csv", "a.parquet parquet none, b/ csv month", false},
+		{"--format csv --format parquet", "out/{form}.csv csv none, out/{form}.parquet parquet none", false},
+		{"--format csv --format csv", "out/{form}.csv csv none, out2/{form}.csv csv none", false},
+		{"--kind file --kind dataset", "out/{form}.csv csv none, lake/{form}/ parquet month", false},
+		{"--kind dataset --format csv --format parquet", "lake/{form}/ csv month, lake2/{form}/ parquet month", true},
+		{"--partition year --format csv --format parquet", "lake/{form}/ csv year, lake2/{form}/ parquet year", true},
+		{"--another-output", "out/{form}.csv csv none, lake/{form}/ parquet month", false},
+		{"--path b/ --another-output", "b/ parquet month, lake/{form}/ parquet month", true},
+		{
+			"--path s3://b/x/ --path a/ --path s3://b/y/ --s3-region r --s3-endpoint http://127.0.0.1:9000",
+			"s3://b/x/ parquet month r, a/ parquet month, s3://b/y/ parquet month r", true,
+		},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			w := newWorld(t)
+			args := append(strings.Fields(c.args), "--base-url", w.url, "--account", "acme", "--form", "orders", "--schema", "none")
+			if _, err := w.begin(t, nil, args...); err != nil {
+				t.Fatal(err)
+			}
+			def := w.load(t, "orders.yaml")
+			here, err := os.Getwd()
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs := make([]string, len(def.Outputs))
+			for i, out := range def.Outputs {
+				outputs[i] = strings.TrimPrefix(out.Path, filepath.ToSlash(here)+"/") + " " + out.Format + " " + string(out.Partition)
+				if out.S3 != nil {
+					outputs[i] += " " + out.S3.Region
+				}
+			}
+			if got := strings.Join(outputs, ", "); got != c.outputs || def.Extract.Incremental != c.incremental {
+				t.Errorf("%s, incremental %v", got, def.Extract.Incremental)
+			}
+		})
+	}
+}
+
+// TestAnotherOutput: a person is asked for outputs until there is no other one.
+func TestAnotherOutput(t *testing.T) {
+	w := newWorld(t)
+	outputs := []map[string]string{
+		{"form": "orders", "path": "a.csv", "another-output": yes},
+		{"kind": dataset, "path": "b/", "another-output": yes},
+		{"kind": file, "format": "xlsx", "path": "c.xlsx", "another-output": no},
+	}
+	var asked []string
+	_, err := w.begin(t, func(ctx context.Context, p *Page) error {
+		answers := outputs[0]
+		if p.Fields[0].Flag == "another-output" && len(outputs) > 1 {
+			outputs = outputs[1:]
+		}
+		return person(&asked, answers)(ctx, p)
+	}, "--base-url", w.url, "--account", "acme", "--schema", "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := w.load(t, "orders.yaml")
+	if len(def.Outputs) != 3 || def.Outputs[1].Partition != definition.PartitionMonth || def.Outputs[2].Format != "xlsx" || slices.Contains(asked, "mode") {
+		t.Errorf("%+v, asked %q", def.Outputs, asked)
+	}
+}
+
 // TestMostFormsAreNotCounted bounds what the sizes of forms cost.
 func TestMostFormsAreNotCounted(t *testing.T) {
 	forms := make([]*formservice.Form, 3*mostCounts)
@@ -350,16 +423,30 @@ func TestWrongAnswers(t *testing.T) {
 		{"--partition day --path a.csv", "partition", "cannot be partitioned"},
 		{"--mode incrementl", "mode", "did you mean incremental?"},
 		{"--mode incremental --path a.csv", "path", "mode: incremental adds to what is there"},
+		{"--path a.csv --s3-endpoint http://127.0.0.1:9000", "s3-endpoint", "a.csv is not in S3; leave"},
 		{"--s3-endpoint here --path s3://bucket/a.csv", "s3-endpoint", ""},
 		{"--names labels", "names", "did you mean label?"},
 		{"--schema infr --form orders", "schema", "did you mean infer?"},
 		{"--schema infer --form orders --form feedback", "schema", "this definition is for several"},
+		{"--path a.csv --path a.csv", "path", "two outputs have one path, this and a.csv; give each output a path of its own"},
+		{"--path lake/ --format csv --format parquet", "path", "two outputs have one path, this and lake/; give"},
+		{"--path lake/ --path lake/a.csv", "path", "lake/ lies in the other's dataset folder"},
+		{"--path {form}.csv --path a.parquet --form orders --form feedback", "path", "put {form} into the path"},
+		{"--path {form}.csv --path a.parquet --form *", "path", "put {form} into the path"},
+		{"--path a.csv --path lake/ --mode incremental", "path", "mode: incremental adds to what is there"},
+		{"--path lake/ --path a.csv --mode incremental", "path", "mode: incremental adds to what is there"},
+		{"--path a.csv --path lake/ --format xlsx", "format", "for single files only"},
+		{"--path a.csv --path b.parquet --format csv", "format", "the path ends with .parquet"},
+		{"--path a.csv --path b.parquet --partition day", "partition", "cannot be partitioned"},
+		{"--path a.csv --path b.parquet --s3-region x", "s3-region", "a.csv is not in S3; leave"},
+		{"--path a.csv --path b.parquet --kind dataset", "kind", "a.csv has no slash"},
+		{"--path a.csv --path b/ --path c/ --format csv --format parquet", "format", "given 2 times for 3 outputs; give it once"},
 		{"-o a.json", "output", "ends with .yaml"},
 		{"-o -", "output", "ends with .yaml"},
 		{"-o none/a.yaml", "output", "none is not there"},
 		{"-o a:b.yaml", "output", "holds a colon"},
 	} {
-		t.Run(c.args, func(t *testing.T) {
+		t.Run(strings.NewReplacer("{", "", "}", "").Replace(c.args), func(t *testing.T) {
 			w := newWorld(t)
 			args := strings.Fields(c.args)
 			if !strings.Contains(c.args, "--base-url") {

@@ -34,8 +34,9 @@ func TestPlainLines(t *testing.T) {
 		"0", "2", "0", // nothing chosen is refused
 		"Mars", "America/Chicago", // no such zone
 		"2", "", // a dataset of the first format
-		"data/{form}/", "2", "",
-		"", "", "orders.txt", "mine.yaml",
+		"data/{form}/", "2", "y", // and another output
+		"", "", "data/{form}/", "more/{form}/", "", "", // the same path is refused
+		"", "", "", "orders.txt", "mine.yaml",
 		"n",
 	}}
 	var out bytes.Buffer
@@ -47,10 +48,10 @@ func TestPlainLines(t *testing.T) {
 		t.Errorf("%v, %v, not read %q", wanted, err, in.lines)
 	}
 	def := w.load(t, "mine.yaml")
-	if def.Forms[0] != "orders" || def.Outputs[0].Partition != "day" || def.Schema == nil || !def.Extract.Incremental || def.Source.Zone.String() != "America/Chicago" {
+	if def.Forms[0] != "orders" || len(def.Outputs) != 2 || def.Outputs[0].Partition != "day" || def.Outputs[1].Partition != "month" || def.Schema == nil || !def.Extract.Incremental || def.Source.Zone.String() != "America/Chicago" {
 		t.Errorf("%+v", def)
 	}
-	for _, says := range []string{"an answer is needed", "nothing is chosen yet", "not a time zone", "ends with .yaml", "Path [lake/{form}/]", "Run it now? [Y/n]"} {
+	for _, says := range []string{"an answer is needed", "nothing is chosen yet", "not a time zone", "ends with .yaml", "Path [lake/{form}/]", "two outputs have one path, this and data/{form}/; give", "Another output? [y/N]", "Run it now? [Y/n]"} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("%q is not said in\n%s", says, &out)
 		}

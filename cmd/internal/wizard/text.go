@@ -33,7 +33,11 @@ func definitionText(s *Session, schema string) string {
 		w.add("  mode: "+scalar(mode), "each run goes on where the last one ended")
 		w.add("  # from: 2026-01-01", "the first day; without it, everything is read")
 	}
-	w.load(s)
+	w.add("load:", "several outputs are written from one reading")
+	for _, out := range s.outputs {
+		w.output(out)
+	}
+	w.output(s.output())
 	return w.String()
 }
 
@@ -104,21 +108,20 @@ func (w *lines) forms(forms []string) {
 	}
 }
 
-func (w *lines) load(s *Session) {
-	w.add("load:", "several outputs are written from one reading")
-	path := s.value("path")
+func (w *lines) output(out map[string]string) {
+	path := out["path"]
 	about := "one file for each form, replaced whole"
 	if strings.HasSuffix(path, "/") {
 		about = "ends with a slash: a dataset of parts"
 	}
 	w.add("  - path: "+scalar(path), about)
-	if format := s.value("format"); format != "" {
+	if format := out["format"]; format != "" {
 		w.add("    format: "+scalar(format), "")
 	}
-	if partition := s.value("partition"); partition != "" {
+	if partition := out["partition"]; partition != "" {
 		w.add("    partition: "+scalar(partition), "folders of the dataset")
 	}
-	endpoint, region := s.value("s3-endpoint"), s.value("s3-region")
+	endpoint, region := out["s3-endpoint"], out["s3-region"]
 	if endpoint == "" && region == "" {
 		return
 	}
