@@ -57,29 +57,7 @@ func (t terminal) drawn(ctx context.Context, p *Page) error {
 func (t terminal) plainly(ctx context.Context, p *Page) error {
 	in := &watchedReader{Reader: t.in}
 	done := make(chan error, 1)
-	go func() { // ends with the process if a signal comes first
-		for _, f := range p.Fields {
-			// Without an end of the questions, a field would be asked for ever.
-			check := func() error {
-				if in.ended() {
-					return nil
-				}
-				return f.Check()
-			}
-			if note := f.Note(f.Text); note != "" {
-				fmt.Fprintf(t.out, "\n%s\n", note)
-			}
-			err := t.field(f, check, false).WithTheme(huh.ThemeFunc(plain)).RunAccessible(t.out, in)
-			if err == nil && in.ended() {
-				err = exit.Usagef("standard input ended before the questions did; --no-input asks nothing")
-			}
-			if err != nil {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
+	go func() { done <- t.lines(p, in) }() // ends with the process if a signal comes first
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(t.out)
@@ -87,6 +65,33 @@ func (t terminal) plainly(ctx context.Context, p *Page) error {
 	case err := <-done:
 		return err
 	}
+}
+
+// lines asks for each field until the input ends.
+func (t terminal) lines(p *Page, in *watchedReader) (err error) {
+	defer func() {
+		if in.ended() {
+			_ = recover() // huh chooses by the last number, also by one that it refused
+			err = exit.Usagef("standard input ended before the questions did; --no-input asks nothing")
+		}
+	}()
+	for _, f := range p.Fields {
+		// Without an end of the questions, a field would be asked for ever.
+		check := func() error {
+			if in.ended() {
+				return nil
+			}
+			return f.Check()
+		}
+		if note := f.Note(f.Text); note != "" {
+			fmt.Fprintf(t.out, "\n%s\n", note)
+		}
+		err := t.field(f, check, false).WithTheme(huh.ThemeFunc(plain)).RunAccessible(t.out, in)
+		if err != nil || in.ended() {
+			return err
+		}
+	}
+	return nil
 }
 
 // plain is a theme without colours, for a terminal that would show their codes.

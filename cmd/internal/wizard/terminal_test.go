@@ -61,8 +61,8 @@ func TestPlainLines(t *testing.T) {
 // TestPlainLinesEnd: the end of the input is no endless question, and a signal ends one.
 func TestPlainLinesEnd(t *testing.T) {
 	w := newWorld(t)
-	for lines := range 7 {
-		in := &typed{[]string{w.url, "acme", "", "2", "0", "UTC"}[:lines]}
+	for lines := range 8 { // the last one is no choice
+		in := &typed{[]string{w.url, "acme", "", "2", "0", "UTC", "x"}[:lines]}
 		if _, err := w.begin(t, Terminal(in, io.Discard, dumb)); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "--no-input") {
 			t.Errorf("after %d lines: %v", lines, err)
 		}
