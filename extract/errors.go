@@ -96,6 +96,7 @@ var ErrNoCount = errors.New("the service's answers do not tell how many results 
 type LacksError struct {
 	Generation  string // "API v2"
 	Transaction string // what it cannot do: "copy forms"
+	Other       string // the generation that can, as source.api names it: "v1"
 }
 
 // Error says what the generation cannot do.
@@ -119,21 +120,31 @@ func (e *SearchError) Unwrap() error { return &transport.ConfigError{Problem: e.
 
 // UnclearError reports a request that may have been carried out, though the
 // service did not say so. Nobody must send it again before checking.
-type UnclearError struct{ Err error }
+type UnclearError struct {
+	Err  error
+	Done string // what may have happened: "the copy was made"
+	Look string // the command that shows it: "formetl forms"
+}
 
 // DataFault is false, because no data were read.
 func (e *UnclearError) DataFault() bool { return false }
 
 // Error says what is not known and where to look.
 func (e *UnclearError) Error() string {
-	return e.Err.Error() + "; whether the copy was made is not known: see `formetl forms` before you ask for it again"
+	return fmt.Sprintf("%v; whether %s is not known: see `%s` before you ask for it again", e.Err, e.Done, e.Look)
 }
 
 // Unwrap returns why the result is not known.
 func (e *UnclearError) Unwrap() error { return e.Err }
 
-// Temporary is false, because a second request might make a second copy.
+// Temporary is false, because a second request might do it twice.
 func (e *UnclearError) Temporary() bool { return false }
+
+// NoWebhookError reports that a form has no webhook of a URL.
+type NoWebhookError struct{ Form string }
+
+// Error names the form. The URL may hold a secret.
+func (e *NoWebhookError) Error() string { return "form " + e.Form + " has no webhook of this URL" }
 
 // OrderError reports a page that breaks the ascending order of ids of earlier
 // pages. Results may be missing. If the window is begun again, the same Reader

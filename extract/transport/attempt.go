@@ -26,9 +26,12 @@ func urlCause(err error) error {
 // never hold the address.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
-	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), strings.NewReader(call.Fields.Query()))
 	if err != nil {
-		return Header{}, &NetworkError{Problem: s.cfg.Key.Redact(urlCause(err).Error()), Final: true}
+		return Header{}, &NetworkError{Problem: s.redact(call, urlCause(err).Error()), Final: true}
+	}
+	if len(call.Fields) > 0 {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	req.Header.Set("Accept", s.cfg.Accept)
 	if s.cfg.KeyParameter == "" {
@@ -41,12 +44,12 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	// the Authorization header.
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
-		return Header{}, s.networkError(ctx, err)
+		return Header{}, s.networkError(ctx, call, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After")), Fields: res.Header}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
+		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(call, res)}
 	}
 	size, usual := res.ContentLength, &s.usual[call.Kind]
 	if size < 0 {
@@ -56,27 +59,27 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if err == nil {
 		usual.Store(int64(len(*call.Body)))
 	} else if !is[*AnswerError](err) {
-		err = s.networkError(ctx, err)
+		err = s.networkError(ctx, call, err)
 	}
 	return h, err
 }
 
-// redactedTarget returns the address that a redirect points to, without query and key.
-func (s *Sender) redactedTarget(res *http.Response) string {
+// redactedTarget returns the address that a redirect points to, without query and secrets.
+func (s *Sender) redactedTarget(call Call, res *http.Response) string {
 	to, err := res.Location()
 	if err != nil {
 		return "nowhere"
 	}
-	path := (&url.URL{Path: s.cfg.Key.Redact(to.Path)}).EscapedPath()
-	return s.cfg.Key.Redact(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
+	path := (&url.URL{Path: s.redact(call, to.Path)}).EscapedPath()
+	return s.redact(call, to.Scheme+"://"+to.Host+strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
 // networkError describes an error of the network, without the address. ctx is the attempt's.
-func (s *Sender) networkError(ctx context.Context, err error) error {
+func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
 	cause := urlCause(err)
 	noTLS := is[tls.RecordHeaderError](cause)
 	e := &NetworkError{
-		Problem: s.cfg.Key.Redact(cause.Error()),
+		Problem: s.redact(call, cause.Error()),
 		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -89,7 +92,7 @@ func (s *Sender) networkError(ctx context.Context, err error) error {
 		e.unsent = dial.Op == "dial"
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
-		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
+		e.Problem, e.doubtful = s.redact(call, fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
 	}
 	return e
 }

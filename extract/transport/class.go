@@ -119,6 +119,9 @@ func isUnsent(err error) bool {
 // MayBeDone tells whether a request that failed may have been carried out: it was
 // sent, and the service did not refuse it.
 func MayBeDone(err error) bool {
+	if r, ok := errors.AsType[Refusal](err); ok {
+		return r.Class() == ClassUnavailable
+	}
 	if n, ok := errors.AsType[*NetworkError](err); ok {
 		return !n.Final && !n.unsent
 	}

@@ -55,7 +55,7 @@ func (e *effort) mayHelp(met bool) bool {
 	}
 	class, _ := classOf(e.last)
 	if !e.repeatable {
-		// The request may have been carried out. A second copy is worse than an error.
+		// The request may have been carried out. Doing it twice is worse than an error.
 		return class == ClassBusy
 	}
 	if a, ok := errors.AsType[*AnswerError](e.last); ok {

@@ -31,6 +31,14 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText returns "[redacted]", so that no JSON or YAML can hold the key.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
+// RedactAll returns text without any of the secrets, see Secret.Redact.
+func RedactAll(text string, secrets ...Secret) string {
+	for _, s := range secrets {
+		text = s.Redact(text)
+	}
+	return text
+}
+
 // maxShown bounds the text that Redact returns, in bytes.
 const maxShown = 16 << 10
 

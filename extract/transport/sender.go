@@ -75,12 +75,14 @@ const (
 
 // Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string // a POST is not sent again if the service may have carried it out
-	URL         string // without the key
+	Method      string     // anything but a GET is not sent again if the service may have carried it out
+	URL         string     // without the key
+	Fields      Parameters // what the body holds, form-urlencoded; empty means no body
+	Hidden      []Secret   // what errors and logs must not show besides the key
 	Kind        Kind
 	Transaction string // its name in the specification
 	Form        string // "" if the request concerns no form
-	Detail      string // the parameters as people read them; the key is redacted
+	Detail      string // the parameters as people read them; secrets are redacted
 	Asked       string // see RequestError.Asked; the key is redacted
 
 	Body      *[]byte // the buffer that answers are read into
@@ -174,7 +176,7 @@ func (s *Sender) Close() {
 // Send sends the call and decodes the answer. It repeats an attempt that failed
 // and may succeed later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
-	e := &effort{form: call.Form, repeatable: call.Method != http.MethodPost}
+	e := &effort{form: call.Form, repeatable: call.Method == http.MethodGet}
 	pauses := backoff.ExponentialBackOff{InitialInterval: s.cfg.BackoffMin, Multiplier: 2}
 	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
@@ -203,7 +205,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(call, e))
 		if err := wait(ctx, pause, nil); err != nil {
 			return err
 		}
@@ -213,8 +215,8 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 
 // errorOnce returns the error of the last attempt for the log. It is left out if the
 // attempt before failed for the same reason.
-func (s *Sender) errorOnce(e *effort) slog.Attr {
-	text := s.cfg.Key.Redact(e.last.Error())
+func (s *Sender) errorOnce(call Call, e *effort) slog.Attr {
+	text := s.redact(call, e.last.Error())
 	if text == e.told {
 		return slog.Attr{} // which a handler ignores
 	}
@@ -236,6 +238,11 @@ func (s *Sender) verdict(e *effort) error {
 		a.varies = true // other attempts failed in other ways
 	}
 	return a
+}
+
+// redact returns text without the secrets of a call.
+func (s *Sender) redact(call Call, text string) string {
+	return RedactAll(text, append([]Secret{s.cfg.Key}, call.Hidden...)...)
 }
 
 // answerSeed is the seed of all hashes of answers, which makes them comparable.
@@ -283,7 +290,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	observed(ctx, Attempt{Kind: call.Kind, Number: e.attempts, Start: start, Took: took, Outcome: outcome})
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
-			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.Redact(call.Detail)),
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.redact(call, call.Detail)),
 			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}

@@ -27,7 +27,10 @@ type Client struct {
 	bounds Bounds // of one answer
 }
 
-var _ extract.Client = (*Client)(nil)
+var (
+	_ extract.Client   = (*Client)(nil)
+	_ extract.Webhooks = (*Client)(nil)
+)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {

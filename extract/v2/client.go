@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,10 @@ type shared struct {
 	labels   map[labelSet]*labels
 }
 
-var _ extract.Client = (*Client)(nil)
+var (
+	_ extract.Client   = (*Client)(nil)
+	_ extract.Webhooks = (*Client)(nil)
+)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {
@@ -82,7 +86,10 @@ type call struct {
 	form        string // "" for Get Forms, which has no form
 	path        string // what of the form is asked for, "" for the form itself
 	parameters  transport.Parameters
-	asked       string // see transport.RequestError.Asked
+	asked       string               // see transport.RequestError.Asked
+	method      string               // "" is GET
+	fields      transport.Parameters // see transport.Call.Fields
+	hidden      []transport.Secret   // see transport.Call.Hidden
 }
 
 // ask sends a request, whose answer is read into body. success decodes an answer whose
@@ -103,8 +110,8 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(tra
 		address += "?" + r.parameters.Query()
 	}
 	return c.Send(ctx, transport.Call{
-		Method: http.MethodGet, URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked,
+		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind, Fields: r.fields, Hidden: r.hidden,
+		Transaction: r.transaction, Form: r.form, Detail: slices.Concat(r.parameters, r.fields).String(), Asked: r.asked,
 		Body: body, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			var err error
@@ -113,14 +120,14 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(tra
 			} else {
 				err = success(h)
 			}
-			return c.settled(err, h, r.form != "")
+			return c.settled(err, h, r)
 		},
 	})
 }
 
 // settled completes the error of an answer. The HTTP status counts before the one in the
 // body, which counts only in an answer that reports success.
-func (c *Client) settled(err error, h transport.Header, form bool) error {
+func (c *Client) settled(err error, h transport.Header, r call) error {
 	s, ok := errors.AsType[*extract.ServiceError](err)
 	if !ok {
 		return err
@@ -128,7 +135,7 @@ func (c *Client) settled(err error, h transport.Header, form bool) error {
 	if h.Status >= http.StatusBadRequest || s.Status == 0 {
 		s.Status = h.Status
 	}
-	s.Code, s.RetryAfter, s.Message = codeOf(s.Status, form), h.RetryAfter, c.key.Redact(s.Message)
+	s.Code, s.RetryAfter, s.Message = codeOf(s.Status, r.form != ""), h.RetryAfter, transport.RedactAll(c.key.Redact(s.Message), r.hidden...)
 	return err
 }
 
@@ -136,17 +143,25 @@ func (c *Client) settled(err error, h transport.Header, form bool) error {
 func askFor[T any](ctx context.Context, c *Client, r call, read func(object) (T, error)) (value T, err error) {
 	var body []byte
 	err = c.ask(ctx, r, &body, func(transport.Header) error {
-		o, err := parse(body, c.bounds)
-		if err != nil {
-			return err
+		o, err := c.parse(body)
+		if err == nil {
+			value, err = read(o)
 		}
-		if failure := o["error"]; len(failure) > 0 && failure[0] != 'n' {
-			return failureOf(failure)
-		}
-		value, err = read(o)
 		return err
 	})
 	return value, err
+}
+
+// parse reads a small answer whose status reports no error. Its content may report one.
+func (c *Client) parse(body []byte) (object, error) {
+	o, err := parse(body, c.bounds)
+	if err != nil {
+		return nil, err
+	}
+	if failure := o["error"]; len(failure) > 0 && failure[0] != 'n' {
+		return nil, failureOf(failure)
+	}
+	return o, nil
 }
 
 // askPage sends a request for results. The caller releases the page.

@@ -170,7 +170,7 @@ func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publ
 // Copy sends nothing. The error is an *extract.LacksError, because API v2 has no such
 // request.
 func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form, error) {
-	return extract.Form{}, &extract.LacksError{Generation: generation, Transaction: "copy forms"}
+	return extract.Form{}, &extract.LacksError{Generation: generation, Transaction: "copy forms", Other: "v1"}
 }
 
 // formOf asks for one form. The answer is a list of one, an object with a member form, or
