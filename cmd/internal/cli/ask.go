@@ -71,7 +71,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		defer client.Close()
 		r, err := ask(cmd.Context(), client)
 		switch {
-		case err != nil:
+		case err != nil || r.value == nil: // nil: a person did not agree
 			return err
 		case asJSON:
 			return show.JSON(p.stdout, r.value)

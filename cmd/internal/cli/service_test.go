@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -49,7 +50,7 @@ func largeForm(directory string, results int) *formservice.Form {
 
 // newService is a service of small forms over real HTTP.
 func newService(key string, forms ...*formservice.Form) (*formservice.Server, *httptest.Server) {
-	s := &formservice.Server{Key: key, Accounts: []string{"other"}, Forms: forms}
+	s := &formservice.Server{API: formservice.Both, Key: key, Accounts: []string{"other"}, Forms: forms}
 	return s, httptest.NewServer(s)
 }
 
@@ -97,8 +98,13 @@ func crooked() http.Handler {
 // may choose.
 func echo(r *http.Request) string {
 	key := r.URL.Query().Get("fs_api_key")
+	if key == "" { // API v2
+		key = strings.TrimPrefix(r.Header.Get("Authorization"), "bearer ")
+	}
+	body, _ := io.ReadAll(r.Body)
+	fields, _ := url.ParseQuery(string(body))
 	return strings.Join([]string{
-		r.URL.RequestURI(), key, url.QueryEscape(key), url.PathEscape(key), lowerHex(key), html.EscapeString(key),
+		r.URL.RequestURI(), string(body), fields.Get("handshake_key"), key, url.QueryEscape(key), url.PathEscape(key), lowerHex(key), html.EscapeString(key),
 		strings.ToLower(url.QueryEscape(key)), fmt.Sprintf("%q", key), fmt.Sprintf("%+q", key),
 		url.QueryEscape(url.QueryEscape(key)), jsonText(key),
 	}, " ")

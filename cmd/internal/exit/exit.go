@@ -132,7 +132,7 @@ func codeOf(err error) int {
 		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
 		*doctor.ZoneError:
 		return Config
-	case *account.NoFormsError, *infer.NoColumnsError:
+	case *account.NoFormsError, *infer.NoColumnsError, *extract.NoWebhookError:
 		return NoInput
 	case *extract.ServiceError:
 		return serviceCode(e)
@@ -217,8 +217,11 @@ func Hint(err error, command, again, kept string) string {
 		}
 	}
 	again = cmp.Or(again, "run the same command again")
-	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
+	switch {
+	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
 		again = "look with `formetl forms` whether the copy was made, before you " + again
+	case strings.HasSuffix(command, " webhooks add"), strings.HasSuffix(command, " webhooks remove"):
+		again = "look with `formetl webhooks list` whether it was done, before you " + again
 	}
 	hint := hintOf(err, command, again)
 	if kept != "" && strings.Contains(hint, again) {
@@ -233,7 +236,12 @@ func hintOf(err error, command, again string) string {
 	if b, ok := errors.AsType[*transport.BudgetError](err); ok && code == Temporary {
 		return again + " after " + b.ComeBack()
 	}
+	if lacks, ok := errors.AsType[*extract.LacksError](err); ok && lacks.Other != "" {
+		return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", lacks.Other)
+	}
 	switch {
+	case is[*extract.NoWebhookError](err):
+		return "spell the URL as `formetl webhooks list` shows it"
 	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
 		return ""
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
