@@ -29,6 +29,7 @@ type Range struct {
 	Target    int         // most results of an auto window; 0 means DefaultTarget
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
 	Uncounted bool        // the plan sends no count requests
+	Begins    time.Time   // no result is earlier; of use if Window has no beginning and nothing is counted
 	PageSize  int         // most results of a page; 0 means PageSize
 	Most      int64       // most requests that the plan may need; 0 means no bound
 	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
@@ -116,10 +117,16 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	case plan.Total == 0 || r.Window.To.IsZero():
 		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted && r.Window.From.IsZero():
-		if r.Partition != UnitNone {
+		switch {
+		case r.Partition == UnitNone:
+			plan.Windows, err = p.cutAt(whole)
+		case r.Begins.IsZero():
 			return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
+		default:
+			c := p.whole(Unknown)
+			c.lower = r.Begins
+			plan.Windows, err = p.windows([]piece{c})
 		}
-		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted:
 		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
 	default:
@@ -403,6 +410,9 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 // step, and no result is earlier.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
+	if total == Unknown && !p.Begins.IsZero() {
+		return p.Step.start(p.Begins), nil
+	}
 	if total == Unknown {
 		return time.Time{}, &PlanError{fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
 	}

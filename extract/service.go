@@ -30,6 +30,8 @@ type Client interface {
 	Account
 	Meter
 	Session
+	// Generation names the interface of the service that the client speaks: v1 or v2.
+	Generation() string
 }
 
 // Account holds the transactions that concern forms and not their results.

@@ -11,6 +11,11 @@ const (
 	MethodChanges  = "changes"  // the service said which results had changed
 	MethodLookback = "lookback" // the last days were read again
 	MethodCounts   = "counts"   // only counts were compared
+
+	// MethodPagination compares counts too. The service tells them as the number of the
+	// last page of one result (API v2).
+	MethodPagination = "pagination"
+	MethodRead       = "read" // the service tells no counts, so that nothing was compared
 )
 
 // Changes says how the run that wrote a dataset found the results that had

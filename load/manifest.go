@@ -52,6 +52,8 @@ type Manifest struct {
 	// Source says where the results come from. A run with another source does
 	// not write to the dataset. It is nil if the writer gave none.
 	Source *Source `json:"source,omitempty"`
+	// API is the generation of the service that the last run read from: v2, or "" for v1.
+	API string `json:"api,omitempty"`
 	// Profile is the CSV profile, "" for strict.
 	Profile  string   `json:"profile,omitempty"`
 	Schema   []Column `json:"schema"`
@@ -159,11 +161,12 @@ type Verified struct {
 	Counted   int64 `json:"counted"`
 	Extracted int64 `json:"extracted"` // rows and rejects
 	Match     bool  `json:"match"`
-	// Method is MethodCounts or MethodChanges. MethodChanges is the stronger
-	// proof: no result that changed while it was read is missing. It is "" where
-	// an earlier version of formetl wrote the dataset, or where Reason is given.
+	// Method is MethodChanges, MethodCounts, MethodPagination or MethodRead, the strongest
+	// proof first. By MethodChanges no result that changed while it was read is missing.
+	// Method is "" where an earlier version of formetl wrote the dataset, or where the
+	// definition wants no counts.
 	Method string `json:"method,omitempty"`
-	// Reason says why the service was not asked for a count, "" if it was.
+	// Reason says why counts were not compared, "" if they were.
 	Reason string `json:"reason,omitempty"`
 }
 

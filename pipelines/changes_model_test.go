@@ -169,7 +169,7 @@ type model struct {
 
 func newModel(t *testing.T, faults formservice.Faults) *model {
 	t.Helper()
-	service := &formservice.Server{Key: pipelinestest.Key, Forms: []*formservice.Form{formservice.NewForm("form1", nil, nil)}}
+	service := &formservice.Server{Key: pipelinestest.Key, Forms: []*formservice.Form{formservice.NewForm("form1", nil, nil)}, API: formservice.Both}
 	service.SetFaults(faults)
 	m := &model{t: t, service: service, parent: t.TempDir()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -179,6 +179,7 @@ func newModel(t *testing.T, faults formservice.Faults) *model {
 	}))
 	t.Cleanup(server.Close)
 	_, source := pipelinestest.Serve(t)
+	service.Zone = source.Zone
 	source.BaseURL, source.Requests.Concurrency = server.URL, 1
 	m.source = source
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
@@ -296,7 +297,11 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 	}
 	v := report.Forms[0].Verified
 	proven := v.Method == load.MethodChanges
-	if proven && !sorts || !proven && v.Method != load.MethodCounts || sorts && during == 0 && (!proven || !v.Match) {
+	counts := load.MethodCounts
+	if m.source.API == definition.APIv2 {
+		counts = load.MethodPagination
+	}
+	if proven && !sorts || !proven && v.Method != counts || sorts && during == 0 && (!proven || !v.Match) {
 		return requests, fmt.Errorf("verified %+v", v)
 	}
 	if !sorts {
@@ -353,17 +358,24 @@ func TestModel(t *testing.T) {
 		sorts  bool
 		share  int // of so many cases of two deeds one is played
 		threes int // cases of three deeds
+		api    definition.API
 	}{
-		{"full", formservice.Faults{}, true, 80, 100},
-		{"incremental", formservice.Faults{}, true, 30, 200},
-		{"resumed", formservice.Faults{}, true, 200, 100},
-		{"full", formservice.Faults{IgnoreSort: true}, false, 300, 50},
-		{"incremental", formservice.Faults{IgnoreSort: true}, false, 300, 50},
-		{"full", formservice.Faults{LackUpdate: 3}, false, 300, 50},
-		{"resumed", formservice.Faults{LackUpdate: 1}, false, 1000, 50},
+		{"full", formservice.Faults{}, true, 80, 100, definition.APIv1},
+		{"incremental", formservice.Faults{}, true, 30, 200, definition.APIv1},
+		{"resumed", formservice.Faults{}, true, 200, 100, definition.APIv1},
+		{"full", formservice.Faults{IgnoreSort: true}, false, 300, 50, definition.APIv1},
+		{"incremental", formservice.Faults{IgnoreSort: true}, false, 300, 50, definition.APIv1},
+		{"full", formservice.Faults{LackUpdate: 3}, false, 300, 50, definition.APIv1},
+		{"resumed", formservice.Faults{LackUpdate: 1}, false, 1000, 50, definition.APIv1},
+		{"full", formservice.Faults{}, true, 300, 50, definition.APIv2},
+		{"incremental", formservice.Faults{}, true, 200, 50, definition.APIv2},
+		{"resumed", formservice.Faults{}, true, 1000, 50, definition.APIv2},
+		{"full", formservice.Faults{IgnoreSort: true}, false, 1000, 20, definition.APIv2},
+		{"incremental", formservice.Faults{LackUpdate: 3}, false, 1000, 20, definition.APIv2},
 	} {
-		t.Run(fmt.Sprintf("%s, faults %q", c.kind, c.faults), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s by %s, faults %q", c.kind, c.api, c.faults), func(t *testing.T) {
 			m := newModel(t, c.faults)
+			m.source.API = c.api
 			if threes := needs.Count(t, c.threes, c.threes/5); threes < c.threes && !all {
 				c.threes, c.share = threes, 5*c.share
 			}

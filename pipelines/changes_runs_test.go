@@ -48,6 +48,7 @@ type sagaKind struct {
 	kills     bool
 	faults    bool // the service forgets to sort, or lacks stamps, in some runs
 	jumps     bool // the service's clock jumps by less than two hours
+	apis      bool // each run is by API v1 or by API v2
 	stale     int  // bound of stale parts; 0: the usual one
 }
 
@@ -63,6 +64,8 @@ func sagaKinds() []sagaKind {
 		{name: "a clock that jumps", partition: day, step: time.Second, jumps: true},
 		{name: "a service that forgets to sort", partition: day, step: time.Second, faults: true},
 		{name: "all of it", partition: day, step: time.Second, kills: true, faults: true, jumps: true, stale: 1},
+		{name: "by either generation", partition: day, step: time.Second, apis: true},
+		{name: "all of it by either generation", partition: day, step: time.Second, apis: true, kills: true, faults: true, jumps: true, stale: 1},
 	}
 }
 
@@ -162,6 +165,10 @@ func (s *saga) hour(n int, quiet bool) (report *pipelines.FormReport, err error)
 		s.begun = len(s.history) - 1
 	}
 	s.service.SetFaults(faults)
+	if s.kind.apis {
+		s.source.API = []definition.API{definition.APIv1, definition.APIv2}[s.random.IntN(2)]
+		s.log = append(s.log, " by API "+string(s.source.API))
+	}
 	requests := 0
 	var decide func(formservice.Request) formservice.Fault
 	def := s.definition(s.dir, "incremental")

@@ -61,6 +61,8 @@ func feedless(r *reading.Reader) string {
 		return "counts know neither searches nor views"
 	case !e.Verify:
 		return "the definition says verify: false"
+	case r.Countless != "":
+		return r.Countless
 	}
 	return ""
 }
@@ -105,9 +107,12 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 		}
 		return asked
 	}
+	count := f.counts.Remembered(r.Counter(), f.o.Now)
+	if count == nil {
+		return r.NewPlan(ctx, f.iv, f.iv.Read, nil)
+	}
 	counted := false
 	var mu sync.Mutex
-	count := f.counts.Remembered(r.Counter(), f.o.Now)
 	plan, err := r.NewPlan(ctx, f.iv, f.iv.Read, func(ctx context.Context, w extract.Window) (int64, error) {
 		mu.Lock()
 		further := counted

@@ -36,6 +36,8 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 			f.reader.Unordered = true
 		case isError[*extract.FeedError](err) && f.noFeed == nil:
 			f = f.withoutFeed(ctx, err)
+		case f.doubtsCounts(err):
+			f = f.withoutCounts(ctx, err)
 		default:
 			return f.report, err
 		}
@@ -47,7 +49,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 func (f *formRun) again() *formRun {
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name, f.seen)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
-	again.noFeed, again.reader.Unordered = f.noFeed, f.reader.Unordered
+	again.noFeed, again.reader.Unordered, again.reader.Countless = f.noFeed, f.reader.Unordered, f.reader.Countless
 	return again
 }
 
@@ -85,7 +87,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
-		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
+		API: written(client), Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 	})
 	f.ahead = output.NewAhead(f.outputs)
 	f.reader.Done = func(w *reading.Window) {
@@ -131,6 +133,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.iv = f.iv.Decide(r.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
+	f.tellGeneration(ctx)
 	tellTakenOver(f.left, f.iv, f.o.Resume)
 	tellNarrowed(ctx, f.reader, f.o)
 	return nil

@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -170,11 +169,19 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	}
 	f := p.follows(form, i, outputs, o.Now())
 	if f.continues {
-		return p.makeTail(ctx, f)
+		err := p.makeTail(ctx, f)
+		if why := countless(err, form.CountMethod()); why == "" {
+			return err
+		}
+		f.continues = false // the other plan meets the same
 	}
 	plan, err := wouldPlan(ctx, form, i)
 	if err = needsDates(err, def, flags, i, outputs); leavesDatesOut(err) {
 		f.form.Dateless, p.Changes = true, nil
+		plan, err = wouldPlan(ctx, f.form, i)
+	}
+	if why := countless(err, form.CountMethod()); why != "" {
+		f.form.Countless, p.Changes = why, nil
 		plan, err = wouldPlan(ctx, f.form, i)
 	}
 	if plan == nil || err != nil {
@@ -254,23 +261,23 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 // wouldPlan makes the plan of a run. It is nil where only counts can give one and
 // there is no client to ask for them.
 func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*extract.Plan, error) {
-	r, count := form.Range(i, i.Read), form.Counter()
-	if form.Client == nil {
-		if r.Step.Auto() || r.Window.From.IsZero() {
-			return nil, nil
-		}
-		r.Uncounted = true
-		count = func(context.Context, extract.Window) (int64, error) {
-			return 0, errors.New("a plan that sends nothing was asked to count") // NewPlan counts nothing where Uncounted is set
-		}
+	r := form.Range(i, i.Read)
+	if form.Client != nil {
+		return form.Divide(ctx, r, form.Counter())
 	}
-	return extract.NewPlan(ctx, r, count)
+	if r.Step.Auto() || r.Window.From.IsZero() {
+		return nil, nil
+	}
+	return form.Divide(ctx, r, nil)
 }
 
 // warn adds what the run would warn of before it reads.
 func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	if form.Dateless {
 		p.Warnings = append(p.Warnings, datesIgnored)
+	}
+	if form.Countless != "" {
+		p.Warnings = append(p.Warnings, form.Countless)
 	}
 	if costly := reading.CostlyText(plan); costly != "" {
 		p.Warnings = append(p.Warnings, costly)

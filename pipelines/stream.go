@@ -69,7 +69,7 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	f.Range = load.Span(iv.Read.From, iv.Read.To)
 	set := output.New(&output.Job{
 		Def: def, Form: f.Form, RunID: o.RunID, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: o.Logger, At: o.At,
-		Encoders: reading.NewSlots(runtime.GOMAXPROCS(0)), Requests: func() load.Requests { return requestsOf(client.Requests()) }, Drift: func(string) {},
+		API: written(client), Encoders: reading.NewSlots(runtime.GOMAXPROCS(0)), Requests: func() load.Requests { return requestsOf(client.Requests()) }, Drift: func(string) {},
 	})
 	defer func() { err = errors.Join(err, set.Close(context.WithoutCancel(ctx))) }()
 	if err := set.Open(ctx); err != nil {
@@ -78,6 +78,9 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	query := reading.Query(def.Extract)
 	query.Window = iv.Given
 	verified := &verification{client: client, form: f.Form, window: iv.Given, off: reasonNotVerified(def, limit)}
+	if verified.off == "" {
+		verified.method = reading.Form{Client: client}.CountMethod()
+	}
 	if err := verified.count(ctx); err != nil {
 		return err
 	}
@@ -140,6 +143,7 @@ type verification struct {
 	form   string
 	window extract.Window
 	off    string // why nothing is counted; "" if it is
+	method string // of load.Verified
 	counts []int64
 }
 
@@ -148,6 +152,10 @@ func (v *verification) count(ctx context.Context) error {
 		return nil
 	}
 	n, err := v.client.Count(ctx, v.form, extract.CountQuery{Window: v.window})
+	if errors.Is(err, extract.ErrNoCount) {
+		v.off, v.method = tellsNoCounts, load.MethodRead
+		return nil
+	}
 	v.counts = append(v.counts, n)
 	return err
 }
@@ -164,10 +172,10 @@ func (v *verification) expected(limit int64) int64 {
 
 func (v *verification) result(read int64) (load.Verified, error) {
 	if v.off != "" {
-		return load.Verified{Extracted: read, Reason: v.off}, nil
+		return load.Verified{Extracted: read, Reason: v.off, Method: v.method}, nil
 	}
 	last := v.counts[len(v.counts)-1]
-	is := load.Verified{Counted: last, Extracted: read, Match: last == read, Method: load.MethodCounts}
+	is := load.Verified{Counted: last, Extracted: read, Match: last == read, Method: v.method}
 	if !reading.Plausible(v.counts, read) {
 		return is, &UnverifiedError{Read: read, Counts: v.counts}
 	}

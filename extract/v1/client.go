@@ -59,6 +59,9 @@ func (c *Client) Fork() extract.Client {
 // PageSize is the most results that one request brings (specification, section 8).
 func (c *Client) PageSize() int { return extract.PageSize }
 
+// Generation is v1.
+func (c *Client) Generation() string { return "v1" }
+
 // call is one transaction.
 type call struct {
 	transaction string // as the specification names it (section 4)

@@ -72,6 +72,9 @@ func NewClient(cfg Config) (*Client, error) {
 // PageSize is the most results that one request brings.
 func (c *Client) PageSize() int { return PageSize }
 
+// Generation is v2.
+func (c *Client) Generation() string { return "v2" }
+
 // Fork returns a client with counters of its own, see transport.Sender.Fork.
 func (c *Client) Fork() extract.Client {
 	fork := *c

@@ -191,6 +191,9 @@ func (s *session) unlisted(ctx context.Context, form string, before int) {
 	if before < mostUnlisted && s.free() {
 		n, err := s.client.Count(ctx, form, extract.CountQuery{})
 		switch {
+		case errors.Is(err, extract.ErrNoCount):
+			c.State, c.Detail = Warning, "the service does not list it, and answers for it all the same"
+			c.Cure = "check whether the form's name is still right; `formetl forms` lists those of the account"
 		case err != nil:
 			s.gone[form] = true
 			s.failed("forms", form, err, "correct the form's name; `formetl forms` lists those of the account")

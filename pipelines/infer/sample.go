@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/formetl/formetl/extract"
@@ -174,6 +175,8 @@ func (s *sampler) count(ctx context.Context) (done bool, err error) {
 		s.sampled.Total, err = s.client.Count(ctx, s.form, extract.CountQuery{Window: s.query.Window})
 		if err != nil {
 			s.sampled.Total = extract.Unknown
+		}
+		if err != nil && !errors.Is(err, extract.ErrNoCount) {
 			return false, err
 		}
 	}

@@ -38,6 +38,9 @@ func (c *Counts) All() (list []checkpoint.Count) {
 
 // Remembered returns a counter that calls count only once for each window.
 func (c *Counts) Remembered(count extract.Counter, now func() time.Time) extract.Counter {
+	if count == nil {
+		return nil
+	}
 	return func(ctx context.Context, w extract.Window) (int64, error) {
 		if k, ok := c.known.Load(w); ok {
 			return k.(checkpoint.Count).N, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -30,6 +31,9 @@ type Form struct {
 	Unordered bool
 	// Dateless means that requests contain no dates, because the service ignores them.
 	Dateless bool
+	// Countless says why counts are of no use: the service's answers do not tell them, or
+	// tell wrong ones. It is "" if counts can be asked for.
+	Countless string
 }
 
 // Query returns the query for the results of a definition, without bounds in time.
@@ -52,8 +56,37 @@ func (f Form) Filtered() bool {
 	return len(f.Def.Extract.Search.Where) > 0 || f.Def.Extract.View != ""
 }
 
-// Counter returns a function that asks the service how many results a window holds.
+// CountMethod returns how counts prove that all results were read, see load.Verified.
+func (f Form) CountMethod() string {
+	switch {
+	case f.Countless != "":
+		return load.MethodRead
+	case f.Client != nil && f.Client.Generation() == "v2":
+		return load.MethodPagination
+	}
+	return load.MethodCounts
+}
+
+// Holds tells whether a window holds one of the results with some ids.
+func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
+	if f.Countless == "" {
+		n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
+		return n > 0, err
+	}
+	p, err := f.Client.Results(ctx, f.Name, extract.ResultsQuery{Window: w, IDs: ids, Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	defer p.Release()
+	return p.Len() > 0, nil
+}
+
+// Counter returns a function that asks the service how many results a window holds. It
+// returns nil if counts are of no use.
 func (f Form) Counter() extract.Counter {
+	if f.Countless != "" {
+		return nil
+	}
 	return func(ctx context.Context, w extract.Window) (int64, error) {
 		if f.Dateless {
 			w = extract.Window{}

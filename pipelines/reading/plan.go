@@ -27,8 +27,7 @@ const StaleTarget = 200
 func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter, cuts ...time.Time) (*extract.Plan, error) {
 	r := f.Range(i, span)
 	r.Cuts = append(r.Cuts, cuts...)
-	r.Uncounted = r.Uncounted || count == nil
-	plan, err := extract.NewPlan(ctx, r, count)
+	plan, err := f.Divide(ctx, r, count)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +38,18 @@ func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Win
 		f.Log.LogAttrs(ctx, slog.LevelWarn, costly)
 	}
 	return plan, nil
+}
+
+// Divide divides a range into windows. Without a counter it asks for no counts. If the
+// service tells none, it may ask where the results begin.
+func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (plan *extract.Plan, err error) {
+	if r.Uncounted = r.Uncounted || count == nil; r.NeedsBeginning() && f.Countless != "" {
+		holds := func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
+		if r.Begins, err = extract.Beginning(ctx, r.Window, holds); err != nil {
+			return nil, err
+		}
+	}
+	return extract.NewPlan(ctx, r, count)
 }
 
 // Range says how to divide a span of time. The span is cut at the bounds of

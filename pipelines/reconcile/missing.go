@@ -466,8 +466,7 @@ func (s *search) locate(ctx context.Context, line []span, hint int, change extra
 		return -1, nil
 	}
 	asked := func(w extract.Window) (bool, error) {
-		n, err := s.countID(ctx, w, change.ID)
-		return n > 0, err
+		return s.c.Reader.Holds(ctx, w, extract.IDRange{Min: change.ID, Max: change.ID})
 	}
 	if hint >= 0 {
 		if there, err := asked(line[hint].Window); there || err != nil {
@@ -495,11 +494,6 @@ func (s *search) locate(ctx context.Context, line []span, hint int, change extra
 		return -1, err
 	}
 	return lo, nil
-}
-
-// countID asks whether the service counts a result in a window: 0 or 1.
-func (s *search) countID(ctx context.Context, w extract.Window, id int64) (int64, error) {
-	return s.c.Reader.Client.Count(ctx, s.c.Reader.Name, extract.CountQuery{Window: w, IDs: extract.IDRange{Min: id, Max: id}})
 }
 
 // named returns the ids of the results that the service named as changed.

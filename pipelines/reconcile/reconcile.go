@@ -129,18 +129,21 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 // nameMethod says in the result how the run made sure that nothing is lost.
 func (c *Reconciler) nameMethod() {
 	switch {
+	case c.Reader.Countless != "":
+		c.Verified.Method = load.MethodRead
 	case c.Verified.Reason != "" && !c.Verifies():
 	case c.search.weak:
-		c.Verified.Method = load.MethodCounts
+		c.Verified.Method = c.Reader.CountMethod()
 	default:
 		c.Verified.Method = load.MethodChanges
 	}
 }
 
 // Verifies tells whether what is read is compared with counts. That is so if
-// the definition asks for it or Trusted is set, unless results are filtered.
+// the definition asks for it or Trusted is set, unless results are filtered or the
+// service tells no counts.
 func (c *Reconciler) Verifies() bool {
-	return !c.Reader.Filtered() && (c.Reader.Def.Extract.Verify || c.Trusted)
+	return !c.Reader.Filtered() && c.Reader.Countless == "" && (c.Reader.Def.Extract.Verify || c.Trusted)
 }
 
 // Replaced says which parts of a dataset a run replaces.

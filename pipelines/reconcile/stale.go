@@ -99,11 +99,11 @@ func (o *older) addHinted(ctx context.Context, spans []extract.Window, hits []He
 			continue
 		}
 		if slices.ContainsFunc(hits, func(h Held) bool { return h.IDs.Contains(uint64(change.ID)) }) { //nolint:gosec // ids are not negative
-			n, err := c.search.countID(ctx, at, change.ID)
+			there, err := c.Reader.Holds(ctx, at, extract.IDRange{Min: change.ID, Max: change.ID})
 			if err != nil {
 				return nil, err
 			}
-			if n == 0 {
+			if !there {
 				continue
 			}
 		}

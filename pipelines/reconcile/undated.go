@@ -38,6 +38,9 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if c.Reader.Dateless {
 		return nil // they are in the run's only window
 	}
+	if c.Reader.Countless != "" { // all results are asked for once more, without dates
+		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}})
+	}
 	total, err := c.countAll(ctx)
 	if err != nil || total == c.counted.read {
 		return err // all results lie in the range

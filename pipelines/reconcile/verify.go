@@ -19,8 +19,11 @@ import (
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
 		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
-		if c.Reader.Filtered() {
+		switch {
+		case c.Reader.Filtered():
 			c.Verified.Reason = "not applicable: counts know neither searches nor views"
+		case c.Reader.Countless != "":
+			c.Verified.Reason = c.Reader.Countless
 		}
 		return nil
 	}

@@ -25,7 +25,7 @@ type Report struct {
 	Pipeline   string
 	Definition string
 	Outputs    []*audit.Report
-	Requests   int64 // counts that the service was asked for
+	Requests   int64 // sent to ask the service for counts
 }
 
 // Definition checks the outputs of a definition against their manifests. With against it also
@@ -50,8 +50,9 @@ func Definition(ctx context.Context, def *definition.Definition, o account.Optio
 	err = failed.Each(ctx, found.Forms, func(form string) error {
 		v := verifier{def: def, o: o, form: form, counts: map[load.Range]int64{}}
 		if client != nil {
-			v.client = client.Fork()
-			defer func() { report.Requests += v.client.Requests().Count }()
+			fork := client.Fork()
+			v.client = extract.Counting(fork)
+			defer func() { report.Requests += fork.Requests().Count + fork.Requests().Results }()
 		}
 		var failures []error
 		for _, out := range def.Outputs {
@@ -78,7 +79,7 @@ type verifier struct {
 	def    *definition.Definition
 	o      account.Options
 	form   string
-	client extract.Client       // nil if the service is not asked
+	client extract.Service      // nil if the service is not asked
 	counts map[load.Range]int64 // what the service counts in a window; outputs share it
 }
 

@@ -57,6 +57,7 @@ func newCanaryWorld(t *testing.T) *canaryWorld {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of every refused certificate
 	tls.StartTLS()
 	t.Cleanup(tls.Close)
+	service.API = formservice.Both
 	w.service, w.url, w.tlsURL = service, server.URL, tls.URL
 	write(t, w.inputs, "key", canary+"\n")
 	write(t, w.inputs, "handshake", handshake+"\n")
@@ -68,7 +69,8 @@ func (w *canaryWorld) definition(t *testing.T, name, url, extra string) string {
 	t.Helper()
 	return write(t, w.inputs, name+".yaml", fmt.Sprintf(`version: 1
 name: %s
-source: {base_url: %q, account: acme, timezone: UTC, requests: {retries: 0, timeout: 5s}}
+vars: {api: v1}
+source: {base_url: %q, api: "${var:api}", account: acme, timezone: UTC, requests: {retries: 0, timeout: 5s}}
 forms: [form1, orders]
 state: %s
 load:
@@ -204,7 +206,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 // missed; the failures, of which there are many, run in this one.
 func TestCanary(t *testing.T) {
 	w := newCanaryWorld(t)
-	commands, failures := w.commands(t), w.failures(t)
+	commands, failures := w.commands(t), append(w.failures(t), w.byV2(t)...)
 	for i, r := range commands {
 		w.run(t, i, r, func(args []string) (int, []byte, []byte) {
 			p := command(t, w.root, canary, args...)

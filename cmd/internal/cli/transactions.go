@@ -95,7 +95,7 @@ the form, but not its range: --from and --to give one.`,
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
-		n, err := c.Count(ctx, form, q)
+		n, err := extract.Counting(c).Count(ctx, form, q)
 		return reply{struct {
 			Form  string `json:"form"`
 			Count int64  `json:"count"`

@@ -1,0 +1,207 @@
+package pipelines_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+)
+
+// byV2 lets a world's service speak both generations, and its pipelines ask by API v2.
+func (w *world) byV2() *world {
+	w.service.API, w.service.Zone, w.source.API = formservice.Both, w.source.Zone, definition.APIv2
+	return w
+}
+
+// plainForm has results whose answers are never empty, because API v2 does not tell an
+// answer that is empty from none. Some are unfinished, and some lie in the hours in which
+// the clocks of America/Chicago change.
+func plainForm(results int) *formservice.Form {
+	rs := make([]formservice.Result, 0, results)
+	at := extracttest.Wall("2025-10-31 20:00:30")
+	for i := range results {
+		date := at.Add(time.Duration(i) * 97 * time.Minute).Format(formservice.WallTime)
+		if i%23 == 7 {
+			date = ""
+		}
+		rs = append(rs, pipelinestest.Result(int64(100+3*i), date, fmt.Sprint("answer ", i)))
+	}
+	return formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
+}
+
+// TestServiceTellsNoCounts holds that API v2 is read whole if its headers are missing or
+// wrong, and that the report and the manifest say how weak the proof is.
+func TestServiceTellsNoCounts(t *testing.T) {
+	outputs := func() []definition.Output {
+		return []definition.Output{{Path: "form1.ndjson", Format: "ndjson"}, days(), months()}
+	}
+	for _, c := range []struct {
+		pagination, method, reason string
+	}{
+		{"", load.MethodPagination, ""},
+		{"missing", load.MethodRead, "the service's answers do not tell how many results there are"},
+		{"zero", load.MethodRead, "the service's answers do not tell how many results there are"},
+		{"more", load.MethodRead, "the service's headers do not agree with the results that come"},
+		{"less", load.MethodRead, "the service's headers do not agree with the results that come"},
+	} {
+		for name, edit := range map[string]func(*definition.Extract){
+			"everything": func(*definition.Extract) {},
+			"a range": func(e *definition.Extract) {
+				e.From, e.To = extracttest.Wall("2025-11-02"), extracttest.Wall("2025-12-01")
+			},
+			"fixed windows":  func(e *definition.Extract) { e.Window = extract.Step{Days: 7} },
+			"with no counts": func(e *definition.Extract) { e.Verify = false },
+		} {
+			t.Run(c.pagination+", "+name, func(t *testing.T) {
+				t.Parallel()
+				form := plainForm(620)
+				w := newWorld(t, form).byV2()
+				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: c.pagination}})
+				def := w.definition(outputs()...)
+				edit(&def.Extract)
+				report := w.run(def)
+				want := pipelinestest.Truth(form, func(r formservice.Result) bool {
+					d := pipelinestest.Date(r)
+					return def.Extract.From.IsZero() || d >= "2025-11-02" && d < "2025-12-01"
+				})
+				w.checkFile("form1.ndjson", want)
+				w.checkDataset("months", want)
+				m := w.checkDataset("days", want)
+				if !def.Extract.Verify {
+					return
+				}
+				for _, v := range []load.Verified{*report.Forms[0].Verified, m.Verified} {
+					if v.Method != c.method || v.Reason != c.reason || v.Match != (c.reason == "") {
+						t.Errorf("verified %+v", v)
+					}
+				}
+				if m.API != "v2" {
+					t.Errorf("the manifest says that the results come by %q", m.API)
+				}
+			})
+		}
+	}
+}
+
+// TestOtherShapesOfV2 reads all results by API v2, whatever shape its answers have and
+// whatever goes wrong.
+func TestOtherShapesOfV2(t *testing.T) {
+	for name, faults := range map[string]formservice.Faults{
+		"number ids":             {V2: formservice.V2Shapes{NumberIDs: true, NumberMetas: true}},
+		"seconds":                {V2: formservice.V2Shapes{Seconds: true, Fractions: "none"}},
+		"random fractions":       {V2: formservice.V2Shapes{Fractions: "random"}},
+		"fractions by seconds":   {V2: formservice.V2Shapes{Fractions: "random", Seconds: true}},
+		"pages of 37":            {PageCap: 37},
+		"ignores after_id":       {IgnoreMinID: true},
+		"ignores ids":            {IgnoreMinID: true, IgnoreMaxID: true},
+		"ignores order":          {IgnoreDirection: true},
+		"ignores both":           {IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true},
+		"one in five goes wrong": {Seed: 2, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03, Capacity: 3},
+		"all of it": {
+			Seed: 4, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03,
+			V2: formservice.V2Shapes{Fractions: "random", Pagination: "missing", NumberIDs: true, MixValues: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			form := plainForm(620)
+			w := newWorld(t, form).byV2()
+			w.service.SetFaults(faults)
+			w.run(w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, days()))
+			all := pipelinestest.Truth(form, nil)
+			w.checkFile("form1.ndjson", all)
+			w.checkDataset("days", all)
+		})
+	}
+}
+
+// TestDatasetGoesOnByTheOtherGeneration reads January by API v1, February by v2 and March
+// by v1, incrementally, while results come, change, move and go. The dataset equals the
+// truth after each run, and the log tells of each change of the generation.
+func TestDatasetGoesOnByTheOtherGeneration(t *testing.T) {
+	s := newStamped(t)
+	s.byV2()
+	at, n := extracttest.Wall("2026-01-02 00:10:30"), int64(0)
+	for _, month := range []struct {
+		api   definition.API
+		until string
+		told  int
+	}{{definition.APIv1, "2026-02-01", 0}, {definition.APIv2, "2026-03-01", 1}, {definition.APIv1, "2026-04-01", 1}} {
+		var log bytes.Buffer
+		s.o.Logger, s.source.API = slog.New(slog.NewTextHandler(&log, nil)), month.api
+		for ; at.Before(extracttest.Wall(month.until)); at = at.AddDate(0, 0, 2) {
+			n++
+			s.at(at.Format(formservice.WallTime))
+			s.insert(5000+n, at.Add(-5*time.Hour).Format(formservice.WallTime))
+			s.change(20*n, fmt.Sprint("edited by ", month.api))
+			if n%3 == 0 {
+				s.move(20*n+1, at.Add(-30*time.Hour).Format(formservice.WallTime))
+				s.form.Delete(20*n + 2)
+			}
+			s.later(func() {})
+			report, _ := s.hour()
+			if v := report.Verified; !v.Match || v.Method != load.MethodChanges {
+				t.Errorf("at %s: verified %+v", at, v)
+			}
+		}
+		if got := strings.Count(log.String(), "another generation"); got != month.told {
+			t.Errorf("until %s the log tells %d times of a change, want %d:\n%s", month.until, got, month.told, &log)
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range readManifest(t, s.path("days/"+load.ManifestName)).Schema {
+		if seen[c.From] {
+			t.Errorf("%s is there twice", c.From)
+		}
+		seen[c.From] = true
+	}
+}
+
+// TestKilledByOneResumedByTheOther stops a run by API v1 and lets one by v2 go on.
+func TestKilledByOneResumedByTheOther(t *testing.T) {
+	form := plainForm(620)
+	w := newWorld(t, form).byV2()
+	def := func(api definition.API) *definition.Definition {
+		d := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, days())
+		d.Source.API, d.Extract.Window = api, extract.Step{Days: 7}
+		d.Extract.From, d.Extract.To = extracttest.Wall("2025-10-01"), extracttest.Wall("2026-01-01")
+		return d
+	}
+	if err := stopAfter(t, def(definition.APIv1), options(), 6); err == nil {
+		t.Fatal("the run was not stopped")
+	}
+	report, err := pipelines.Run(t.Context(), def(definition.APIv2), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := report.Forms[0]; f.Kept == 0 || !f.Verified.Match {
+		t.Errorf("%d windows are taken over, verified %+v", f.Kept, f.Verified)
+	}
+	want := pipelinestest.Truth(form, func(r formservice.Result) bool { return pipelinestest.Date(r) != "" })
+	w.checkFile("form1.ndjson", want)
+	w.checkDataset("days", want)
+}
+
+// TestRequestsByV2 holds that a form costs at most 1.05 times its pages and ten requests.
+func TestRequestsByV2(t *testing.T) {
+	results := needs.Count(t, 200_000, 20_000)
+	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: results, NoUndated: true, NoUnfinished: true})).byV2()
+	report := w.run(w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}))
+	pages := (results + 499) / 500
+	if n := len(w.service.Log()); float64(n) > 1.05*float64(pages)+10 || report.Forms[0].Rows != int64(results) {
+		t.Errorf("%d results cost %d requests, and have %d pages", report.Forms[0].Rows, n, pages)
+	} else {
+		t.Logf("%d results of %d pages cost %d requests", results, pages, n)
+	}
+}
