@@ -106,7 +106,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	}
 	f := &Flattener{
 		o: o, given: *s, idAt: -1, choiceRoom: mostChoiceTexts,
-		fields: fieldMap{columns: map[schemas.Source]int32{}, labels: map[schemas.Source]string{}},
+		fields: fieldMap{columns: map[schemas.Source]int32{}, labels: map[schemas.Source]heading{}},
 		row:    row{clock: clock{zone: o.Zone}, cloak: cloak, emptyAsNull: s.Empty == schemas.EmptyAsNull},
 	}
 	f.fields.learn(o.Headings)

@@ -198,16 +198,16 @@ func TestUnknownAdd(t *testing.T) {
 		result(3, "item:5-0@2=m").page(t)
 	r := start(t, s).feed(t, first, second, first)
 	base := []string{"id", "name"}
-	wide := append(slices.Clip(base), "score", "date_update", "item_5_0", "item_20", "item_30")
+	wide := append(slices.Clip(base), "date_update", "score", "item_5_0", "item_20", "item_30")
 	if !reflect.DeepEqual(r.batches, [][]string{base, wide}) || !slices.Equal(r.sizes, []int64{1, 3}) {
 		t.Errorf("batches %v of %v rows", r.batches, r.sizes)
 	}
 	r.wantRows(t, `1 · "a"`,
-		`2 · "b" · "7" · 2026-01-01T00:00:00Z · ∅ · "x|y" · "late"`,
+		`2 · "b" · 2026-01-01T00:00:00Z · "7" · ∅ · "x|y" · "late"`,
 		`3 · ∅ · ∅ · ∅ · "m" · ∅ · ∅`,
 		`1 · "a" · ∅ · ∅ · ∅ · ∅ · ∅`)
 	got := r.Stats()
-	if !reflect.DeepEqual(got.Joined, map[string]int64{"item_20": 1}) || len(got.Added) != 5 || got.Added[0].Name != "score" {
+	if !reflect.DeepEqual(got.Joined, map[string]int64{"item_20": 1}) || len(got.Added) != 5 || got.Added[0].Name != "date_update" {
 		t.Errorf("stats %+v", got)
 	}
 	if !reflect.DeepEqual(got.Added, r.Columns()[2:]) || len(s.Columns) != 2 {

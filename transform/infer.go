@@ -12,7 +12,8 @@ import (
 
 // Infer makes the schema that a data set has without a schema file, from the
 // headings and a sample of pages. Its columns are result_id, every meta, and
-// every item by its index. Types are those of schemas.DefaultType. Items that
+// every item by its index. Known metas come first, in the order of knownMetas. Items
+// of one index, such as the rows of a matrix, have the order of their headings. Types are those of schemas.DefaultType. Items that
 // hold several values in any sampled result are list<string>. Fields that occur
 // only in headings have columns too, each after the field of an earlier heading.
 // With labels, items are named by their headings.
@@ -184,16 +185,28 @@ func (s *sample) meanings(h page.Heading) []schemas.Source {
 	return []schemas.Source{item}
 }
 
+// knownMetas are the metas that services of this kind have, in the order in which API v1
+// sends them (service-v2.md, section 9). Their columns have that order, because results
+// lack some of them, and API v2 sends members of an object, which have no order.
+var knownMetas = []string{
+	"result_status", "login_username", "login_email", "date_start", "date_finish", "date_update",
+	"user_ip", "user_browser", "user_os", "user_device", "user_referrer",
+	"payment_status", "payment_amount", "score",
+}
+
 // knownMeta tells whether services of this kind have a meta of that id
 // (service-notes.md, "Meta ids").
 func knownMeta(id string) bool {
-	switch id {
-	case "result_status", "login_username", "login_email", "date_start", "date_finish", "date_update",
-		"user_ip", "user_browser", "user_os", "user_device", "user_referrer",
-		"payment_status", "payment_amount", "score":
-		return true
+	return slices.Contains(knownMetas, id) || strings.HasPrefix(id, "date_")
+}
+
+// metaPlace is the place of a meta among the columns. Metas that are not known come
+// last, and keep their order.
+func metaPlace(id string) int {
+	if i := slices.Index(knownMetas, id); i >= 0 {
+		return i
 	}
-	return strings.HasPrefix(id, "date_")
+	return len(knownMetas)
 }
 
 // columns returns the inferred columns of one kind of source, metas or items, in the
@@ -210,11 +223,16 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 		}
 	}
 	if kind == schemas.FromItem {
-		place := func(f *sampled) int { return cmp.Or(f.index, math.MaxInt) } // items without an index come last
-		slices.SortStableFunc(placed, func(a, b *sampled) int { return cmp.Compare(place(a), place(b)) })
+		place := func(n int) int { return cmp.Or(n, math.MaxInt) } // items without an index come last
+		slices.SortStableFunc(placed, func(a, b *sampled) int {
+			return cmp.Or(cmp.Compare(place(a.index), place(b.index)), cmp.Compare(place(a.heading), place(b.heading)))
+		})
 	}
 	slices.SortStableFunc(rest, func(a, b *sampled) int { return a.heading - b.heading })
 	placed = insert(placed, rest)
+	if kind == schemas.FromMeta {
+		slices.SortStableFunc(placed, func(a, b *sampled) int { return metaPlace(a.from.ID) - metaPlace(b.from.ID) })
+	}
 	columns := make([]schemas.Column, len(placed))
 	for i, f := range placed {
 		t := schemas.DefaultType(f.from)

@@ -63,7 +63,7 @@ func TestInferWithoutResults(t *testing.T) {
 	wantColumns(t, Infer("x", nil, true), "result_id result_id int64")
 	p := new(answer).page(t, "id=No", "result_status=Status", "date_custom=D", "score=Points", "3=C", "1=A", "title=T")
 	wantColumns(t, Infer("x", []*page.Page{p}, true),
-		"result_id result_id int64", "result_status meta:result_status string", "date_custom meta:date_custom timestamp", "score meta:score string",
+		"result_id result_id int64", "result_status meta:result_status string", "score meta:score string", "date_custom meta:date_custom timestamp",
 		"c item:3 string", "a item:1 string", "t item:title string")
 }
 

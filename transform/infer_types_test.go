@@ -130,18 +130,18 @@ func TestLearnedMetas(t *testing.T) {
 		result(3, "meta:score=5").page(t, "date_d=Never"))
 	s, guesses := l.Schema("x", false)
 	want := []string{
-		"result_id result_id int64", "date_d meta:date_d timestamp", "date_a meta:date_a timestamp", "date_b meta:date_b string",
-		"date_c meta:date_c timestamp", "score meta:score list<int64>",
+		"result_id result_id int64", "score meta:score list<int64>", "date_d meta:date_d timestamp", "date_a meta:date_a timestamp", "date_b meta:date_b string",
+		"date_c meta:date_c timestamp",
 	}
 	if got := spell(s.Columns); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("columns\n%s", strings.Join(got, "\n"))
 	}
-	for i, why := range []string{"the result's id", "by its id; no value", "by its id, as its only value is", "1 of 1 values are no times", "no value", "several values in 2 of 3"} {
+	for i, why := range []string{"the result's id", "several values in 2 of 3", "by its id; no value", "by its id, as its only value is", "1 of 1 values are no times", "no value"} {
 		if !strings.Contains(guesses[i].Why, why) {
 			t.Errorf("%s: %s, want %s", s.Columns[i].Name, guesses[i].Why, why)
 		}
 	}
-	if g := guesses[5]; g.Results != 3 || g.Filled != 3 || g.Several != 2 {
+	if g := guesses[1]; g.Results != 3 || g.Filled != 3 || g.Several != 2 {
 		t.Errorf("%+v", g)
 	}
 	if s.Columns[0].Inferred {

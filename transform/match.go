@@ -16,8 +16,14 @@ type fieldMap struct {
 	// ignored field i.
 	columns map[schemas.Source]int32
 	ignored []ignoredField
-	labels  map[schemas.Source]string
+	labels  map[schemas.Source]heading
 	at      []int32 // for each of the current page's Fields, as in columns
+}
+
+// heading is the first label of a field, and its place among all labels.
+type heading struct {
+	label string
+	place int
 }
 
 type ignoredField struct {
@@ -69,11 +75,11 @@ func (f *Flattener) match() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	order(p.Fields, unknown)
+	f.fields.order(p.Fields, unknown)
 	switch f.given.Unknown {
 	case schemas.UnknownFail:
 		from := source(p.Fields[unknown[0]])
-		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from], ResultID: p.ID(owner[unknown[0]])}
+		e := &UnknownFieldError{From: keep(from), Label: f.fields.labels[from].label, ResultID: p.ID(owner[unknown[0]])}
 		for _, i := range unknown[1:] {
 			e.Others = append(e.Others, keep(source(p.Fields[i])))
 		}
@@ -99,7 +105,7 @@ func (f *Flattener) add(unknown []int) error {
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
 		from := keep(source(f.row.page.Fields[i]))
-		late[k] = schemas.Late(from, f.fields.labels[from], f.o.Labels)
+		late[k] = schemas.Late(from, f.fields.labels[from].label, f.o.Labels)
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])
@@ -121,7 +127,7 @@ func (m *fieldMap) learn(headings []page.Heading) {
 
 func (m *fieldMap) label(from schemas.Source, label string) {
 	if _, known := m.labels[from]; !known {
-		m.labels[keep(from)] = strings.Clone(label)
+		m.labels[keep(from)] = heading{strings.Clone(label), len(m.labels)}
 	}
 }
 
@@ -148,14 +154,26 @@ func owners(p *page.Page) []int {
 	return owner
 }
 
-// order sorts indices of fields: metas before items, items by their index on
-// the form, equals in order of occurrence.
-func order(fields []page.Field, at []int) {
+// order sorts indices of fields as Infer orders columns: metas before items, known metas
+// first, items by their index on the form and then by their headings. Equals keep their
+// order of occurrence.
+func (m *fieldMap) order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
 		x, y := fields[a], fields[b]
-		if x.Kind != y.Kind || x.Kind == page.KindMeta {
+		switch {
+		case x.Kind != y.Kind:
 			return cmp.Compare(x.Kind, y.Kind)
+		case x.Kind == page.KindMeta:
+			return metaPlace(x.ID) - metaPlace(y.ID)
 		}
-		return cmp.Compare(x.Index, y.Index)
+		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(m.place(x), m.place(y)))
 	})
+}
+
+// place is the place of a field's heading. Fields without one come last.
+func (m *fieldMap) place(x page.Field) int {
+	if h, ok := m.labels[source(x)]; ok {
+		return h.place
+	}
+	return len(m.labels)
 }

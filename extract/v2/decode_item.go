@@ -209,7 +209,7 @@ func (d *decoder) readItemValue(i *item) error {
 func (d *decoder) addItem(i *item, field int32, start int) error {
 	n := 2
 	if i.hasValues {
-		n = 1 + len(d.entries)
+		n = 1 + max(1, len(d.entries))
 	}
 	if err := d.room(n, start); err != nil {
 		return err
@@ -218,6 +218,8 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 	switch {
 	case i.hasValue:
 		d.Value(i.value)
+	case i.hasValues && len(d.entries) == 0:
+		d.Value(page.Span{}) // not answered, as a text "" is
 	case i.hasValues:
 		for _, e := range d.entries {
 			d.Value(e.text)

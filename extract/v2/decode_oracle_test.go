@@ -299,6 +299,9 @@ func oracleItem(v any) (cell plainCell, err error) {
 			if cell.Values, err = oracleEntries(list); err != nil {
 				return cell, err
 			}
+			if len(cell.Values) == 0 {
+				cell.Values = []string{""}
+			}
 			continue
 		}
 		text, _, err := oracleText(m.value)

@@ -39,7 +39,7 @@ func TestShapes(t *testing.T) {
 		"null metas":         {inResult(`"score":null,"items":null`), nil},
 		"unknown members":    {inResult(`"handshake_key":"x","more":[{"items":[1]}],"user":"x"`), nil},
 		"value":              {inResult(`"items":[{"id":"1","position":1,"value":""},{"id":2,"value":true}]`), []plainCell{item("1", ""), item("2", "true")}},
-		"values":             {inResult(`"items":[{"id":"1","values":[]},{"id":"41-0-1","values":[{"position":2,"value":"Good"}]}]`), []plainCell{item("1"), item("41-0-1", "Good")}},
+		"values":             {inResult(`"items":[{"id":"1","values":[]},{"id":"41-0-1","values":[{"position":2,"value":"Good"}]}]`), []plainCell{item("1", ""), item("41-0-1", "Good")}},
 		"order of choices":   {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"position":0,"value":"a"},{"position":"1","value":"b"}]}]`), []plainCell{item("1", "a", "b", "c")}},
 		"no positions":       {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"value":"a"}]}]`), []plainCell{item("1", "c", "a")}},
 		"other":              {inResult(`"items":[{"id":"1","values":[{"other":"Teal","position":1,"value":"Another"},{"other":"","position":2,"value":"Label"}]}]`), []plainCell{item("1", "Teal", "Label")}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +39,18 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 		p.Release()
 		return nil, err
 	}
-	p.Headings = append(p.Headings, headings...)
+	for _, h := range headings {
+		if q.View == "" || shows(p, h.ID) {
+			p.Headings = append(p.Headings, h)
+		}
+	}
 	return p, nil
+}
+
+// shows tells whether a result of a page has an item. Labels come of all items of the form,
+// and nothing else tells which of them a view shows.
+func shows(p *page.Page, item string) bool {
+	return slices.ContainsFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindItem && f.ID == item })
 }
 
 // results asks for one page of results. A service may refuse the name of the default
