@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 	"github.com/formetl/formetl/extract/formservice/internal/xmltext"
 )
 
@@ -157,13 +158,10 @@ func (w *writer) headings(f *Form, q *resultsQuery, style string) {
 		if !shown(q.view.Columns, id) {
 			return
 		}
-		if own, ok := q.labels[id]; ok {
-			label = own
-		}
 		w.Raw("<heading")
 		w.Attribute(attribute, id)
 		w.Raw(">")
-		w.Escape(label, false)
+		w.Escape(f.heading(id, label, q.labels), false)
 		w.Raw("</heading>\n")
 	}
 	group := func(tag string) {
@@ -176,7 +174,9 @@ func (w *writer) headings(f *Form, q *resultsQuery, style string) {
 	w.Raw("<headings>\n")
 	group("<metas>")
 	for _, id := range f.Metas {
-		heading(id, metaLabel(id))
+		if style != "items" {
+			heading(id, metaLabel(id))
+		}
 	}
 	group("</metas><items>")
 	for _, it := range items {
@@ -184,6 +184,27 @@ func (w *writer) headings(f *Form, q *resultsQuery, style string) {
 	}
 	group("</items>")
 	w.Raw("</headings>\n")
+}
+
+// heading is the label of a column: its custom label, else its own. The labels of the
+// composite items that it belongs to stand before.
+func (f *Form) heading(id, label string, custom map[string]string) string {
+	if own, ok := custom[id]; ok {
+		label = own
+	}
+	parents := jsonapi.Parents(id)
+	for i := range parents {
+		id := parents[len(parents)-1-i]
+		parent := f.Groups[id]
+		if own, ok := custom[id]; ok {
+			parent = own
+		}
+		if parent != "" && label != "" {
+			parent += " – "
+		}
+		label = parent + label
+	}
+	return label
 }
 
 // metaLabel makes "Result status" of result_status.

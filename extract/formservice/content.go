@@ -1,6 +1,7 @@
 package formservice
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -173,8 +174,11 @@ func (g *generated) choices(it *Item, h uint64, s *scratch) {
 	if len(s.values) == first {
 		s.values = append(s.values, it.Choices[0])
 	}
-	if !g.o.NoHostile && h>>16%32 == 0 {
-		s.values = append(s.values, g.hostile(h>>24))
+	if g.o.NoHostile || h>>16%32 != 0 {
+		return
+	}
+	if v := g.hostile(h >> 24); !slices.Contains(it.Choices, v) { // a choice would be out of order
+		s.values = append(s.values, v)
 	}
 }
 

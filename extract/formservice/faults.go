@@ -65,7 +65,7 @@ type Faults struct {
 	Errors200       bool   // error envelopes come with HTTP 200
 	Latin1          bool   // ISO-8859-1
 	Control         string // forbidden characters: raw, ref (&#11;); "": U+FFFD
-	Headings        string // "id": id= for for=; "nested": under metas and items
+	Headings        string // "id": id= for for=; "nested": under metas and items; "items": none of metas
 	NoGzip          bool
 	PageCap         int // most results on a page whatever was asked; 0: 100
 
@@ -125,7 +125,7 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.Errors200, "errors-200", f.Errors200, "error envelopes with HTTP 200")
 	fs.BoolVar(&f.Latin1, "latin1", f.Latin1, "ISO-8859-1")
 	fs.StringVar(&f.Control, "control", f.Control, "forbidden characters: raw or ref (default U+FFFD)")
-	fs.StringVar(&f.Headings, "headings", f.Headings, "form of the headings: id or nested")
+	fs.StringVar(&f.Headings, "headings", f.Headings, "form of the headings: id, nested or items")
 	fs.BoolVar(&f.NoGzip, "no-gzip", f.NoGzip, "never compress")
 	fs.IntVar(&f.PageCap, "page-cap", f.PageCap, "most results on a page")
 	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
@@ -204,8 +204,8 @@ func (f Faults) Validate() error {
 	if !slices.Contains([]string{"", "raw", "ref"}, f.Control) {
 		return fmt.Errorf("faults: control=%s; give raw or ref", f.Control)
 	}
-	if !slices.Contains([]string{"", "id", "nested"}, f.Headings) {
-		return fmt.Errorf("faults: headings=%s; give id or nested", f.Headings)
+	if !slices.Contains([]string{"", "id", "nested", "items"}, f.Headings) {
+		return fmt.Errorf("faults: headings=%s; give id, nested or items", f.Headings)
 	}
 	for _, n := range []int{
 		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,

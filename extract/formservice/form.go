@@ -123,7 +123,7 @@ type Form struct {
 	Metas  []string                     // the metas of the headings, in order; further ones may occur in results
 	Views  []View                       // besides AllData
 	Labels map[string]map[string]string // sets of custom labels: set id, then meta or item id
-	Groups map[string]string            // API v2: labels of composite items, like "353" and "353-0"; "" where missing
+	Groups map[string]string            // labels of composite items, like "353" and "353-0"; "" where missing
 
 	// Clock is the wall clock of the account, by which every insert, edit,
 	// move and finish sets the meta date_update, in whole seconds. nil: results

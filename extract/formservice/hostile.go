@@ -1,6 +1,9 @@
 package formservice
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -85,7 +88,32 @@ func makeItems(o GenerateOptions) []Item {
 		}
 		items[i] = Item{ID: id, Type: kind, Index: i*step%o.Items + 1, Label: labels[i%len(labels)], Choices: choices[kind]}
 	}
+	gatherMatrix(items)
 	return items
+}
+
+// gatherMatrix numbers items anew, so that those of the matrix follow the first of them.
+func gatherMatrix(items []Item) {
+	first := math.MaxInt
+	for _, it := range items {
+		if it.Type == "matrix" {
+			first = min(first, it.Index)
+		}
+	}
+	order := make([]*Item, len(items))
+	for i := range items {
+		order[i] = &items[i]
+	}
+	place := func(it *Item) int {
+		if it.Type == "matrix" {
+			return first
+		}
+		return it.Index
+	}
+	slices.SortFunc(order, func(a, b *Item) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Index, b.Index)) })
+	for i, it := range order {
+		it.Index = i + 1
+	}
 }
 
 func gcd(a, b int) int {

@@ -41,9 +41,9 @@ func (f *Form) filesSize() int64 {
 	return 0
 }
 
-// parents are the ids of the composite items that an item belongs to, the
+// Parents are the ids of the composite items that an item belongs to, the
 // outermost first: 353 and 353-0 of 353-0-1.
-func parents(id string) []string {
+func Parents(id string) []string {
 	var found []string
 	for i := range len(id) {
 		switch {
@@ -58,7 +58,7 @@ func parents(id string) []string {
 
 // top is the outermost composite item that an item belongs to, "" for none.
 func top(id string) string {
-	if p := parents(id); len(p) > 0 {
+	if p := Parents(id); len(p) > 0 {
 		return p[0]
 	}
 	return ""
@@ -73,7 +73,7 @@ func (s *Service) items(w *Writer, f *Form, labels map[string]string) {
 	sorted := sortedItems(f, newQuestions(f, s.OwnPositions))
 	children := make(map[string][]string)
 	for _, it := range sorted {
-		chain := append(parents(it.ID), it.ID)
+		chain := append(Parents(it.ID), it.ID)
 		for i := 1; i < len(chain); i++ {
 			siblings := children[chain[i-1]]
 			if !slices.Contains(siblings, chain[i]) {
@@ -84,7 +84,7 @@ func (s *Service) items(w *Writer, f *Form, labels map[string]string) {
 	w.key("items")
 	w.open('[')
 	for _, it := range sorted {
-		for _, parent := range parents(it.ID) {
+		for _, parent := range Parents(it.ID) {
 			if !listed[parent] {
 				listed[parent] = true
 				s.item(w, Item{ID: parent, Position: it.Position, Label: f.Groups[parent]}, children[parent], labels)

@@ -81,6 +81,10 @@ func choosing(kind string) bool {
 	return slices.Contains([]string{"checkbox", "radio", "select", "list", "dropdown"}, kind)
 }
 
+// several tells whether an answer to an item of a type may hold several choices. One
+// without any is shown all the same: nothing was chosen.
+func several(kind string) bool { return kind == "checkbox" || kind == "list" }
+
 // Learns tells whether the labels of an item's choices are those that its
 // answers have.
 func Learns(it Item) bool { return len(it.Choices) == 0 && choosing(it.Type) }

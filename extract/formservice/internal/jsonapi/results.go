@@ -107,7 +107,7 @@ func (a *answers) items(r Result) {
 		if q.again == now {
 			values = r.values(answer.ID)
 		}
-		if len(values) > 0 || a.FillItems {
+		if len(values) > 0 || a.FillItems || several(q.Type) {
 			q.written = now
 			a.answer(r.ID, q, values)
 		}
