@@ -122,8 +122,8 @@ func sameShape(t *testing.T, v1, v2 map[string]string) {
 
 // everyItem is a form with all that a form may have: matrices of two levels under labels of
 // their own, choices that are typed, uploads, results without dates, and results at both
-// changes of the clocks.
-func everyItem() *formservice.Form {
+// changes of the clocks. words are those of result_status.
+func everyItem(words ...string) *formservice.Form {
 	f := formservice.NewForm("form1", []formservice.Item{
 		{ID: "1", Type: "text", Index: 1, Label: "Name"},
 		{ID: "5", Type: "radio", Index: 2, Label: "Size", Choices: []string{"S", "M", "Other"}},
@@ -151,7 +151,7 @@ func everyItem() *formservice.Form {
 	for i := range 60 {
 		r := formservice.Result{ID: int64(1 + i)}
 		meta := func(id, value string) { r.Metas = append(r.Metas, formservice.Meta{ID: id, Value: value}) }
-		meta("result_status", []string{"Complete", "Incomplete"}[i%5/4])
+		meta("result_status", words[i%5/4])
 		when := at[i%len(at)]
 		switch i % 12 {
 		case 5: // no date at all
@@ -223,7 +223,8 @@ func typed() *schemas.Schema {
 func TestOneShape(t *testing.T) {
 	worlds := map[string]func() *formservice.Form{
 		"generated": func() *formservice.Form { return generated(1200) },
-		"survey":    everyItem,
+		"survey":    func() *formservice.Form { return everyItem("Complete", "Incomplete") },
+		"orders":    func() *formservice.Form { return everyItem("Confirmed", "Unconfirmed") },
 		"wide":      func() *formservice.Form { return formservice.Wide("form1", 12) },
 		"winter": func() *formservice.Form {
 			return formservice.Generate(formservice.GenerateOptions{
@@ -237,6 +238,7 @@ func TestOneShape(t *testing.T) {
 		"labels": func(d *definition.Definition) { d.Labels = true },
 		"late":   func(d *definition.Definition) { d.Schema = &schemas.Schema{} },
 		"schema": func(d *definition.Definition) { d.Schema = typed() },
+		"words":  func(d *definition.Definition) { d.Schema = &schemas.Schema{StatusWords: schemas.StatusWordsV2} },
 		"custom": func(d *definition.Definition) { d.Labels, d.Extract.CustomLabels = true, "2" },
 		"metas":  func(*definition.Definition) {},
 		"view":   func(d *definition.Definition) { d.Labels, d.Extract.View = true, "12" },
@@ -246,6 +248,7 @@ func TestOneShape(t *testing.T) {
 	// are not read late.
 	runs := []run{
 		{"survey", "America/Chicago", "labels"},
+		{"orders", "Europe/Berlin", "words"},
 		{"winter", "Europe/Berlin", "ids"},
 		{"generated", "UTC", "schema"},
 	}

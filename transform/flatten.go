@@ -127,7 +127,10 @@ func (f *Flattener) extend(columns []schemas.Column) {
 		if c.From.Kind == schemas.FromResultID {
 			f.idAt = i
 		}
-		f.columns = append(f.columns, newColumn(c, f.o.Mem))
+		made := newColumn(c, f.o.Mem)
+		made.statusWords = f.given.StatusWords == schemas.StatusWordsV2 && c.From == schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}
+		made.rewritten = made.statusWords || c.PII.Kind != schemas.PIINone
+		f.columns = append(f.columns, made)
 	}
 	f.row.gathered = make([]gathered, len(f.columns))
 	f.schema = schemas.ArrowSchema(f.Columns())

@@ -1,7 +1,6 @@
 package v2
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -110,18 +109,4 @@ func instant(wall time.Time, zone *time.Location) time.Time {
 		}
 		at = end
 	}
-}
-
-// Status words of both generations, by pairs (service-v2.md, section 9).
-var statusWords = [...][2]string{{"Complete", "Confirmed"}, {"Incomplete", "Unconfirmed"}}
-
-// StatusWord returns a result_status of API v2 in the word that v1 has for order forms:
-// Complete is Confirmed there, and Incomplete is Unconfirmed. Other words stay as they are.
-// A page holds the service's own words.
-func StatusWord(word string) string {
-	i := slices.IndexFunc(statusWords[:], func(pair [2]string) bool { return pair[0] == word })
-	if i < 0 {
-		return word
-	}
-	return statusWords[i][1]
 }

@@ -159,11 +159,3 @@ func TestSearchesThatCannotBeExpressed(t *testing.T) {
 		}
 	}
 }
-
-func TestStatusWord(t *testing.T) {
-	for word, want := range map[string]string{"Complete": "Confirmed", "Incomplete": "Unconfirmed", "Failed": "Failed", "": ""} {
-		if got := StatusWord(word); got != want {
-			t.Errorf("%q is %q", word, got)
-		}
-	}
-}
