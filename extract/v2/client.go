@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,8 +42,8 @@ type Client struct {
 // shared is what a client and its forks have learned of the account.
 type shared struct {
 	unsorted atomic.Bool // the service refuses the name of the default order
-	mu       sync.Mutex
-	labels   map[labelSet]*labels
+	labels   kept[labelSet, []page.Heading]
+	choices  kept[string, map[string]*choices] // by form
 }
 
 var (
@@ -65,7 +64,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		Sender: sender, forms: strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), bounds: Bounds{}.orDefaults(), shared: &shared{labels: map[labelSet]*labels{}},
+		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), bounds: Bounds{}.orDefaults(), shared: &shared{},
 	}, nil
 }
 

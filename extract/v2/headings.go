@@ -11,54 +11,20 @@ import (
 // labelSet names a set of labels of one form: the custom labels with an id, or "".
 type labelSet struct{ form, custom string }
 
-// labels holds the headings of a set. turn holds one token, which is taken by whoever
-// asks for them or looks whether somebody did.
-type labels struct {
-	turn     chan struct{}
-	known    bool
-	headings []page.Heading
-}
-
-// labelsOf returns the labels of a set, which may still be unknown.
-func (s *shared) labelsOf(set labelSet) *labels {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.labels[set]
-	if l == nil {
-		l = &labels{turn: make(chan struct{}, 1)}
-		s.labels[set] = l
-	}
-	return l
-}
-
-// headings returns the labels of a form's items. They are asked for once. If that fails,
-// the next page asks again.
+// headings returns the labels of a form's items, which are asked for once.
 func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
-	l := c.shared.labelsOf(labelSet{form, custom})
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-l.turn }()
-	if l.known {
-		return l.headings, nil
-	}
-	r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
-	if r.parameters.Add("results_labels", custom); custom != "" {
-		r.asked = "custom labels " + custom
-	}
-	headings, err := askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
-		if o["items"] == nil {
-			return nil, wrong("it has no member items")
+	return c.shared.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
+		r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
+		if r.parameters.Add("results_labels", custom); custom != "" {
+			r.asked = "custom labels " + custom
 		}
-		return headingsOf(listOf(o["items"])), nil
+		return askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
+			if o["items"] == nil {
+				return nil, wrong("it has no member items")
+			}
+			return headingsOf(listOf(o["items"])), nil
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	l.headings, l.known = headings, true
-	return headings, nil
 }
 
 // maxLevels bounds the parents of an item. There are two levels (service-v2.md, section 6).

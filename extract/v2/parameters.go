@@ -15,7 +15,7 @@ const defaultSort = "result_id"
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
 // limit is always sent, because without it the service sends pages of 100. unsorted
 // leaves out the name of the default order.
-func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) (transport.Parameters, error) {
+func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
 	limit := PageSize
 	if q.Limit > 0 {
@@ -37,9 +37,6 @@ func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted boo
 	}
 	ps.Add("sort_direction", direction)
 	for _, c := range q.Search.Where {
-		if err := searchable(c); err != nil {
-			return nil, err
-		}
 		ps = append(ps, transport.Parameter{Name: "search_" + string(c.Operator) + "[" + c.Column + "]", Value: c.Term})
 	}
 	if len(q.Search.Where) > 1 {
@@ -50,11 +47,11 @@ func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted boo
 		ps.Add("search_method", method)
 	}
 	ps.Add("results_view", q.View)
-	return ps, nil
+	return ps
 }
 
-// searchable returns an error for a criterion that API v2 cannot express (service-v2.md,
-// section 4).
+// searchable returns an error for a criterion that API v2 can express for no column
+// (service-v2.md, section 4).
 func searchable(c extract.Criterion) error {
 	var why string
 	switch {

@@ -27,8 +27,8 @@ const (
 
 // Results asks for one page of results (service-v2.md, section 4). With q.Headings the
 // page holds the labels of the form's items, which the client asks for once for each form.
-// The caller releases the page. The error is an *extract.SearchError, and nothing was
-// sent, if the service cannot express the search.
+// The caller releases the page. The error is an *extract.SearchError if the service cannot
+// express the search.
 func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
 	p, err := c.results(ctx, transport.KindResults, form, q, func(transport.Header) {})
 	if err != nil || !q.Headings {
@@ -59,12 +59,13 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	if err := q.Search.Check(); err != nil {
 		return nil, err
 	}
+	var err error
+	if q.Search, err = c.translate(ctx, form, q.Search); err != nil {
+		return nil, err
+	}
 	unsorted := c.shared.unsorted.Load()
 	ask := func() (*page.Page, error) {
-		ps, err := resultsParameters(q, c.zone, unsorted)
-		if err != nil {
-			return nil, err
-		}
+		ps := resultsParameters(q, c.zone, unsorted)
 		return c.askPage(ctx, call{transaction: getResults, kind: kind, form: form, path: "results", parameters: ps, asked: asked(q)}, look)
 	}
 	p, err := ask()

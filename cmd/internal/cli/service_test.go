@@ -48,7 +48,7 @@ func largeForm(directory string, results int) *formservice.Form {
 	return formservice.Generate(formservice.GenerateOptions{Directory: directory, Name: "Orders", Results: results, Seed: 3, Items: 6})
 }
 
-// newService is a service of small forms over real HTTP.
+// newService is a service of small forms over real HTTP, in both generations.
 func newService(key string, forms ...*formservice.Form) (*formservice.Server, *httptest.Server) {
 	s := &formservice.Server{API: formservice.Both, Key: key, Accounts: []string{"other"}, Forms: forms}
 	return s, httptest.NewServer(s)

@@ -1,0 +1,134 @@
+package v2
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+)
+
+// choices are the choices of one item as results show them: labels by position. A place
+// with two labels is none of a choice: texts and files have places too.
+type choices struct {
+	labels map[int64]string
+	plain  bool // the item holds texts
+}
+
+// translate returns a search as the service takes it: choices by their positions
+// (service-v2.md, section 4), and the words that result_status has here. Only results tell
+// the positions, so the form's latest are asked for once if an item is searched.
+func (c *Client) translate(ctx context.Context, form string, s extract.Search) (extract.Search, error) {
+	for _, criterion := range s.Where {
+		if err := searchable(criterion); err != nil {
+			return s, err
+		}
+	}
+	s.Where = slices.Clone(s.Where)
+	for i, criterion := range s.Where {
+		column := criterion.Column
+		switch {
+		case column == "result_status":
+			s.Where[i].Term = cmp.Or(map[string]string{"Confirmed": "Complete", "Unconfirmed": "Incomplete"}[criterion.Term], criterion.Term)
+			continue
+		case isMeta([]byte(column)) || column == "id" || column == defaultSort:
+			continue
+		}
+		all, err := c.choices(ctx, form)
+		if err != nil {
+			return s, err
+		}
+		if item := all[column]; item != nil && !item.plain {
+			if s.Where[i].Term, err = item.position(criterion); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// position returns the position of the choice that a criterion names. A number is a
+// position where no label is one.
+func (item *choices) position(criterion extract.Criterion) (string, error) {
+	refuse := func(why string) error {
+		return &extract.SearchError{Generation: generation, Criterion: criterion, Why: why}
+	}
+	if criterion.Operator != extract.OpEquals {
+		return "", refuse("it searches choices by equals alone; use equals, or read by API v1")
+	}
+	numbers := false
+	for place, label := range item.labels {
+		if label == criterion.Term {
+			return strconv.FormatInt(place, 10), nil
+		}
+		numbers = numbers || isNumber(label)
+	}
+	if isNumber(criterion.Term) && !numbers {
+		return criterion.Term, nil
+	}
+	seen := make([]string, 0, len(item.labels))
+	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
+		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
+	}
+	return "", refuse("it searches choices by their positions, and the latest results do not show this one; they show " +
+		cmp.Or(strings.Join(seen, ", "), "none") + "; give one of these, leave the criterion out, or read by API v1")
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 63)
+	return err == nil
+}
+
+// choices returns the choices of a form's items, by item, as one page of its latest
+// results shows them.
+func (c *Client) choices(ctx context.Context, form string) (map[string]*choices, error) {
+	return c.shared.choices.get(ctx, form, func() (map[string]*choices, error) {
+		r := call{transaction: getResults, kind: transport.KindOther, form: form, path: "results"}
+		r.parameters.Add("limit", strconv.Itoa(PageSize))
+		r.parameters.Add("sort_direction", "desc")
+		return askFor(ctx, c, r, func(o object) (map[string]*choices, error) {
+			if o["results"] == nil {
+				return nil, wrong("it has no member results")
+			}
+			all := map[string]*choices{}
+			for _, result := range listOf(o["results"]) {
+				for _, raw := range listOf(objectOf(result)["items"]) {
+					note(all, objectOf(raw))
+				}
+			}
+			return all, nil
+		})
+	})
+}
+
+// note adds what an item of a result shows. The typed text of an "other" choice is what
+// its column holds, so its label is no value to search for.
+func note(all map[string]*choices, item object) {
+	id := item.text("id")
+	known := all[id]
+	if known == nil {
+		known = &choices{labels: map[int64]string{}}
+	}
+	all[id] = known
+	values := listOf(item["values"])
+	known.plain = known.plain || values == nil && item["value"] != nil
+	for _, raw := range values {
+		entry := objectOf(raw)
+		place, placed := entry.number("position")
+		label := textOf(entry["value"])
+		switch {
+		case !placed:
+			known.plain = true
+		case label == "", textOf(entry["other"]) != "":
+		case known.labels[place] == "":
+			known.labels[place] = label
+		case known.labels[place] != label:
+			known.plain = true
+		}
+	}
+}
