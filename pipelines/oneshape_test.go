@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -289,4 +291,106 @@ func TestOneShape(t *testing.T) {
 // labelled tells whether a file is of a format that carries the labels of columns.
 func labelled(name, _ string) bool {
 	return strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".arrow") || strings.HasPrefix(name, "months/") || strings.HasPrefix(name, "plain/")
+}
+
+// TestWhatDiffers holds the differences of values and columns that api-v2.md lists, and
+// that there are no others in their results.
+func TestWhatDiffers(t *testing.T) {
+	form := formservice.NewForm("form1", []formservice.Item{
+		{ID: "1", Type: "radio", Index: 1, Choices: []string{"S", "M"}},
+		{ID: "2", Type: "checkbox", Index: 2, Choices: []string{"red", "blue"}},
+		{ID: "3", Type: "checkbox", Index: 3, Choices: []string{"a"}},
+	}, []formservice.Result{{
+		ID: 1,
+		Metas: []formservice.Meta{
+			{ID: "approved", Value: "yes"}, {ID: "result_status", Value: "Confirmed"}, {ID: "date_start", Value: "2026-01-01 10:00:00"}, {ID: "date_finish"},
+		},
+		Items: []formservice.Answer{{ID: "1", Values: []string{""}}, {ID: "2", Values: []string{"blue", "red", "my own"}}, {ID: "3"}},
+	}})
+	form.Metas = []string{"user_ip"}
+	w := newWorld(t, form)
+	w.service.API, w.service.Zone, w.source.Zone = formservice.Both, time.UTC, time.UTC
+	rows := func(api definition.API, schema *schemas.Schema) string {
+		return shapeOf(t, w, api, func(d *definition.Definition) { d.Schema = schema })["form1.ndjson"]
+	}
+	text := func(name string, from schemas.Source) schemas.Column {
+		return schemas.Column{Name: name, From: from, Type: schemas.Type{Kind: schemas.String}}
+	}
+	declared := &schemas.Schema{Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
+		text("finished", schemas.Source{Kind: schemas.FromMeta, ID: "date_finish"}),
+		text("started", schemas.Source{Kind: schemas.FromMeta, ID: "date_start"}),
+		text("a", schemas.Source{Kind: schemas.FromItem, ID: "3"}),
+	}}
+	for _, c := range []struct {
+		schema *schemas.Schema
+		v1, v2 string
+	}{
+		{
+			nil,
+			`{"result_id":1,"result_status":"Confirmed","date_start":"2026-01-01T10:00:00Z","date_finish":null,"user_ip":null,"approved":"yes","item_1":"","item_2":["blue","red","my own"],"item_3":null}`,
+			`{"result_id":1,"result_status":"Complete","date_start":"2026-01-01T10:00:00Z","item_1":"","item_2":["red","blue","my own"],"item_3":""}`,
+		},
+		{
+			declared,
+			`{"finished":"","started":"2026-01-01 10:00:00","a":null}`,
+			`{"finished":null,"started":"2026-01-01 10:00:00","a":""}`,
+		},
+	} {
+		if got := rows(definition.APIv1, c.schema); got != c.v1+"\n" {
+			t.Errorf("by v1 %swant  %s", got, c.v1)
+		}
+		if got := rows(definition.APIv2, c.schema); got != c.v2+"\n" {
+			t.Errorf("by v2 %swant  %s", got, c.v2)
+		}
+	}
+}
+
+// TestGenerationsInTurn begins a dataset by v1, and goes on with v2 and v1 again. Columns
+// stay, and that the generations tell different things of a form is no change of it.
+func TestGenerationsInTurn(t *testing.T) {
+	declared := &schemas.Schema{StatusWords: schemas.StatusWordsV2}
+	for _, id := range []string{"6", "353-1-1", "353-0-1", "7"} {
+		of := schemas.Type{Kind: schemas.String}
+		declared.Columns = append(declared.Columns, schemas.Column{Name: "list_" + id, From: schemas.Source{Kind: schemas.FromItem, ID: id}, Type: schemas.ListOf(of)})
+	}
+	for name, c := range map[string]struct {
+		form   *formservice.Form
+		schema *schemas.Schema
+	}{
+		"declared": {everyItem("Confirmed", "Unconfirmed"), declared},
+		"inferred": {everyItem("Complete", "Incomplete"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.form)
+			w.service.API, w.service.Zone = formservice.Both, w.source.Zone
+			read := func(output, state string, api definition.API, to string) string {
+				def := w.definition(definition.Output{Path: output + "/", Format: "ndjson", Partition: definition.PartitionMonth})
+				def.Source.API, def.Schema, def.State, def.Labels = api, c.schema, w.path(state), true
+				def.Extract.Incremental, def.Extract.Lookback, def.Extract.To = true, 24*time.Hour, extracttest.Wall(to)
+				return pipelinestest.ChangeLines(w.run(def).Forms[0].Changes)
+			}
+			read("turns", "state", definition.APIv1, "2025-03-20")
+			if changes := read("turns", "state", definition.APIv2, "2025-10-30") + read("turns", "state", definition.APIv1, "2026-01-02"); changes != "" {
+				t.Errorf("changes\n%s", changes)
+			}
+			read("whole", "other", definition.APIv1, "2026-01-02")
+			if got, want := orderOf(manifestOf(t, w.path("turns"))), orderOf(manifestOf(t, w.path("whole"))); got != want {
+				t.Errorf("columns %s\nwant    %s", got, want)
+			}
+			if got, want := sortedLines(t, w.path("turns")), sortedLines(t, w.path("whole")); !slices.Equal(got, want) {
+				t.Errorf("%d rows\n%s\nwant %d\n%s", len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// sortedLines are the lines of a dataset of NDJSON.
+func sortedLines(t *testing.T, dir string) (lines []string) {
+	for name, data := range tree(t, dir) {
+		if strings.HasSuffix(name, ".ndjson") {
+			lines = append(lines, strings.Split(strings.TrimSuffix(data, "\n"), "\n")...)
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
