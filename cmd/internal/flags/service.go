@@ -140,8 +140,8 @@ func (s *Service) MachinesZone(env Environment) bool {
 
 // or is a flag's value, or else that of a variable, "" where neither is given.
 func or(flag string, env Environment, name string) string {
-	if flag == "" {
-		flag, _ = env(name)
+	if value, set := env(name); flag == "" && set {
+		return value
 	}
 	return flag
 }
