@@ -13,6 +13,7 @@ func Counting(s Service) Service { return counting{s} }
 
 type counting struct{ Service }
 
+// Count asks for the count, and reads the results if that tells nothing.
 func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, error) {
 	n, err := c.Service.Count(ctx, form, q)
 	if !errors.Is(err, ErrNoCount) {

@@ -30,8 +30,6 @@ type Client interface {
 	Account
 	Meter
 	Session
-	// Generation names the interface of the service that the client speaks: v1 or v2.
-	Generation() string
 }
 
 // Account holds the transactions that concern forms and not their results.
@@ -69,6 +67,8 @@ type Session interface {
 	Fork() Client
 	Reads(forms int)
 	Close()
+	// Generation names the interface of the service that the client speaks: v1 or v2.
+	Generation() string
 }
 
 // ResultsQuery holds the parameters of Get Results (specification, section 4.5).

@@ -25,7 +25,7 @@ func (f *formRun) tellGeneration(ctx context.Context) {
 	for _, m := range f.outputs.Manifests() {
 		if m != nil && m.API != now {
 			f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the results come by another generation of the service than before",
-				slog.String("before", cmp.Or(m.API, string(definition.APIv1))), slog.String("now", f.reader.Client.Generation()))
+				slog.String("was", cmp.Or(m.API, string(definition.APIv1))), slog.String("is", f.reader.Client.Generation()))
 			return
 		}
 	}

@@ -164,7 +164,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	i = i.Decide(def, flags, outputs.Manifests(), time.Time{})
 	form := reading.Form{Def: def, Name: p.Form, Client: client}
 	p.Range, p.AtMost = load.Span(i.Read.From, i.Read.To), form.Filtered()
-	if p.Unfinished, err = unfinishedOf(ctx, def, o, p.Form); err != nil {
+	if p.Unfinished, err = unfinishedOf(ctx, def, o, form); err != nil {
 		return err
 	}
 	f := p.follows(form, i, outputs, o.Now())
@@ -306,10 +306,10 @@ func laterCounts(form reading.Form, i interval.Interval) int {
 func (p *FormPlan) take(plan *extract.Plan, stale []extract.Planned) {
 	var held, pages int64
 	for _, w := range stale {
-		held, pages = held+w.Count, pages+pagesOf(w.Count)
+		held, pages = held+w.Count, pages+pagesOf(w.Count, plan.Range.PageSize)
 	}
 	for _, w := range slices.Concat(stale, plan.Windows) {
-		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count))})
+		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count, plan.Range.PageSize))})
 	}
 	p.Results, p.Requests.Results = sum(known(plan.Total), &held), sum(known(plan.Pages()), &pages)
 	p.Requests.Planned = plan.Requests
@@ -318,13 +318,13 @@ func (p *FormPlan) take(plan *extract.Plan, stale []extract.Planned) {
 	}
 }
 
-// pagesOf is how many Get Results requests a window costs.
-func pagesOf(results int64) int64 {
+// pagesOf is how many Get Results requests a window costs, with so many results on a full page.
+func pagesOf(results int64, size int) int64 {
 	switch results {
 	case extract.Unknown, 0:
 		return results
 	}
-	one := extract.Plan{Total: results, Windows: []extract.Planned{{Count: results}}, Groups: []int64{results}}
+	one := extract.Plan{Range: extract.Range{PageSize: size}, Total: results, Windows: []extract.Planned{{Count: results}}, Groups: []int64{results}}
 	return one.Pages()
 }
 

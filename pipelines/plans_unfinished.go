@@ -3,9 +3,9 @@ package pipelines
 import (
 	"context"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Unfinished is a run that ended early and whose checkpoint the planned one
@@ -21,11 +21,11 @@ type Unfinished struct {
 
 // unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Options, form string) (u *Unfinished, err error) {
-	all, err := account.Checkpoints(ctx, def, o, []string{form})
+func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Options, form reading.Form) (u *Unfinished, err error) {
+	all, err := account.Checkpoints(ctx, def, o, []string{form.Name})
 	for _, left := range all {
 		if left.Full || !o.Full { // a run with --full takes over those of its kind alone
-			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows, Requests: left.Rows / extract.PageSize}
+			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows, Requests: left.Rows / form.PageSize()}
 		}
 	}
 	return u, err

@@ -77,10 +77,7 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	}
 	query := reading.Query(def.Extract)
 	query.Window = iv.Given
-	verified := &verification{client: client, form: f.Form, window: iv.Given, off: reasonNotVerified(def, limit)}
-	if verified.off == "" {
-		verified.method = reading.Form{Client: client}.CountMethod()
-	}
+	verified := newVerification(client, f.Form, iv.Given, reasonNotVerified(def, limit))
 	if err := verified.count(ctx); err != nil {
 		return err
 	}
@@ -145,6 +142,15 @@ type verification struct {
 	off    string // why nothing is counted; "" if it is
 	method string // of load.Verified
 	counts []int64
+}
+
+// newVerification returns one that compares nothing if off says why.
+func newVerification(client extract.Client, form string, window extract.Window, off string) *verification {
+	v := &verification{client: client, form: form, window: window, off: off}
+	if off == "" {
+		v.method = reading.Form{Client: client}.CountMethod()
+	}
+	return v
 }
 
 func (v *verification) count(ctx context.Context) error {

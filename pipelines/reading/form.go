@@ -41,9 +41,9 @@ func Query(e definition.Extract) extract.ResultsQuery {
 	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
 }
 
-// pageSize returns how many results a full page holds. Without a client it is that of
+// PageSize returns how many results a full page holds. Without a client it is that of
 // the XML generation.
-func (f Form) pageSize() int64 {
+func (f Form) PageSize() int64 {
 	if f.Client == nil {
 		return extract.PageSize
 	}

@@ -56,10 +56,10 @@ func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter
 // what was asked for, and at the start of the next run.
 func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	if f.Dateless { // all results are one window
-		return extract.Range{Window: span, PageSize: int(f.pageSize()), Target: math.MaxInt, Uncounted: !f.Def.Extract.Verify}
+		return extract.Range{Window: span, PageSize: int(f.PageSize()), Target: math.MaxInt, Uncounted: !f.Def.Extract.Verify}
 	}
 	r := extract.Range{
-		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.pageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
+		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.PageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
 	}
 	switch {
 	case f.Def.Extract.Incremental:

@@ -234,7 +234,7 @@ func (f Form) spread(st *stretch, most int) []*stretch {
 		dense.note(p)
 	}
 	rest, ids := dense.rest()
-	n := min(int64(most), rest/(leastShared*f.pageSize()))
+	n := min(int64(most), rest/(leastShared*f.PageSize()))
 	if n == 0 || ids <= n {
 		return []*stretch{st}
 	}

@@ -139,7 +139,7 @@ func (s *shared) take() *stretch {
 			return nil
 		}
 		at = slices.Index(s.jobs, st.job)
-		st.job.waiting = append(st.job.waiting, st.upper(s.r.pageSize()))
+		st.job.waiting = append(st.job.waiting, st.upper(s.r.PageSize()))
 	}
 	j := s.jobs[at]
 	st := j.waiting[0]
@@ -170,7 +170,7 @@ func stretchesOf(w *Window) []*stretch {
 
 // largest returns the stretch that is worth most to be divided, or nil.
 func (s *shared) largest() (most *stretch) {
-	rest := leastShared*s.r.pageSize() - 1
+	rest := leastShared*s.r.PageSize() - 1
 	for _, j := range s.jobs {
 		for _, st := range j.running {
 			if n, ids := st.rest(); n > rest && ids > 1 {

@@ -17,7 +17,7 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 		if len(chains) == 0 || w.Planned.Count == 0 {
 			continue // an empty window has no part; the verification reads it if it holds results after all
 		}
-		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains, r.pageSize()) {
+		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains, r.PageSize()) {
 			continue // each gap costs a request, and all gaps cost more than the whole window
 		}
 		all = append(all, chains...)

@@ -70,7 +70,7 @@ func (w *canaryWorld) definition(t *testing.T, name, url, extra string) string {
 	return write(t, w.inputs, name+".yaml", fmt.Sprintf(`version: 1
 name: %s
 vars: {api: v1}
-source: {base_url: %q, api: "${var:api}", account: acme, timezone: UTC, requests: {retries: 0, timeout: 5s}}
+source: {base_url: %q, api: "${var:api}", account: acme, timezone: UTC, requests: {retries: 0, timeout: 5s, per_minute: 0}}
 forms: [form1, orders]
 state: %s
 load:

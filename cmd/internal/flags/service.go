@@ -106,12 +106,22 @@ func (s *Service) Source(env Environment) (definition.Source, error) {
 	return src, nil
 }
 
+// API is the generation of the service that --api names, or the environment, "" if neither
+// does.
+func API(flag string, env Environment) (definition.API, error) {
+	switch api := definition.API(or(flag, env, "FORMETL_API")); api {
+	case "", definition.APIv1, definition.APIv2, definition.APIAuto:
+		return api, nil
+	default:
+		return "", fmt.Errorf("%s: %q is no generation of the service; give v1, v2 or auto", named("--api", flag, "FORMETL_API"), string(api))
+	}
+}
+
 // setAPI sets the generation of the service, and its limits if no budget was given.
 func (s *Service) setAPI(src *definition.Source, env Environment) error {
-	switch src.API = definition.API(or(s.api, env, "FORMETL_API")); src.API {
-	case "", definition.APIv1, definition.APIv2, definition.APIAuto:
-	default:
-		return fmt.Errorf("%s %q: give v1, v2 or auto", named("--api", s.api, "FORMETL_API"), string(src.API))
+	var err error
+	if src.API, err = API(s.api, env); err != nil {
+		return err
 	}
 	if s.given == nil || !s.given.Changed("requests-per-minute") {
 		src.SetBudgets()

@@ -27,6 +27,7 @@ func All() []Topic {
 		{"export", "one form as a file", pipelines.Docs, "export.md"},
 		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
 		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
+		{"api-v2", "the JSON generation of the service", pipelines.Docs, "api-v2.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
 		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},

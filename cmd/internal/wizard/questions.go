@@ -185,6 +185,7 @@ func question(flag string) Question {
 type Flags struct {
 	set                       *pflag.FlagSet
 	NoInput, Force, AllowHTTP bool
+	api                       string
 	keyFile                   string
 }
 
@@ -204,6 +205,7 @@ func register(set *pflag.FlagSet) *Flags {
 		}
 	}
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
+	set.StringVar(&f.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
 	set.BoolVar(&f.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
 	set.BoolVar(&f.Force, "force", false, "replace files that are there; a schema file's columns are kept")
 	set.BoolVar(&f.NoInput, "no-input", false, "ask nothing: take what is proposed")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
@@ -39,6 +40,7 @@ type Options struct {
 type Session struct {
 	o       Options
 	flags   *Flags
+	api     definition.API
 	answers map[string][]string   // by question; those of an output are of the one in the making
 	outputs []map[string]string   // the outputs before it: their answers by question
 	later   []map[string][]string // what flags answer for the outputs after it
@@ -53,6 +55,10 @@ type Session struct {
 // missing or a wrong answer is wrong usage and names the flag.
 func Begin(ctx context.Context, f *Flags, o Options) (*Session, error) {
 	s := &Session{o: o, flags: f, answers: f.given(), retried: map[string]string{}, sizes: map[string]int64{}}
+	var err error
+	if s.api, err = flags.API(f.api, o.Load.Lookup); err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: err}
+	}
 	if err := s.useKeyFile(); err != nil {
 		return nil, err
 	}

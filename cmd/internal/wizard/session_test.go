@@ -125,7 +125,7 @@ func TestEachQuestionHasAFlag(t *testing.T) {
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
 	flags := slices.DeleteFunc(flagsOf(t), func(name string) bool { // these answer no question
-		return slices.Contains([]string{"api-key-file", "allow-http", "force", "no-input"}, name)
+		return slices.Contains([]string{"api", "api-key-file", "allow-http", "force", "no-input"}, name)
 	})
 	slices.Sort(flags)
 	if !slices.Equal(asked, flags) {
@@ -401,6 +401,7 @@ func TestWrongAnswers(t *testing.T) {
 	for _, c := range []struct{ args, flag, says string }{
 		{"--base-url ftp://x", "base-url", "begins with neither"},
 		{"--base-url http://fs1.example.com", "base-url", "give --allow-http"},
+		{"--api v9", "api", "give v1, v2 or auto"},
 		{"--account a/b", "account", "is not an account"},
 		{"--api-key-reference " + testKey, "api-key-reference", "not a reference"},
 		{"--api-key-reference ${env:NOT_SET}", "api-key-reference", "NOT_SET is not set; set it by `export NOT_SET=...`"},

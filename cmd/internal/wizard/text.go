@@ -81,6 +81,9 @@ func (w *lines) head(s *Session) {
 func (w *lines) source(s *Session) {
 	w.add("source:", "")
 	w.add("  base_url: "+scalar(cmp.Or(s.value("base-url"), "https://fs1.example.com")), "")
+	if s.api != "" {
+		w.add("  api: "+string(s.api), "the generation of the service")
+	}
 	w.add("  account: "+scalar(cmp.Or(s.value("account"), "acme")), "")
 	w.add("  api_key: "+scalar(s.value("api-key-reference")), "where the key is, never the key itself")
 	w.add("  timezone: "+scalar(s.value("timezone")), "the account's zone: dates are its wall clock")
