@@ -108,7 +108,10 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	for i, f := range p.Fields {
 		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_") && f.ID != UpdateMeta // an edit of today moves no result
 	}
-	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
+	from, to := "", onWire(w.window.To, "9999") // dates are compared as text
+	if !w.window.From.IsZero() {
+		from = onWire(w.window.From.Add(-time.Second), "") // bounds may be coarser than dates (API v2)
+	}
 	for i := range p.Len() {
 		inside, later := false, false
 		for _, c := range p.Cells(i) {

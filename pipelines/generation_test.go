@@ -126,6 +126,33 @@ func TestOtherShapesOfV2(t *testing.T) {
 	}
 }
 
+// TestBoundsAreCoarserThanDates: a service that drops the fraction of its bounds gives a
+// result of a day's last second in the window of the next day too. The later one holds it.
+func TestBoundsAreCoarserThanDates(t *testing.T) {
+	var results []formservice.Result
+	for day := range 6 {
+		for i := range 8 {
+			at := extracttest.Wall("2026-01-02").AddDate(0, 0, day).Add(-time.Duration(i%2)*time.Hour - time.Second)
+			results = append(results, pipelinestest.Result(int64(1+8*day+i), at.Format(formservice.WallTime), fmt.Sprint("answer ", i)))
+		}
+	}
+	l := &living{form: formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)}
+	l.world, l.o, l.edit = newWorld(t, l.form).byV2(), options(), func(*definition.Definition) {}
+	l.outs = []definition.Output{days()}
+	l.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Fractions: "random", CoarseBounds: true}})
+	for i, now := range []string{"2026-01-06 12:00:30", "2026-01-07 12:00:30", "2026-01-09 12:00:30"} {
+		l.now(now)
+		report, err := pipelines.Run(t.Context(), l.definition(), l.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := report.Forms[0]; !f.Verified.Match || i == 0 && f.Reread == 0 {
+			t.Errorf("at %s: %d windows are read again, verified %+v", now, f.Reread, f.Verified)
+		}
+		l.checkDataset("days", pipelinestest.Truth(l.form, func(r formservice.Result) bool { return pipelinestest.Date(r) < now }))
+	}
+}
+
 // TestDatasetGoesOnByTheOtherGeneration reads January by API v1, February by v2 and March
 // by v1, incrementally, while results come, change, move and go. The dataset equals the
 // truth after each run, and the log tells of each change of the generation.

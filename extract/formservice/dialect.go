@@ -109,7 +109,7 @@ func (d jsonDialect) service() *jsonapi.Service {
 	service := &jsonapi.Service{
 		Account: s.account(), Others: s.Accounts, Token: s.key(), Loose: s.Loose,
 		MaxLimit: jsonapi.MaxLimitOf(d.faults.StrictLimit), Variants: shapes, Hooks: &s.hooks,
-		Clock: jsonapi.Clock{Zone: s.Zone, Fractions: shapes.Fractions, Seconds: shapes.Seconds},
+		Clock: jsonapi.Clock{Zone: s.Zone, Fractions: shapes.Fractions, Seconds: shapes.Seconds, Coarse: shapes.CoarseBounds},
 	}
 	service.Forms = func() []*jsonapi.Form {
 		s.mu.Lock()

@@ -67,6 +67,11 @@ func (f Form) CountMethod() string {
 	return load.MethodCounts
 }
 
+// CoarseBounds tells whether bounds of dates may be coarser than the dates. Then a result
+// can come in two adjacent windows. API v2 has dates of milliseconds, and nobody knows how
+// it compares them (service-v2.md, section 10). API v1 has no dates between two seconds.
+func (f Form) CoarseBounds() bool { return f.Client.Generation() == "v2" }
+
 // Holds tells whether a window holds one of the results with some ids.
 func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
 	if f.Countless == "" {

@@ -223,6 +223,9 @@ func (p *pieces) readPages(ctx context.Context) error {
 		return next, nil
 	}, func(next received) error {
 		defer next.page.Release()
+		if later := p.w.Later; later != nil {
+			next.page.Filter(func(id int64) bool { return !later.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+		}
 		if err := p.page(next.page); err != nil {
 			return err
 		}

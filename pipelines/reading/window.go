@@ -30,6 +30,9 @@ type Window struct {
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
+	// Later are ids that the window does not hold, though the service gives them: the window
+	// after it holds them, see reconcile. It is nil if there are none.
+	Later *roaring64.Bitmap
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch

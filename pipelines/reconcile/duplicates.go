@@ -41,6 +41,11 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 		if round == mostRounds {
 			return duplicateError(c.Windows, twice.Minimum())
 		}
+		if round > 0 && c.Reader.CoarseBounds() {
+			if yielding := yieldLater(c.Windows, history[1]); len(yielding) > 0 {
+				stale = yielding
+			}
+		}
 		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, twice) }
 		if err := c.readAgain(ctx, stale, "a result is in two windows", forget); err != nil {
 			return err
@@ -62,6 +67,30 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *ro
 		seen.Or(w.IDs)
 	}
 	return stale, twice
+}
+
+// yieldLater looks for ids that two adjacent windows hold though both were read again. The
+// service's bounds are coarser than its dates then, and the later window holds the result.
+// yieldLater returns the earlier windows, which leave these ids out from now on.
+func yieldLater(windows []*reading.Window, twice *roaring64.Bitmap) (yielding []*reading.Window) {
+	read := readWindows(windows)
+	for _, w := range read {
+		for _, next := range read {
+			if w.Undated != nil || next.Undated != nil || w.Planned.Window.To.IsZero() || !next.Planned.Window.From.Equal(w.Planned.Window.To) {
+				continue
+			}
+			both := roaring64.And(w.IDs, next.IDs)
+			if both.And(twice); both.IsEmpty() {
+				continue
+			}
+			if w.Later == nil {
+				w.Later = roaring64.New()
+			}
+			w.Later.Or(both)
+			yielding = append(yielding, w)
+		}
+	}
+	return yielding
 }
 
 func readWindows(windows []*reading.Window) []*reading.Window {

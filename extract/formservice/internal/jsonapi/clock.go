@@ -23,6 +23,7 @@ type Clock struct {
 	Zone      *time.Location // nil: UTC
 	Fractions string
 	Seconds   bool // bounds are compared by the second
+	Coarse    bool // bounds lose their fraction, and dates do not
 }
 
 // offset is how far the zone is east of UTC at an instant in seconds.
@@ -63,6 +64,14 @@ func (c Clock) Compared(id, wall int64) int64 { return c.reduce(c.Instant(id, wa
 // reduce drops what bounds do not look at.
 func (c Clock) reduce(at int64) int64 {
 	if c.Seconds {
+		return floor(at) * second
+	}
+	return at
+}
+
+// bound is a bound as it is compared.
+func (c Clock) bound(at int64) int64 {
+	if c.Seconds || c.Coarse {
 		return floor(at) * second
 	}
 	return at

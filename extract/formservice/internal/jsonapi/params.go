@@ -128,7 +128,7 @@ func (s *Service) bound(sel *Selection, p query.Pair) (known bool, err error) {
 	if *date, ok = s.Clock.parse(p.Value); !ok {
 		return true, refuse(p, "a date like 2026-01-31T23:59:59Z, 2026-01-31 23:59:59 or 2026-01-31")
 	}
-	*date = s.Clock.reduce(*date)
+	*date = s.Clock.bound(*date)
 	return true, nil
 }
 
