@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -329,11 +330,10 @@ func stopAfter(t *testing.T, def *definition.Definition, o pipelines.Options, wi
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
+	var read atomic.Int64
 	o.At = func(point string) {
-		if point == "read" {
-			if windows--; windows == 0 {
-				cancel(errStop)
-			}
+		if point == "read" && read.Add(1) == int64(windows) {
+			cancel(errStop)
 		}
 	}
 	_, err := pipelines.Run(ctx, def, o)
