@@ -129,7 +129,7 @@ func TestOtherShapesOfV2(t *testing.T) {
 // TestBoundsAreCoarserThanDates: a service that drops the fraction of its bounds gives a
 // result of a day's last second in the window of the next day too. The later one holds it.
 func TestBoundsAreCoarserThanDates(t *testing.T) {
-	var results []formservice.Result
+	results := make([]formservice.Result, 0, 48)
 	for day := range 6 {
 		for i := range 8 {
 			at := extracttest.Wall("2026-01-02").AddDate(0, 0, day).Add(-time.Duration(i%2)*time.Hour - time.Second)
