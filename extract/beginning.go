@@ -17,7 +17,7 @@ func (r Range) NeedsBeginning() bool {
 func Beginning(ctx context.Context, w Window, holds func(context.Context, Window) (bool, error)) (time.Time, error) {
 	const month = 31 * 24 * time.Hour
 	lower, upper := Epoch, w.To
-	if any, err := holds(ctx, Window{From: lower, To: upper}); err != nil || !any {
+	if some, err := holds(ctx, Window{From: lower, To: upper}); err != nil || !some {
 		return upper, err
 	}
 	for upper.Sub(lower) > month {

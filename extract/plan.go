@@ -410,10 +410,11 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 // step, and no result is earlier.
 func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	c := p.whole(total)
-	if total == Unknown && !p.Begins.IsZero() {
+	switch {
+	case total != Unknown:
+	case !p.Begins.IsZero():
 		return p.Step.start(p.Begins), nil
-	}
-	if total == Unknown {
+	default:
 		return time.Time{}, &PlanError{fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
 	}
 	for p.Step.next(c.lower).Before(c.To) {

@@ -54,7 +54,7 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 		v.Fail(remedy, "the address ends with a query (?…)")
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		v.Fail(remedy, "the address ends with a fragment (#…)")
-	case strings.Contains(u.Path+"/", "/api/users/"), strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v2"), strings.Contains(u.Path, "/api/v2/"):
+	case strings.Contains(u.Path+"/", "/api/users/"), strings.Contains(u.Path+"/", "/api/v2/"):
 		v.Fail(remedy+"; what follows /api is added by formetl", "the address goes on into the interface's paths")
 	case u.Scheme == "http" && !transport.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
 		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
