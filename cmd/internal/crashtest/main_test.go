@@ -24,6 +24,7 @@ var shared struct {
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	needs.FilesInMemory()
 	dir, err := os.MkdirTemp("", "formetl-crash-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()

@@ -12,6 +12,7 @@ import (
 	// The program is built by TestMain, which the cache of `go test` does not
 	// see: without this import a result would outlive a change of the program.
 	_ "github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
@@ -29,6 +30,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	needs.FilesInMemory()
 	dir, err := os.MkdirTemp("", "formetl-faults-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()

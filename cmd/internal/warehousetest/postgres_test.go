@@ -35,6 +35,7 @@ type server struct {
 var shared = &server{}
 
 func TestMain(m *testing.M) {
+	needs.FilesInMemory()
 	runtime.LockOSThread() // the server is to die with this thread, whatever ends the tests
 	shared.failed = shared.start()
 	code := m.Run()

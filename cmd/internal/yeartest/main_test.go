@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Variables that ask for another course of events than the usual one.
@@ -25,6 +27,7 @@ var program string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	needs.FilesInMemory()
 	dir, err := os.MkdirTemp("", "formetl-year-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
