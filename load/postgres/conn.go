@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// mostIdle is how many connections are kept for the next call.
+const mostIdle = 4
+
+// connections opens connections to one database and keeps a few that are free. A
+// connection that is not used any more is closed with the process.
+type connections struct {
+	dsn  string
+	mu   sync.Mutex
+	free []*pgconn.PgConn
+}
+
+// take returns a free connection or a new one.
+func (c *connections) take(ctx context.Context) (*pgconn.PgConn, error) {
+	c.mu.Lock()
+	for n := len(c.free); n > 0; n = len(c.free) {
+		conn := c.free[n-1]
+		c.free = c.free[:n-1]
+		if conn.CheckConn() == nil {
+			c.mu.Unlock()
+			return conn, nil
+		}
+		_ = conn.Close(ctx) // it is broken
+	}
+	c.mu.Unlock()
+	return c.connect(ctx)
+}
+
+// connect opens a connection. Its settings are those that the bytes of rows and the
+// statements rely on, whatever the server's defaults are.
+func (c *connections) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	config, err := pgconn.ParseConfig(c.dsn)
+	if err != nil {
+		return nil, ErrDSN // the cause may hold the password
+	}
+	for name, value := range map[string]string{
+		"client_encoding": "UTF8", "DateStyle": "ISO", "TimeZone": "UTC", "standard_conforming_strings": "on",
+		// A computer that vanished must not keep its lease for hours.
+		"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "4",
+	} {
+		config.RuntimeParams[name] = value
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "formetl"
+	}
+	conn, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// give returns a connection. One that is broken or within a transaction is closed.
+func (c *connections) give(conn *pgconn.PgConn) {
+	c.mu.Lock()
+	keep := !conn.IsClosed() && !conn.IsBusy() && conn.TxStatus() == 'I' && len(c.free) < mostIdle
+	if keep {
+		c.free = append(c.free, conn)
+	}
+	c.mu.Unlock()
+	if !keep {
+		_ = conn.Close(context.Background()) // nothing depends on how it ends
+	}
+}
+
+// session is one connection in use. table is the destination's.
+type session struct {
+	conn  *pgconn.PgConn
+	table table
+}
+
+// query does one statement and returns its rows. A value is nil for null, and text or bytes
+// otherwise. Columns of bytea are asked for as bytes by the option inBytes.
+func (s *session) query(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return s.read(ctx, nil, sql, args...)
+}
+
+// queryBytes is query with results in the binary format, which bytea has as they are.
+func (s *session) queryBytes(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return s.read(ctx, []int16{1}, sql, args...)
+}
+
+func (s *session) read(ctx context.Context, formats []int16, sql string, args ...any) ([][][]byte, error) {
+	values, binary := parameters(args)
+	result := s.conn.ExecParams(ctx, sql, values, nil, binary, formats).Read()
+	return result.Rows, result.Err
+}
+
+// exec does one statement and returns how many rows it changed.
+func (s *session) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	values, binary := parameters(args)
+	result := s.conn.ExecParams(ctx, sql, values, nil, binary, nil).Read()
+	return result.CommandTag.RowsAffected(), result.Err
+}
+
+// script does several statements without parameters.
+func (s *session) script(ctx context.Context, sql string) error {
+	_, err := s.conn.Exec(ctx, sql).ReadAll()
+	return err
+}
+
+// parameters encodes the parameters of a statement: text, numbers, nil, and bytes as they are.
+func parameters(args []any) (values [][]byte, binary []int16) {
+	values, binary = make([][]byte, len(args)), make([]int16, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case nil:
+		case []byte:
+			values[i], binary[i] = append([]byte{}, a...), 1
+		case int64:
+			values[i] = strconv.AppendInt(nil, a, 10)
+		default:
+			values[i] = fmt.Append([]byte{}, a) // an empty text is no null
+		}
+	}
+	return values, binary
+}
+
+// atomically calls do within a transaction.
+func (s *session) atomically(ctx context.Context, do func() error) error {
+	if err := s.script(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return errors.Join(err, s.rollback(ctx))
+	}
+	return s.script(ctx, "COMMIT")
+}
+
+// rollback ends a transaction without its effects. If that fails the connection is closed,
+// which has the same end.
+func (s *session) rollback(ctx context.Context) error {
+	if s.conn.IsClosed() || s.script(context.WithoutCancel(ctx), "ROLLBACK") != nil {
+		_ = s.conn.Close(context.WithoutCancel(ctx)) // the server ends the transaction
+	}
+	return nil
+}
+
+// locks keeps two transactions of the same table apart until the first one ends.
+func (s *session) locks(ctx context.Context) error {
+	_, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", s.table.lock("commit"))
+	return err
+}
