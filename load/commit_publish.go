@@ -20,10 +20,16 @@ func (r *committing) publish(ctx context.Context) error {
 	} else {
 		err = r.steps(ctx, false)
 	}
-	if !r.hooked && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) {
+	if !r.hooked && hopeless(err) {
 		return r.rollBack(ctx, err)
 	}
 	return err
+}
+
+// hopeless tells whether a commit that failed would fail in the same way if it were repeated.
+func hopeless(err error) bool {
+	_, unfit := errors.AsType[*TableError](err)
+	return unfit || errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
 }
 
 // steps does the steps of publish. In a transaction superseded parts go first, because a

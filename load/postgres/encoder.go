@@ -122,7 +122,9 @@ func appenderOf(arr arrow.Array) appender {
 	case *array.Int64:
 		return func(out []byte, row int) []byte { return appendInt64(out, a.Value(row)) }
 	case *array.Float64:
-		return func(out []byte, row int) []byte { return binary.BigEndian.AppendUint64(out, math.Float64bits(a.Value(row))) }
+		return func(out []byte, row int) []byte {
+			return binary.BigEndian.AppendUint64(out, math.Float64bits(a.Value(row)))
+		}
 	case *array.Boolean:
 		return func(out []byte, row int) []byte {
 			if a.Value(row) {

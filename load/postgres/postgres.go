@@ -48,7 +48,9 @@ func New(dsn, at string) (*Destination, error) {
 }
 
 // String returns the address of the table, for messages.
-func (d *Destination) String() string { return d.address + "/" + d.table.schema + "." + d.table.name + "/" }
+func (d *Destination) String() string {
+	return d.address + "/" + d.table.schema + "." + d.table.name + "/"
+}
 
 // path returns the address of an object, for messages.
 func (d *Destination) path(name string) string { return d.String() + name }
