@@ -89,6 +89,16 @@ func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
+// DeniedError means that a database refused the credentials (exit code 77). It has the
+// fields of a CreateError.
+type DeniedError CreateError
+
+// Error says what was tried, where, why it failed and what to do.
+func (e *DeniedError) Error() string { return (*CreateError)(e).Error() }
+
+// Unwrap gives the cause.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
 // TableError means that a table of a database cannot hold the results as they are declared,
 // or is not as formetl made it (exit code 78).
 type TableError struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // Refusal says why the server refused a statement or a connection. It is wrapped by a
-// *load.CreateError, *load.IOError or *load.TemporaryError. Its text holds no password.
+// *load.CreateError, *load.IOError, *load.DeniedError or *load.TemporaryError. Its text holds no password.
 type Refusal struct {
 	What string // in words
 	Code string // SQLSTATE, "" if the server gave none
@@ -40,6 +40,7 @@ const (
 	refused   class = iota // exit code 74
 	cannotUse              // exit code 73
 	temporary              // exit code 75
+	denied                 // exit code 77
 )
 
 // failure is the class of a failed statement, and what the user is told of it.
@@ -53,7 +54,7 @@ func states() map[string]failure {
 	later := "try again later"
 	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
 	return map[string]failure{
-		"28":    {refused, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
+		"28":    {denied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
 		"3D000": {cannotUse, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
 		"3F000": {cannotUse, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
 		"42501": {refused, "the role may not do it", rights},
@@ -89,6 +90,8 @@ func (d *Destination) failed(ctx context.Context, op, name string, err error) er
 	switch f.class {
 	case cannotUse:
 		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	case denied:
+		return &load.DeniedError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 	case temporary:
 		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 	}
@@ -110,7 +113,8 @@ func isOurs(err error) bool {
 	_, io := errors.AsType[*load.IOError](err)
 	_, away := errors.AsType[*load.TemporaryError](err)
 	_, held := errors.AsType[*load.HeldError](err)
-	return table || name || create || io || away || held
+	_, barred := errors.AsType[*load.DeniedError](err)
+	return table || name || create || io || away || held || barred
 }
 
 // stateOf returns the SQLSTATE of an error, "" if the server gave none.

@@ -20,6 +20,7 @@ type Destination struct {
 }
 
 var (
+	_ load.Catalog     = (*Destination)(nil)
 	_ load.Destination = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 	_ load.Opener      = (*Destination)(nil)
@@ -89,13 +90,17 @@ func (d *Destination) prepareTables(ctx context.Context, s *session) error {
 	if d.made.Load() {
 		return nil
 	}
-	rows, err := s.query(ctx, "SELECT to_regclass($1), to_regnamespace($2)", d.table.own("leases"), quote(d.table.schema))
+	rows, err := s.query(ctx, "SELECT to_regclass($1), has_schema_privilege(to_regnamespace($2)::oid, 'CREATE')", d.table.own("leases"), quote(d.table.schema))
 	if err != nil {
 		return err
 	}
 	if rows[0][1] == nil {
 		f := states()["3F000"]
 		return &load.CreateError{Op: "use", Path: d.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: "3F000"}}
+	}
+	if string(rows[0][1]) != "t" { // each run creates tables to stage in
+		f := states()["42501"]
+		return &load.IOError{Op: "use", Path: d.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: "42501"}}
 	}
 	if rows[0][0] == nil {
 		err = s.atomically(ctx, func() error {

@@ -40,8 +40,9 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	return d.drop(ctx, l.Ref)
 }
 
-// Beside implements load.Catalog.
+// Beside implements load.Catalog for the tables of the schema.
 func (d *Destination) Beside(ctx context.Context, names []string) (found []string, err error) {
+	found = []string{}
 	err = d.with(ctx, "list", "", func(s *session) error {
 		rows, err := s.query(ctx, "SELECT table_name || '/' || name FROM "+s.table.own("objects")+" WHERE name = ANY($1::text[]) UNION SELECT table_name || '/' || $2 FROM "+
 			s.table.own("leases")+" WHERE $2 = ANY($1::text[]) ORDER BY 1", textArray(names), load.ControlFolder+"/"+load.LeaseName)

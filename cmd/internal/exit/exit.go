@@ -132,6 +132,8 @@ func codeOf(err error) int {
 		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
 		*doctor.ZoneError:
 		return Config
+	case *load.DeniedError:
+		return NoPermission
 	case *account.NoFormsError, *infer.NoColumnsError, *extract.NoWebhookError:
 		return NoInput
 	case *extract.ServiceError:
