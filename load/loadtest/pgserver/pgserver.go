@@ -50,6 +50,7 @@ type Server struct {
 // Main runs the tests of a package with a server, which ends with them. The server is
 // started also where no test needs it, so a package whose tests need none should not call it.
 func Main(m *testing.M) (*Server, func() int) {
+	needs.FilesInMemory()
 	runtime.LockOSThread() // the server is to die with this thread, whatever ends the tests
 	s := &Server{}
 	s.failed = s.start()
@@ -144,9 +145,9 @@ func (s *Server) certify() error {
 func (s *Server) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.Bin, name), args...) //nolint:noctx // stopped by Stop
 	cmd.Dir = s.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
+	cmd.SysProcAttr = attributes()
 	if os.Geteuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		as(cmd.SysProcAttr, nobody)
 	}
 	return cmd
 }
