@@ -198,7 +198,7 @@ func (b *tableBench) changeParts(run string, days map[int]func(generation int) l
 			}
 		}
 	}
-	var fresh []load.PreparedPart
+	fresh := make([]load.PreparedPart, 0, len(days))
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		fresh = append(fresh, days[day](generation))
 	}
@@ -594,7 +594,8 @@ func tableForeignRow(b *tableBench) {
 func tableElements(b *tableBench) {
 	from := arrow.NewMetadata([]string{"formetl.from"}, []string{"item:7"})
 	b.columns = arrow.NewSchema([]arrow.Field{
-		identified("id"), {Name: "position", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: from},
+		identified("id"),
+		{Name: "position", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: from},
 		{Name: "colours", Type: arrow.BinaryTypes.String, Nullable: true, Metadata: from},
 	}, nil)
 	elements := func(lists map[int64][]string) func(int) load.PreparedPart {

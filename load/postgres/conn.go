@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -18,23 +18,35 @@ const mostIdle = 4
 type connections struct {
 	dsn  string
 	mu   sync.Mutex
-	free []*pgconn.PgConn
+	free []idle
 }
+
+// idle is a connection that nobody uses.
+type idle struct {
+	conn  *pgconn.PgConn
+	since time.Time
+}
+
+// trusted is how long a free connection is taken for a good one without being asked.
+const trusted = time.Second
 
 // take returns a free connection or a new one.
 func (c *connections) take(ctx context.Context) (*pgconn.PgConn, error) {
-	c.mu.Lock()
-	for n := len(c.free); n > 0; n = len(c.free) {
-		conn := c.free[n-1]
-		c.free = c.free[:n-1]
-		if conn.CheckConn() == nil {
+	for {
+		c.mu.Lock()
+		n := len(c.free)
+		if n == 0 {
 			c.mu.Unlock()
-			return conn, nil
+			return c.connect(ctx)
 		}
-		_ = conn.Close(ctx) // it is broken
+		last := c.free[n-1]
+		c.free = c.free[:n-1]
+		c.mu.Unlock()
+		if time.Since(last.since) < trusted || last.conn.Ping(ctx) == nil {
+			return last.conn, nil
+		}
+		_ = last.conn.Close(ctx) // it is broken
 	}
-	c.mu.Unlock()
-	return c.connect(ctx)
 }
 
 // connect opens a connection. Its settings are those that the bytes of rows and the
@@ -66,7 +78,7 @@ func (c *connections) give(conn *pgconn.PgConn) {
 	c.mu.Lock()
 	keep := !conn.IsClosed() && !conn.IsBusy() && conn.TxStatus() == 'I' && len(c.free) < mostIdle
 	if keep {
-		c.free = append(c.free, conn)
+		c.free = append(c.free, idle{conn, time.Now()})
 	}
 	c.mu.Unlock()
 	if !keep {
@@ -133,22 +145,25 @@ func (s *session) atomically(ctx context.Context, do func() error) error {
 		return err
 	}
 	if err := do(); err != nil {
-		return errors.Join(err, s.rollback(ctx))
+		s.rollback(ctx)
+		return err
 	}
 	return s.script(ctx, "COMMIT")
 }
 
 // rollback ends a transaction without its effects. If that fails the connection is closed,
 // which has the same end.
-func (s *session) rollback(ctx context.Context) error {
+func (s *session) rollback(ctx context.Context) {
 	if s.conn.IsClosed() || s.script(context.WithoutCancel(ctx), "ROLLBACK") != nil {
 		_ = s.conn.Close(context.WithoutCancel(ctx)) // the server ends the transaction
 	}
-	return nil
 }
 
-// locks keeps two transactions of the same table apart until the first one ends.
-func (s *session) locks(ctx context.Context) error {
-	_, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", s.table.lock("commit"))
+// locks keeps two transactions of the same table and purpose apart until the first one ends.
+func (s *session) locks(ctx context.Context, purpose string) error {
+	_, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", s.table.lock(purpose))
 	return err
 }
+
+// committing is the purpose of the lock of a commit.
+const committing = "commit"

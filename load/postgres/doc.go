@@ -2,7 +2,7 @@
 // those of one table.
 //
 // A part of the dataset is a set of rows. It is staged by COPY into a staging table of its
-// own, which nobody reads. A commit moves the rows into the table, in one transaction with
+// run, which nobody reads. A commit moves the rows into the table, in one transaction with
 // the manifest and the removal of superseded parts. So a reader sees whole runs alone,
 // and data and watermark cannot disagree.
 //
@@ -13,7 +13,7 @@
 //     dataset in a folder has them. A part is an entry without data.
 //   - _formetl_ids: which rows a part has, by the ids of their results.
 //   - _formetl_runs: what each run committed, for people.
-//   - _formetl_staged: what is staged. Each part has its table _formetl_staged_….
+//   - _formetl_staged: what is staged. The rows lie in tables _formetl_staged_….
 //   - _formetl_leases: who writes now. The lease itself is an advisory lock, which the
 //     server releases when the connection ends.
 //
@@ -22,5 +22,5 @@
 // was staged, and the checksum in the manifest tells whether somebody changed a row.
 //
 // The password is in the DSN alone. No address, error or table holds it. Begin reading with
-// New, then session.commitRows and Destination.Transact.
+// New, then session.commit and Destination.Transact.
 package postgres

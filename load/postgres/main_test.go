@@ -60,7 +60,7 @@ func names(t testing.TB, database, name string) []string {
 		UNION ALL SELECT '.formetl/staged-' || id FROM forms._formetl_staged WHERE table_name = '`+name+`'
 		UNION ALL SELECT '.formetl/lease-' || md5(scope) FROM forms._formetl_leases WHERE table_name = '`+name+`'
 		UNION ALL SELECT '.formetl/' || relname FROM pg_class c WHERE relname LIKE '\_formetl\_staged\_%' AND relkind = 'r'
-			AND NOT EXISTS (SELECT FROM forms._formetl_staged s WHERE '_formetl_staged_' || s.id = relname)`)
+			AND NOT EXISTS (SELECT FROM forms._formetl_staged s WHERE '_formetl_' || s.staging = relname)`)
 	if found == "" {
 		return nil
 	}

@@ -134,8 +134,8 @@ func (d *Destination) ownTables() string {
 			range_from timestamp, range_to timestamp, watermark timestamp, rows bigint NOT NULL, rejected bigint NOT NULL,
 			PRIMARY KEY (table_name, run_id));
 		CREATE TABLE IF NOT EXISTS STAGED (
-			id text PRIMARY KEY, table_name text NOT NULL, run_id text NOT NULL, name text NOT NULL, begun_at timestamptz NOT NULL DEFAULT now(),
-			bytes bigint, sha256 text, rows bigint, columns text, data bytea);
+			id text PRIMARY KEY, part bigserial NOT NULL, table_name text NOT NULL, run_id text NOT NULL, name text NOT NULL, begun_at timestamptz NOT NULL DEFAULT now(),
+			bytes bigint, sha256 text, rows bigint, columns text, staging text, data bytea);
 		CREATE TABLE IF NOT EXISTS LEASES (table_name text NOT NULL, scope text NOT NULL, holder text NOT NULL, PRIMARY KEY (table_name, scope));
 	`)
 }

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,17 +28,25 @@ const cleanupTime = 5 * time.Second
 // stagedShape is what names of staged objects look like. They are part of a table's name.
 var stagedShape = regexp.MustCompile(`^[a-z2-7]{26}$`)
 
-// staging returns the table of a staged part's rows, as SQL names it.
-func (t table) staging(id string) string { return t.own("staged_" + id) }
+// staging returns the name of the table for the rows that a run stages with one header. All
+// parts of a run share it, because a transaction holds a lock for each table that it drops,
+// and a server has few thousand of them.
+func (t table) staging(run string, line []byte) string {
+	sum := sha256.Sum256(slices.Concat([]byte(t.name+"\x00"+run+"\x00"), line))
+	return "staged_" + hex.EncodeToString(sum[:13])
+}
 
 // Stage begins an object.
 func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := errors.Join(load.CheckObjectName(name), load.CheckRun(run)); err != nil {
 		return nil, err
 	}
-	u := &upload{d: d, ctx: ctx, name: name, id: strings.ToLower(rand.Text()), sum: sha256.New()}
+	u := &upload{d: d, ctx: ctx, run: run, name: name, id: strings.ToLower(rand.Text()), sum: sha256.New()}
 	err := d.change(ctx, "stage", name, func(s *session) error {
-		_, err := s.exec(ctx, "INSERT INTO "+s.table.own("staged")+" (id, table_name, run_id, name) VALUES ($1, $2, $3, $4)", u.id, s.table.name, run, name)
+		made, err := s.query(ctx, "INSERT INTO "+s.table.own("staged")+" (id, table_name, run_id, name) VALUES ($1, $2, $3, $4) RETURNING part", u.id, s.table.name, run, name)
+		if err == nil {
+			u.part = string(made[0][0])
+		}
 		return err
 	})
 	if err != nil {
@@ -50,8 +60,10 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 type upload struct {
 	d     *Destination
 	ctx   context.Context //nolint:containedctx // that of Stage bounds the COPY, which Write feeds
+	run   string
 	name  string
 	id    string
+	part  string // number of its rows in the staging table
 	sum   hash.Hash
 	bytes int64
 	held  bytes.Buffer // what is not sent
@@ -62,7 +74,6 @@ type upload struct {
 
 // copying is a COPY under way.
 type copying struct {
-	header  []byte
 	to      *io.PipeWriter
 	done    chan struct{}
 	rows    int64
@@ -120,27 +131,43 @@ func (u *upload) decide() error {
 	return err
 }
 
-// begin creates the staging table and begins to copy. A table of the staged rows is not
-// logged: should the server crash, it is empty, and the results are read again.
+// begin creates the staging table, if it is missing, and begins to copy. A staging table is
+// not logged: should the server crash, it is empty, and the results are read again. Each row
+// gets the part's number, by a setting of the connection, and a place.
 func (u *upload) begin(line []byte, h header) error {
 	d := u.d
 	columns := make([]string, len(h.Columns))
 	for i, c := range h.Columns {
 		columns[i] = quote(c.Name) + " " + c.Type
 	}
+	staging := d.table.staging(u.run, line)
 	err := d.change(u.ctx, "stage", u.name, func(s *session) error {
-		return s.script(u.ctx, "CREATE UNLOGGED TABLE "+s.table.staging(u.id)+" ("+strings.Join(columns, ", ")+", "+
+		if err := s.locks(u.ctx, staging); err != nil {
+			return err
+		}
+		n, err := s.exec(u.ctx, "UPDATE "+s.table.own("staged")+" SET staging = $2, columns = $3 WHERE id = $1", u.id, staging, string(line))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("cannot stage %s: %w", u.name, load.ErrStagedGone)
+		}
+		if err != nil {
+			return err
+		}
+		return s.script(u.ctx, "CREATE UNLOGGED TABLE IF NOT EXISTS "+s.table.own(staging)+" ("+strings.Join(columns, ", ")+", "+
+			quote(partColumn)+" bigint NOT NULL DEFAULT current_setting('formetl.part')::bigint, "+
 			quote(placeColumn)+" bigint GENERATED ALWAYS AS IDENTITY (CACHE 1000)) WITH (autovacuum_enabled = false)")
 	})
 	if err != nil {
 		return err
 	}
 	from, to := io.Pipe()
-	u.rows = &copying{header: line, to: to, done: make(chan struct{})}
+	u.rows = &copying{to: to, done: make(chan struct{})}
 	go func() {
 		defer close(u.rows.done)
 		err := d.with(u.ctx, "stage", u.name, func(s *session) error {
-			tag, err := s.conn.CopyFrom(u.ctx, from, "COPY "+s.table.staging(u.id)+" ("+h.names("")+") FROM STDIN (FORMAT binary)")
+			if err := s.script(u.ctx, "SET formetl.part = "+u.part); err != nil {
+				return err
+			}
+			tag, err := s.conn.CopyFrom(u.ctx, from, "COPY "+s.table.own(staging)+" ("+h.names("")+") FROM STDIN (FORMAT binary)")
 			u.rows.rows = tag.RowsAffected()
 			return err
 		})
@@ -150,8 +177,12 @@ func (u *upload) begin(line []byte, h header) error {
 	return nil
 }
 
-// placeColumn is the column of a staging table that numbers the rows in their order.
-const placeColumn = "_formetl_place"
+// Columns of a staging table besides those of the rows: the number of the part, and the place
+// of a row in its part.
+const (
+	partColumn  = "_formetl_part"
+	placeColumn = "_formetl_place"
+)
 
 // send sends bytes of rows.
 func (u *upload) send(p []byte) (int, error) {
@@ -171,7 +202,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
 		return p, fmt.Errorf("cannot prepare %s: %w", u.name, errEnded)
 	}
-	var rows, header, data any
+	var rows, data any
 	if u.rows != nil {
 		if err := u.rows.to.Close(); err != nil {
 			return p, err
@@ -180,19 +211,12 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		if u.rows.failure != nil {
 			return p, u.rows.failure
 		}
-		rows, header = u.rows.rows, u.rows.header
+		rows = u.rows.rows
 	} else {
-		data = u.held.Bytes()
-		if u.held.Len() == 0 {
-			data = []byte{}
-		}
-	}
-	if h, ok := header.([]byte); ok {
-		header = string(h)
+		data = append([]byte{}, u.held.Bytes()...)
 	}
 	err := u.d.with(ctx, "stage", u.name, func(s *session) error {
-		_, err := s.exec(ctx, "UPDATE "+s.table.own("staged")+" SET bytes = $2, sha256 = $3, rows = $4, columns = $5, data = $6 WHERE id = $1",
-			u.id, p.Bytes, p.SHA256, rows, header, data)
+		_, err := s.exec(ctx, "UPDATE "+s.table.own("staged")+" SET bytes = $2, sha256 = $3, rows = $4, data = $5 WHERE id = $1", u.id, p.Bytes, p.SHA256, rows, data)
 		return err
 	})
 	u.ended = err == nil
@@ -225,14 +249,33 @@ func (d *Destination) drop(ctx context.Context, id string) error {
 	})
 }
 
-// unstage removes what is staged under an id.
-func (s *session) unstage(ctx context.Context, id string) error {
-	n, err := s.exec(ctx, "DELETE FROM "+s.table.own("staged")+" WHERE id = $1 AND table_name = $2", id, s.table.name)
-	if err != nil || n == 0 {
+// unstage removes what is staged under ids, and a staging table of which nothing is left.
+// Rows that were moved or given up stay in the table until then.
+func (s *session) unstage(ctx context.Context, ids ...string) error {
+	gone, err := s.query(ctx, "DELETE FROM "+s.table.own("staged")+" WHERE id = ANY($1::text[]) AND table_name = $2 RETURNING staging", textArray(ids), s.table.name)
+	if err != nil {
 		return err
 	}
-	// Rows that are still being copied are those of a run that lives, or of a computer that vanished.
-	return s.script(ctx, "SET LOCAL lock_timeout = '5s'; DROP TABLE IF EXISTS "+s.table.staging(id)+"; SET LOCAL lock_timeout = 0")
+	tables := map[string]bool{}
+	for _, row := range gone {
+		if row[0] != nil {
+			tables[string(row[0])] = true
+		}
+	}
+	for _, staging := range slices.Sorted(maps.Keys(tables)) {
+		if err := s.locks(ctx, staging); err != nil {
+			return err
+		}
+		left, err := s.query(ctx, "SELECT 1 FROM "+s.table.own("staged")+" WHERE table_name = $1 AND staging = $2 LIMIT 1", s.table.name, staging)
+		if err == nil && len(left) == 0 {
+			// Rows that are still being copied are those of a computer that vanished.
+			err = s.script(ctx, "SET LOCAL lock_timeout = '5s'; DROP TABLE IF EXISTS "+s.table.own(staging)+"; SET LOCAL lock_timeout = 0")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkStaged returns an error for what cannot be the reference of a staged object.
@@ -264,7 +307,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 
 func (s *session) check(ctx context.Context, p load.Prepared) error {
 	gone := fmt.Errorf("%s cannot be committed: %w", p.Name, load.ErrStagedGone)
-	found, err := s.query(ctx, "SELECT columns IS NOT NULL, rows FROM "+s.table.own("staged")+
+	found, err := s.query(ctx, "SELECT staging, rows FROM "+s.table.own("staged")+
 		" WHERE id = $1 AND table_name = $2 AND bytes = $3 AND sha256 = $4", p.Staged, s.table.name, p.Bytes, p.SHA256)
 	switch {
 	case noTable(err):
@@ -277,12 +320,13 @@ func (s *session) check(ctx context.Context, p load.Prepared) error {
 			err = gone
 		}
 		return err
-	case string(found[0][0]) != "t":
+	case found[0][0] == nil || string(found[0][1]) == "0":
 		return nil
 	}
-	counted, err := s.query(ctx, "SELECT count(*) FROM "+s.table.staging(p.Staged))
-	if noTable(err) || err == nil && string(counted[0][0]) != string(found[0][1]) {
-		return gone // the server crashed, and emptied what is not logged
+	// The commit counts the rows. Here it is enough to know that the server did not crash.
+	rows, err := s.query(ctx, "SELECT 1 FROM "+s.table.own(string(found[0][0]))+" LIMIT 1")
+	if noTable(err) || err == nil && len(rows) == 0 {
+		return gone
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -109,8 +110,11 @@ func wall(t load.WallTime) any {
 	if t.IsZero() {
 		return nil
 	}
-	return t.Format("2006-01-02 15:04:05")
+	return t.Format(wallLayout)
 }
+
+// wallLayout is how the server reads wall-clock times.
+const wallLayout = time.DateTime
 
 // Delete removes an object. The rows of a part are removed from the table.
 func (d *Destination) Delete(ctx context.Context, name string) error {

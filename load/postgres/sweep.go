@@ -11,14 +11,14 @@ import (
 // Leftovers returns what is staged, of live runs too.
 func (d *Destination) Leftovers(ctx context.Context) (left []load.Leftover, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.query(ctx, "SELECT id, run_id, name, bytes, extract(epoch FROM begun_at)::bigint FROM "+s.table.own("staged")+" WHERE table_name = $1 ORDER BY id", s.table.name)
+		rows, err := s.query(ctx, "SELECT id, run_id, name, bytes, extract(epoch FROM begun_at)::bigint, part FROM "+s.table.own("staged")+" WHERE table_name = $1 ORDER BY id", s.table.name)
 		if noTable(err) {
 			return nil
 		}
 		for _, row := range rows {
 			l := load.Leftover{
 				Kind: load.StagedFile, Run: string(row[1]), Name: string(row[2]), Bytes: -1, Ref: string(row[0]),
-				Path: d.address + "/" + d.table.schema + "." + ownPrefix + "staged_" + string(row[0]),
+				Path: d.address + "/" + d.table.schema + "." + ownPrefix + "staged/" + string(row[5]),
 			}
 			if row[3] != nil {
 				l.Bytes, _ = strconv.ParseInt(string(row[3]), 10, 64) // the server wrote it

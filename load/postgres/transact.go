@@ -23,7 +23,9 @@ func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context,
 			cut = err != nil && s.conn.IsClosed()
 			return err
 		})
-		if _, away := errors.AsType[*load.TemporaryError](err); !cut && !(away && try > 1) || try == mostTries || ctx.Err() != nil {
+		_, away := errors.AsType[*load.TemporaryError](err)
+		again := cut || away && try > 1
+		if !again || try == mostTries || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -39,28 +41,30 @@ func (d *Destination) transact(ctx context.Context, s *session, do func(ctx cont
 		return err
 	}
 	return s.atomically(ctx, func() error {
-		if err := s.locks(ctx); err != nil {
+		if err := s.locks(ctx, committing); err != nil {
 			return err
 		}
 		t := &transaction{d: d, s: s}
 		if err := do(ctx, t); err != nil {
 			return err
 		}
-		return t.locked(ctx, func() error { return nil })
+		return t.locked(ctx, true, func() error { return nil })
 	})
 }
 
-// transaction is the destination within a transaction. Removals are kept until something else
-// is done, so that one statement finds the rows of all superseded parts.
+// transaction is the destination within a transaction. Removals and rows to move are kept until
+// something else is done, so that one statement removes the rows of all superseded parts, and
+// one moves those of all new ones.
 type transaction struct {
 	d       *Destination
 	mu      sync.Mutex
 	s       *session
 	removed []string
+	moved   []stagedRows
 }
 
-// locked calls do after the removals that came before.
-func (t *transaction) locked(ctx context.Context, do func() error) error {
+// locked calls do after the removals that came before and, with all, the moves.
+func (t *transaction) locked(ctx context.Context, all bool, do func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -71,6 +75,12 @@ func (t *transaction) locked(ctx context.Context, do func() error) error {
 			return err
 		}
 		t.removed = nil
+	}
+	if all && len(t.moved) > 0 {
+		if err := t.s.move(ctx, t.moved); err != nil {
+			return err
+		}
+		t.moved = nil
 	}
 	return do()
 }
@@ -83,28 +93,34 @@ func (t *transaction) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	return t.locked(ctx, func() error { return t.s.commit(ctx, p) })
+	return t.locked(ctx, false, func() error {
+		rows, err := t.s.commit(ctx, p)
+		if rows != nil {
+			t.moved = append(t.moved, *rows)
+		}
+		return err
+	})
 }
 
 func (t *transaction) Abort(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	return t.locked(ctx, func() error { return t.s.unstage(ctx, p.Staged) })
+	return t.locked(ctx, true, func() error { return t.s.unstage(ctx, p.Staged) })
 }
 
 func (t *transaction) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
 	}
-	return t.locked(ctx, func() error { return t.s.check(ctx, p) })
+	return t.locked(ctx, true, func() error { return t.s.check(ctx, p) })
 }
 
 func (t *transaction) Get(ctx context.Context, name string) (data []byte, version string, err error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
 	}
-	err = t.locked(ctx, func() error {
+	err = t.locked(ctx, true, func() error {
 		data, version, _, err = t.s.get(ctx, name)
 		return err
 	})
@@ -115,24 +131,30 @@ func (t *transaction) Put(ctx context.Context, name string, data []byte, version
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	return t.locked(ctx, func() error { return t.s.put(ctx, name, data, version) })
+	return t.locked(ctx, true, func() error { return t.s.put(ctx, name, data, version) })
 }
 
-func (t *transaction) Delete(_ context.Context, name string) error {
+func (t *transaction) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.removed = append(t.removed, name)
-	return nil
+	moves := len(t.moved) > 0
+	if !moves {
+		t.removed = append(t.removed, name)
+	}
+	t.mu.Unlock()
+	if !moves {
+		return nil
+	}
+	return t.locked(ctx, true, func() error { return t.s.remove(ctx, name) })
 }
 
 func (t *transaction) List(ctx context.Context, prefix string) (objects []load.Object, err error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	err = t.locked(ctx, func() error {
+	err = t.locked(ctx, true, func() error {
 		objects, err = t.s.list(ctx, prefix)
 		return err
 	})

@@ -136,11 +136,12 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 		return nil, err
 	}
 	var names []string
-	if out.Database != nil {
+	switch {
+	case out.Database != nil:
 		names, err = listTables(ctx, o, out, template, ends)
-	} else if strings.Contains(template, "://") {
+	case strings.Contains(template, "://"):
 		names, err = listRemote(ctx, o, out, template)
-	} else {
+	default:
 		names, err = listLocal(template, ends)
 	}
 	if err != nil || names == nil {
