@@ -59,18 +59,22 @@ func isDatabase(e strictyaml.Value) bool { return hasKey(e, "database") }
 // readDatabase reads an output that is a table. It returns false where it has no address.
 func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Value) bool {
 	out.NoCodebook = true // nothing lies beside a table
-	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
-		if v := given[key]; v.Given() {
-			v.Fail("leave "+key+": out", "a table of a database has no %s", key)
-		}
-	}
 	names := make([]string, len(r.o.Databases))
 	for i, kind := range r.o.Databases {
 		names[i] = kind.Name
 	}
+	if text, _ := given["database"].Scalar(); text == "duckdb" && !slices.Contains(names, text) {
+		given["database"].Fail("write a dataset of Parquet, and load it by `formetl schema ddl --dialect duckdb`", "this build of formetl has no DuckDB destination")
+		return false
+	}
 	name, ok := given["database"].OneOf(names...)
 	if !ok {
 		return false
+	}
+	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
+		if v := given[key]; v.Given() {
+			v.Fail("leave "+key+": out", "a table of a database has no %s", key)
+		}
 	}
 	kind := r.o.Databases[slices.Index(names, name)]
 	dsn, table := given["dsn"], given["table"]
