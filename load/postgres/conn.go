@@ -49,25 +49,28 @@ func (c *connections) take(ctx context.Context) (*pgconn.PgConn, error) {
 	}
 }
 
-// connect opens a connection. Its settings are those that the bytes of rows and the
-// statements rely on, whatever the server's defaults are.
+// settings are what the bytes of rows and the statements rely on, whatever the server's
+// defaults are. They are set after the connection is made, because poolers refuse most of
+// them before. A computer that vanished must not keep its lease for hours.
+const settings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO'; SET TimeZone = 'UTC'; SET standard_conforming_strings = on;
+	SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+	SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 4`
+
+// connect opens a connection.
 func (c *connections) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	config, err := pgconn.ParseConfig(c.dsn)
 	if err != nil {
 		return nil, ErrDSN // the cause may hold the password
-	}
-	for name, value := range map[string]string{
-		"client_encoding": "UTF8", "DateStyle": "ISO", "TimeZone": "UTC", "standard_conforming_strings": "on",
-		// A computer that vanished must not keep its lease for hours.
-		"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "4",
-	} {
-		config.RuntimeParams[name] = value
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "formetl"
 	}
 	conn, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, settings).ReadAll(); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // it did nothing yet
 		return nil, err
 	}
 	return conn, nil

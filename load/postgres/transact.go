@@ -20,7 +20,9 @@ func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context,
 		cut := false
 		err := d.with(ctx, "commit to", "", func(s *session) error {
 			err := d.transact(ctx, s, do)
-			cut = err != nil && s.conn.IsClosed()
+			// What failed by itself may have cancelled what was done beside it.
+			final := isOurs(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
+			cut = err != nil && !final && s.conn.IsClosed()
 			return err
 		})
 		_, away := errors.AsType[*load.TemporaryError](err)

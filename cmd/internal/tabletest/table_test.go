@@ -179,6 +179,9 @@ func TestRefusals(t *testing.T) {
 	if code, _, stderr := w.try("run", w.definition()); code != exit.CantCreate || !strings.Contains(stderr, "formetl did not make") {
 		t.Errorf("a table of others: %d\n%s", code, stderr)
 	}
+	if code, out, _ := w.try("doctor", w.definition()); code != exit.CantCreate || !strings.Contains(out, "formetl did not make") {
+		t.Errorf("doctor of a table of others: %d\n%s", code, out)
+	}
 	if code, _, _ := w.try("run", w.definition(), "--full"); code != exit.CantCreate || w.query("SELECT mine FROM forms.form1")[0] != "precious" {
 		t.Errorf("a table of others with --full: %d", code)
 	}
@@ -220,6 +223,49 @@ func TestFormsByGlob(t *testing.T) {
 	}
 	w.formetl("run", file, "--log-level", "error")
 	w.formetl("verify", file)
+}
+
+// What is read lies beside the table, so that a run on another host resumes.
+func TestCheckpointAtTheTable(t *testing.T) {
+	w := newWorld(t)
+	w.program = build(t)
+	w.schema = "checkpoint: destination\n" + declared
+	if !w.killed("verified") {
+		t.Fatal("the run was not killed")
+	}
+	if got := w.query("SELECT count(*) > 0 FROM forms._formetl_objects WHERE name LIKE '.formetl/checkpoint%'"); got[0] != "t" {
+		t.Error("no checkpoint lies beside the table")
+	}
+	if err := os.RemoveAll(filepath.Join(w.dir, ".formetl")); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.formetl("state", "show", w.definition()); !strings.Contains(out, "resume") {
+		t.Errorf("state show says:\n%s", out)
+	}
+	w.run()
+	w.whole()
+	if got := w.query("SELECT count(*) FROM forms._formetl_objects WHERE name LIKE '.formetl/%'"); got[0] != "0" {
+		t.Errorf("%s objects are left", got[0])
+	}
+}
+
+// Two runs at once: one gets the table, and the other ends with 75.
+func TestTwoRuns(t *testing.T) {
+	w := newWorld(t)
+	w.definition()
+	codes := make(chan int)
+	for range 2 {
+		go func() {
+			code, _, _ := w.try("run", filepath.Join(w.dir, "feedback.yaml"), "--log-level", "error")
+			codes <- code
+		}()
+	}
+	got := []int{<-codes, <-codes}
+	slices.Sort(got)
+	if got[0] != 0 || got[1] != exit.Temporary && got[1] != 0 {
+		t.Errorf("the runs end with %v", got)
+	}
+	w.whole()
 }
 
 func TestPasswordInDSN(t *testing.T) {
