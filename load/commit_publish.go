@@ -6,41 +6,63 @@ import (
 	"slices"
 )
 
-// publish does the steps of a commit that follow its recording.
+// publish does the steps of a commit that follow its recording, in one transaction if the
+// destination has transactions.
 func (r *committing) publish(ctx context.Context) error {
+	var err error
+	if t, ok := r.d.(Transactor); ok {
+		outside := r.d
+		err = t.Transact(ctx, func(ctx context.Context, d Destination) error {
+			r.d = d
+			return r.steps(ctx, true)
+		})
+		r.d = outside
+	} else {
+		err = r.steps(ctx, false)
+	}
+	if !r.hooked && hopeless(err) {
+		return r.rollBack(ctx, err)
+	}
+	return err
+}
+
+// hopeless tells whether a commit that failed would fail in the same way if it were repeated.
+func hopeless(err error) bool {
+	_, unfit := errors.AsType[*TableError](err)
+	return unfit || errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
+}
+
+// steps does the steps of publish. In a transaction superseded parts go first, because a
+// table may refuse two rows of one id.
+func (r *committing) steps(ctx context.Context, transaction bool) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
 		return err
+	}
+	supersede := func() error { return eachAt(ctx, r, StepSupersede, r.commit.needless(), r.d.Delete) }
+	if transaction {
+		if err := supersede(); err != nil {
+			return err
+		}
 	}
 	err := eachAt(ctx, r, StepParts, r.commit.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
 		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 	}
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone) {
-		return r.rollBack(ctx, err)
+	if err == nil {
+		err = r.writeObjects(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	if err := r.writeObjects(ctx); err != nil {
-		return err
-	}
-	if !r.alone {
+	if err == nil && !r.alone {
 		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
 	}
-	if errors.Is(err, ErrConflict) {
-		return r.rollBack(ctx, err)
+	if err == nil && !transaction {
+		err = supersede()
+	}
+	if err == nil && r.file == "" {
+		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.commit.RunID+"\n"), AnyVersion) }
+		err = r.at(StepMark, mark)
 	}
 	if err != nil {
 		return err
-	}
-	if err := eachAt(ctx, r, StepSupersede, r.commit.needless(), r.d.Delete); err != nil {
-		return err
-	}
-	if r.file == "" {
-		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.commit.RunID+"\n"), AnyVersion) }
-		if err := r.at(StepMark, mark); err != nil {
-			return err
-		}
 	}
 	return r.at(StepClose, func() error { return r.close(ctx) })
 }

@@ -38,7 +38,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 	if err == nil {
 		err = recorded.Publish(ctx)
 	}
-	if err != nil && !r.recorded && (errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)) {
+	if err != nil && !r.recorded && hopeless(err) {
 		return Recovery{RunID: c.RunID}, nil
 	}
 	return Recovery{RunID: c.RunID, Finished: err == nil}, err

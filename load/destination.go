@@ -69,6 +69,24 @@ type Opener interface {
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
+// Transactor is a Destination that makes several changes as one. Readers see all of them
+// or none.
+type Transactor interface {
+	// Transact calls do with a destination whose changes take effect together, once do
+	// returns nil. If do fails, nothing changes. If the connection is lost and nobody
+	// knows whether the changes were made, Transact calls do again. So do must be
+	// harmless when it is repeated.
+	Transact(ctx context.Context, do func(ctx context.Context, d Destination) error) error
+}
+
+// Catalog is a Destination that knows of others beside it, as a table knows of those in its
+// schema.
+type Catalog interface {
+	// Beside returns the addresses of all objects with one of these names at the
+	// destination and at those beside it.
+	Beside(ctx context.Context, names []string) ([]string, error)
+}
+
 // Guarded is a Destination whose store may ignore the conditions of writes. Put and
 // Commit then look before and after each write, which cannot keep two writes of the same
 // moment apart.

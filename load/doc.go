@@ -2,7 +2,7 @@
 // output visible either whole or not at all.
 //
 // An Encoder turns batches into the bytes of one format. A Destination is a
-// folder or a prefix of a bucket. Its Stager stages data objects in two steps:
+// folder, a prefix of a bucket, or a table of a database. Its Stager stages data objects in two steps:
 // Prepare makes them durable, Commit makes them visible. Its Store keeps small
 // objects. A dataset is a set of parts that its Manifest lists; a single file has
 // a manifest beside it. DatasetCommit and FileCommit record their intent at the
@@ -20,7 +20,8 @@ package load
 
 import "embed"
 
-// Docs are the topics of the documentation on formats, spreadsheets and S3, as Markdown.
+// Docs are the topics of the documentation on formats, spreadsheets, S3 and databases, as
+// Markdown.
 //
 //go:embed *.md
 var Docs embed.FS

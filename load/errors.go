@@ -89,6 +89,29 @@ func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
+// DeniedError means that a database refused the credentials (exit code 77). It has the
+// fields of a CreateError.
+type DeniedError CreateError
+
+// Error says what was tried, where, why it failed and what to do.
+func (e *DeniedError) Error() string { return (*CreateError)(e).Error() }
+
+// Unwrap gives the cause.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// TableError means that a table of a database cannot hold the results as they are declared,
+// or is not as formetl made it (exit code 78).
+type TableError struct {
+	Table   string // as the user knows it
+	Problem string // continues "the table …"
+	Hint    string // what to do
+}
+
+// Error names the table, what does not fit and what to do.
+func (e *TableError) Error() string {
+	return fmt.Sprintf("the table %s %s; %s", e.Table, e.Problem, e.Hint)
+}
+
 // CellError means that a format cannot hold a value without changing it (exit
 // code 65).
 type CellError struct {

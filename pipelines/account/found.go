@@ -136,9 +136,12 @@ func formsAt(ctx context.Context, def *definition.Definition, o Options, out def
 		return nil, err
 	}
 	var names []string
-	if strings.Contains(template, "://") {
+	switch {
+	case out.Database != nil:
+		names, err = listTables(ctx, o, out, template, ends)
+	case strings.Contains(template, "://"):
 		names, err = listRemote(ctx, o, out, template)
-	} else {
+	default:
 		names, err = listLocal(template, ends)
 	}
 	if err != nil || names == nil {
@@ -193,6 +196,20 @@ func listLocal(template string, ends []string) ([]string, error) {
 		names = append(names, found...)
 	}
 	return names, nil
+}
+
+// listTables gives the objects with one of these ends at the tables beside that of a template.
+// It is nil where the database cannot tell.
+func listTables(ctx context.Context, o Options, out definition.Output, template string, ends []string) ([]string, error) {
+	dest, err := o.Tables.Open(ctx, strings.ReplaceAll(template, formMark, "form"), out)
+	if err != nil {
+		return nil, err
+	}
+	catalog, ok := dest.(load.Catalog)
+	if !ok {
+		return nil, nil
+	}
+	return catalog.Beside(ctx, ends)
 }
 
 // listRemote gives the objects below the fixed beginning of a template. It is nil

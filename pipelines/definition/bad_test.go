@@ -183,7 +183,27 @@ func badLoad() []badDefinition {
 	l := func(name, path string, line int, key, message, remedy string) badDefinition {
 		return badDefinition{name, "out.csv", path, line, "load" + key, message, remedy}
 	}
+	t := func(name, output string, line int, key, message, remedy string) badDefinition {
+		return badDefinition{name, "path: out.csv", output, line, "load[0]" + key, message, remedy}
+	}
 	return []badDefinition{
+		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "a table of a database has no path", "leave path: out"),
+		t("unknown database", "database: oracle\n    dsn: ${env:PG}\n    table: t", 9, ".database", "not one of postgres", "postgres"),
+		t("duckdb", "database: duckdb\n    path: w.duckdb\n    table: t", 9, ".database", "no DuckDB destination", "schema ddl"),
+		t("table without a dsn", "database: postgres\n    table: t", 9, ".database", "needs dsn", "add dsn:"),
+		t("table without a table", "database: postgres\n    dsn: ${env:PG}", 9, ".database", "needs table", "add table:"),
+		t("table with a format", "database: postgres\n    dsn: host=h\n    table: t\n    format: csv", 12, ".format", "has no format", "leave format: out"),
+		t("a password in a dsn", "database: postgres\n    dsn: postgres://u:secret@h/d\n    table: t", 10, ".dsn", "never stands in a definition", "${env:PG"),
+		t("a password in keywords", "database: postgres\n    dsn: host=h password=secret\n    table: t", 10, ".dsn", "never stands in a definition", "${env:PG"),
+		t("unset variable in a dsn", "database: postgres\n    dsn: ${env:NOTHING}\n    table: t", 10, ".dsn", "the environment variable NOTHING is not set", "set it"),
+		t("no connection string", "database: postgres\n    dsn: broken\n    table: t", 10, ".dsn", "not a connection string", "${env:PG"),
+		t("broken connection string", "database: postgres\n    dsn: host=broken\n    table: t", 10, ".dsn", "no connection string", "correct"),
+		t("a placeholder in a schema", "database: postgres\n    dsn: host=h\n    table: \"{form}.t\"", 11, ".table", "in the name of the schema", "forms.{form}"),
+		t("a slash in a table", "database: postgres\n    dsn: host=h\n    table: a/b", 11, ".table", "cannot hold a slash", "another name"),
+		t("an empty table", "database: postgres\n    dsn: host=h\n    table: \"a.\"", 11, ".table", "not the name of a table", "forms.feedback"),
+		t("a table without the id", "database: postgres\n    dsn: host=h\n    table: t\nschema: {columns: [{name: a, from: \"item:1\", type: string}]}", 11, ".table", "the result's id", "from: result_id"),
+		t("an id as text", "database: postgres\n    dsn: host=h\n    table: t\nschema: {columns: [{name: id, from: result_id, type: string}]}", 11, ".table", "the result's id", "int64"),
+		l("a table's key at a file", "out.csv\n    table: t", 10, "[0].table", "for tables of a database", "add database"),
 		l("no extension", "out", 9, "[0].path", "extension names no format", "format:"),
 		l("unknown extension", "out.xls", 9, "[0].path", "extension names no format", "slash for a dataset"),
 		l("unknown format", "out.csv\n    format: cvs", 10, "[0].format", "not one of csv, ndjson", "did you mean csv?"),

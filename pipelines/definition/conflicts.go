@@ -23,7 +23,8 @@ func (r *reader) checkOutputs() {
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
-		if out.Partition != PartitionNone && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
+		r.checkTableID(out)
+		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
 			out.partition.Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}

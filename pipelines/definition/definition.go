@@ -123,9 +123,10 @@ type Output struct {
 	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
-	NoCodebook  bool // no codebook is written beside the data
-	NoManifest  bool // no manifest is written beside a single file
-	S3          *S3  // nil: the SDK's defaults, or no S3 path
+	NoCodebook  bool      // no codebook is written beside the data
+	NoManifest  bool      // no manifest is written beside a single file
+	S3          *S3       // nil: the SDK's defaults, or no S3 path
+	Database    *Database // nil: no table of a database
 	// Select holds the sources of the only columns that are written, in their order. It
 	// is nil for all columns.
 	Select []schemas.Source

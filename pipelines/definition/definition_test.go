@@ -36,6 +36,12 @@ func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
 		Schemes: []string{"s3"},
+		Databases: []DatabaseKind{{Name: "postgres", Address: func(dsn string) (string, error) {
+			if strings.Contains(dsn, "broken") {
+				return "", errors.New("it is no connection string")
+			}
+			return "postgres://db.example.com/warehouse", nil
+		}}},
 		Secrets: Secrets{Lookup: func(name string) (string, bool) {
 			switch name {
 			case KeyVariable:

@@ -91,6 +91,8 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"file scheme", "unknown scheme", "no bucket", "bucket alone", "remote path that climbs", "s3 settings of a local path", "tag of AWS",
 		"part size too small", "part size too large", "part size beyond all numbers", // as text with a unit
 		"one path twice", "one path twice, and so the children's", "one path twice by a form's name", "file in a dataset", "dataset around a file",
+		"a password in a dsn", "a password in keywords", "unset variable in a dsn", "no connection string", "broken connection string",
+		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
 	}
 	refused := 0

@@ -45,6 +45,8 @@ type LoadOptions struct {
 	// is the part of a path before "://", such as "s3".
 	Formats []load.Format
 	Schemes []string
+	// Databases are the kinds of databases that the program is built with.
+	Databases []DatabaseKind
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
 	Key transport.Secret

@@ -25,14 +25,21 @@ type placedOutput struct {
 func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
 		codebook := true
+		path := strictyaml.Required("path", nil)
+		if isDatabase(e) {
+			path = strictyaml.Optional("path", nil)
+		}
 		given := e.Section(
-			strictyaml.Required("path", nil),
+			path,
 			strictyaml.Optional("format", nil),
 			strictyaml.Optional("csv", nil),
 			strictyaml.Optional("partition", nil),
 			strictyaml.Optional("compression", nil),
 			strictyaml.Optional("codebook", strictyaml.Boolean(&codebook)),
 			strictyaml.Optional("s3", nil),
+			strictyaml.Optional("database", nil),
+			strictyaml.Optional("dsn", nil),
+			strictyaml.Optional("table", nil),
 		)
 		if given == nil {
 			continue
@@ -41,7 +48,13 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			Output{NoCodebook: !codebook, Partition: PartitionNone},
 			given["path"], given["format"], given["csv"], given["partition"], given["compression"], given["s3"],
 		}
-		if r.readPath(&out) {
+		if isDatabase(e) {
+			if r.readDatabase(&out, given) {
+				out.readPartition()
+				r.def.Outputs = append(r.def.Outputs, out.Output)
+			}
+		} else if r.readPath(&out) {
+			out.refuseDatabaseKeys(given)
 			f := r.readFormat(&out)
 			out.readCompression(f)
 			out.readPartition()

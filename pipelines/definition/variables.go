@@ -108,7 +108,7 @@ func (r *reader) keepKeyAway() {
 }
 
 // isSecretKey tells whether a key's value is a reference to a secret.
-func isSecretKey(key string) bool { return key == "api_key" || key == "hmac_key" }
+func isSecretKey(key string) bool { return key == "api_key" || key == "hmac_key" || key == "dsn" }
 
 // expansion replaces the references of one value.
 type expansion struct {

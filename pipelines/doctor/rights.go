@@ -102,6 +102,9 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 	if err == nil && at.Scope != "" {
 		err = r.noFolder(ctx, at)
 	}
+	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" {
+		err = replacer.Replaceable(ctx, at.Manifest)
+	}
 	if awayOrBarred(err) {
 		r.unusable(err)
 		return
@@ -126,7 +129,9 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 func awayOrBarred(err error) bool {
 	_, barred := errors.AsType[*load.CreateError](err)
 	_, away := errors.AsType[*load.TemporaryError](err)
-	return barred || away
+	_, denied := errors.AsType[*load.DeniedError](err)
+	_, unfit := errors.AsType[*load.TableError](err)
+	return barred || away || denied || unfit
 }
 
 // unusable adds the checks of a place that cannot be used.
@@ -288,7 +293,13 @@ func told(err error) (what, cure string) {
 	create, isCreate := errors.AsType[*load.CreateError](err)
 	failed, isIO := errors.AsType[*load.IOError](err)
 	away, isAway := errors.AsType[*load.TemporaryError](err)
+	denied, isDenied := errors.AsType[*load.DeniedError](err)
+	unfit, isUnfit := errors.AsType[*load.TableError](err)
 	switch {
+	case isDenied:
+		cure = denied.Hint
+	case isUnfit:
+		cure = unfit.Hint
 	case isCreate:
 		cure = create.Hint
 	case isIO:

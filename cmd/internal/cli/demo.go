@@ -96,7 +96,7 @@ func runDemo(ctx context.Context, p *process, f demoFlags) error {
 
 // demoDefinition reads the definition that the demo has written, as run does.
 func (p *process) demoDefinition(folder demo.Folder) (*definition.Definition, error) {
-	def, err := definition.Load(folder.File(), definition.LoadOptions{Secrets: definition.Secrets{Lookup: p.lookup}, Formats: formats(), Schemes: schemes()})
+	def, err := definition.Load(folder.File(), definition.LoadOptions{Secrets: definition.Secrets{Lookup: p.lookup}, Formats: formats(), Schemes: schemes(), Databases: databases()})
 	if err == nil {
 		p.log.HideKey(def.Source.Key)
 	}

@@ -18,7 +18,7 @@ func initCommand(p *process) *cobra.Command {
 	return wizard.Command(func(ctx context.Context, f *wizard.Flags) error {
 		tell := func(text string) { p.log.Tell(slog.LevelInfo, text) }
 		o := wizard.Options{Tell: tell, HideKey: p.log.HideKey}
-		o.Load = definition.LoadOptions{Secrets: *p.secrets(ctx), Formats: formats(), Schemes: schemes()}
+		o.Load = definition.LoadOptions{Secrets: *p.secrets(ctx), Formats: formats(), Schemes: schemes(), Databases: databases()}
 		var err error
 		if o.Account, err = p.start(slog.LevelWarn, new(flags.Range).Options); err != nil {
 			return err

@@ -100,7 +100,7 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 	}
 	o := definition.LoadOptions{
 		Secrets: *p.secrets(ctx), Variables: variables,
-		Formats: formats(), Schemes: schemes(), WithoutSecrets: !key,
+		Formats: formats(), Schemes: schemes(), Databases: databases(), WithoutSecrets: !key,
 	}
 	if f.NoCommands {
 		o.Command = nil
@@ -120,7 +120,7 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 			failures = append(failures, err)
 			continue
 		}
-		p.log.HideKey(def.Source.Key)
+		p.hideSecrets(def)
 		def.Given = f.Given()
 		if f.State != "" {
 			if def.State, err = filepath.Abs(f.State); err != nil {
@@ -133,6 +133,18 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 		failures = append(failures, checkVariables(variables, defs))
 	}
 	return defs, errors.Join(failures...)
+}
+
+// hideSecrets keeps the secrets of a definition out of what is told of a bug.
+func (p *process) hideSecrets(def *definition.Definition) {
+	p.log.HideKey(def.Source.Key)
+	for _, out := range def.Outputs {
+		if out.Database != nil {
+			for _, secret := range out.Database.Secrets {
+				p.log.HideKey(secret)
+			}
+		}
+	}
 }
 
 // secrets is where references to keys lead.

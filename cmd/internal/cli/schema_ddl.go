@@ -265,6 +265,9 @@ func writtenAt(l infer.Left, location string) (ddl.Written, error) {
 	if strings.Contains(l.Path, "{run_id}") {
 		w.Refuse = "each run has a place of its own; write a path without {run_id}"
 	}
+	if l.Database != nil {
+		w.Refuse = "it is a table, which runs load themselves"
+	}
 	if l.Manifest == nil {
 		return w, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/load/parquetout"
+	"github.com/formetl/formetl/load/postgres"
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -25,16 +26,26 @@ func formats() []load.Format {
 // schemes are what a path may begin with, besides a local path.
 func schemes() []string { return []string{"s3"} }
 
+// databases are the kinds of databases that formetl is built with.
+func databases() []definition.DatabaseKind {
+	return []definition.DatabaseKind{{Name: postgres.FormatName, Address: postgres.Address}}
+}
+
 // tables are the formats and destinations that formetl is built with: folders,
-// and prefixes of buckets. What a destination tells besides errors goes to log.
+// prefixes of buckets, and tables of databases. What a destination tells besides errors goes
+// to log. The last format is that of a table's rows, which no file has.
 func tables(log *slog.Logger) output.Tables {
-	return output.Tables{Formats: formats(), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	return output.Tables{Formats: append(formats(), postgres.Format()), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
 			return local.New(root)
 		case scheme == "s3":
 			return s3.New(ctx, root, s3Options(o.S3, log))
+		case scheme == postgres.Scheme && o.Database != nil:
+			return postgres.New(o.Database.DSN.Reveal(), root)
+		case scheme == postgres.Scheme:
+			return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
 		}
 		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}}

@@ -128,10 +128,12 @@ func codeOf(err error) int {
 		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
 		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
 		*doctor.ZoneError:
 		return Config
+	case *load.DeniedError:
+		return NoPermission
 	case *account.NoFormsError, *infer.NoColumnsError, *extract.NoWebhookError:
 		return NoInput
 	case *extract.ServiceError:

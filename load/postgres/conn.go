@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// mostIdle is how many connections are kept for the next call.
+const mostIdle = 4
+
+// connections opens connections to one database and keeps a few that are free. A
+// connection that is not used any more is closed with the process.
+type connections struct {
+	dsn  string
+	mu   sync.Mutex
+	free []idle
+}
+
+// idle is a connection that nobody uses.
+type idle struct {
+	conn  *pgconn.PgConn
+	since time.Time
+}
+
+// trusted is how long a free connection is taken for a good one without being asked.
+const trusted = time.Second
+
+// take returns a free connection or a new one.
+func (c *connections) take(ctx context.Context) (*pgconn.PgConn, error) {
+	for {
+		c.mu.Lock()
+		n := len(c.free)
+		if n == 0 {
+			c.mu.Unlock()
+			return c.connect(ctx)
+		}
+		last := c.free[n-1]
+		c.free = c.free[:n-1]
+		c.mu.Unlock()
+		if time.Since(last.since) < trusted || last.conn.Ping(ctx) == nil {
+			return last.conn, nil
+		}
+		_ = last.conn.Close(ctx) // it is broken
+	}
+}
+
+// settings are what the bytes of rows and the statements rely on, whatever the server's
+// defaults are. They are set after the connection is made, because poolers refuse most of
+// them before. A computer that vanished must not keep its lease for hours.
+const settings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO'; SET TimeZone = 'UTC'; SET standard_conforming_strings = on;
+	SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+	SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 4`
+
+// connect opens a connection.
+func (c *connections) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	config, err := pgconn.ParseConfig(c.dsn)
+	if err != nil {
+		return nil, ErrDSN // the cause may hold the password
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "formetl"
+	}
+	conn, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, settings).ReadAll(); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // it did nothing yet
+		return nil, err
+	}
+	return conn, nil
+}
+
+// give returns a connection. One that is broken or within a transaction is closed.
+func (c *connections) give(conn *pgconn.PgConn) {
+	c.mu.Lock()
+	keep := !conn.IsClosed() && !conn.IsBusy() && conn.TxStatus() == 'I' && len(c.free) < mostIdle
+	if keep {
+		c.free = append(c.free, idle{conn, time.Now()})
+	}
+	c.mu.Unlock()
+	if !keep {
+		_ = conn.Close(context.Background()) // nothing depends on how it ends
+	}
+}
+
+// session is one connection in use. table is the destination's.
+type session struct {
+	conn  *pgconn.PgConn
+	table table
+}
+
+// query does one statement and returns its rows. A value is nil for null, and text or bytes
+// otherwise. Columns of bytea are asked for as bytes by the option inBytes.
+func (s *session) query(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return s.read(ctx, nil, sql, args...)
+}
+
+// queryBytes is query with results in the binary format, which bytea has as they are.
+func (s *session) queryBytes(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return s.read(ctx, []int16{1}, sql, args...)
+}
+
+func (s *session) read(ctx context.Context, formats []int16, sql string, args ...any) ([][][]byte, error) {
+	values, binary := parameters(args)
+	result := s.conn.ExecParams(ctx, sql, values, nil, binary, formats).Read()
+	return result.Rows, result.Err
+}
+
+// exec does one statement and returns how many rows it changed.
+func (s *session) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	values, binary := parameters(args)
+	result := s.conn.ExecParams(ctx, sql, values, nil, binary, nil).Read()
+	return result.CommandTag.RowsAffected(), result.Err
+}
+
+// script does several statements without parameters.
+func (s *session) script(ctx context.Context, sql string) error {
+	_, err := s.conn.Exec(ctx, sql).ReadAll()
+	return err
+}
+
+// parameters encodes the parameters of a statement: text, numbers, nil, and bytes as they are.
+func parameters(args []any) (values [][]byte, binary []int16) {
+	values, binary = make([][]byte, len(args)), make([]int16, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case nil:
+		case []byte:
+			values[i], binary[i] = append([]byte{}, a...), 1
+		case int64:
+			values[i] = strconv.AppendInt(nil, a, 10)
+		default:
+			values[i] = fmt.Append([]byte{}, a) // an empty text is no null
+		}
+	}
+	return values, binary
+}
+
+// atomically calls do within a transaction.
+func (s *session) atomically(ctx context.Context, do func() error) error {
+	if err := s.script(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		s.rollback(ctx)
+		return err
+	}
+	return s.script(ctx, "COMMIT")
+}
+
+// rollback ends a transaction without its effects. If that fails the connection is closed,
+// which has the same end.
+func (s *session) rollback(ctx context.Context) {
+	if s.conn.IsClosed() || s.script(context.WithoutCancel(ctx), "ROLLBACK") != nil {
+		_ = s.conn.Close(context.WithoutCancel(ctx)) // the server ends the transaction
+	}
+}
+
+// locks keeps two transactions of the same table and purpose apart until the first one ends.
+func (s *session) locks(ctx context.Context, purpose string) error {
+	_, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", s.table.lock(purpose))
+	return err
+}
+
+// committing is the purpose of the lock of a commit.
+const committing = "commit"

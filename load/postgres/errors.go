@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Refusal says why the server refused a statement or a connection. It is wrapped by a
+// *load.CreateError, *load.IOError, *load.DeniedError or *load.TemporaryError. Its text holds no password.
+type Refusal struct {
+	What string // in words
+	Code string // SQLSTATE, "" if the server gave none
+	Err  error
+}
+
+// Error says what was refused, with the server's code.
+func (r *Refusal) Error() string {
+	if r.Code == "" {
+		return r.What
+	}
+	return fmt.Sprintf("%s (SQLSTATE %s)", r.What, r.Code)
+}
+
+// Unwrap gives the driver's error.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// class is the kind of a failure, which decides on the exit code.
+type class int
+
+const (
+	refused   class = iota // exit code 74
+	cannotUse              // exit code 73
+	temporary              // exit code 75
+	denied                 // exit code 77
+)
+
+// failure is the class of a failed statement, and what the user is told of it.
+type failure struct {
+	class      class
+	what, hint string
+}
+
+// states are the explanations by SQLSTATE, or by its first two characters.
+func states() map[string]failure {
+	later := "try again later"
+	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
+	return map[string]failure{
+		"28":    {denied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
+		"3D000": {cannotUse, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
+		"3F000": {cannotUse, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
+		"42501": {refused, "the role may not do it", rights},
+		"25006": {refused, "the server is read-only", "let the dsn lead to the primary (target_session_attrs=read-write)"},
+		"53":    {temporary, "the server has run out of connections, memory or disk", "free some, and try again later"},
+		"53100": {refused, "the server's disk is full", "free some space there and run again: nothing that was published is lost"},
+		"57":    {temporary, "the server ends the connection", later},
+		"08":    {temporary, "the connection was lost", later},
+		"40":    {temporary, "another transaction was in the way", later},
+		"55P03": {temporary, "another session has locked what is needed", "end that session, or try again later"},
+		"55006": {temporary, "another session uses what is needed", "end that session, or try again later"},
+		"2BP01": {refused, "something depends on what would be changed", "drop the views that depend on the column, and create them again afterwards"},
+		"23505": {refused, "the table holds rows with the same ids that formetl did not write", "remove these rows, and run again"},
+	}
+}
+
+// failed turns an error of the driver into one with a class, an explanation and a hint. It
+// says that op failed on a name. Errors of package load stay as they are.
+func (d *Destination) failed(ctx context.Context, op, name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, load.ErrConflict), errors.Is(err, load.ErrNotExist), errors.Is(err, load.ErrStagedGone), isOurs(err):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
+	}
+	f, known := explain(err)
+	if !known {
+		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), err)
+	}
+	r := &Refusal{What: f.what, Code: stateOf(err), Err: hidden{err}}
+	switch f.class {
+	case cannotUse:
+		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	case denied:
+		return &load.DeniedError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	case temporary:
+		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	}
+	return &load.IOError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+}
+
+// hidden keeps an error of the driver for errors.Is and As, and hides its text. The text
+// may hold values of rows.
+type hidden struct{ error }
+
+func (h hidden) Error() string { return "the driver's error" }
+func (h hidden) Unwrap() error { return h.error }
+
+// isOurs tells whether an error has a class and an explanation already.
+func isOurs(err error) bool {
+	_, table := errors.AsType[*load.TableError](err)
+	_, name := errors.AsType[*load.NameError](err)
+	_, create := errors.AsType[*load.CreateError](err)
+	_, io := errors.AsType[*load.IOError](err)
+	_, away := errors.AsType[*load.TemporaryError](err)
+	_, held := errors.AsType[*load.HeldError](err)
+	_, barred := errors.AsType[*load.DeniedError](err)
+	return table || name || create || io || away || held || barred
+}
+
+// stateOf returns the SQLSTATE of an error, "" if the server gave none.
+func stateOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// explain explains an error of the driver. It returns false for other errors.
+func explain(err error) (failure, bool) {
+	if code := stateOf(err); code != "" {
+		known := states()
+		f, ok := known[code]
+		if !ok {
+			f, ok = known[code[:2]]
+		}
+		if ok {
+			return f, true
+		}
+		e, _ := errors.AsType[*pgconn.PgError](err)
+		return failure{refused, "the server refused it: " + e.Message, "look into the server's log"}, true
+	}
+	return unreachable(err)
+}
+
+// unreachable explains why there is no answer. A wrong host or certificate stays wrong. Any
+// other failure may be temporary.
+func unreachable(err error) (failure, bool) {
+	dns, isDNS := errors.AsType[*net.DNSError](err)
+	_, isCert := errors.AsType[*tls.CertificateVerificationError](err)
+	_, isConnect := errors.AsType[*pgconn.ConnectError](err)
+	netErr, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, ErrDSN):
+		return failure{cannotUse, "the dsn cannot be read", "correct the dsn"}, true
+	case isDNS && dns.IsNotFound:
+		return failure{cannotUse, "the server's host is not known", "correct the host in the dsn"}, true
+	case isCert:
+		return failure{cannotUse, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn, or correct the host"}, true
+	case strings.Contains(err.Error(), "server refused TLS connection"):
+		return failure{cannotUse, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true
+	case isNet && netErr.Timeout():
+		return failure{temporary, "the server did not answer in time", "check the host and the network, and try again later"}, true
+	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed):
+		return failure{temporary, "the server cannot be reached, or the connection was lost", "check the host and the network, and try again later"}, true
+	case isConnect:
+		return failure{temporary, "the connection failed", "check the dsn and the network, and try again later"}, true
+	}
+	return failure{}, false
+}
+
+// noTable tells whether a statement failed because a table or its schema is missing.
+func noTable(err error) bool {
+	code := stateOf(err)
+	return code == "42P01" || code == "3F000"
+}

@@ -1,0 +1,389 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/pgserver"
+)
+
+func portText(port int) string { return strconv.Itoa(port) }
+
+// rows returns the bytes of rows with the ids from 1 to n and one text.
+func rows(t testing.TB, n int, text string) []byte {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{metaFrom}, []string{fromResultID})},
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	batch := loadtest.Build(memory.DefaultAllocator, schema, n, func(b array.Builder, _, row int) {
+		switch b := b.(type) {
+		case *array.Int64Builder:
+			b.Append(int64(row + 1))
+		case *array.StringBuilder:
+			b.Append(text)
+		}
+	})
+	defer batch.Release()
+	var out bytes.Buffer
+	e, err := newEncoder(&out, schema, load.EncodeOptions{})
+	if err == nil {
+		err = e.Write(batch)
+	}
+	if err == nil {
+		err = e.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// change stages a run that replaces the whole table by n rows.
+func change(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
+	t.Helper()
+	base, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		t.Fatal(err)
+	}
+	c := load.DatasetCommit{RunID: run, Base: version}
+	generation := 1
+	if base != nil {
+		generation = load.NextGeneration(base.Parts)
+		for _, p := range base.Parts {
+			c.Superseded = append(c.Superseded, p.Path)
+		}
+	}
+	u, err := d.Stage(t.Context(), run, load.PartName(load.PartKey{Generation: generation, Extension: ".rows"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(rows(t, n, run)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.New = []load.Prepared{p}
+	c.Manifest = load.Manifest{
+		Format: FormatName, Pipeline: "p", Form: "f", RunID: run, CreatedAt: time.Now(), Rows: int64(n),
+		Parts: []load.Part{{Path: p.Name, Rows: int64(n), MinID: 1, MaxID: int64(n), Bytes: p.Bytes, SHA256: p.SHA256}},
+	}
+	return c
+}
+
+// holds checks that the table holds the rows of a run, and nothing is staged.
+func holds(t *testing.T, database, run string, n int) {
+	t.Helper()
+	if got := query(t, database, "SELECT text, count(*) FROM forms.feedback GROUP BY text"); got != fmt.Sprintf("%s|%d", run, n) {
+		t.Fatalf("the table holds %q, want %d rows of %s", got, n, run)
+	}
+	d := open(t, database, "forms.feedback")
+	if m, _, err := load.ReadManifest(t.Context(), d, load.ManifestName); err != nil || m.RunID != run {
+		t.Fatalf("the manifest is of %+v, %v", m, err)
+	}
+	if left, err := d.Leftovers(t.Context()); err != nil || len(left) > 0 {
+		t.Fatalf("left over is %+v, %v", left, err)
+	}
+	if tables := query(t, database, `SELECT count(*) FROM pg_class WHERE relname LIKE '\_formetl\_staged\_%' AND relkind = 'r'`); tables != "0" {
+		t.Fatalf("%s staging tables are left", tables)
+	}
+}
+
+// The connection is cut at the COMMIT of a transaction: before the server gets it, or after.
+// The run finds out by itself what became of it.
+func TestCutAtCommit(t *testing.T) {
+	for _, forward := range []bool{false, true} {
+		t.Run(fmt.Sprint("forward=", forward), func(t *testing.T) {
+			database := server.Database(t)
+			if err := change(t, open(t, database, "forms.feedback"), "run1", 3).Do(t.Context(), open(t, database, "forms.feedback")); err != nil {
+				t.Fatal(err)
+			}
+			p := newProxy(t)
+			d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
+			c := change(t, d, "run2", 5)
+			recorded, err := c.Record(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hit := p.cutAt("COMMIT\x00", 1, forward)
+			if err := recorded.Publish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !hit.Load() {
+				t.Fatal("the connection was not cut")
+			}
+			holds(t, database, "run2", 5)
+		})
+	}
+}
+
+// The server stays away after the cut. The next run finishes the commit, or finds it done.
+func TestCutAndAway(t *testing.T) {
+	for _, forward := range []bool{false, true} {
+		t.Run(fmt.Sprint("forward=", forward), func(t *testing.T) {
+			database := server.Database(t)
+			p := newProxy(t)
+			d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
+			c := change(t, d, "run1", 5)
+			recorded, err := c.Record(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hit := p.cutAt("COMMIT\x00", 1, forward)
+			p.refuse(true)
+			err = recorded.Publish(t.Context())
+			var away *load.TemporaryError
+			if !errors.As(err, &away) || !hit.Load() {
+				t.Fatalf("a server that is away gives %v", err)
+			}
+			var stopped *load.CommitError
+			if !errors.As(err, &stopped) || !stopped.Recorded {
+				t.Fatalf("the commit is not told as recorded: %v", err)
+			}
+			p.refuse(false)
+			if _, err := load.Recover(t.Context(), openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback"), "", nil); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, database, "run1", 5)
+		})
+	}
+}
+
+// Each statement of staging and commit is cut once. The run ends with a temporary error or
+// goes on, and the run after it gives the truth.
+func TestCutAtEveryStatement(t *testing.T) {
+	database := server.Database(t)
+	for _, forward := range []bool{false, true} {
+		for n, hit := 1, true; hit; n++ {
+			if err := change(t, open(t, database, "forms.feedback"), fmt.Sprint("before", n), 3).Do(t.Context(), open(t, database, "forms.feedback")); err != nil {
+				t.Fatal(err)
+			}
+			p := newProxy(t)
+			d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
+			c := change(t, d, fmt.Sprint("run", n), 7)
+			p.sever() // so that the statements are counted from a new connection
+			was := p.cutAt("\x00", n, forward)
+			err := c.Do(t.Context(), d)
+			hit = was.Load()
+			var away *load.TemporaryError
+			if err != nil && !errors.As(err, &away) {
+				t.Fatalf("cut %d (forward %v): %v", n, forward, err)
+			}
+			r, recoverErr := load.Recover(t.Context(), open(t, database, "forms.feedback"), "", nil)
+			if recoverErr != nil {
+				t.Fatal(recoverErr)
+			}
+			if err == nil || r.Finished {
+				holds(t, database, c.RunID, 7)
+				continue
+			}
+			if err := load.AbortAll(t.Context(), open(t, database, "forms.feedback"), c.New...); err != nil {
+				t.Fatal(err)
+			}
+			if m, _, err := load.ReadManifest(t.Context(), d, load.ManifestName); err != nil {
+				t.Fatal(err)
+			} else if m.RunID == c.RunID {
+				holds(t, database, c.RunID, 7)
+			} else {
+				holds(t, database, fmt.Sprint("before", n), 3)
+			}
+		}
+	}
+}
+
+// The connection is cut while rows are sent. The upload fails, and nothing stays.
+func TestCutWhileStaging(t *testing.T) {
+	database := server.Database(t)
+	p := newProxy(t)
+	d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
+	u, err := d.Stage(t.Context(), "run1", "part-min-max-000001-0000.rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := rows(t, 10_000, strings.Repeat("x", 500))
+	if _, err := u.Write(data[:len(data)/2]); err != nil {
+		t.Fatal(err)
+	}
+	p.sever()
+	_, err = u.Write(data[len(data)/2:])
+	if err == nil {
+		_, err = u.Prepare(t.Context())
+	}
+	var away *load.TemporaryError
+	if !errors.As(err, &away) {
+		t.Fatalf("a cut gives %v", err)
+	}
+	if err := u.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, database, "feedback"); len(left) > 0 {
+		t.Fatalf("left is %q", left)
+	}
+}
+
+// The server crashes between staging and commit. What is not logged is empty then, and the
+// commit is taken back.
+func TestServerCrash(t *testing.T) {
+	database := server.Database(t)
+	d := open(t, database, "forms.feedback")
+	if err := change(t, d, "run1", 3).Do(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	c := change(t, d, "run2", 5)
+	if _, err := c.Record(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, database, "forms.feedback")
+	if err := d.Check(t.Context(), c.New[0]); !errors.Is(err, load.ErrStagedGone) {
+		t.Fatalf("the check gives %v", err)
+	}
+	if err := d.Commit(t.Context(), c.New[0]); !errors.Is(err, load.ErrStagedGone) {
+		t.Fatalf("the commit gives %v", err)
+	}
+	r, err := load.Recover(t.Context(), d, "", nil)
+	if err != nil || r.Finished || r.RunID != "run2" {
+		t.Fatalf("recovery is %+v, %v", r, err)
+	}
+	holds(t, database, "run1", 3)
+}
+
+func TestRefusals(t *testing.T) {
+	database := server.Database(t)
+	good := server.DSN(database, "sslmode=disable")
+	for name, test := range map[string]struct {
+		dsn, table string
+		want       any
+	}{
+		"no server":      {strings.Replace(good, portText(server.Port), "1", 1), "forms.t", new(*load.TemporaryError)},
+		"wrong password": {strings.Replace(good, "canary", "wrong", 1), "forms.t", new(*load.DeniedError)},
+		"no database":    {strings.Replace(good, database, "nothing", 1), "forms.t", new(*load.CreateError)},
+		"no schema":      {good, "nothing.t", new(*load.CreateError)},
+		"no rights":      {good, "pg_catalog.t", new(*load.IOError)},
+		"no such host":   {strings.Replace(good, "127.0.0.1", "nothing.invalid", 1), "forms.t", nil},
+		"not trusted":    {server.DSN(database, "sslmode=verify-full"), "forms.t", new(*load.CreateError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := openBy(t, test.dsn, test.table).Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+			if err == nil || test.want != nil && !errors.As(err, test.want) {
+				t.Fatalf("got %T %v, want %T", err, err, test.want)
+			}
+			for at := err; at != nil; at = errors.Unwrap(at) {
+				if strings.Contains(at.Error(), pgserver.Password) || strings.Contains(at.Error(), "canary") {
+					t.Errorf("the error tells the password: %v", at)
+				}
+			}
+			if !strings.Contains(err.Error(), ";") {
+				t.Errorf("the error says nothing of what to do: %v", err)
+			}
+		})
+	}
+}
+
+func TestTLS(t *testing.T) {
+	database := server.Database(t)
+	for _, options := range []string{"sslmode=disable", "sslmode=prefer", "sslmode=require", "sslmode=verify-ca&sslrootcert=" + server.CA, "sslmode=verify-full&sslrootcert=" + server.CA} {
+		d := openBy(t, server.DSN(database, options), "forms.t")
+		if err := d.Put(t.Context(), "x", []byte(options), load.AnyVersion); err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		err := d.with(t.Context(), "ask", "", func(s *session) error {
+			found, err := s.query(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+			if want := map[bool]string{true: "f", false: "t"}[options == "sslmode=disable"]; err == nil && string(found[0][0]) != want {
+				t.Errorf("%s: encrypted is %s", options, found[0][0])
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A lease survives that its connection is cut, unless another run takes it meanwhile.
+func TestLeaseOfACutConnection(t *testing.T) {
+	database := server.Database(t)
+	p := newProxy(t)
+	d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
+	held, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := held.(*lease)
+	l.stop() // the test asks by itself
+	<-l.ended
+	p.sever()
+	if !l.regained(t.Context()) {
+		t.Fatal("the lease was not taken again")
+	}
+	other := open(t, database, "forms.feedback")
+	if _, err := other.Acquire(t.Context(), "", load.Holder{RunID: "run2"}); !heldBy(err, "run1") {
+		t.Fatalf("the lease that was regained gives %v", err)
+	}
+	p.sever()
+	taken, err := acquireSoon(t.Context(), other, load.Holder{RunID: "run2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.regained(t.Context()) {
+		t.Fatal("a lease that another run took was regained")
+	}
+	if err := taken.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l.regained(t.Context()) {
+		t.Fatal("a lease that another run had meanwhile was regained")
+	}
+}
+
+func heldBy(err error, run string) bool {
+	held, ok := errors.AsType[*load.HeldError](err)
+	return ok && held.RunID == run
+}
+
+// acquireSoon takes a lease as soon as the server notices that its holder is gone.
+func acquireSoon(ctx context.Context, d *Destination, h load.Holder) (load.Lease, error) {
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		taken, err := d.Acquire(ctx, "", h)
+		if err == nil || time.Now().After(until) {
+			return taken, err
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u:p@db.example.com/warehouse":          "postgres://db.example.com/warehouse",
+		"postgresql://u:p@db.example.com:6432/warehouse":   "postgres://db.example.com:6432/warehouse",
+		"host=db port=5432 user=u password=p dbname=w":     "postgres://db/w",
+		"host=/var/run/postgresql user=u dbname='{x} y/z'": "postgres://%2Fvar%2Frun%2Fpostgresql/%7Bx%7D+y%2Fz",
+		"postgres://u:p@db.example.com?sslmode=disable":    "postgres://db.example.com/u",
+		"postgres://u:p@[::1]:5433/w":                      "postgres://::1:5433/w",
+	} {
+		if got, err := Address(dsn); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", dsn, got, err, want)
+		}
+	}
+	for _, dsn := range []string{"postgres://u:secret@host:port/x", "nonsense secret", "host=x sslmode=secret"} {
+		if _, err := Address(dsn); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", dsn, err)
+		}
+	}
+}

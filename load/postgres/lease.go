@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Times of a lease. Its connection is asked whether it lives. If not, the lease is taken
+// again within the time that the server may need to notice the same.
+const (
+	askEvery  = 5 * time.Second
+	askFor    = 15 * time.Second
+	regainFor = 70 * time.Second
+	regain    = time.Second
+)
+
+// Acquire takes the lease: an advisory lock of a connection of its own. The server releases
+// it when the connection ends, so the lease of a dead process is free.
+func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+	if scope != "" {
+		if err := load.CheckObjectName(scope); err != nil {
+			return nil, err
+		}
+		below, err := d.List(ctx, scope+"/")
+		if err != nil {
+			return nil, err
+		}
+		if len(below) > 0 {
+			return nil, &load.CreateError{Op: "create", Path: d.path(scope), Hint: "choose another name", Err: errors.New("it is a folder")}
+		}
+	}
+	holder, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{d: d, scope: scope, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
+	if err := l.take(ctx, false); err != nil {
+		return nil, err
+	}
+	keep, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	go l.keep(keep)
+	return l, nil
+}
+
+// lease is a lease that is held.
+type lease struct {
+	d      *Destination
+	scope  string
+	holder string // in JSON
+	conn   *pgconn.PgConn
+
+	stop  context.CancelFunc
+	lost  chan struct{}
+	ended chan struct{} // closed when nothing asks any more
+	once  sync.Once
+}
+
+// take connects and takes the lock. With again, nobody else may have had it meanwhile.
+func (l *lease) take(ctx context.Context, again bool) error {
+	conn, err := l.d.conns.connect(ctx)
+	if err != nil {
+		return l.d.failed(ctx, "take the lease of", l.scope, err)
+	}
+	s := &session{conn: conn, table: l.d.table}
+	err = l.d.prepareTables(ctx, s)
+	if err == nil {
+		err = l.lock(ctx, s, again)
+	}
+	if err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // it holds nothing
+		return l.d.failed(ctx, "take the lease of", l.scope, err)
+	}
+	l.conn = conn
+	return nil
+}
+
+func (l *lease) lock(ctx context.Context, s *session, again bool) error {
+	got, err := s.query(ctx, "SELECT pg_try_advisory_lock($1)", s.table.lock("lease "+l.scope))
+	if err != nil {
+		return err
+	}
+	held, err := s.query(ctx, "SELECT holder FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2", s.table.name, l.scope)
+	if err != nil {
+		return err
+	}
+	mine := len(held) > 0 && string(held[0][0]) == l.holder
+	if string(got[0][0]) != "t" || again && !mine {
+		other := &load.HeldError{Path: l.d.path(l.scope)}
+		if len(held) > 0 {
+			_ = json.Unmarshal(held[0][0], &other.Holder) // it is only for people
+		}
+		return other
+	}
+	_, err = s.exec(ctx, "INSERT INTO "+s.table.own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
+		s.table.name, l.scope, l.holder)
+	return err
+}
+
+// keep asks from time to time whether the connection lives.
+func (l *lease) keep(ctx context.Context) {
+	defer close(l.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(askEvery):
+		}
+		asking, cancel := context.WithTimeout(ctx, askFor)
+		err := l.conn.Ping(asking)
+		cancel()
+		if ctx.Err() != nil || err == nil {
+			continue
+		}
+		_ = l.conn.Close(ctx) // the lock is gone, or will be
+		if !l.regained(ctx) {
+			close(l.lost)
+			return
+		}
+	}
+}
+
+// regained takes the lease again after the connection was lost.
+func (l *lease) regained(ctx context.Context) bool {
+	for until := time.Now().Add(regainFor); time.Now().Before(until); {
+		err := l.take(ctx, true)
+		if err == nil {
+			return true
+		}
+		if held, ok := errors.AsType[*load.HeldError](err); ok {
+			// The server may not have noticed yet that the first connection ended.
+			if mine, _ := json.Marshal(held.Holder); string(mine) != l.holder {
+				return false
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return true // it is given back
+		case <-time.After(regain):
+		}
+	}
+	return false
+}
+
+// Lost returns a channel that is closed when the connection is lost and the lease could not
+// be taken again.
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+// Release gives the lease back.
+func (l *lease) Release(ctx context.Context) error {
+	l.once.Do(func() {
+		l.stop()
+		<-l.ended
+		ctx, cancel := load.Lingering(ctx, cleanupTime)
+		defer cancel()
+		if !l.conn.IsClosed() {
+			s := &session{conn: l.conn, table: l.d.table}
+			// What stays of a lease says nothing once its connection has ended.
+			_, _ = s.exec(ctx, "DELETE FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.table.name, l.scope, l.holder)
+			_, _ = s.query(ctx, "SELECT pg_advisory_unlock($1)", s.table.lock("lease "+l.scope))
+		}
+		_ = l.conn.Close(ctx) // the server releases the lock with it
+	})
+	return nil
+}
+
+// Holders returns the leases whose locks are held.
+func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
+	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
+		rows, err := s.query(ctx, "SELECT scope, holder FROM "+s.table.own("leases")+" WHERE table_name = $1 ORDER BY scope", s.table.name)
+		if noTable(err) {
+			return nil
+		}
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		locks, err := s.query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+		if err != nil {
+			return err
+		}
+		taken := make(map[int64]bool, len(locks))
+		for _, row := range locks {
+			n, _ := strconv.ParseInt(string(row[0]), 10, 64) // the server wrote it
+			taken[n] = true
+		}
+		for _, row := range rows {
+			h := load.ScopedHolder{Scope: string(row[0])}
+			if taken[s.table.lock("lease "+h.Scope)] {
+				_ = json.Unmarshal(row[1], &h.Holder) // it is only for people
+				held = append(held, h)
+			}
+		}
+		return nil
+	})
+	return held, err
+}

@@ -1,0 +1,207 @@
+package definition
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas"
+)
+
+// An output may be a table of a database. It is a dataset whose address is that of the
+// table, such as postgres://host/database/forms.feedback/. So whatever holds for datasets
+// holds for tables too.
+
+// DatabaseKind is a kind of database that the program is built with.
+type DatabaseKind struct {
+	Name string // as in a definition; also that of the format of its rows
+	// Address returns the address of the database that a connection string leads to. It
+	// holds no user and no password, and so does its error.
+	Address func(dsn string) (string, error)
+}
+
+// Database says how an output's table is reached.
+type Database struct {
+	Kind string // name of a DatabaseKind
+	DSN  ConnectionString
+	// Secrets are the texts in the connection string that a reference led to.
+	Secrets []transport.Secret
+}
+
+// ConnectionString is a DSN, which may hold a password. If it is formatted, logged or
+// marshalled, it shows "[redacted]".
+type ConnectionString struct{ text string }
+
+// Reveal returns the text, for what opens connections.
+func (c ConnectionString) Reveal() string { return c.text }
+
+// String returns "[redacted]".
+func (c ConnectionString) String() string { return transport.Secret{}.String() }
+
+// Format writes "[redacted]" for every verb.
+func (c ConnectionString) Format(f fmt.State, verb rune) { transport.Secret{}.Format(f, verb) }
+
+// MarshalText returns "[redacted]".
+func (c ConnectionString) MarshalText() ([]byte, error) { return transport.Secret{}.MarshalText() }
+
+// defaultSchema is the schema of a table without one.
+const defaultSchema = "public"
+
+const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
+
+// isDatabase tells whether an entry of load is a table of a database.
+func isDatabase(e strictyaml.Value) bool { return hasKey(e, "database") }
+
+// readDatabase reads an output that is a table. It returns false where it has no address.
+func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Value) bool {
+	out.NoCodebook = true // nothing lies beside a table
+	names := make([]string, len(r.o.Databases))
+	for i, kind := range r.o.Databases {
+		names[i] = kind.Name
+	}
+	if text, _ := given["database"].Scalar(); text == "duckdb" && !slices.Contains(names, text) {
+		given["database"].Fail("write a dataset of Parquet, and load it by `formetl schema ddl --dialect duckdb`", "this build of formetl has no DuckDB destination")
+		return false
+	}
+	name, ok := given["database"].OneOf(names...)
+	if !ok {
+		return false
+	}
+	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
+		if v := given[key]; v.Given() {
+			v.Fail("leave "+key+": out", "a table of a database has no %s", key)
+		}
+	}
+	kind := r.o.Databases[slices.Index(names, name)]
+	dsn, table := given["dsn"], given["table"]
+	for key, v := range map[string]strictyaml.Value{"dsn": dsn, "table": table} {
+		if !v.Given() {
+			given["database"].Fail("add "+key+":", "a table of a database needs %s", key)
+			ok = false
+		}
+	}
+	if !ok {
+		return false
+	}
+	out.path, out.Format = table, kind.Name
+	out.Database = &Database{Kind: kind.Name}
+	address, known := r.readDSN(dsn, kind, out.Database)
+	text, named := parseTable(table)
+	if !known || !named {
+		return false
+	}
+	out.Path = address + "/" + text + "/"
+	return true
+}
+
+// refuseDatabaseKeys reports the keys of a table at an output that is none.
+func (out *placedOutput) refuseDatabaseKeys(given map[string]strictyaml.Value) {
+	for _, key := range []string{"dsn", "table"} {
+		if v := given[key]; v.Given() {
+			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
+		}
+	}
+}
+
+// parseTable reads the name of a table, with that of its schema in front.
+func parseTable(v strictyaml.Value) (string, bool) {
+	text, ok := v.Text()
+	if !ok || !checkBraces(v, text) {
+		return "", false
+	}
+	schema, name, qualified := strings.Cut(text, ".")
+	if !qualified {
+		schema, name = defaultSchema, text
+	}
+	switch {
+	case schema == "" || name == "":
+		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", strictyaml.Quote(text))
+	case strings.ContainsAny(schema, "{}"):
+		v.Fail("write the schema's name itself, such as forms.{form}", "a placeholder stands in the name of the schema")
+	case strings.ContainsAny(text, `/\`) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		v.Fail("choose another name", "the name of a table cannot hold a slash, a backslash or a control character here")
+	default:
+		return schema + "." + name, true
+	}
+	return "", false
+}
+
+var (
+	// referenceWithin finds references within a connection string.
+	referenceWithin = regexp.MustCompile(`\$\{(env|file|cmd):([^{}]+)\}`)
+	// writtenPassword finds a password that is no reference. A reference is a \x01 there.
+	writtenPassword = regexp.MustCompile(`(?i)^[a-z]+://[^/@]*:[^/@\x01]+@|password\s*=\s*'?[^\s'&\x01]`)
+	// urlForm tells connection strings that are addresses from those of keywords.
+	urlForm = regexp.MustCompile(`(?i)^postgres(ql)?://`)
+)
+
+// readDSN reads a connection string: a reference, or a text with references for what is
+// secret. It is never shown.
+func (r *reader) readDSN(v strictyaml.Value, kind DatabaseKind, into *Database) (address string, ok bool) {
+	v = v.Hidden()
+	text, scalar := v.Scalar()
+	switch {
+	case !scalar || text == "":
+		v.Fail(dsnRemedy, "the connection string is missing")
+		return "", false
+	case writtenPassword.MatchString(referenceWithin.ReplaceAllString(text, "\x01")):
+		v.Fail(dsnRemedy+"; a password that has been in a file should be replaced", "a password never stands in a definition")
+		return "", false
+	}
+	whole, unknown, failed := referenceShape.MatchString(text), false, false
+	dsn := referenceWithin.ReplaceAllStringFunc(text, func(found string) string {
+		parts := referenceWithin.FindStringSubmatch(found)
+		ref := reference{parts[1], parts[2]}
+		value, _, err := ref.read(r.dir, r.o.Secrets)
+		v.Redact(transport.NewSecret(value).Redact)
+		switch {
+		case err != nil:
+			v.Fail(ref.remedy(err, "change the reference"), "%v", err)
+			failed = true
+		case value == "": // a command that is not run
+			unknown = true
+		default:
+			into.Secrets = append(into.Secrets, transport.NewSecret(value))
+		}
+		switch {
+		case whole:
+			return value
+		case urlForm.MatchString(text):
+			return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+		}
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+	})
+	if unknown || failed {
+		return kind.Name + "://unknown", !failed
+	}
+	if !whole && !strings.Contains(dsn, "=") && !urlForm.MatchString(dsn) {
+		v.Fail(dsnRemedy, "this is not a connection string")
+		return "", false
+	}
+	address, err := kind.Address(dsn)
+	if err != nil {
+		v.Fail("correct what the reference leads to", "%v", err)
+		return "", false
+	}
+	into.DSN = ConnectionString{dsn}
+	into.Secrets = append(into.Secrets, transport.NewSecret(dsn))
+	return address, true
+}
+
+// checkTableID reports a table without a column of the result's id, by which a run finds the
+// rows that it replaces.
+func (r *reader) checkTableID(out placedOutput) {
+	if out.Database == nil || r.def.Schema == nil {
+		return
+	}
+	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
+		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone
+	}) {
+		out.path.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
+			"a table needs a column with the result's id, by which a run finds the rows that it replaces")
+	}
+}
