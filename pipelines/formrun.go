@@ -71,7 +71,7 @@ type formRun struct {
 	reconciler *reconcile.Reconciler
 	ahead      *output.Ahead
 	tally      tally
-	shares     *SharedPlan // how other processes go on with the run; nil if this one does all of it
+	shares     *SharedPlan      // how other processes go on with the run; nil if this one does all of it
 	seen       *detail.Observer // nil if nobody wants the detail
 
 	mu     sync.Mutex // guards the drift of the report

@@ -17,7 +17,7 @@ type Job struct {
 	Form     string
 	RunID    string
 	Sharing  Sharing // of the leases with other processes
-	Full     bool // replace all results
+	Full     bool    // replace all results
 	Tables   Tables
 	Stdout   io.Writer
 	Now      func() time.Time
