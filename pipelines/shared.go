@@ -299,3 +299,22 @@ func (s *Shared) sharing(goesOn func() bool) output.Sharing {
 	}
 	return sharing
 }
+
+// SharedForms lists the forms that workflows run, and those that cannot be run together
+// with another form because both would be written to one place.
+func SharedForms(ctx context.Context, def *definition.Definition, o account.Options) (forms []string, clashes []*CollisionError, err error) {
+	o = o.WithDefaults()
+	all, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	clash := collisions(def, all, o.Tables.Formats, o.RunID, foldsCase())
+	for _, form := range all {
+		if e := clash[form]; e != nil {
+			clashes = append(clashes, e)
+		} else {
+			forms = append(forms, form)
+		}
+	}
+	return forms, clashes, nil
+}
