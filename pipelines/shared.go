@@ -96,6 +96,34 @@ func FinishForm(ctx context.Context, def *definition.Definition, o Options, form
 	return f.report, err
 }
 
+// EndForm gives up the run of a form that PlanForm has shared: it removes what a process
+// has staged that died since, and gives the leases back. What was read is kept for the next
+// run. It sends no request.
+func EndForm(ctx context.Context, def *definition.Definition, o Options, form string) (err error) {
+	o, client, err := o.shared(ctx, def, stepFinish, "e")
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	f := newFormRun(def, o, client.Fork(), form, nil)
+	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
+	if err := f.outputs.Open(ctx); err != nil {
+		return err
+	}
+	c, err := openCheckpoint(ctx, def, f.o, form, f.outputs)
+	if err != nil {
+		return err
+	}
+	h, err := c.Header(ctx)
+	if err == nil {
+		f.outputs.DropStaged(ctx, h.RunID)
+	}
+	if errors.Is(err, load.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 func sharedRun(ctx context.Context, def *definition.Definition, o Options, form string, is step) (*formRun, error) {
 	name := "f"
 	if is == stepPlan {

@@ -173,3 +173,41 @@ func TestSharedRunOfOneGroup(t *testing.T) {
 	s.checkDataset("days", pipelinestest.Truth(s.form, inJanuary))
 	s.checkTidy()
 }
+
+// TestSharedRunIsCancelled stops the last process after it has staged. Nothing staged is
+// left, and the next try asks for no results again.
+func TestSharedRunIsCancelled(t *testing.T) {
+	s := newSharing(t)
+	s.plan(1)
+	for group := range 4 {
+		if _, err := pipelines.ReadGroup(t.Context(), s.def, s.options(1), "form1", group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, point := range []string{"staged", "prepared"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		o := s.options(1)
+		o.At = func(p string) {
+			if p == point {
+				cancel(errStop)
+			}
+		}
+		if _, err := pipelines.FinishForm(ctx, s.def, o, "form1"); !errors.Is(err, errStop) {
+			t.Fatalf("at %s: %v", point, err)
+		}
+		for name := range tree(t, s.path("days")) {
+			if !strings.HasPrefix(name, ".formetl/checkpoint/") {
+				t.Errorf("cancelled at %s, it left %s", point, name)
+			}
+		}
+	}
+	if err := pipelines.EndForm(t.Context(), s.def, s.options(1), "form1"); err != nil {
+		t.Error(err)
+	}
+	before := s.service.Counts()["results"]
+	s.finish(2)
+	if n := s.service.Counts()["results"] - before; n > 2 { // what changed meanwhile
+		t.Errorf("another try asked %d times for results", n)
+	}
+	s.checkTidy()
+}

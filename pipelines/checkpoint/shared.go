@@ -48,6 +48,15 @@ func (c *Checkpoint) KeepPlan(ctx context.Context, p Plan) error {
 	return c.store.put(ctx, planName, seal(data))
 }
 
+// Header reads the header. The error wraps load.ErrNotExist if there is none.
+func (c *Checkpoint) Header(ctx context.Context) (Header, error) {
+	data, err := c.store.get(ctx, headerName, nil)
+	if err != nil {
+		return Header{}, err
+	}
+	return decodeHeader(data)
+}
+
 // ErrNoPlan means that the checkpoint no longer holds the plan of a run. Another run has
 // taken it over or ended it.
 var ErrNoPlan = errors.New("the plan is gone: another run has written to the output since")
@@ -58,11 +67,7 @@ var ErrNoPlan = errors.New("the plan is gone: another run has written to the out
 func (c *Checkpoint) Join(ctx context.Context, run string, group int, of func(writer string) bool) (plan Plan, found *Inherited, err error) {
 	c.begun.Store(true) // this process never removes it
 	found = &Inherited{}
-	data, err := c.store.get(ctx, headerName, nil)
-	if err == nil {
-		found.Header, err = decodeHeader(data)
-	}
-	if err == nil {
+	if found.Header, err = c.Header(ctx); err == nil {
 		err = c.sealed(ctx, planName, &plan)
 	}
 	switch {

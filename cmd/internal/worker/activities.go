@@ -121,6 +121,13 @@ func (a *Activities) Finish(ctx context.Context, in Step) (end *FormEnd, err err
 	return end, err
 }
 
+// End gives up the run of a form.
+func (a *Activities) End(ctx context.Context, in Step) error {
+	return a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		return pipelines.EndForm(ctx, def, o, in.Form)
+	})
+}
+
 // since returns the requests beyond those that were spent before.
 func since(all, before load.Requests) load.Requests {
 	return load.Requests{Results: all.Results - before.Results, Count: all.Count - before.Count, Retries: all.Retries - before.Retries}

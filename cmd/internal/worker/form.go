@@ -38,11 +38,32 @@ func options(ctx workflow.Context) workflow.Context {
 
 // Form is the workflow of a form's run.
 func Form(ctx workflow.Context, in FormInput) (*FormEnd, error) {
-	ctx = options(ctx)
 	cursor := in.Cursor
 	if cursor == nil {
 		cursor = &Cursor{}
 	}
+	end, err := runSteps(options(ctx), in, cursor)
+	if err != nil && cursor.Plan != nil && !workflow.IsContinueAsNewError(err) {
+		giveUp(ctx, in, cursor)
+	}
+	return end, err
+}
+
+// giveUp gives the leases back, also where the workflow is cancelled. Where that fails,
+// they expire.
+func giveUp(ctx workflow.Context, in FormInput, cursor *Cursor) {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: 2 * time.Minute, StartToCloseTimeout: time.Minute, HeartbeatTimeout: 30 * time.Second,
+	})
+	if err := workflow.ExecuteActivity(ctx, (*Activities).End, cursor.step(in)).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Warn("the leases were not given back; they expire a minute after their last renewal", "error", err)
+	}
+}
+
+// runSteps runs the steps of a form from where the cursor is.
+func runSteps(ctx workflow.Context, in FormInput, cursor *Cursor) (*FormEnd, error) {
 	for {
 		if cursor.Plan == nil {
 			if cursor.Begun++; cursor.Begun > mostBegun {

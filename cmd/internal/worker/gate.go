@@ -17,7 +17,7 @@ const (
 	// renewEvery is how often a worker asks for its share while it works.
 	renewEvery = shareValid / 2
 	// hungryEvery is how often it asks while it may send nothing.
-	hungryEvery = time.Second
+	hungryEvery = 2 * time.Second
 	// askNoFaster is the least time between two questions.
 	askNoFaster = 200 * time.Millisecond
 	// askWithin bounds a question. A worker that gets no answer begins no request.

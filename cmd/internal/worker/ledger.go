@@ -70,7 +70,8 @@ type holding struct {
 	Want    int       `json:"want"`
 	Slots   int       `json:"slots"` // reserved for it; more than it may use while it gives some back
 	Booked  int       `json:"booked,omitempty"`
-	Since   time.Time `json:"since"` // when it got its first slot
+	Has     bool      `json:"has"`   // it may begin requests; else it waits for its turn
+	Since   time.Time `json:"since"` // since when
 	Expires time.Time `json:"expires"`
 }
 
@@ -98,10 +99,8 @@ func (l *ledger) share(now time.Time, a Ask) Share {
 	l.Grants++
 	h.Want, h.Grant, h.Expires = a.Want, l.Grants, now.Add(shareValid+a.Limits.Timeout+shareMargin)
 	s := Share{Grant: h.Grant, Slots: l.slots(now, a, h)}
-	if s.Slots == 0 {
-		h.Since = time.Time{}
-	} else if h.Since.IsZero() {
-		h.Since = now
+	if h.Since.IsZero() || (s.Slots > 0) != h.Has {
+		h.Since, h.Has = now, s.Slots > 0
 	}
 	h.Slots = max(s.Slots, a.Busy)
 	if s.Slots > 0 {
@@ -159,7 +158,7 @@ func (l *ledger) use(at time.Time, n int) {
 // slots returns how many requests a worker may have under way. All get about as many. A
 // worker that has too many keeps them until it asks again.
 func (l *ledger) slots(now time.Time, a Ask, own *holding) int {
-	free, asking, waiting := a.Limits.Concurrency, 0, 0
+	free, asking, waiting, before := a.Limits.Concurrency, 0, 0, 0
 	for _, h := range l.Holders {
 		if h.Want > 0 {
 			asking++
@@ -167,8 +166,10 @@ func (l *ledger) slots(now time.Time, a Ask, own *holding) int {
 		if h != own {
 			free -= h.Slots
 		}
-		if h != own && h.Want > 0 && h.Slots == 0 {
-			waiting++
+		if h != own && h.Want > 0 && !h.Has {
+			if waiting++; own.Since.IsZero() || h.Since.Before(own.Since) {
+				before++
+			}
 		}
 	}
 	fair := max(1, a.Limits.Concurrency/max(1, asking))
@@ -178,8 +179,13 @@ func (l *ledger) slots(now time.Time, a Ask, own *holding) int {
 			short += max(0, min(h.Want, fair)-h.Slots)
 		}
 	}
-	if asking > a.Limits.Concurrency && waiting > 0 && !own.Since.IsZero() && now.Sub(own.Since) >= turn {
-		return 0 // it is another one's turn
+	if asking > a.Limits.Concurrency {
+		if own.Has && waiting > 0 && now.Sub(own.Since) >= turn {
+			return 0 // it is another one's turn
+		}
+		if !own.Has {
+			free -= before
+		}
 	}
 	return max(0, min(a.Want, free, max(fair, free-short)))
 }
