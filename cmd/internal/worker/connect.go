@@ -33,7 +33,7 @@ type connection struct {
 }
 
 func (c *connection) register(set *pflag.FlagSet) {
-	set.StringVar(&c.address, "address", "", "HOST:PORT of Temporal (TEMPORAL_ADDRESS; default 127.0.0.1:7233)")
+	set.StringVar(&c.address, "address", "", "HOST:PORT of Temporal (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&c.namespace, "namespace", "", "namespace at Temporal (TEMPORAL_NAMESPACE; default default)")
 	set.StringVar(&c.queue, "task-queue", "formetl", "task queue of the workers")
 	set.BoolVar(&c.tls, "tls", false, "connect by TLS (TEMPORAL_TLS; set by any other flag of TLS and by an API key)")

@@ -67,6 +67,9 @@ func pauseAfter(err error) time.Duration {
 
 // codeOf is the exit code and the text of an error that a workflow got.
 func codeOf(err error) (int, string) {
+	if err == nil {
+		return exit.OK, ""
+	}
 	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		if n, wrong := strconv.Atoi(strings.TrimPrefix(failed.Type(), typePrefix)); wrong == nil && strings.HasPrefix(failed.Type(), typePrefix) {
 			return n, failed.Message()

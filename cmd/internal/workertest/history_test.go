@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // histories are all events of all workflows that the server has.
@@ -84,6 +85,10 @@ func year(each int) *formservice.Form {
 func TestHistoryOfAYear(t *testing.T) {
 	for name, args := range map[string][]string{"usual": nil, "a window each": {"--group-requests", "1"}} {
 		t.Run(name, func(t *testing.T) {
+			if args != nil {
+				need(t)
+				needs.Long(t)
+			}
 			w := newWorld(t, settings{concurrency: 8, extract: "from: 2025-01-01, to: 2026-01-01, window: 1d"}, year(110))
 			w.worker("--activities", "8")
 			if code := w.workflow(append(args, "--wait")...).code(); code != 0 {

@@ -14,6 +14,7 @@ import (
 // TestWorkflow runs two forms, of which one is shared by groups. A second workflow finds
 // that little is to be done.
 func TestWorkflow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, settings{concurrency: 4}, january("small", 3), january("large", 250))
 	w.worker()
 	flow := w.workflow("--wait", "--group-requests", "20")
@@ -47,6 +48,7 @@ func slow(t *testing.T) *world {
 // workflow; the workflow waits for the run.
 func TestLease(t *testing.T) {
 	t.Run("the workflow was first", func(t *testing.T) {
+		t.Parallel()
 		w := slow(t)
 		w.worker()
 		flow := w.workflow("--wait", "--group-requests", "10")
@@ -68,6 +70,7 @@ func TestLease(t *testing.T) {
 		}
 	})
 	t.Run("the run was first", func(t *testing.T) {
+		t.Parallel()
 		needs.Long(t) // the workflow waits for 20 seconds
 		w := slow(t)
 		w.worker()
@@ -87,6 +90,7 @@ func TestLease(t *testing.T) {
 // TestCancel cancels a workflow in the middle. It ends soon, gives the lease back, leaves
 // nothing staged, and what it read is not asked for again.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	w := slow(t)
 	w.worker()
 	flow := w.workflow("--wait", "--group-requests", "10")
@@ -114,6 +118,7 @@ func TestCancel(t *testing.T) {
 
 // TestWorkerIsStopped stops one of two workers in order. The other one goes on at once.
 func TestWorkerIsStopped(t *testing.T) {
+	t.Parallel()
 	w := slow(t)
 	stopped := w.worker()
 	time.Sleep(time.Second)
@@ -137,8 +142,10 @@ func TestWorkerIsStopped(t *testing.T) {
 // the run, and asks for little again.
 func TestKilledAtEachPoint(t *testing.T) {
 	points := []string{"planned", "read", "verified", "snapshot", "staged", "prepared", "intent", "unmark", "parts", "manifest", "mark", "codebook"}
-	for _, point := range needs.Sample(t, points, 1) {
+	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
+			need(t)
+			needs.Long(t)
 			t.Parallel() // most of it is waiting for the heartbeat of the dead
 			w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
 			dead := w.start(shared.worker, w.environment("FORMETL_FAULT="+point, "XDG_CACHE_HOME="+t.TempDir()), "run", "--task-queue", w.name, "--definitions", w.dir)
@@ -160,6 +167,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 
 // TestLocalPath runs a workflow to a folder, whose lease the activities of one worker share.
 func TestLocalPath(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	w := newWorld(t, settings{concurrency: 2, path: out + "/{form}/"}, january("form1", 150))
 	w.service.SetFaults(formservice.Faults{Latency: 50 * time.Millisecond})
@@ -181,6 +189,7 @@ func TestLocalPath(t *testing.T) {
 // TestBudgetPerMinute has two workers keep to the budget of a minute. The service refuses
 // what exceeds it.
 func TestBudgetPerMinute(t *testing.T) {
+	t.Parallel()
 	needs.Long(t) // the second minute's
 	const limit = 60
 	w := newWorld(t, settings{concurrency: 4, perMinute: limit, extract: "from: 2026-01-01, to: 2026-02-01, window: 1d"}, january("a", 40), january("b", 40))
@@ -243,14 +252,18 @@ func TestFailures(t *testing.T) {
 	t.Run("no server", func(t *testing.T) {
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.temporal = "127.0.0.1:1"
-		if code := w.workflow().code(); code != 75 {
-			t.Errorf("exit code %d", code)
+		for _, more := range []string{"TEMPORAL_TLS=false", "TEMPORAL_API_KEY=" + canary} {
+			p := w.start(shared.worker, w.environment(more), "start", w.definition(), "--definitions", w.dir)
+			if code := p.code(); code != 75 || !strings.Contains(p.output.String(), "127.0.0.1:1") {
+				t.Errorf("exit code %d:\n%s", code, p.output)
+			}
 		}
 	})
 }
 
 // TestSchedule creates, changes, lists and deletes a schedule, and lets it start a workflow.
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, settings{concurrency: 2, more: "schedule: 15 3 * * mon-fri\n"}, january("form1", 2))
 	schedule := func(args ...string) string {
 		t.Helper()
