@@ -9,10 +9,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// ownedLease makes a lease of a run of an owner. Each process has a token of its own.
-func ownedLease(c *cell, owner, run, token string) *lease {
+// ownedLease makes a lease of a run of the owner "flow". Each process has a token of its own.
+func ownedLease(c *cell, run, token string) *lease {
 	l := leaseOf(c, run)
-	l.record.Owner, l.record.Token = owner, token
+	l.record.Owner, l.record.Token = "flow", token
 	return l
 }
 
@@ -21,7 +21,7 @@ func ownedLease(c *cell, owner, run, token string) *lease {
 func TestLeaseOfOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cell{}
-		a, b := ownedLease(c, "flow", "run1", "a"), ownedLease(c, "flow", "run1", "b")
+		a, b := ownedLease(c, "run1", "a"), ownedLease(c, "run1", "b")
 		if err := errors.Join(a.take(t.Context(), "here"), b.take(t.Context(), "here")); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestLeaseOfOwner(t *testing.T) {
 func TestLeaseOfLaterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cell{}
-		old, late := ownedLease(c, "flow", "run1", "a"), ownedLease(c, "flow", "run2", "b")
+		old, late := ownedLease(c, "run1", "a"), ownedLease(c, "run2", "b")
 		if err := errors.Join(old.take(t.Context(), "here"), late.take(t.Context(), "here")); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestLeaseOfLaterRun(t *testing.T) {
 		if !isLost(old) || isLost(late) {
 			t.Errorf("lost: the old %v, the late %v", isLost(old), isLost(late))
 		}
-		same := ownedLease(c, "flow", "run2", "c")
+		same := ownedLease(c, "run2", "c")
 		if err := errors.Join(same.take(t.Context(), "here"), late.Release(t.Context())); err != nil || c.there {
 			t.Fatalf("there %v, %v", c.there, err)
 		}

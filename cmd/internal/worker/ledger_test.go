@@ -84,8 +84,11 @@ func (b *bank) ask(ctx context.Context, _ string, a Ask) (Share, error) {
 // that come and go. No limit is ever passed, and nobody starves.
 func TestBudgetIsKept(t *testing.T) {
 	for _, limits := range []Limits{
-		{Concurrency: 1, Timeout: time.Second}, {Concurrency: 4, Timeout: time.Second}, {Concurrency: 2, PerMinute: 30, Timeout: time.Second},
-		{Concurrency: 16, PerMinute: 600, Timeout: time.Second}, {Concurrency: 4, PerMinute: 1, Timeout: time.Second},
+		{Concurrency: 1, Timeout: time.Second},
+		{Concurrency: 4, Timeout: time.Second},
+		{Concurrency: 2, PerMinute: 30, Timeout: time.Second},
+		{Concurrency: 16, PerMinute: 600, Timeout: time.Second},
+		{Concurrency: 4, PerMinute: 1, Timeout: time.Second},
 	} {
 		for _, lossy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d at once, %d a minute, lossy %t", limits.Concurrency, limits.PerMinute, lossy), func(t *testing.T) {

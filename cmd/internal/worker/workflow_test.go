@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -221,5 +222,40 @@ func TestPipeline(t *testing.T) {
 		if code != 77 && (run != begun || code != 0 && ended[code] != 1) || code == 77 && run > 2*begun+formsOfHistory {
 			t.Errorf("%d: %d forms were begun; they ended with %v", code, run, ended)
 		}
+	}
+}
+
+// TestBudgetGoesOn begins a new history after many questions, and knows there what it has
+// lent. Without questions it ends.
+func TestBudgetGoesOn(t *testing.T) {
+	var next *workflow.ContinueAsNewError
+	var last Share
+	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env.SetTestTimeout(30 * time.Second)
+	for n := range mostUpdates + 1 {
+		env.RegisterDelayedCallback(func() {
+			env.UpdateWorkflow(shareUpdate, fmt.Sprint(n), &testsuite.TestUpdateCallback{
+				OnAccept: func() {}, OnReject: func(err error) { t.Error(err) },
+				OnComplete: func(s any, err error) {
+					if err == nil {
+						last, _ = s.(Share)
+					}
+				},
+			}, Ask{Worker: "w", Limits: Limits{Concurrency: 4, PerMinute: 50, Timeout: time.Minute}, Want: 3, Busy: 1, Grant: last.Grant, Unused: last.Booked})
+		}, time.Duration(n)*100*time.Millisecond)
+	}
+	env.ExecuteWorkflow(Budget, ledger{})
+	if !asError(env.GetWorkflowError(), &next) {
+		t.Fatalf("got %v", env.GetWorkflowError())
+	}
+	var l ledger
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &l); err != nil || last.Slots != 3 || l.Holders["w"] == nil || l.Holders["w"].Slots != 3 || l.Holders["w"].Booked != 50 {
+		t.Errorf("it goes on with %+v, %v", l, err)
+	}
+	env = (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env.SetTestTimeout(30 * time.Second)
+	env.ExecuteWorkflow(Budget, l)
+	if err := env.GetWorkflowError(); err != nil || !env.IsWorkflowCompleted() {
+		t.Errorf("nobody asks: %v", err)
 	}
 }

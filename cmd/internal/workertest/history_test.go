@@ -76,7 +76,7 @@ func (w *world) checkSecrets(h *histories) {
 // year is a form with results on each day of a year.
 func year(each int) *formservice.Form {
 	form := january("year", 0)
-	fill(form, 2025, 1, 365, each)
+	fill(form, 2025, 365, each)
 	return form
 }
 

@@ -1,6 +1,7 @@
 package workertest
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -34,6 +35,41 @@ func TestWorkflow(t *testing.T) {
 	}
 	if code := w.formetl("verify", w.definition()).code(); code != 0 {
 		t.Errorf("verify: exit code %d", code)
+	}
+}
+
+// TestIncremental continues a dataset by workflows: new results, and an edit of an old one.
+// A run of formetl goes on where a workflow ended, and the other way round.
+func TestIncremental(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{concurrency: 4, extract: "from: 2026-01-01, mode: incremental, window: 1d"}, january("form1", 30))
+	form := w.forms[0]
+	first, _ := form.Get(7) // the order of changes differs from that of ids, which proves that the service sorts
+	first.Metas[1].Value = "2026-02-01 00:00:00"
+	if err := form.Update(first); err != nil {
+		t.Fatal(err)
+	}
+	w.worker()
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for i, how := range []string{"workflow", "workflow", "run", "workflow"} {
+		if how == "run" {
+			if code := w.formetl("run", w.definition()).code(); code != 0 {
+				t.Errorf("%d: the run ends with %d", i, code)
+			}
+		} else if code := w.workflow("--wait", "--group-requests", "10").code(); code != 0 {
+			t.Errorf("%d: the workflow ends with %d", i, code)
+		}
+		w.check(w.forms...)
+		for n := range 5 {
+			insert(form, now.Add(time.Duration(n)*time.Hour), fmt.Sprintf("row-new-%d-%d", i, n))
+		}
+		old, _ := form.Get(int64(100 + i))
+		old.Items[0].Values[0] = fmt.Sprint("row-edited-", i)
+		old.Metas[1].Value = now.Add(10 * time.Hour).Format(formservice.WallTime)
+		if err := form.Update(old); err != nil {
+			t.Fatal(err)
+		}
+		now = now.AddDate(0, 0, 3)
 	}
 }
 

@@ -88,20 +88,29 @@ func (w *world) definition() string { return filepath.Join(w.dir, "pipeline.yaml
 func january(name string, each int) *formservice.Form {
 	form := formservice.NewForm(name, []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Value"}}, nil)
 	form.Metas = []string{"date_finish", "date_update"}
-	fill(form, 2026, 1, 31, each)
+	fill(form, 2026, 31, each)
 	return form
 }
 
-// fill adds results to days.
-func fill(form *formservice.Form, year, month, days, each int) {
+// fill adds results to the first days of a year.
+func fill(form *formservice.Form, year, days, each int) {
 	for d := range days {
 		for i := range each {
-			at := time.Date(year, time.Month(month), 1+d, i%24, i%60, i%59, 0, time.UTC)
-			form.Insert(formservice.Result{
-				Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}, {ID: "date_update", Value: at.Format(formservice.WallTime)}},
-				Items: []formservice.Answer{{ID: "1", Type: "text", Index: 1, Values: []string{fmt.Sprintf("row-%s-%d-%d", form.Directory, d, i)}}},
-			})
+			at := time.Date(year, 1, 1+d, i%24, i%60, i%59, 0, time.UTC)
+			insert(form, at, fmt.Sprintf("row-%s-%d-%d", form.Directory, d, i))
 		}
+	}
+}
+
+// insert adds a result that was finished and changed at a time.
+func insert(form *formservice.Form, at time.Time, value string) {
+	when := at.Format(formservice.WallTime)
+	_, err := form.Insert(formservice.Result{
+		Metas: []formservice.Meta{{ID: "date_finish", Value: when}, {ID: "date_update", Value: when}},
+		Items: []formservice.Answer{{ID: "1", Type: "text", Index: 1, Values: []string{value}}},
+	})
+	if err != nil {
+		panic(err) // the test made a result that no form takes
 	}
 }
 
