@@ -22,6 +22,12 @@ import (
 // runForm runs one form. If the service breaks the specification, the run begins again
 // without what the service lacks.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
+	f, err := lastRun(ctx, def, o, client, form)
+	return f.report, err
+}
+
+// lastRun does the same as runForm. It returns the run that began last.
+func lastRun(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*formRun, error) {
 	seen := o.observer(def)
 	ctx = seen.Requests(ctx)
 	f := newFormRun(def, o, client.Fork(), form, seen)
@@ -39,7 +45,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 		case f.doubtsCounts(err):
 			f = f.withoutCounts(ctx, err)
 		default:
-			return f.report, err
+			return f, err
 		}
 	}
 }
@@ -65,6 +71,7 @@ type formRun struct {
 	reconciler *reconcile.Reconciler
 	ahead      *output.Ahead
 	tally      tally
+	shares     *SharedPlan      // how other processes go on with the run; nil if this one does all of it
 	seen       *detail.Observer // nil if nobody wants the detail
 
 	mu     sync.Mutex // guards the drift of the report
@@ -88,6 +95,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		API: written(client), Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
+		Sharing: o.Shared.sharing(func() bool { return f.shares != nil }),
 	})
 	f.ahead = output.NewAhead(f.outputs)
 	f.reader.Done = func(w *reading.Window) {
@@ -102,14 +110,16 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 // kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.iv, err = interval.Ask(f.reader.Def, f.o.Flags(), f.o.Now()); err != nil {
+	if f.iv, err = interval.Ask(f.reader.Def, f.o.Flags(), f.o.Shared.decided(f.o.Now())); err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
 	defer f.ahead.Stop()
-	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconciler.Reconcile, f.commit} {
-		if err := step(ctx); err != nil {
+	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.share, f.read, f.reconciler.Reconcile, f.commit} {
+		if err := step(ctx); errors.Is(err, errOver) {
+			return nil
+		} else if err != nil {
 			f.endFaults(ctx, err)
 			err = withLetters(ctx, f, err)
 			return stopped(ctx, needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs))
@@ -129,6 +139,10 @@ func (f *formRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.Checkpoint.Mem = f.o.batches
+	r.Checkpoint.Writer = f.o.Shared.writer(r.RunID)
+	if f.o.Shared.wrote(f.outputs) { // an earlier try of this process, which could not say so
+		return errOver
+	}
 	if f.left, err = f.inherit(ctx); err != nil {
 		return err
 	}
@@ -183,11 +197,10 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	return f.beginCheckpoint(ctx)
 }
 
-// read reads every window that may hold results, and the results without a date.
-func (f *formRun) read(ctx context.Context) error {
-	r, c := f.reader, f.reconciler
-	err := r.SettleSchema(ctx, reading.Start{
-		Plan: c.Plan, Windows: c.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
+// begin settles the columns, and takes over what an earlier run left.
+func (f *formRun) begin(ctx context.Context) error {
+	err := f.reader.SettleSchema(ctx, reading.Start{
+		Plan: f.reconciler.Plan, Windows: f.reconciler.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
 	})
 	if err != nil {
 		return err
@@ -195,7 +208,13 @@ func (f *formRun) read(ctx context.Context) error {
 	if err := f.takeOver(ctx); err != nil {
 		return err
 	}
-	if err := f.beginCheckpoint(ctx); err != nil {
+	return f.beginCheckpoint(ctx)
+}
+
+// read reads every window that may hold results, and the results without a date.
+func (f *formRun) read(ctx context.Context) error {
+	r, c := f.reader, f.reconciler
+	if err := f.begin(ctx); err != nil {
 		return err
 	}
 	f.ahead.Begin(ctx, c.Preview)
@@ -282,7 +301,9 @@ func ownReadings(windows []*reading.Window) []extract.Window {
 }
 
 // requests are those that this form has cost so far.
-func (f *formRun) requests() load.Requests { return requestsOf(f.reader.Client.Requests()) }
+func (f *formRun) requests() load.Requests {
+	return f.o.Shared.spent(requestsOf(f.reader.Client.Requests()))
+}
 
 // drift adds a change of the form or the service to the report, once.
 func (f *formRun) drift(what string) {

@@ -90,6 +90,7 @@ func layers() []layer {
 		{"cmd/internal", []string{""}, []string{"*"}},
 		{"cmd/formserver", []string{"extract/formservice"}, nil},
 		{"cmd/formetl", []string{"cmd/internal"}, nil},
+		{"cmd/formetl-worker", []string{"cmd/internal"}, nil},
 	}
 }
 
@@ -168,6 +169,12 @@ func TestImportDirection(t *testing.T) {
 			}
 			if strings.HasPrefix(imported, "charm.land/") && p.ImportPath != modulePath+"/cmd/internal/wizard" {
 				t.Errorf("%s imports %s: questions on a terminal stay behind cmd/internal/wizard", p.ImportPath, imported)
+			}
+			if strings.HasPrefix(imported, "go.temporal.io/") && p.ImportPath != modulePath+"/cmd/internal/worker" {
+				t.Errorf("%s imports %s: Temporal stays behind cmd/internal/worker", p.ImportPath, imported)
+			}
+			if imported == modulePath+"/cmd/internal/worker" && p.ImportPath != modulePath+"/cmd/formetl-worker" {
+				t.Errorf("%s imports %s: formetl-worker alone links Temporal", p.ImportPath, imported)
 			}
 			if imported == modulePath+"/load/s3" && p.ImportPath != modulePath+"/cmd/internal/cli" {
 				t.Errorf("%s imports %s: the S3 SDK is linked by cli alone", p.ImportPath, imported)
@@ -266,6 +273,8 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"pipelines/internal/strictyaml", "/schemas/nearest", true},
 		{"cmd/internal/cli", "/load/csvout", true},
 		{"cmd/formetl", "/pipelines", false},
+		{"cmd/formetl-worker", "/pipelines", false},
+		{"cmd/formetl-worker", "/cmd/internal/worker", true},
 		{"cmd/formserver", "/extract", false},
 	} {
 		l, ok := layerOf(modulePath + "/" + c.importer)
@@ -290,7 +299,7 @@ func TestProgramLinksOnlyWhatItNeeds(t *testing.T) {
 	if !slices.Contains(packages, modulePath+"/pipelines") {
 		t.Error("the program does not contain pipelines")
 	}
-	unwanted := append(forTests(), modulePath+"/cmd/internal/campaign", "google.golang.org/grpc",
+	unwanted := append(forTests(), modulePath+"/cmd/internal/campaign", modulePath+"/cmd/internal/worker", "go.temporal.io/", "google.golang.org/grpc",
 		"github.com/apache/arrow-go/v18/parquet", "github.com/apache/arrow-go/v18/arrow/compute", "testing")
 	for _, p := range packages {
 		for _, u := range unwanted {

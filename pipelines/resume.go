@@ -133,8 +133,9 @@ func (f *formRun) beginCheckpoint(ctx context.Context) error {
 		RunID: r.RunID, OpenedAt: r.Now().UTC(), Pipeline: r.Def.Name, Form: r.Name, Definition: r.Def.File,
 		Fingerprint: fingerprint, Full: f.o.Full, Trusted: f.reconciler.Verifies(), Bases: map[string]string{}, Counts: f.counts.All(),
 	}
+	h.Runs = []string{f.o.Shared.run(r.RunID)}
 	if f.left != nil {
-		h.OpenedAt = f.left.OpenedAt
+		h.OpenedAt, h.Runs = f.left.OpenedAt, f.left.AndRun(h.Runs[0])
 	}
 	if asked := f.reconciler.Changes; asked != nil {
 		h.Changes = asked.State()
@@ -209,7 +210,7 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) error {
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}
-	return f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep)
+	return f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep || f.shares != nil)
 }
 
 func (f *formRun) tellKept(ctx context.Context, kept bool) {

@@ -36,6 +36,8 @@ type Options struct {
 	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
+	// Shared is set where several processes do the run of a form together, see PlanForm.
+	Shared *Shared
 	// Wait waits for a time on the clock of the service. nil is a pause of that time; tests
 	// whose service has a clock of its own set that. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error

@@ -62,6 +62,17 @@ type Budget interface {
 	Reserve(ctx context.Context) error
 }
 
+// Finisher is a Budget that also bounds the requests under way. The sender calls Done
+// once for each Reserve without an error, when the request has ended or was not sent.
+type Finisher interface{ Done() }
+
+// finish tells the budget that a reserved request is over.
+func (s *Sender) finish() {
+	if f, ok := s.cfg.Budget.(Finisher); ok {
+		f.Done()
+	}
+}
+
 // Kind is the kind of a request. Requests are counted by kind.
 type Kind uint8
 
@@ -260,6 +271,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	if err != nil {
 		return err
 	}
+	defer s.finish()
 	defer func() { s.circuit.leave(ctx, probe, e, outcome) }()
 	e.attempts++
 	s.numbers.sent(call.Kind, e.attempts)
@@ -314,6 +326,7 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		}
 		// The circuit opened during the wait for the budget. The request goes out
 		// in a later minute than it was booked for, so it is booked again then.
+		s.finish()
 	}
 }
 

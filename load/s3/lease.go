@@ -104,9 +104,13 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 	if c.put {
 		times.settle = 0
 	}
+	var here process
+	if h.Owner == "" { // a lease that processes share outlives each of them
+		here = thisProcess()
+	}
 	taken := &lease{
 		store: leaseObject{l.store, load.ScopeName(load.LeaseName, scope)}, times: times,
-		record: leaseRecord{Scope: scope, Holder: h, Process: thisProcess(), Token: rand.Text()},
+		record: leaseRecord{Scope: scope, Holder: h, Process: here, Token: rand.Text()},
 		log:    l.options.Logger, lost: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := taken.take(ctx, l.path(scope)); err != nil {
@@ -154,7 +158,7 @@ func (l *lease) take(ctx context.Context, where string) error {
 			version = load.NoVersion // it was released meanwhile
 		case err != nil:
 			return err
-		case l.times.free(held, age):
+		case l.times.free(held, age), held.Owner != "" && held.Owner == l.record.Owner:
 			version = current
 		default:
 			return &load.HeldError{Path: where, Holder: held.Holder}
@@ -234,13 +238,46 @@ func (l *lease) keep(ctx context.Context, renewed time.Time) bool {
 func (l *lease) renew(ctx context.Context, now, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	l.record.Renewals++
-	l.record.Renewed = now.UTC()
-	version, err := l.store.write(ctx, l.record, l.version)
-	if err == nil {
-		l.version = version
+	for {
+		l.record.Renewals++
+		l.record.Renewed = now.UTC()
+		version, err := l.store.write(ctx, l.record, l.version)
+		if err == nil {
+			l.version = version
+			return nil
+		}
+		if l.record.Owner == "" || !errors.Is(err, load.ErrConflict) {
+			return err
+		}
+		held, current, _, failed := l.store.read(ctx)
+		switch {
+		case errors.Is(failed, load.ErrNotExist):
+			return err // it was given back, and this holder came too late to notice
+		case failed != nil:
+			return failed
+		case !l.shares(held):
+			return err
+		}
+		l.version = current // another process of the owner has renewed it
 	}
-	return err
+}
+
+// shares tells whether a lease is held by this run of this lease's owner.
+func (l *lease) shares(held leaseRecord) bool {
+	if l.record.Owner == "" {
+		return held.Token == l.record.Token
+	}
+	return held.Owner == l.record.Owner && held.RunID == l.record.RunID
+}
+
+// Leave stops the renewals. The object stays, so that it expires unless another
+// process of the owner renews it.
+func (l *lease) Leave(context.Context) error {
+	l.once.Do(func() {
+		l.stop()
+		<-l.ended
+	})
+	return nil
 }
 
 // Lost returns a channel that is closed when another run has taken the lease or
@@ -262,7 +299,7 @@ func (l *lease) Release(ctx context.Context) error {
 		ctx, cancel := cleanup(ctx)
 		defer cancel()
 		held, _, _, err := l.store.read(ctx)
-		if err == nil && held.Token == l.record.Token {
+		if err == nil && l.shares(held) {
 			err = l.store.remove(ctx)
 		}
 		if err != nil && !errors.Is(err, load.ErrNotExist) {

@@ -30,10 +30,14 @@ func NewClient(ctx context.Context, def *definition.Definition, o Options) (extr
 // newClient makes a client of one generation. It sends nothing.
 func newClient(def *definition.Definition, api definition.API, o Options) (extract.Client, error) {
 	s := def.Source
+	requests := o.Client.Budget
+	if requests == nil {
+		requests = budget.Shared(def, o.Now, o.waiting)
+	}
 	sends := transport.Config{
 		Key:     s.Key,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
-		Budget:     budget.Shared(def, o.Now, o.waiting),
+		Budget:     requests,
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
 	}

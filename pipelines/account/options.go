@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -39,6 +40,8 @@ type ClientOptions struct {
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
+	// Budget, where it is set, takes the place of the budgets of the state folder.
+	Budget transport.Budget
 	// Waits is told when requests begin to wait for long for the budget per minute; nil
 	// tells nobody.
 	Waits func(until time.Time)

@@ -45,6 +45,10 @@ type Checkpoint struct {
 	Pace  Pace
 	Place string           // a path or an address, for people
 	Mem   memory.Allocator // of the batches that are read or written; nil is Arrow's default
+	// Writer is part of the names of the pieces that this process writes. Processes that
+	// write one checkpoint at the same time have different ones. It is "" for a run of
+	// one process.
+	Writer string
 
 	store store
 	lock  *lock // nil at a destination, where the output's lease has this role
@@ -71,6 +75,11 @@ type Header struct {
 	// Trusted means that a page with fewer results than usual was taken as the
 	// last of its window. What was read must then be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
+	// Runs are the ids of the runs whose pieces belong to the checkpoint: this one and those
+	// that it took over. A run's processes may append to its id. A piece of another run was
+	// written late by a process that had lost its lease. It is empty in a checkpoint of
+	// an older version, where every piece belongs to it.
+	Runs []string `json:"runs,omitempty"`
 	// Bases maps the path of each output to the version of its manifest.
 	Bases map[string]string `json:"bases"`
 	// Inferred are the first columns of the rows if no schema declares them.
@@ -130,28 +139,33 @@ func decodeHeader(data []byte) (h Header, err error) {
 
 // Seen returns what the rows of a piece were seen to hold, by the source of each column.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
-	r, err := c.record(ctx, p.number)
+	r, err := c.record(ctx, p)
 	return r.Stats.Seen, err
 }
 
 // ids reads the ids of a piece's results.
 func (c *Checkpoint) ids(ctx context.Context, p Piece) (*roaring64.Bitmap, error) {
-	r, err := c.record(ctx, p.number)
+	r, err := c.record(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	return load.DecodeIDs(r.IDs)
 }
 
-func (c *Checkpoint) record(ctx context.Context, number int) (r record, err error) {
-	data, err := c.store.get(ctx, objectName(number, recordSuffix), nil)
+func (c *Checkpoint) record(ctx context.Context, p Piece) (r record, err error) {
+	return r, c.sealed(ctx, p.object(recordSuffix), &r)
+}
+
+// sealed decodes a sealed object into a value.
+func (c *Checkpoint) sealed(ctx context.Context, name string, into any) error {
+	data, err := c.store.get(ctx, name, nil)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if data, err = unseal(data); err != nil {
-		return r, err
+		return err
 	}
-	return r, json.Unmarshal(data, &r)
+	return json.Unmarshal(data, into)
 }
 
 // Rows calls visit with each record batch of a piece, in order. A batch is
@@ -181,7 +195,7 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 
 // rows reads the Arrow streams of a piece and verifies their checksums.
 func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
-	name := objectName(p.number, rowsSuffix)
+	name := p.object(rowsSuffix)
 	data, err := c.store.get(ctx, name, room)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -217,7 +231,7 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 			if suffix == rowsSuffix && len(p.streams) == 0 {
 				continue
 			}
-			if err := c.store.remove(ctx, objectName(p.number, suffix)); err != nil {
+			if err := c.store.remove(ctx, p.object(suffix)); err != nil {
 				return err
 			}
 		}

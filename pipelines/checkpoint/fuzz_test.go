@@ -46,7 +46,7 @@ func FuzzRecord(f *testing.F) {
 		if json.Unmarshal(body, &r) != nil {
 			return
 		}
-		p, err := r.piece(3)
+		p, err := r.piece(Piece{number: 3})
 		if err != nil {
 			return
 		}
@@ -71,7 +71,7 @@ func FuzzRecord(f *testing.F) {
 		if err := json.Unmarshal(again, &same); err != nil {
 			t.Fatal(err)
 		}
-		q, err := same.piece(3)
+		q, err := same.piece(Piece{number: 3})
 		if err != nil || !q.IDs.Equals(p.IDs) || q.Window != p.Window || q.After != p.After || q.Through != p.Through || q.Results() != n {
 			t.Fatalf("%v: %+v is read as %+v", err, p, q)
 		}

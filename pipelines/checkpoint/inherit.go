@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -52,26 +53,50 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 		c.begun.Store(false)
 		return found, err
 	}
-	for _, name := range names {
-		n, isRecord, ok := numberOf(name)
-		if !ok {
-			continue
-		}
-		if c.next.Store(max(c.next.Load(), int64(n)+1)); isRecord {
-			found.all = append(found.all, Piece{number: n})
-		}
-	}
-	err = c.check(ctx, found, func(p *Piece) error {
-		r, err := c.record(ctx, p.number)
-		if err == nil {
-			*p, err = r.piece(p.number)
-		}
-		return err
-	})
-	if err != nil {
+	if err := c.records(ctx, found, names, func(string) bool { return true }); err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+// records adds the pieces of some writers to what was found. names are those of all objects.
+func (c *Checkpoint) records(ctx context.Context, found *Inherited, names []string, of func(writer string) bool) error {
+	for _, name := range names {
+		p, isRecord, ok := pieceOf(name)
+		if !ok {
+			continue
+		}
+		if p.writer == c.Writer {
+			c.next.Store(max(c.next.Load(), int64(p.number)+1))
+		}
+		if isRecord && of(p.writer) {
+			found.all = append(found.all, p)
+		}
+	}
+	return c.check(ctx, found, func(p *Piece) error {
+		r, err := c.record(ctx, *p)
+		if err == nil && !found.belongs(r.Run) {
+			err = fmt.Errorf("it is of run %s, which had lost the checkpoint", r.Run)
+		}
+		if err == nil {
+			*p, err = r.piece(*p)
+		}
+		return err
+	})
+}
+
+// AndRun returns Runs for a run that takes the checkpoint over. It is empty if pieces of
+// any run belong to it.
+func (h Header) AndRun(run string) []string {
+	if len(h.Runs) == 0 || slices.Contains(h.Runs, run) {
+		return h.Runs
+	}
+	return append(slices.Clone(h.Runs), run)
+}
+
+// belongs tells whether pieces of a run belong to the checkpoint. See Header.Runs.
+func (h Header) belongs(run string) bool {
+	return len(h.Runs) == 0 || slices.ContainsFunc(h.Runs, func(r string) bool { return run == r || strings.HasPrefix(run, r+"-") })
 }
 
 // Verify reads the rows of all pieces. It leaves out the pieces whose rows do
@@ -110,7 +135,7 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 	found.all = nil
 	for i, p := range all {
 		if failed[i] != nil {
-			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(p.number, recordSuffix), failed[i]))
+			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, p.object(recordSuffix), failed[i]))
 		} else if !p.Passing {
 			found.all = append(found.all, p)
 		}
@@ -186,10 +211,10 @@ func within(in, of extract.Window) bool {
 
 // Keep removes all pieces that are not in the chains that the run took over.
 func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
-	keep := map[int]bool{}
+	keep := map[string]bool{}
 	for _, chain := range taken {
 		for _, p := range chain.Pieces {
-			keep[p.number] = true
+			keep[p.object("")] = true
 		}
 	}
 	names, err := c.store.list(ctx)
@@ -197,7 +222,7 @@ func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
 		return err
 	}
 	for _, name := range names {
-		if n, _, ok := numberOf(name); ok && !keep[n] {
+		if p, _, ok := pieceOf(name); ok && !keep[p.object("")] {
 			if err := c.store.remove(ctx, name); err != nil {
 				return err
 			}

@@ -45,8 +45,17 @@ type Piece struct {
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
-	number  int // part of the names of its objects
+	writer  string // see Checkpoint.Writer
+	number  int    // part of the names of its objects
 	streams []stream
+}
+
+// object returns the name of the object with the piece's rows or its record.
+func (p Piece) object(suffix string) string {
+	if p.writer == "" {
+		return objectName(p.number, suffix)
+	}
+	return p.writer + "-" + objectName(p.number, suffix)
 }
 
 // stream is one Arrow IPC stream with rows of a piece. A piece has several
@@ -144,7 +153,8 @@ func chains(pieces []Piece) []Chain {
 // overlap those before them.
 func chainOf(w extract.Window, pieces []Piece) Chain {
 	slices.SortFunc(pieces, func(a, b Piece) int {
-		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the newer piece first
+		// The newer piece comes first. Numbers of several writers say nothing of time.
+		return cmp.Or(cmp.Compare(a.After, b.After), b.ReadAt.Compare(a.ReadAt), cmp.Compare(b.number, a.number), cmp.Compare(a.writer, b.writer))
 	})
 	c := Chain{Window: w}
 	through := First
@@ -193,10 +203,10 @@ type stats struct {
 }
 
 // piece converts a record to a piece. It returns an error if the record contradicts itself.
-func (r record) piece(number int) (p Piece, err error) {
+func (r record) piece(at Piece) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
-	p.Stats, p.number, p.streams = r.Stats.Stats, number, r.Streams
+	p.Stats, p.writer, p.number, p.streams = r.Stats.Stats, at.writer, at.number, r.Streams
 	p.Stats.Seen = nil
 	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
 		return p, err
@@ -252,4 +262,15 @@ func numberOf(name string) (number int, isRecord, ok bool) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
 	return int(n), isRecord, err == nil && digits != name //nolint:gosec // of 31 bits
+}
+
+// pieceOf returns the writer and the number in the name of a piece's object. ok is false
+// for other names.
+func pieceOf(name string) (p Piece, isRecord, ok bool) {
+	digits := strings.TrimSuffix(strings.TrimSuffix(name, recordSuffix), rowsSuffix)
+	if at := strings.LastIndexByte(digits, '-'); at > 0 {
+		p.writer, name = name[:at], name[at+1:]
+	}
+	p.number, isRecord, ok = numberOf(name)
+	return p, isRecord, ok
 }

@@ -16,7 +16,8 @@ type Job struct {
 	Def      *definition.Definition
 	Form     string
 	RunID    string
-	Full     bool // replace all results
+	Sharing  Sharing // of the leases with other processes
+	Full     bool    // replace all results
 	Tables   Tables
 	Stdout   io.Writer
 	Now      func() time.Time
@@ -26,6 +27,14 @@ type Job struct {
 	Encoders reading.Slots        // limit the objects that are encoded at once
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report
+}
+
+// Sharing says how the leases of the outputs are shared. The zero value is that of a run
+// of one process, which gives them back at its end.
+type Sharing struct {
+	Owner string      // see load.Holder.Owner
+	RunID string      // of the holder, "" for Job.RunID
+	Keeps func() bool // tells at the end whether another process goes on with the leases
 }
 
 // These are the points of a run at which Job.At is called, besides the steps of commits.

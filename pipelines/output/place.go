@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (p *place) tellForeign(ctx context.Context) error {
 // Holder returns the run's entry for the leases that it takes.
 func (j *Job) Holder() load.Holder {
 	host, _ := os.Hostname() // The host is only for people to read.
-	return load.Holder{RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
+	return load.Holder{RunID: cmp.Or(j.Sharing.RunID, j.RunID), Owner: j.Sharing.Owner, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
 }
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.
@@ -166,9 +167,17 @@ func (p *place) close(ctx context.Context) (err error) {
 		err = load.AbortAll(ctx, p.dest, staged...)
 	}
 	if p.lease != nil {
-		err = errors.Join(err, p.lease.Release(ctx))
+		err = errors.Join(err, p.giveBack(ctx))
 	}
 	return err
+}
+
+// giveBack releases the lease, or leaves it to the process that goes on with it.
+func (p *place) giveBack(ctx context.Context) error {
+	if shared, ok := p.lease.(load.Leaver); ok && p.job.Sharing.Keeps != nil && p.job.Sharing.Keeps() {
+		return shared.Leave(ctx)
+	}
+	return p.lease.Release(ctx)
 }
 
 // held returns an error if another run has taken over the lease.

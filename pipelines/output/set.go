@@ -248,6 +248,25 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 	return bases
 }
 
+// Written tells whether all live outputs hold what a run wrote, by the run ids in
+// their manifests. Then they count as committed.
+func (s *Set) Written(by func(runID string) bool) bool {
+	live := s.live()
+	for _, t := range live {
+		if m := t.out.at().manifest; m == nil || !by(m.RunID) {
+			return false
+		}
+	}
+	for _, t := range live {
+		m := t.out.at().manifest
+		t.report.Rows, t.report.Parts, t.report.Watermark, t.committed = m.Rows, len(m.Parts), m.Watermark, true
+		for _, p := range m.Parts {
+			t.report.Bytes += p.Bytes
+		}
+	}
+	return len(live) > 0
+}
+
 // First returns the destination of the first output, where a checkpoint may be kept.
 // It also returns its path and a function that fails once its lease is lost. ok is
 // false if the output could not be opened or if its place differs from run to run.

@@ -16,12 +16,14 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestDockerfile has a linter judge the Dockerfile, and a broken copy of it.
+// TestDockerfile has a linter judge the Dockerfiles, and a broken copy of one.
 func TestDockerfile(t *testing.T) {
 	linter := needs.Program(t, "dockerfile-utils", "npm install dockerfile-utils")
 	file := filepath.Join(clitest.ModuleRoot, "cmd", "formetl", "Dockerfile")
-	if out, err := output(t, linter, "lint", file); err != nil || out != "" {
-		t.Errorf("%v\n%s", err, out)
+	for _, file := range []string{file, filepath.Join(clitest.ModuleRoot, "cmd", "formetl-worker", "Dockerfile")} {
+		if out, err := output(t, linter, "lint", file); err != nil || out != "" {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
 	}
 	broken := filepath.Join(t.TempDir(), "Dockerfile")
 	if err := os.WriteFile(broken, []byte(strings.Replace(read(t, file), "ENTRYPOINT", "ENTRYPINT", 1)), 0o600); err != nil {

@@ -100,7 +100,7 @@ func TestProgramHasNoWriterOfPages(t *testing.T) {
 func TestFlagsAgree(t *testing.T) {
 	const flags = `-trimpath -tags arrow_json_stdlib -ldflags "-s -w"`
 	root := filepath.Join("..", "..", "..")
-	for _, file := range []string{".ci/run", "cmd/README.md", "cmd/formetl/Dockerfile"} {
+	for _, file := range []string{".ci/run", "cmd/README.md", "cmd/formetl/Dockerfile", "cmd/formetl-worker/Dockerfile"} {
 		if !strings.Contains(read(t, filepath.Join(root, file)), "go build "+flags+" -o ") {
 			t.Errorf("%s does not build with %s", file, flags)
 		}

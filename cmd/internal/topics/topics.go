@@ -30,6 +30,7 @@ func All() []Topic {
 		{"api-v2", "the JSON generation of the service", pipelines.Docs, "api-v2.md"},
 		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
 		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
+		{"temporal", "workers on several machines", pipelines.Docs, "temporal.md"},
 		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},
 		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
 		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},

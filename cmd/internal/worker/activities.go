@@ -1,0 +1,266 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Activities are what a worker does for workflows.
+type Activities struct {
+	// Folder holds the definitions. Others are not read.
+	Folder string
+	// State is the folder of this worker for what only it needs.
+	State string
+	// Load reads a definition's file.
+	Load func(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error)
+	// Tables are the formats and destinations of the program.
+	Tables func(*slog.Logger) output.Tables
+	Client account.ClientOptions
+	Log    *slog.Logger
+	// At is pipelines.Options.At.
+	At func(string)
+
+	gates   *gates
+	folders *folders
+}
+
+// beat is how often an activity tells Temporal that it works. A worker that is silent for
+// 30 seconds is taken for dead.
+const beat = 3 * time.Second
+
+// List returns the forms of a definition, and those that cannot be run together.
+func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed, err error) {
+	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, _ *progress) error {
+		def, err := a.definition(ctx, in.Source)
+		if err != nil {
+			return err
+		}
+		o := a.options(ctx, def, log)
+		o.Forms = in.Forms
+		forms, clashes, err := pipelines.SharedForms(ctx, def, o)
+		if err != nil {
+			return err
+		}
+		listed = &Listed{Pipeline: def.Name, Forms: forms}
+		for _, clash := range clashes {
+			listed.Clashes = append(listed.Clashes, FormEnd{Form: clash.Form, Code: exit.Code(clash), Error: clash.Error()})
+		}
+		return nil
+	})
+	return listed, err
+}
+
+// Plan opens the outputs of a form, decides what is read, and plans it.
+func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error) {
+	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		plan, report, err := pipelines.PlanForm(ctx, def, o, in.Form)
+		if err != nil {
+			return err
+		}
+		end = &PlanEnd{Requests: since(report.Requests, in.Spent)}
+		if plan == nil {
+			end.Done = endOf(report)
+			end.Done.RunID = in.Run
+			return nil
+		}
+		end.Groups, end.Windows, end.Results = plan.Groups, plan.Windows, plan.Results
+		return nil
+	})
+	return end, err
+}
+
+// Read reads a group of windows of the plan.
+func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error) {
+	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		read, err := pipelines.ReadGroup(ctx, def, o, in.Form, in.Group)
+		if errors.Is(err, checkpoint.ErrNoPlan) {
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another run came between; the workflow plans again", slog.String("error", err.Error()))
+			end = &ReadEnd{Gone: true}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		end = &ReadEnd{Windows: read.Windows, Results: read.Results, Requests: read.Requests, Left: read.Left != ""}
+		return nil
+	})
+	return end, err
+}
+
+// Finish reconciles what was read, stages it and commits it.
+func (a *Activities) Finish(ctx context.Context, in Step) (end *FormEnd, err error) {
+	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		report, err := pipelines.FinishForm(ctx, def, o, in.Form)
+		if err != nil {
+			return err
+		}
+		end = endOf(report)
+		end.RunID = in.Run
+		return nil
+	})
+	return end, err
+}
+
+// End gives up the run of a form.
+func (a *Activities) End(ctx context.Context, in Step) error {
+	return a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		return pipelines.EndForm(ctx, def, o, in.Form)
+	})
+}
+
+// since returns the requests beyond those that were spent before.
+func since(all, before load.Requests) load.Requests {
+	return load.Requests{Results: all.Results - before.Results, Count: all.Count - before.Count, Retries: all.Retries - before.Retries}
+}
+
+// step does a step of a form's run.
+func (a *Activities) step(ctx context.Context, in Step, do func(context.Context, *definition.Definition, pipelines.Options) error) error {
+	return a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
+		def, err := a.definition(ctx, in.Source)
+		if err != nil {
+			return err
+		}
+		info := activity.GetInfo(ctx)
+		o := pipelines.Options{Options: a.options(ctx, def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
+		o.Shared = &pipelines.Shared{
+			Owner: info.WorkflowExecution.ID, Run: in.Run, Try: int(info.Attempt), Decided: in.Decided,
+			Spent: in.Spent, GroupRequests: in.GroupRequests,
+		}
+		return do(ctx, def, o)
+	})
+}
+
+// options are those of every run of this worker.
+func (a *Activities) options(_ context.Context, def *definition.Definition, log *slog.Logger) account.Options {
+	tables := a.Tables(log)
+	o := account.Options{Tables: tables, Logger: log, Client: a.Client}
+	o.Client.Budget = a.gates.of(def)
+	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+		dest, err := tables.Open(ctx, root, out)
+		if d, ok := dest.(*local.Destination); ok && err == nil {
+			return folder{d, root, a.folders}, nil
+		}
+		return dest, err
+	}
+	return o
+}
+
+// definition reads the definition that a workflow names.
+func (a *Activities) definition(ctx context.Context, s Source) (*definition.Definition, error) {
+	if !filepath.IsLocal(filepath.FromSlash(s.Path)) || path.IsAbs(s.Path) {
+		return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("the definition %q does not lie in the folder of this worker's definitions; start the workflow with a path below --definitions", s.Path)}
+	}
+	def, err := a.Load(ctx, filepath.Join(a.Folder, filepath.FromSlash(s.Path)), s.Variables)
+	if err != nil {
+		return nil, err
+	}
+	def.State = a.State
+	return def, shareable(def)
+}
+
+// shareable tells why several workers cannot run a definition.
+func shareable(def *definition.Definition) error {
+	if !def.CheckpointAtDestination {
+		return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: workers find what others have read at the destination alone; write `checkpoint: destination`", def.File)}
+	}
+	for _, o := range def.Outputs {
+		if !o.Lasting() {
+			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: the output %s is another one for each run, or standard output, so that no other worker finds it; write a path without {run_id}", def.File, o.Path)}
+		}
+	}
+	return nil
+}
+
+// do does the work of an activity: it tells Temporal that the activity is alive, ends it
+// in order when it is cancelled or the worker stops, and judges its error.
+func (a *Activities) do(own context.Context, work func(context.Context, *slog.Logger, *progress) error) (err error) {
+	ctx, cancel := context.WithCancelCause(own)
+	info := activity.GetInfo(own)
+	log := a.Log.With(slog.String("workflow", info.WorkflowExecution.ID), slog.String("activity", info.ActivityType.Name), slog.Int("try", int(info.Attempt)))
+	p := &progress{}
+	var beats sync.WaitGroup
+	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&exit.StopError{Signal: syscall.SIGTERM}) }) })
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("a bug: %v", v)
+			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", string(debug.Stack())))
+		}
+		cancel(nil)
+		beats.Wait()
+		if err != nil {
+			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("code", exit.Code(err)))
+		}
+		err = failure(own, err)
+	}()
+	return work(ctx, log, p)
+}
+
+// progress is how far an activity has come.
+type progress struct {
+	mu  sync.Mutex
+	now Heartbeat
+}
+
+func (p *progress) note(now pipelines.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = Heartbeat{Rows: now.Rows, Windows: now.WindowsDone, Requests: now.Requests}
+}
+
+// beat tells Temporal of the progress until the activity is done. It calls stop when the
+// worker ends.
+func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) {
+	ticks := time.NewTicker(beat)
+	defer ticks.Stop()
+	stopping := activity.GetWorkerStopChannel(ctx)
+	for {
+		p.mu.Lock()
+		now := p.now
+		p.mu.Unlock()
+		activity.RecordHeartbeat(ctx, now)
+		select {
+		case <-done:
+			return
+		case <-stopping:
+			stop()
+			stopping = nil
+		case <-ticks.C:
+		}
+	}
+}
+
+// relative returns a definition's path as workflows name it.
+func relative(folder, file string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(folder, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", exit.Usagef("%s does not lie in %s: give the folder that the workers have with --definitions", file, folder)
+	}
+	return strings.TrimPrefix(filepath.ToSlash(rel), "./"), nil
+}

@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/cmd/internal/collector"
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// process is what a command gets from the process: streams, environment and log.
+type process struct {
+	stdout, stderr io.Writer
+	lookup         flags.Environment
+	log            *telemetry.Log
+}
+
+// Main runs one command of formetl-worker and returns its exit code. Data goes to stdout,
+// everything else to stderr; lookup reads the environment.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) (code int) {
+	ctx, settle := exit.OnSignal(context.Background())
+	defer settle()
+	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
+	defer collector.Tune(lookup)()
+	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
+	defer func() {
+		if v := recover(); v != nil {
+			code = exit.Bug
+			p.log.Panic(fmt.Sprint(v), string(debug.Stack()))
+		}
+	}()
+	root := rootCommand(p)
+	root.SetIn(stdin)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	settle()
+	if err = exit.Judge(ctx, err, p.log.Started()); err != nil {
+		p.log.Fail(err, func(err error) string { return exit.Hint(err, cmd.CommandPath(), "", "") })
+	}
+	return exit.Code(err)
+}
+
+func rootCommand(p *process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "formetl-worker",
+		Short: "Run formetl's pipelines on Temporal, on several machines",
+		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
+workers on any number of machines do the work together, and keep to the request
+budget of the account together.
+
+A worker needs the definitions in a folder, the keys that they refer to, and
+outputs that all workers reach: s3://, or a local path with a single worker.`,
+		Example: `  formetl-worker run --address temporal:7233 --definitions /etc/formetl
+  formetl-worker start --definitions /etc/formetl /etc/formetl/feedback.yaml --wait
+  formetl-worker schedule create --definitions /etc/formetl /etc/formetl/feedback.yaml`,
+		SilenceErrors: true, SilenceUsage: true,
+		Version: fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		Args:    flags.Subcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(flags.Unknown)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	p.log.Register(root.PersistentFlags())
+	root.AddCommand(runCommand(p), startCommand(p), scheduleCommand(p))
+	return root
+}
+
+// load reads a definition without its keys, and checks that workers can run it.
+func (p *process) load(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error) {
+	def, err := definition.Load(file, cli.Checks(ctx, p.lookup, variables, false))
+	if err != nil {
+		return nil, err
+	}
+	return def, shareable(def)
+}
+
+// named are definitions, as workflows name them.
+type named struct {
+	def    *definition.Definition
+	source Source
+}
+
+// definitions reads definitions that lie in the folder of the workers.
+func (p *process) definitions(ctx context.Context, f *flags.Definition, folder string, files []string) ([]named, error) {
+	variables, err := f.Variables()
+	if err != nil {
+		return nil, exit.Usagef("%w", err)
+	}
+	if err := p.log.Start(levelOfCommands); err != nil {
+		return nil, err
+	}
+	all := make([]named, 0, len(files))
+	for _, file := range files {
+		rel, err := relative(folder, file)
+		if err != nil {
+			return nil, err
+		}
+		def, err := p.load(ctx, file, variables)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, named{def, Source{Path: rel, Variables: variables}})
+	}
+	return all, nil
+}
+
+// absolute is a folder's absolute path.
+func absolute(folder string) (string, error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", fmt.Errorf("find the folder %s: %w", folder, err)
+	}
+	return abs, nil
+}
+
+// levelOfCommands is the least level that short commands log.
+const levelOfCommands = slog.LevelWarn

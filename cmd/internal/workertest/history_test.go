@@ -1,0 +1,130 @@
+package workertest
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
+)
+
+// histories are all events of all workflows that the server has.
+type histories struct {
+	events map[string]int // by the workflow's id, of its longest history
+	bytes  map[string]int
+	all    []byte
+}
+
+func (w *world) client() client.Client {
+	w.t.Helper()
+	c, err := client.Dial(client.Options{HostPort: w.temporal})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// histories reads what the server keeps of the world's workflows and of all budgets.
+func (w *world) histories() *histories {
+	w.t.Helper()
+	c, ctx := w.client(), w.t.Context()
+	h := &histories{events: map[string]int{}, bytes: map[string]int{}}
+	list, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "TaskQueue = '" + w.name + "'"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, flow := range list.Executions {
+		id := flow.Execution.WorkflowId
+		events, size := 0, 0
+		all := c.GetWorkflowHistory(ctx, id, flow.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for all.HasNext() {
+			event, err := all.Next()
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			data, err := proto.Marshal(event)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			events, size, h.all = events+1, size+len(data), append(h.all, data...)
+		}
+		h.events[id], h.bytes[id] = max(h.events[id], events), max(h.bytes[id], size)
+	}
+	return h
+}
+
+// checkSecrets holds that no history holds the key or a row.
+func (w *world) checkSecrets(h *histories) {
+	w.t.Helper()
+	for what, text := range map[string]string{"the key": canary, "a row": "row-", "the key of the store": "formetl-test-secret"} {
+		if bytes.Contains(h.all, []byte(text)) {
+			w.t.Errorf("%s is in a history", what)
+		}
+	}
+	if !bytes.Contains(h.all, []byte("pipeline.yaml")) {
+		w.t.Error("the histories hold nothing that was looked for")
+	}
+}
+
+// year is a form with results on each day of a year.
+func year(each int) *formservice.Form {
+	form := january("year", 0)
+	fill(form, 2025, 365, each)
+	return form
+}
+
+// TestHistoryOfAYear runs a year of daily windows, with usual groups and with one activity
+// for each window. It also holds that no payload is a secret.
+func TestHistoryOfAYear(t *testing.T) {
+	for name, args := range map[string][]string{"usual": nil, "a window each": {"--group-requests", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			if args != nil {
+				need(t)
+				needs.Long(t)
+			}
+			w := newWorld(t, settings{concurrency: 8, extract: "from: 2025-01-01, to: 2026-01-01, window: 1d"}, year(110))
+			w.worker("--activities", "8")
+			if code := w.workflow(append(args, "--wait")...).code(); code != 0 {
+				t.Fatalf("exit code %d", code)
+			}
+			w.check(w.forms...)
+			h := w.histories()
+			for id, events := range h.events {
+				t.Logf("%s: %d events, %d bytes", id, events, h.bytes[id])
+				if events > 10_000 || h.bytes[id] > 5<<20 {
+					t.Errorf("%s is too long", id)
+				}
+			}
+			t.Log(len(w.service.Log()), "requests")
+			w.checkSecrets(h)
+		})
+	}
+}
+
+// trigger has a schedule start its workflow now, and waits until the forms are there.
+func (w *world) trigger(schedule client.ScheduleHandle) {
+	w.t.Helper()
+	if err := schedule.Trigger(w.t.Context(), client.ScheduleTriggerOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		d, err := schedule.Describe(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(d.Info.RecentActions) > 0 && len(d.Info.RunningWorkflows) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("the workflow has not ended: %+v", d.Info)
+		}
+	}
+	w.check(w.forms...)
+}

@@ -1,0 +1,80 @@
+package workertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/temporalserver"
+)
+
+// shared is what TestMain makes for all tests; they only read it.
+var shared struct {
+	worker, formetl string // the programs
+	buckets         *s3server.Server
+	temporal        *temporalserver.Server
+	dir             string
+}
+
+// TestMain builds the programs and starts the servers, where there are any.
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	if !temporalserver.There() || !s3server.There() {
+		return m.Run() // each test notes that it is left out
+	}
+	dir, err := os.MkdirTemp("", "formetl-worker-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		shared.dir = dir
+		err = prepare(context.Background(), dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer shared.buckets.Stop()
+	defer shared.temporal.Stop()
+	return m.Run()
+}
+
+func prepare(ctx context.Context, dir string) (err error) {
+	if shared.worker, err = build(dir, "formetl-worker"); err != nil {
+		return err
+	}
+	if shared.formetl, err = build(dir, "formetl"); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, "buckets")
+	if err := os.MkdirAll(data, 0o750); err != nil {
+		return err
+	}
+	if shared.buckets, err = s3server.Start(ctx, s3server.Versitygw(), data, nil); err != nil {
+		return s3server.Needed(err)
+	}
+	if shared.temporal, err = temporalserver.Start(ctx, dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(data, bucket), 0o750) // a folder is a bucket
+}
+
+// build builds a program as it is shipped, with fault points.
+func build(dir, name string) (string, error) {
+	program := filepath.Join(dir, name)
+	cmd := exec.Command("go", "build", "-tags", "formetl_faults", "-o", program, "../../"+name) //nolint:noctx // it ends by itself
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build %s: %w\n%s", name, err, out)
+	}
+	return program, nil
+}
+
+// need ends a test where a server is missing.
+func need(t testing.TB) {
+	t.Helper()
+	temporalserver.Need(t)
+	s3server.Need(t)
+}

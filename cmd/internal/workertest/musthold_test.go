@@ -1,0 +1,118 @@
+package workertest
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/load/loadtest/temporalserver"
+)
+
+// TestMustHold has three workers run 200 forms. One is killed with -9 in the middle, one is
+// paused for longer than Temporal waits for it, and Temporal's server is killed and started
+// again. Every form equals the truth, the account's limit is never passed, and nothing is
+// read twice as a whole.
+func TestMustHold(t *testing.T) {
+	need(t)
+	needs.Long(t)
+	const limit = 4
+	forms := make([]*formservice.Form, 0, 200)
+	for i := range 200 {
+		each := 1 + i%3
+		if i%20 == 7 {
+			each = 120 // these are shared by groups
+		}
+		forms = append(forms, january(fmt.Sprintf("form%03d", i), each))
+	}
+	w := newWorld(t, settings{concurrency: limit, extract: "from: 2026-01-01, to: 2026-01-11, window: 1d"}, forms...)
+	server, err := temporalserver.Start(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	w.temporal = server.Address
+
+	alone := *w
+	alone.dir, alone.name = t.TempDir(), w.name+"-alone"
+	alone.write(strings.ReplaceAll(w.text(), w.name, alone.name))
+	if code := alone.formetl("run", alone.definition()).code(); code != 0 {
+		t.Fatalf("one process ends with %d", code)
+	}
+	one := len(w.service.Log())
+	truth := firstDays(forms, 10)
+	alone.check(truth...)
+	w.service.Reset()
+	w.service.SetFaults(formservice.Faults{Latency: 15 * time.Millisecond})
+
+	killed, paused, third := w.worker(), w.worker(), w.worker()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the third worker:\n%s", third.output)
+		}
+	}()
+	began := time.Now()
+	flow := w.workflow("--wait", "--group-requests", "5")
+	w.after(one/4, flow)
+	killed.signal(syscall.SIGKILL)
+	w.after(one*2/5, flow)
+	paused.signal(syscall.SIGSTOP)
+	w.after(one/2, flow)
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-time.After(2 * time.Minute): // the others need not wait for it
+		t.Error("the workflow does not end without the paused worker")
+	case <-flow.ended:
+	}
+	paused.signal(syscall.SIGCONT)
+	if code := flow.code(); code != 0 {
+		t.Errorf("the workflow ends with %d:\n%s", code, tail(flow.output.String()))
+	}
+	took := time.Since(began)
+	time.Sleep(3 * time.Second) // the paused worker would still send something
+	w.check(truth...)
+	shared := len(w.service.Log())
+	t.Logf("%d requests in %s, one process sends %d: %.3f; at most %d at once", shared, took.Round(time.Second), one, float64(shared)/float64(one), w.service.Peak())
+	if peak := w.service.Peak(); peak > limit {
+		t.Errorf("%d requests were under way at once, and the limit is %d", peak, limit)
+	}
+	if float64(shared) > 1.15*float64(one) {
+		t.Errorf("%d requests, and one process sends %d", shared, one)
+	}
+}
+
+// after waits until the service has answered so many requests.
+func (w *world) after(requests int, unless *program) {
+	w.t.Helper()
+	for {
+		if len(w.service.Log()) >= requests {
+			return
+		}
+		select {
+		case <-unless.ended:
+			w.t.Fatalf("the workflow ended after %d requests:\n%s", len(w.service.Log()), tail(unless.output.String()))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// firstDays are copies of forms with the results of the first days of January.
+func firstDays(forms []*formservice.Form, days int) (first []*formservice.Form) {
+	until := time.Date(2026, 1, 1+days, 0, 0, 0, 0, time.UTC).Format(formservice.WallTime)
+	for _, form := range forms {
+		var results []formservice.Result
+		form.Each(func(r formservice.Result) bool {
+			if at, _ := r.Meta("date_finish"); at < until {
+				results = append(results, r.Clone())
+			}
+			return true
+		})
+		first = append(first, formservice.NewForm(form.Directory, nil, results))
+	}
+	return first
+}

@@ -1,0 +1,340 @@
+package workertest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
+)
+
+// TestWorkflow runs two forms, of which one is shared by groups. A second workflow finds
+// that little is to be done.
+func TestWorkflow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{concurrency: 4}, january("small", 3), january("large", 250))
+	w.worker()
+	flow := w.workflow("--wait", "--group-requests", "20")
+	if code := flow.code(); code != 0 || !strings.Contains(flow.output.String(), "\tlarge\t7750\ts3://") {
+		t.Fatalf("exit code %d:\n%s", code, flow.output)
+	}
+	w.check(w.forms...)
+	if code := w.workflow("--wait").code(); code != 0 {
+		t.Errorf("again: exit code %d", code)
+	}
+	w.check(w.forms...)
+	if peak := w.service.Peak(); peak > 4 {
+		t.Errorf("%d requests were under way at once", peak)
+	}
+	if code := w.formetl("state", "show", w.definition()).code(); code != 0 {
+		t.Errorf("state show: exit code %d", code)
+	}
+	if code := w.formetl("verify", w.definition()).code(); code != 0 {
+		t.Errorf("verify: exit code %d", code)
+	}
+}
+
+// TestIncremental continues a dataset by workflows: new results, and an edit of an old one.
+// A run of formetl goes on where a workflow ended, and the other way round.
+func TestIncremental(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{concurrency: 4, extract: "from: 2026-01-01, mode: incremental, window: 1d"}, january("form1", 30))
+	form := w.forms[0]
+	first, _ := form.Get(7) // the order of changes differs from that of ids, which proves that the service sorts
+	first.Metas[1].Value = "2026-02-01 00:00:00"
+	if err := form.Update(first); err != nil {
+		t.Fatal(err)
+	}
+	w.worker()
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for i, how := range []string{"workflow", "workflow", "run", "workflow"} {
+		if how == "run" {
+			if code := w.formetl("run", w.definition()).code(); code != 0 {
+				t.Errorf("%d: the run ends with %d", i, code)
+			}
+		} else if code := w.workflow("--wait", "--group-requests", "10").code(); code != 0 {
+			t.Errorf("%d: the workflow ends with %d", i, code)
+		}
+		w.check(w.forms...)
+		for n := range 5 {
+			insert(form, now.Add(time.Duration(n)*time.Hour), fmt.Sprintf("row-new-%d-%d", i, n))
+		}
+		old, _ := form.Get(int64(100 + i))
+		old.Items[0].Values[0] = fmt.Sprint("row-edited-", i)
+		old.Metas[1].Value = now.Add(10 * time.Hour).Format(formservice.WallTime)
+		if err := form.Update(old); err != nil {
+			t.Fatal(err)
+		}
+		now = now.AddDate(0, 0, 3)
+	}
+}
+
+// slow is a world whose run takes seconds.
+func slow(t *testing.T) *world {
+	w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
+	w.service.SetFaults(formservice.Faults{Latency: 100 * time.Millisecond})
+	return w
+}
+
+// TestLease: a run and a workflow exclude each other. The run ends with 75 and names the
+// workflow; the workflow waits for the run.
+func TestLease(t *testing.T) {
+	t.Run("the workflow was first", func(t *testing.T) {
+		t.Parallel()
+		w := slow(t)
+		w.worker()
+		flow := w.workflow("--wait", "--group-requests", "10")
+		w.after(15, flow)
+		run := w.formetl("run", w.definition())
+		if code := run.code(); code != 75 || !strings.Contains(run.output.String(), "workflow formetl/"+w.name+"/form1") {
+			t.Errorf("the run ends with %d:\n%s", code, run.output)
+		}
+		second := w.workflow()
+		if code := second.code(); code != 75 {
+			t.Errorf("a second workflow ends with %d", code)
+		}
+		if code := flow.code(); code != 0 {
+			t.Errorf("the workflow ends with %d", code)
+		}
+		w.check(w.forms...)
+		if code := w.formetl("run", w.definition()).code(); code != 0 {
+			t.Errorf("after the workflow the run ends with %d", code)
+		}
+	})
+	t.Run("the run was first", func(t *testing.T) {
+		t.Parallel()
+		needs.Long(t) // the workflow waits for 20 seconds
+		w := slow(t)
+		w.worker()
+		run := w.formetl("run", w.definition())
+		w.after(15, run)
+		flow := w.workflow("--wait", "--group-requests", "10")
+		if code := run.code(); code != 0 {
+			t.Errorf("the run ends with %d", code)
+		}
+		if code := flow.code(); code != 0 {
+			t.Errorf("the workflow ends with %d", code)
+		}
+		w.check(w.forms...)
+	})
+}
+
+// TestCancel cancels a workflow in the middle. It ends soon, gives the lease back, leaves
+// nothing staged, and what it read is not asked for again.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	w := slow(t)
+	w.worker()
+	flow := w.workflow("--wait", "--group-requests", "10")
+	w.after(40, flow)
+	if err := w.client().CancelWorkflow(t.Context(), "formetl/"+w.name, ""); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if code := flow.code(); code != 130 || time.Since(began) > 30*time.Second {
+		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), flow.output)
+	}
+	read := w.service.Counts()["results"]
+	run := w.formetl("run", w.definition())
+	if code := run.code(); code != 0 {
+		t.Errorf("the next run ends with %d", code)
+	}
+	w.check(w.forms...)
+	if all := w.service.Counts()["results"]; all > 62+12 || read < 30 {
+		t.Errorf("%d requests for results, %d of them before; the form has 62 pages", all, read)
+	}
+	if clean := w.formetl("clean", w.definition(), "--dry-run"); clean.code() != 0 || !strings.Contains(clean.output.String(), "nothing to clean") {
+		t.Errorf("something is left:\n%s", clean.output)
+	}
+}
+
+// TestWorkerIsStopped stops one of two workers in order. The other one goes on at once.
+func TestWorkerIsStopped(t *testing.T) {
+	t.Parallel()
+	w := slow(t)
+	stopped := w.worker()
+	time.Sleep(time.Second)
+	w.worker()
+	flow := w.workflow("--wait", "--group-requests", "10")
+	w.after(20, flow)
+	stopped.signal(syscall.SIGTERM)
+	if code := stopped.code(); code != 0 {
+		t.Errorf("the worker ends with %d", code)
+	}
+	if code := flow.code(); code != 0 {
+		t.Errorf("the workflow ends with %d", code)
+	}
+	w.check(w.forms...)
+	if all := w.service.Counts()["results"]; all > 62+16 {
+		t.Errorf("%d requests for results; the form has 62 pages", all)
+	}
+}
+
+// TestKilledAtEachPoint kills the only worker with -9 at a point of a run. Another one ends
+// the run, and asks for little again.
+func TestKilledAtEachPoint(t *testing.T) {
+	points := []string{"planned", "read", "verified", "snapshot", "staged", "prepared", "intent", "unmark", "parts", "manifest", "mark", "codebook"}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			need(t)
+			needs.Long(t)
+			t.Parallel() // most of it is waiting for the heartbeat of the dead
+			w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
+			dead := w.start(shared.worker, w.environment("FORMETL_FAULT="+point, "XDG_CACHE_HOME="+t.TempDir()), "run", "--task-queue", w.name, "--definitions", w.dir)
+			flow := w.workflow("--wait", "--group-requests", "10")
+			if code := dead.code(); code == 0 {
+				t.Error("the worker was not killed")
+			}
+			w.worker()
+			if code := flow.code(); code != 0 {
+				t.Errorf("the workflow ends with %d", code)
+			}
+			w.check(w.forms...)
+			if all := w.service.Counts()["results"]; all > 62+12 {
+				t.Errorf("%d requests for results; the form has 62 pages", all)
+			}
+		})
+	}
+}
+
+// TestLocalPath runs a workflow to a folder, whose lease the activities of one worker share.
+func TestLocalPath(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	w := newWorld(t, settings{concurrency: 2, path: out + "/{form}/"}, january("form1", 150))
+	w.service.SetFaults(formservice.Faults{Latency: 50 * time.Millisecond})
+	w.worker()
+	flow := w.workflow("--wait", "--group-requests", "10")
+	w.after(20, flow)
+	if code := w.formetl("run", w.definition()).code(); code != 75 {
+		t.Errorf("a run meanwhile ends with %d", code)
+	}
+	if code := flow.code(); code != 0 {
+		t.Errorf("the workflow ends with %d", code)
+	}
+	w.checkAt(filepath.Join(out, "form1"), w.forms[0])
+	if code := w.formetl("run", w.definition()).code(); code != 0 {
+		t.Errorf("the next run ends with %d", code)
+	}
+}
+
+// TestBudgetPerMinute has two workers keep to the budget of a minute. The service refuses
+// what exceeds it.
+func TestBudgetPerMinute(t *testing.T) {
+	t.Parallel()
+	needs.Long(t) // the second minute's
+	const limit = 60
+	w := newWorld(t, settings{concurrency: 4, perMinute: limit, extract: "from: 2026-01-01, to: 2026-02-01, window: 1d"}, january("a", 40), january("b", 40))
+	w.service.SetFaults(formservice.Faults{PerMinute: limit, Latency: 5 * time.Millisecond})
+	w.worker()
+	w.worker()
+	if code := w.workflow("--wait", "--group-requests", "8").code(); code != 0 {
+		t.Errorf("the workflow ends with %d", code)
+	}
+	w.check(w.forms...)
+	for _, r := range w.service.Log() {
+		if r.Fault != formservice.NoFault {
+			t.Fatalf("the service refused request %d", r.Number)
+		}
+	}
+}
+
+// TestFailures holds the exit codes of workflows that cannot succeed, and that none of them
+// is tried for long.
+func TestFailures(t *testing.T) {
+	t.Run("the key is refused", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
+		w.start(shared.worker, w.environment("FORMETL_API_KEY=another"), "run", "--task-queue", w.name, "--definitions", w.dir)
+		if code := w.workflow("--wait").code(); code != 77 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	t.Run("no such form", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
+		w.write(strings.Replace(w.text(), `forms: ["*"]`, "forms: [form1, form2]", 1))
+		w.worker()
+		if code := w.workflow("--wait").code(); code != 66 {
+			t.Errorf("exit code %d", code)
+		}
+		w.check(w.forms...)
+	})
+	t.Run("the data are at fault", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
+		w.write(strings.Replace(w.text(), "type: string}", "type: int64, on_error: fail}", 1))
+		w.worker()
+		if code := w.workflow("--wait", "--group-requests", "10").code(); code != 65 {
+			t.Errorf("exit code %d", code)
+		}
+		w.checkSecrets(w.histories())
+	})
+	t.Run("the checkpoint is not shared", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
+		w.write(strings.Replace(w.text(), "checkpoint: destination\n", "", 1))
+		if code := w.workflow().code(); code != 78 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	t.Run("a definition that lies elsewhere", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
+		w.worker()
+		if code := w.workflow("--definitions", t.TempDir()).code(); code != 64 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	t.Run("no server", func(t *testing.T) {
+		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
+		w.temporal = "127.0.0.1:1"
+		for _, more := range []string{"TEMPORAL_TLS=false", "TEMPORAL_API_KEY=" + canary} {
+			p := w.start(shared.worker, w.environment(more), "start", w.definition(), "--definitions", w.dir)
+			if code := p.code(); code != 75 || !strings.Contains(p.output.String(), "127.0.0.1:1") {
+				t.Errorf("exit code %d:\n%s", code, p.output)
+			}
+		}
+	})
+}
+
+// TestSchedule creates, changes, lists and deletes a schedule, and lets it start a workflow.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{concurrency: 2, more: "schedule: 15 3 * * mon-fri\n"}, january("form1", 2))
+	schedule := func(args ...string) string {
+		t.Helper()
+		p := w.start(shared.worker, w.environment(), append([]string{"schedule"}, args...)...)
+		if code := p.code(); code != 0 {
+			t.Errorf("%v: exit code %d:\n%s", args, code, p.output)
+		}
+		return p.output.String()
+	}
+	create := []string{"create", w.definition(), "--definitions", w.dir, "--task-queue", w.name}
+	if out := schedule(create...); !strings.Contains(out, "created the schedule formetl/"+w.name+": 15 3 * * mon-fri in UTC") {
+		t.Errorf("got %s", out)
+	}
+	if out := schedule(create...); !strings.Contains(out, "changed the schedule") {
+		t.Errorf("got %s", out)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) { // the list is eventually consistent
+		out := schedule("list")
+		if strings.Contains(out, "formetl/"+w.name) && strings.Contains(out, "T03:15:00Z") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the list is:\n%s", out)
+		}
+	}
+	w.worker()
+	c := w.client()
+	handle := c.ScheduleClient().GetHandle(t.Context(), "formetl/"+w.name)
+	if d, err := handle.Describe(t.Context()); err != nil || d.Schedule.Policy.Overlap.String() != "Skip" {
+		t.Errorf("the overlap policy is %v, %v", d.Schedule.Policy.Overlap, err)
+	}
+	w.trigger(handle)
+	schedule("delete", w.name)
+	p := w.start(shared.worker, w.environment(), "schedule", "delete", w.name)
+	if code := p.code(); code != 66 {
+		t.Errorf("a second delete: exit code %d", code)
+	}
+}
