@@ -176,8 +176,11 @@ func TestImportDirection(t *testing.T) {
 			if imported == modulePath+"/cmd/internal/worker" && p.ImportPath != modulePath+"/cmd/formetl-worker" {
 				t.Errorf("%s imports %s: formetl-worker alone links Temporal", p.ImportPath, imported)
 			}
-			if imported == modulePath+"/load/s3" && p.ImportPath != modulePath+"/cmd/internal/cli" {
-				t.Errorf("%s imports %s: the S3 SDK is linked by cli alone", p.ImportPath, imported)
+			if strings.HasPrefix(imported, "github.com/jackc/") && p.ImportPath != modulePath+"/load/postgres" && !isTool(p.ImportPath) {
+				t.Errorf("%s imports %s: the driver of PostgreSQL stays behind load/postgres", p.ImportPath, imported)
+			}
+			if imported == modulePath+"/load/s3" && p.ImportPath != modulePath+"/cmd/internal/built" {
+				t.Errorf("%s imports %s: the S3 SDK is linked by built alone", p.ImportPath, imported)
 			}
 		}
 	}

@@ -102,7 +102,10 @@ func (d *Destination) failed(ctx context.Context, op, name string, err error) er
 // may hold values of rows.
 type hidden struct{ error }
 
+// Error tells nothing of what the driver said.
 func (h hidden) Error() string { return "the driver's error" }
+
+// Unwrap returns what the driver said.
 func (h hidden) Unwrap() error { return h.error }
 
 // isOurs tells whether an error has a class and an explanation already.

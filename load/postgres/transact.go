@@ -87,10 +87,12 @@ func (t *transaction) locked(ctx context.Context, all bool, do func() error) err
 	return do()
 }
 
+// Stage is refused: what a transaction commits was staged before it.
 func (t *transaction) Stage(context.Context, string, string) (load.Upload, error) {
 	return nil, errors.New("nothing is staged within a transaction: this is a bug in formetl")
 }
 
+// Commit notes that a prepared part becomes visible with the transaction.
 func (t *transaction) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -104,6 +106,7 @@ func (t *transaction) Commit(ctx context.Context, p load.Prepared) error {
 	})
 }
 
+// Abort removes a prepared object with the transaction.
 func (t *transaction) Abort(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -111,6 +114,7 @@ func (t *transaction) Abort(ctx context.Context, p load.Prepared) error {
 	return t.locked(ctx, true, func() error { return t.s.unstage(ctx, p.Staged) })
 }
 
+// Check tells whether a prepared object is staged or committed.
 func (t *transaction) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p); err != nil {
 		return err
@@ -118,6 +122,7 @@ func (t *transaction) Check(ctx context.Context, p load.Prepared) error {
 	return t.locked(ctx, true, func() error { return t.s.check(ctx, p) })
 }
 
+// Get reads an object as the transaction sees it.
 func (t *transaction) Get(ctx context.Context, name string) (data []byte, version string, err error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
@@ -129,6 +134,7 @@ func (t *transaction) Get(ctx context.Context, name string) (data []byte, versio
 	return data, version, err
 }
 
+// Put writes an object with the transaction.
 func (t *transaction) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -136,6 +142,7 @@ func (t *transaction) Put(ctx context.Context, name string, data []byte, version
 	return t.locked(ctx, true, func() error { return t.s.put(ctx, name, data, version) })
 }
 
+// Delete removes an object with the transaction.
 func (t *transaction) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -152,6 +159,7 @@ func (t *transaction) Delete(ctx context.Context, name string) error {
 	return t.locked(ctx, true, func() error { return t.s.remove(ctx, name) })
 }
 
+// List lists the objects as the transaction sees them.
 func (t *transaction) List(ctx context.Context, prefix string) (objects []load.Object, err error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err

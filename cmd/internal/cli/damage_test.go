@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -54,14 +55,14 @@ func newDamagedWorld(t *testing.T, columns string) *damagedWorld {
 	w := &damagedWorld{T: t, dir: quickFolder(t), left: map[string]map[string][]byte{}}
 	w.definition = pipelineFile(t, w.dir, "nightly", server.URL, "per_day: 100000, concurrency: 1", fmt.Sprintf(damagedDefinition, columns))
 	def, err := definition.Load(w.definition, definition.LoadOptions{
-		Secrets: definition.Secrets{Lookup: func(string) (string, bool) { return testKey, true }}, Formats: formats(), Schemes: schemes(),
+		Secrets: definition.Secrets{Lookup: func(string) (string, bool) { return testKey, true }}, Formats: built.Formats(), Schemes: built.Schemes(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: built.Tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -96,7 +97,7 @@ func runDemo(ctx context.Context, p *process, f demoFlags) error {
 
 // demoDefinition reads the definition that the demo has written, as run does.
 func (p *process) demoDefinition(folder demo.Folder) (*definition.Definition, error) {
-	def, err := definition.Load(folder.File(), definition.LoadOptions{Secrets: definition.Secrets{Lookup: p.lookup}, Formats: formats(), Schemes: schemes(), Databases: databases()})
+	def, err := definition.Load(folder.File(), built.Checks(context.Background(), p.lookup))
 	if err == nil {
 		p.log.HideKey(def.Source.Key)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/owned"
@@ -209,7 +210,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx)); err != nil {
+		if def.Schema, err = definition.LoadSchema(f.schema, built.Secrets(ctx, p.lookup)); err != nil {
 			return nil, err
 		}
 	}

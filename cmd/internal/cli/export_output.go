@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -55,7 +56,7 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 	if !terminal || out.Path != definition.StdoutPath {
 		return nil
 	}
-	text := slices.ContainsFunc(formats(), func(known load.Format) bool { return known.Name == out.Format && known.Text })
+	text := slices.ContainsFunc(built.Formats(), func(known load.Format) bool { return known.Name == out.Format && known.Text })
 	if text {
 		return nil
 	}
@@ -66,8 +67,8 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 func (f *outputFlags) place() (definition.Output, error) {
 	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook, NoManifest: !f.manifest}
 	if f.format != "" {
-		names := make([]string, len(formats()))
-		for i, known := range formats() {
+		names := make([]string, len(built.Formats()))
+		for i, known := range built.Formats() {
 			names[i] = known.Name
 		}
 		if !slices.Contains(names, f.format) {
@@ -104,7 +105,7 @@ func (f *outputFlags) checkPath() error {
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
-	case remote && !slices.Contains(schemes(), scheme):
+	case remote && !slices.Contains(built.Schemes(), scheme):
 		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", f.path)
 	case strings.HasSuffix(f.path, "/"):
 		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.path)
@@ -131,7 +132,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
 		stem = lines + ".ndjson" // two names of one format
 	}
-	all := formats()
+	all := built.Formats()
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -18,7 +19,7 @@ func initCommand(p *process) *cobra.Command {
 	return wizard.Command(func(ctx context.Context, f *wizard.Flags) error {
 		tell := func(text string) { p.log.Tell(slog.LevelInfo, text) }
 		o := wizard.Options{Tell: tell, HideKey: p.log.HideKey}
-		o.Load = definition.LoadOptions{Secrets: *p.secrets(ctx), Formats: formats(), Schemes: schemes(), Databases: databases()}
+		o.Load = built.Checks(ctx, p.lookup)
 		var err error
 		if o.Account, err = p.start(slog.LevelWarn, new(flags.Range).Options); err != nil {
 			return err

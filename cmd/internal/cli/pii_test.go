@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -154,7 +155,7 @@ func (w *privateWorld) outputs(name string, only ...string) string {
 		}
 		fmt.Fprintf(&b, "  - {path: %q, format: %s%s}\n", filepath.ToSlash(filepath.Join(w.root, "out", name))+"/"+path, format, more)
 	}
-	for _, f := range formats() {
+	for _, f := range built.Formats() {
 		out(f.Name+"/{form}"+f.Extension, f.Name, "")
 		if f.Text {
 			out(f.Name+"/{form}"+f.Extension+".gz", f.Name, "")
@@ -251,13 +252,13 @@ func (w *privateWorld) interrupted(columns string) {
 	w.service.SetFaults(formservice.Faults{})
 	w.copied("state", "early")
 	def, err := definition.Load(cut, definition.LoadOptions{
-		Secrets: definition.Secrets{Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }}, Formats: formats(), Schemes: schemes(),
+		Secrets: definition.Secrets{Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }}, Formats: built.Formats(), Schemes: built.Schemes(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var once sync.Map
-	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Options: account.Options{Tables: tables(slog.New(slog.DiscardHandler))}, At: func(point string) {
+	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Options: account.Options{Tables: built.Tables(slog.New(slog.DiscardHandler))}, At: func(point string) {
 		if _, before := once.LoadOrStore(point, true); !before && (point == string(load.StepCheck) || point == string(load.StepUnmark)) {
 			w.copied(filepath.Join("out", "cut"), point)
 		}
@@ -367,7 +368,7 @@ func (w *privateWorld) kinds() []string {
 		string(load.StepCheck) + "/lake-parquet/people/" + load.ControlFolder + "/*/staged-*", string(load.StepCheck) + "/lake-csv/people/" + load.ControlFolder + "/*/staged-*",
 		"export.csv", "export.parquet", "told/*-export.stdout",
 	}
-	for _, f := range formats() {
+	for _, f := range built.Formats() {
 		kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension, "out/all/"+f.Name+"/people__friends"+f.Extension)
 		if f.Text {
 			kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension+".gz", "out/all/"+f.Name+"/people"+f.Extension+".zst")

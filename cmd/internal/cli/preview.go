@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -64,7 +65,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	ctx := cmd.Context()
 	def, common, form, err := f.open(cmd, p, files, "preview")
 	if err == nil && f.schema != "" {
-		def.Schema, err = definition.LoadSchema(f.schema, p.secrets(ctx))
+		def.Schema, err = definition.LoadSchema(f.schema, built.Secrets(ctx, p.lookup))
 	}
 	if err != nil {
 		return err

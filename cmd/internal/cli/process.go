@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
@@ -51,7 +52,7 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 		p.log.About(p.pipeline, o.RunID)
 		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
 	}
-	o.Logger, o.Tables = p.log.Logger, tables(p.log.Logger)
+	o.Logger, o.Tables = p.log.Logger, built.Tables(p.log.Logger)
 	o.Client.UserAgent = "formetl/" + telemetry.Version()
 	return o, nil
 }
@@ -98,10 +99,8 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 	if err != nil {
 		return nil, exit.Usagef("%w", err)
 	}
-	o := definition.LoadOptions{
-		Secrets: *p.secrets(ctx), Variables: variables,
-		Formats: formats(), Schemes: schemes(), Databases: databases(), WithoutSecrets: !key,
-	}
+	o := built.Checks(ctx, p.lookup)
+	o.Variables, o.WithoutSecrets = variables, !key
 	if f.NoCommands {
 		o.Command = nil
 	}
@@ -145,13 +144,6 @@ func (p *process) hideSecrets(def *definition.Definition) {
 			}
 		}
 	}
-}
-
-// secrets is where references to keys lead.
-func (p *process) secrets(ctx context.Context) *definition.Secrets {
-	return &definition.Secrets{Lookup: p.lookup, Command: func(dir, line string) (string, error) {
-		return definition.RunCommand(ctx, dir, line)
-	}}
 }
 
 // checkVariables refuses a --var that no definition refers to.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -118,7 +119,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	options.RunID = account.NewRunID(options.Now())
 	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
-	options.Logger, options.Tables = log, tables(log)
+	options.Logger, options.Tables = log, built.Tables(log)
 	report, err := r.watched(ctx, def, options)
 	r.reports = append(r.reports, report)
 	telemetry.SetExitCodes(report, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/collector"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
@@ -81,7 +81,9 @@ outputs that all workers reach: s3://, or a local path with a single worker.`,
 
 // load reads a definition without its keys, and checks that workers can run it.
 func (p *process) load(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error) {
-	def, err := definition.Load(file, cli.Checks(ctx, p.lookup, variables, false))
+	o := built.Checks(ctx, p.lookup)
+	o.Variables, o.WithoutSecrets = variables, true
+	def, err := definition.Load(file, o)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -82,7 +82,7 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	}
 	defer connected.Close()
 	w := newWorker(connected, f.queue, f.activities, &Activities{
-		Folder: folder, State: state, Tables: cli.Tables, Log: p.log.Logger, At: faultPoint(p.lookup),
+		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: faultPoint(p.lookup),
 		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version())},
 	})
 	if err := w.Start(); err != nil {
@@ -113,7 +113,8 @@ func newWorker(c client.Client, queue string, most int, a *Activities) worker.Wo
 // withKey returns how a worker reads definitions: with their keys, or the key in a file.
 func (p *process) withKey(keyFile string) func(context.Context, string, map[string]string) (*definition.Definition, error) {
 	return func(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error) {
-		o := cli.Checks(ctx, p.lookup, variables, true)
+		o := built.Checks(ctx, p.lookup)
+		o.Variables = variables
 		if keyFile != "" {
 			key, err := definition.KeyFromFile(keyFile)
 			if err != nil {

@@ -1,4 +1,7 @@
-package cli
+// Package built holds what formetl and formetl-worker are built with: the formats, and the
+// destinations. Nothing registers itself. The S3 SDK and the driver of PostgreSQL are linked
+// here and nowhere else. Begin reading with Tables.
+package built
 
 import (
 	"context"
@@ -18,24 +21,37 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// formats are the formats that formetl is built with.
-func formats() []load.Format {
+// Formats are the formats of files.
+func Formats() []load.Format {
 	return []load.Format{csvout.Format(), csvout.TSV(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()}
 }
 
-// schemes are what a path may begin with, besides a local path.
-func schemes() []string { return []string{"s3"} }
+// Schemes are what a path may begin with, besides a local path.
+func Schemes() []string { return []string{"s3"} }
 
-// databases are the kinds of databases that formetl is built with.
-func databases() []definition.DatabaseKind {
+// Databases are the kinds of databases.
+func Databases() []definition.DatabaseKind {
 	return []definition.DatabaseKind{{Name: postgres.FormatName, Address: postgres.Address}}
 }
 
-// tables are the formats and destinations that formetl is built with: folders,
-// prefixes of buckets, and tables of databases. What a destination tells besides errors goes
-// to log. The last format is that of a table's rows, which no file has.
-func tables(log *slog.Logger) output.Tables {
-	return output.Tables{Formats: append(formats(), postgres.Format()), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+// Checks returns what definitions are checked against. lookup is the environment, and ctx
+// bounds the commands that definitions name for secrets.
+func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
+	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
+}
+
+// Secrets returns how references of secrets are resolved.
+func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definition.Secrets {
+	return &definition.Secrets{Lookup: lookup, Command: func(dir, line string) (string, error) {
+		return definition.RunCommand(ctx, dir, line)
+	}}
+}
+
+// Tables returns the formats and destinations: folders, prefixes of buckets, and tables of
+// databases. What a destination tells besides errors goes to log. The last format is that of
+// a table's rows, which no file has.
+func Tables(log *slog.Logger) output.Tables {
+	return output.Tables{Formats: append(Formats(), postgres.Format()), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
