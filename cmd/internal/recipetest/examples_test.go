@@ -2,6 +2,7 @@ package recipetest
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
+	"github.com/formetl/formetl/load/loadtest/pgserver"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -27,6 +29,7 @@ const all = 240
 func runs() map[string]func(*testing.T, *world) {
 	return map[string]func(*testing.T, *world){
 		"all-forms.yaml":   runAllForms,
+		"database.yaml":    runDatabase,
 		"hourly-s3.yaml":   runHourly,
 		"one-off.yaml":     runOneOff,
 		"spreadsheet.yaml": runSpreadsheet,
@@ -68,6 +71,20 @@ func same(t *testing.T, got, want map[string]int64) {
 
 func runAllForms(t *testing.T, w *world) {
 	same(t, w.rows(w.example("all-forms.yaml")), map[string]int64{"feedback": all, "orders": 3})
+}
+
+// runDatabase runs into a table for each form.
+func runDatabase(t *testing.T, w *world) {
+	server := pgserver.Start(t)
+	database := server.Database(t)
+	t.Setenv("PGPASSWORD", pgserver.Password)
+	address := fmt.Sprintf("postgres://loader@127.0.0.1:%d/%s?sslmode=require", server.Port, database)
+	definition := w.example("database.yaml", "postgres://formetl@db.example.com/warehouse?sslmode=verify-full", address)
+	same(t, w.rows(definition), map[string]int64{"feedback": all, "orders": 3})
+	got, err := server.Query(database, "SELECT (SELECT count(*) FROM forms.feedback), (SELECT count(*) FROM forms.orders)")
+	if err != nil || got != "240|3\n" {
+		t.Errorf("the tables hold %q, %v", got, err)
+	}
 }
 
 func runOneOff(t *testing.T, w *world) {

@@ -1,4 +1,5 @@
-// Package pgserver starts a PostgreSQL for tests. Begin reading with Main.
+// Package pgserver starts a PostgreSQL for tests. Begin reading with Main
+// and Start.
 package pgserver
 
 import (
@@ -58,6 +59,24 @@ func Main(m *testing.M) (*Server, func() int) {
 		defer s.Stop()
 		return m.Run()
 	}
+}
+
+// Start starts a server for one test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, started, ended := &Server{}, make(chan struct{}), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // the server would die with a thread of others
+		s.failed = s.start()
+		close(started)
+		<-ended
+	}()
+	<-started
+	t.Cleanup(func() {
+		s.Stop()
+		close(ended)
+	})
+	return s
 }
 
 func (s *Server) start() (err error) {
