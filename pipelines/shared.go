@@ -228,14 +228,15 @@ func (f *formRun) join(ctx context.Context, group int) ([]*reading.Window, error
 func groupName(group any) string { return fmt.Sprint("r", group) }
 
 // share ends the run of PlanForm if other processes can help with it. A run of one group
-// goes on, and so does one against a service that is not read in the usual way.
+// goes on. So does one to a destination whose lease only one process can hold, and one
+// against a service that is not read in the usual way.
 func (f *formRun) share(ctx context.Context) error {
 	r, c := f.reader, f.reconciler
 	if f.o.Shared == nil || f.o.Shared.step != stepPlan || r.Dateless || r.Unordered || r.Countless != "" || f.iv.Continues {
 		return nil
 	}
 	plan := checkpoint.Plan{Run: f.o.Shared.Run, Groups: f.groups(), Ordered: r.Large(c.Plan)}
-	if len(plan.Groups) < 2 {
+	if len(plan.Groups) < 2 || !f.outputs.Shared() {
 		return nil
 	}
 	if err := f.begin(ctx); err != nil {

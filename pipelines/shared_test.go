@@ -27,6 +27,7 @@ type held struct{}
 
 func (held) Lost() <-chan struct{}         { return nil }
 func (held) Release(context.Context) error { return nil }
+func (held) Leave(context.Context) error   { return nil }
 
 // sharing is a run of several processes over four days, a day for each group.
 type sharing struct {
@@ -209,5 +210,20 @@ func TestSharedRunIsCancelled(t *testing.T) {
 	if n := s.service.Counts()["results"] - before; n > 2 { // what changed meanwhile
 		t.Errorf("another try asked %d times for results", n)
 	}
+	s.checkTidy()
+}
+
+// TestSharedRunOfAnExclusivePlace does all in one process where only one can hold the lease,
+// as that of a file or of a table.
+func TestSharedRunOfAnExclusivePlace(t *testing.T) {
+	s := newSharing(t)
+	s.o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
+		return local.New(root)
+	}
+	plan, report, err := pipelines.PlanForm(t.Context(), s.def, s.options(1), "form1")
+	if err != nil || plan != nil || len(report.Outputs) != 1 {
+		t.Fatalf("%+v, %+v, %v", plan, report, err)
+	}
+	s.checkDataset("days", pipelinestest.Truth(s.form, inJanuary))
 	s.checkTidy()
 }

@@ -248,6 +248,14 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 	return bases
 }
 
+// Shared tells whether several processes may hold the leases of all live outputs at once.
+func (s *Set) Shared() bool {
+	return !slices.ContainsFunc(s.live(), func(t *target) bool {
+		_, shared := t.out.at().lease.(load.Leaver)
+		return !shared
+	})
+}
+
 // Written tells whether all live outputs hold what a run wrote, by the run ids in
 // their manifests. Then they count as committed.
 func (s *Set) Written(by func(runID string) bool) bool {

@@ -211,7 +211,7 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 		cancel(nil)
 		beats.Wait()
 		if err != nil {
-			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("code", exit.Code(err)))
+			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("exit_code", exit.Code(err)))
 		}
 		err = failure(own, err)
 	}()
