@@ -184,9 +184,6 @@ func shareable(def *definition.Definition) error {
 		return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: workers find what others have read at the destination alone; write `checkpoint: destination`", def.File)}
 	}
 	for _, o := range def.Outputs {
-		if o.Database != nil {
-			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: workers cannot share the lease of the table %s; run this definition by `formetl run`", def.File, o.Path)}
-		}
 		if !o.Lasting() {
 			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: the output %s is another one for each run, or standard output, so that no other worker finds it; write a path without {run_id}", def.File, o.Path)}
 		}

@@ -17,7 +17,7 @@ func TestShareable(t *testing.T) {
 		{"checkpoint: destination\nload: [{path: lake/, format: csv}]\n", ""},
 		{"load: [{path: lake/, format: csv}]\n", "write `checkpoint: destination`"},
 		{"checkpoint: destination\nload: [{path: \"runs/{run_id}/\", format: csv}]\n", "write a path without {run_id}"},
-		{"checkpoint: destination\nload: [{database: postgres, dsn: \"postgres://me@db/x\", table: forms.feedback}]\n", "run this definition by `formetl run`"},
+		{"checkpoint: destination\nload: [{database: postgres, dsn: \"postgres://me@db/x\", table: forms.feedback}]\n", ""},
 	} {
 		file := filepath.Join(t.TempDir(), "feedback.yaml")
 		text := "version: 1\nname: feedback\nsource: {base_url: \"https://fs1.example.com\", account: acme, api_key: \"${env:KEY}\", timezone: UTC}\nforms: [form1]\n" + c.rest
