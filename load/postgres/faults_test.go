@@ -353,6 +353,60 @@ func TestLeaseOfACutConnection(t *testing.T) {
 	}
 }
 
+// Processes of one owner share the lease, and keep others away.
+func TestLeaseOfOwner(t *testing.T) {
+	database := server.Database(t)
+	acquire := func(owner, run string) (*lease, error) {
+		l, err := open(t, database, "forms.feedback").Acquire(t.Context(), "", load.Holder{RunID: run, Owner: owner})
+		if err != nil {
+			return nil, err
+		}
+		return l.(*lease), nil
+	}
+	a, err := acquire("flow", "run1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := acquire("flow", "run1")
+	if err != nil {
+		t.Fatalf("another process of the owner: %v", err)
+	}
+	refused := func(what string) {
+		t.Helper()
+		for _, owner := range []string{"", "other"} {
+			if _, err := acquire(owner, "run9"); !heldBy(err, "run1") {
+				t.Fatalf("%s, a run of the owner %q gets %v", what, owner, err)
+			}
+		}
+	}
+	refused("while two hold it")
+	if err := a.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.end(t.Context(), false) // as the time passes
+	refused("while one holds it")
+	if h, err := open(t, database, "forms.feedback").Holders(t.Context()); err != nil || len(h) != 1 || h[0].Owner != "flow" {
+		t.Fatalf("the holders are %+v, %v", h, err)
+	}
+	c, err := acquire("flow", "run2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, text, err := b.read(t.Context(), &session{conn: c.conn, table: b.d.table}); err != nil || b.shares(h, text) {
+		t.Errorf("a process of the earlier run still shares the lease, %v", err)
+	}
+	if err := errors.Join(b.Release(t.Context()), c.Release(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	last, err := acquire("", "run9")
+	if err != nil {
+		t.Fatalf("a lease that was given back: %v", err)
+	}
+	if err := last.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func heldBy(err error, run string) bool {
 	held, ok := errors.AsType[*load.HeldError](err)
 	return ok && held.RunID == run

@@ -20,10 +20,12 @@ const (
 	askFor    = 15 * time.Second
 	regainFor = 70 * time.Second
 	regain    = time.Second
+	lingering = time.Minute // how long a lease that was left is kept for others of its owner
 )
 
 // Acquire takes the lease: an advisory lock of a connection of its own. The server releases
-// it when the connection ends, so the lease of a dead process is free.
+// it when the connection ends, so the lease of a dead process is free. Processes of one
+// owner share the lock.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
@@ -41,7 +43,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{d: d, scope: scope, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
+	l := &lease{d: d, scope: scope, Holder: h, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
 	if err := l.take(ctx, false); err != nil {
 		return nil, err
 	}
@@ -53,6 +55,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 
 // lease is a lease that is held.
 type lease struct {
+	load.Holder
 	d      *Destination
 	scope  string
 	holder string // in JSON
@@ -83,26 +86,60 @@ func (l *lease) take(ctx context.Context, again bool) error {
 	return nil
 }
 
+// lock takes the lock of the connection, and writes down who holds it.
 func (l *lease) lock(ctx context.Context, s *session, again bool) error {
-	got, err := s.query(ctx, "SELECT pg_try_advisory_lock($1)", s.table.lock("lease "+l.scope))
-	if err != nil {
-		return err
-	}
-	held, err := s.query(ctx, "SELECT holder FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2", s.table.name, l.scope)
-	if err != nil {
-		return err
-	}
-	mine := len(held) > 0 && string(held[0][0]) == l.holder
-	if string(got[0][0]) != "t" || again && !mine {
-		other := &load.HeldError{Path: l.d.path(l.scope)}
-		if len(held) > 0 {
-			_ = json.Unmarshal(held[0][0], &other.Holder) // it is only for people
+	return s.atomically(ctx, func() error {
+		if err := s.locks(ctx, "leases of "+l.scope); err != nil {
+			return err
 		}
-		return other
+		key := s.table.lock("lease " + l.scope)
+		got, err := s.answers(ctx, "SELECT pg_try_advisory_lock($1)", key)
+		if err != nil {
+			return err
+		}
+		held, now, err := l.read(ctx, s)
+		switch {
+		case err != nil:
+			return err
+		case got && l.Owner != "":
+			got, err = s.answers(ctx, "SELECT pg_try_advisory_lock_shared($1) AND pg_advisory_unlock($1)", key)
+		case !got && l.Owner != "" && held.Owner == l.Owner:
+			got, err = s.answers(ctx, "SELECT pg_try_advisory_lock_shared($1)", key)
+		}
+		if err != nil {
+			return err
+		}
+		if !got || again && !l.shares(held, now) {
+			return &load.HeldError{Path: l.d.path(l.scope), Holder: held}
+		}
+		_, err = s.exec(ctx, "INSERT INTO "+s.table.own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
+			s.table.name, l.scope, l.holder)
+		return err
+	})
+}
+
+// answers does a statement whose one value is true or false.
+func (s *session) answers(ctx context.Context, sql string, args ...any) (bool, error) {
+	rows, err := s.query(ctx, sql, args...)
+	return err == nil && string(rows[0][0]) == "t", err
+}
+
+// read returns who held the lease last, also as it is written down. It is zero for nobody.
+func (l *lease) read(ctx context.Context, s *session) (h load.Holder, text string, err error) {
+	rows, err := s.query(ctx, "SELECT holder FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2", s.table.name, l.scope)
+	if err != nil || len(rows) == 0 {
+		return h, "", err
 	}
-	_, err = s.exec(ctx, "INSERT INTO "+s.table.own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
-		s.table.name, l.scope, l.holder)
-	return err
+	_ = json.Unmarshal(rows[0][0], &h) // what is damaged is nobody's
+	return h, string(rows[0][0]), nil
+}
+
+// shares tells whether a lease is still that of this run, or of its owner's run.
+func (l *lease) shares(h load.Holder, text string) bool {
+	if l.Owner == "" {
+		return text == l.holder
+	}
+	return h.Owner == l.Owner && h.RunID == l.RunID
 }
 
 // keep asks from time to time whether the connection lives.
@@ -115,10 +152,14 @@ func (l *lease) keep(ctx context.Context) {
 		case <-time.After(askEvery):
 		}
 		asking, cancel := context.WithTimeout(ctx, askFor)
-		err := l.conn.Ping(asking)
+		h, text, err := l.read(asking, &session{conn: l.conn, table: l.d.table})
 		cancel()
-		if ctx.Err() != nil || err == nil {
+		switch {
+		case ctx.Err() != nil, err == nil && (l.Owner == "" || l.shares(h, text)):
 			continue
+		case err == nil: // a later run of the owner has it, or another process gave it back
+			close(l.lost)
+			return
 		}
 		_ = l.conn.Close(ctx) // the lock is gone, or will be
 		if !l.regained(ctx) {
@@ -137,7 +178,7 @@ func (l *lease) regained(ctx context.Context) bool {
 		}
 		if held, ok := errors.AsType[*load.HeldError](err); ok {
 			// The server may not have noticed yet that the first connection ended.
-			if mine, _ := json.Marshal(held.Holder); string(mine) != l.holder {
+			if text, _ := json.Marshal(held.Holder); !l.shares(held.Holder, string(text)) {
 				return false
 			}
 		}
@@ -156,20 +197,30 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release gives the lease back.
 func (l *lease) Release(ctx context.Context) error {
-	l.once.Do(func() {
-		l.stop()
-		<-l.ended
-		ctx, cancel := load.Lingering(ctx, cleanupTime)
-		defer cancel()
-		if !l.conn.IsClosed() {
-			s := &session{conn: l.conn, table: l.d.table}
-			// What stays of a lease says nothing once its connection has ended.
-			_, _ = s.exec(ctx, "DELETE FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.table.name, l.scope, l.holder)
-			_, _ = s.query(ctx, "SELECT pg_advisory_unlock($1)", s.table.lock("lease "+l.scope))
-		}
-		_ = l.conn.Close(ctx) // the server releases the lock with it
-	})
+	l.once.Do(func() { l.end(ctx, true) })
 	return nil
+}
+
+// Leave implements load.Leaver. The lease is kept for a minute, so that others of the owner
+// can join meanwhile.
+func (l *lease) Leave(context.Context) error {
+	l.once.Do(func() { time.AfterFunc(lingering, func() { l.end(context.Background(), false) }) })
+	return nil
+}
+
+// end gives up the lock, and with whole also takes the lease from others of the owner.
+func (l *lease) end(ctx context.Context, whole bool) {
+	l.stop()
+	<-l.ended
+	ctx, cancel := load.Lingering(ctx, cleanupTime)
+	defer cancel()
+	s := &session{conn: l.conn, table: l.d.table}
+	// What stays of a lease says nothing once its connection has ended. So errors do not matter.
+	if h, text, err := l.read(ctx, s); err == nil && whole && l.shares(h, text) {
+		_, _ = s.exec(ctx, "DELETE FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.table.name, l.scope, text)
+	}
+	_, _ = s.query(ctx, "SELECT pg_advisory_unlock_all()")
+	_ = l.conn.Close(ctx) // the server releases the lock with it
 }
 
 // Holders returns the leases whose locks are held.

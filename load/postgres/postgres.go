@@ -23,6 +23,7 @@ var (
 	_ load.Catalog     = (*Destination)(nil)
 	_ load.Destination = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
+	_ load.Leaver      = (*lease)(nil)
 	_ load.Opener      = (*Destination)(nil)
 	_ load.Replacer    = (*Destination)(nil)
 	_ load.Sweeper     = (*Destination)(nil)
