@@ -163,22 +163,23 @@ func TestCutAndAway(t *testing.T) {
 	}
 }
 
-// Each statement of staging and commit is cut once. The run ends with a temporary error or
-// goes on, and the run after it gives the truth.
+// Each message of a commit is cut once. The run ends with a temporary error or goes on, and
+// the run after it gives the truth.
 func TestCutAtEveryStatement(t *testing.T) {
 	database := server.Database(t)
 	for _, forward := range []bool{false, true} {
-		for n, hit := 1, true; hit; n++ {
+		n := 1
+		for hit := true; hit; n++ {
 			if err := change(t, open(t, database, "forms.feedback"), fmt.Sprint("before", n), 3).Do(t.Context(), open(t, database, "forms.feedback")); err != nil {
 				t.Fatal(err)
 			}
 			p := newProxy(t)
-			d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
-			c := change(t, d, fmt.Sprint("run", n), 7)
-			p.sever() // so that the statements are counted from a new connection
+			c := change(t, open(t, database, "forms.feedback"), fmt.Sprint("run", n), 7)
 			was := p.cutAt("\x00", n, forward)
-			err := c.Do(t.Context(), d)
-			hit = was.Load()
+			err := c.Do(t.Context(), openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback"))
+			if hit = was.Load(); !hit && err != nil {
+				t.Fatalf("without a cut (forward %v): %v", forward, err)
+			}
 			var away *load.TemporaryError
 			if err != nil && !errors.As(err, &away) {
 				t.Fatalf("cut %d (forward %v): %v", n, forward, err)
@@ -194,13 +195,16 @@ func TestCutAtEveryStatement(t *testing.T) {
 			if err := load.AbortAll(t.Context(), open(t, database, "forms.feedback"), c.New...); err != nil {
 				t.Fatal(err)
 			}
-			if m, _, err := load.ReadManifest(t.Context(), d, load.ManifestName); err != nil {
+			if m, _, err := load.ReadManifest(t.Context(), open(t, database, "forms.feedback"), load.ManifestName); err != nil {
 				t.Fatal(err)
 			} else if m.RunID == c.RunID {
 				holds(t, database, c.RunID, 7)
 			} else {
 				holds(t, database, fmt.Sprint("before", n), 3)
 			}
+		}
+		if n < 20 {
+			t.Errorf("forward %v: a commit has only %d messages", forward, n-1)
 		}
 	}
 }
