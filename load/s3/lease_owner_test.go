@@ -29,16 +29,16 @@ func TestLeaseOfOwner(t *testing.T) {
 		if isLost(a) || isLost(b) {
 			t.Fatalf("lost: %v and %v", isLost(a), isLost(b))
 		}
-		if err := a.Leave(t.Context()); err != nil || !c.there {
-			t.Fatalf("there %v, %v", c.there, err)
+		if err := a.Leave(t.Context()); err != nil || !c.exists() {
+			t.Fatalf("there %v, %v", c.exists(), err)
 		}
 		time.Sleep(2 * time.Minute)
 		stranger := func() error { return leaseOf(c, "run2").take(t.Context(), "here") }
 		if held, ok := errors.AsType[*load.HeldError](stranger()); !ok || held.Owner != "flow" || isLost(b) {
 			t.Fatalf("held %v, lost %v", ok, isLost(b))
 		}
-		if err := errors.Join(b.Leave(t.Context()), b.Release(t.Context())); err != nil || !c.there {
-			t.Fatalf("there %v, %v", c.there, err)
+		if err := errors.Join(b.Leave(t.Context()), b.Release(t.Context())); err != nil || !c.exists() {
+			t.Fatalf("there %v, %v", c.exists(), err)
 		}
 		time.Sleep(63 * time.Second)
 		last := leaseOf(c, "run2")
@@ -65,8 +65,8 @@ func TestLeaseOfLaterRun(t *testing.T) {
 			t.Errorf("lost: the old %v, the late %v", isLost(old), isLost(late))
 		}
 		same := ownedLease(c, "run2", "c")
-		if err := errors.Join(same.take(t.Context(), "here"), late.Release(t.Context())); err != nil || c.there {
-			t.Fatalf("there %v, %v", c.there, err)
+		if err := errors.Join(same.take(t.Context(), "here"), late.Release(t.Context())); err != nil || c.exists() {
+			t.Fatalf("there %v, %v", c.exists(), err)
 		}
 		time.Sleep(16 * time.Second)
 		if !isLost(same) {

@@ -38,6 +38,13 @@ func (c *cell) set(change func()) {
 	change()
 }
 
+// exists tells whether the lease lies in the store.
+func (c *cell) exists() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.there
+}
+
 func (c *cell) current() string {
 	if !c.there {
 		return load.NoVersion

@@ -45,7 +45,7 @@ func TestIncremental(t *testing.T) {
 // A run that is killed at any point leaves a whole table, and the next one makes the truth.
 func TestKilledAtEveryPoint(t *testing.T) {
 	program := build(t)
-	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "ids:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "objects", "manifest", "mark", "close"}
+	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "ids:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "manifest", "mark", "close"}
 	w := newWorld(t)
 	w.program = program
 	w.run()

@@ -125,6 +125,10 @@ func keepBudget(t *testing.T, limits Limits, lossy bool) {
 	}
 	group.Wait()
 	time.Sleep(5 * time.Minute) // the gates give everything back
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	sent := 0
 	for _, n := range s.by {
 		sent += n

@@ -114,7 +114,7 @@ func (w *world) trigger(schedule client.ScheduleHandle) {
 	if err := schedule.Trigger(w.t.Context(), client.ScheduleTriggerOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		d, err := schedule.Describe(w.t.Context())
 		if err != nil {
 			w.t.Fatal(err)
