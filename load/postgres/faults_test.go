@@ -16,6 +16,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
 
@@ -163,13 +164,14 @@ func TestCutAndAway(t *testing.T) {
 	}
 }
 
-// Each message of a commit is cut once. The run ends with a temporary error or goes on, and
+// Each message of a commit is cut once, in short every fifth. The run ends with a temporary error or goes on, and
 // the run after it gives the truth.
 func TestCutAtEveryStatement(t *testing.T) {
 	database := server.Database(t)
+	step := 5 / needs.Count(t, 5, 1)
 	for _, forward := range []bool{false, true} {
 		n := 1
-		for hit := true; hit; n++ {
+		for hit := true; hit; n += step {
 			if err := change(t, open(t, database, "forms.feedback"), fmt.Sprint("before", n), 3).Do(t.Context(), open(t, database, "forms.feedback")); err != nil {
 				t.Fatal(err)
 			}
