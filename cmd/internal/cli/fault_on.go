@@ -5,14 +5,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 )
@@ -22,7 +18,7 @@ import (
 // RFC 3339), and its pauses between attempts. A run whose clock is set does not wait
 // for the clock of the service. The build tag formetl_faults compiles it in.
 func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
-	o.At = faultPoint(lookup)
+	o.At = program.FaultPoint(lookup)
 	if text, ok := lookup("FORMETL_NOW"); ok {
 		began, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
@@ -33,43 +29,6 @@ func testHooks(lookup func(string) (string, bool), o *pipelines.Options) (err er
 		o.Wait = func(context.Context, time.Duration) error { return nil }
 	}
 	return testBackoff(lookup, &o.Client)
-}
-
-// faultPoint kills the process by SIGKILL when a run comes to the point that
-// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where
-// FORMETL_SIGNAL is INT or TERM it sends that signal instead, and the run
-// proceeds when the signal has arrived.
-func faultPoint(lookup func(string) (string, bool)) func(string) {
-	text, ok := lookup("FORMETL_FAULT")
-	if !ok {
-		return nil
-	}
-	which, _ := lookup("FORMETL_SIGNAL")
-	send, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[which]
-	if !ok {
-		send = syscall.SIGKILL
-	}
-	name, times, _ := strings.Cut(text, ":")
-	left, err := strconv.Atoi(times)
-	if err != nil {
-		left = 1
-	}
-	var mu sync.Mutex
-	return func(point string) {
-		if point != name {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if left--; left != 0 {
-			return
-		}
-		arrived := make(chan os.Signal, 1)
-		signal.Notify(arrived, send)
-		defer signal.Stop(arrived)
-		_ = syscall.Kill(os.Getpid(), send)
-		<-arrived // SIGKILL never arrives: the process ends here
-	}
 }
 
 // testBackoff takes the least and the longest pause between two attempts, and

@@ -6,26 +6,22 @@
 // A command gets its streams, its environment and its log as a process, so that
 // tests run it in-process. What commands share lies beside this package: exit
 // codes and signals in exit, flags in flags, tables and JSON in show, log,
-// metrics and reports in telemetry.
+// metrics and reports in telemetry. What it shares with formetl-worker lies in
+// program, and in built the formats and destinations of both.
 //
-// The package holds no logic of a run, and it is the only one that knows which
-// formats and destinations the program is built with (tables.go). Begin reading
-// at Main, then run.go.
+// The package holds no logic of a run. Begin reading at Main, then run.go.
 package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/collector"
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 )
 
@@ -43,22 +39,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	return p.run(ctx, settle, rootCommand(p), args)
 }
 
-// run runs a command and returns its exit code. settle stops the catching of
-// signals, see exit.OnSignal. A panic is reported as a bug.
-func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) (code int) {
-	defer func() {
-		if v := recover(); v != nil {
-			code = exit.Bug
-			p.log.Panic(fmt.Sprint(v), string(debug.Stack()))
-		}
-	}()
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
-	settle()
-	if err = exit.Judge(ctx, err, p.log.Started()); err != nil {
-		p.log.Fail(err, func(err error) string { return exit.Hint(err, cmd.CommandPath(), p.goOn, p.kept) })
-	}
-	return exit.Code(err)
+// run runs a command and returns its exit code, see program.Run.
+func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) int {
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, p.goOn, p.kept) })
 }
 
 // Commands returns all commands for tools that describe them. They are not to be run.
@@ -67,7 +50,7 @@ func Commands() *cobra.Command {
 }
 
 func rootCommand(p *process) *cobra.Command {
-	root := &cobra.Command{
+	root := program.Root(&cobra.Command{
 		Use:   "formetl",
 		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
 		Long: `formetl reads the results of online forms from a Form Results Service and
@@ -83,17 +66,10 @@ again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
 		Example: `  formetl demo
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,
-		SilenceErrors: true, SilenceUsage: true,
-		Version: fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-		Args:    flags.Subcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, p.log)
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(flags.Unknown)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	p.log.Register(root.PersistentFlags())
 	root.SetHelpCommand(helpCommand(p))
 	root.AddCommand(
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),

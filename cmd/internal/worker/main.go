@@ -7,8 +7,6 @@ import (
 	"log"
 	"log/slog"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/collector"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -29,31 +28,19 @@ type process struct {
 
 // Main runs one command of formetl-worker and returns its exit code. Data goes to stdout,
 // everything else to stderr; lookup reads the environment.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) (code int) {
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
 	ctx, settle := exit.OnSignal(context.Background())
 	defer settle()
 	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
 	defer collector.Tune(lookup)()
 	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
-	defer func() {
-		if v := recover(); v != nil {
-			code = exit.Bug
-			p.log.Panic(fmt.Sprint(v), string(debug.Stack()))
-		}
-	}()
 	root := rootCommand(p)
 	root.SetIn(stdin)
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
-	settle()
-	if err = exit.Judge(ctx, err, p.log.Started()); err != nil {
-		p.log.Fail(err, func(err error) string { return exit.Hint(err, cmd.CommandPath(), "", "") })
-	}
-	return exit.Code(err)
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "", "") })
 }
 
 func rootCommand(p *process) *cobra.Command {
-	root := &cobra.Command{
+	root := program.Root(&cobra.Command{
 		Use:   "formetl-worker",
 		Short: "Run formetl's pipelines on Temporal, on several machines",
 		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
@@ -65,16 +52,9 @@ outputs that all workers reach: s3://, or a local path with a single worker.`,
 		Example: `  formetl-worker run --address temporal:7233 --definitions /etc/formetl
   formetl-worker start --definitions /etc/formetl /etc/formetl/feedback.yaml --wait
   formetl-worker schedule create --definitions /etc/formetl /etc/formetl/feedback.yaml`,
-		SilenceErrors: true, SilenceUsage: true,
-		Version: fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-		Args:    flags.Subcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, p.log)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(flags.Unknown)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	p.log.Register(root.PersistentFlags())
 	root.AddCommand(runCommand(p), startCommand(p), scheduleCommand(p))
 	return root
 }

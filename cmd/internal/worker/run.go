@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -82,7 +83,7 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	}
 	defer connected.Close()
 	w := newWorker(connected, f.queue, f.activities, &Activities{
-		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: faultPoint(p.lookup),
+		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
 		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version())},
 	})
 	if err := w.Start(); err != nil {

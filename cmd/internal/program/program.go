@@ -1,0 +1,49 @@
+// Package program holds how formetl and formetl-worker make their root command and run it,
+// and the fault points of both. Begin reading with Run.
+package program
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+)
+
+// Root gives a program's root command what all of them have: the version, the flags of the
+// log, and help in place of an action. The command has its texts, and gets its streams and
+// its commands from the caller.
+func Root(root *cobra.Command, log *telemetry.Log) *cobra.Command {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.Version = fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	root.Args = flags.Subcommand
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SetFlagErrorFunc(flags.Unknown)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	log.Register(root.PersistentFlags())
+	return root
+}
+
+// Run runs a command and returns its exit code. settle stops the catching of signals, see
+// exit.OnSignal. hint says what to do about an error of the command of that path. A panic is
+// reported as a bug.
+func Run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *telemetry.Log, hint func(err error, command string) string) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			code = exit.Bug
+			log.Panic(fmt.Sprint(v), string(debug.Stack()))
+		}
+	}()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	settle()
+	if err = exit.Judge(ctx, err, log.Started()); err != nil {
+		log.Fail(err, func(err error) string { return hint(err, cmd.CommandPath()) })
+	}
+	return exit.Code(err)
+}
