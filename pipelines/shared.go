@@ -299,7 +299,7 @@ func (s *Shared) spent(own load.Requests) load.Requests {
 	if s == nil {
 		return own
 	}
-	return load.Requests{Results: own.Results + s.Spent.Results, Count: own.Count + s.Spent.Count, Retries: own.Retries + s.Spent.Retries}
+	return own.Plus(s.Spent)
 }
 
 // writer returns the name of a process in a checkpoint: its run id without the time.

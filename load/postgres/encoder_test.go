@@ -24,18 +24,7 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 // copied encodes a batch and copies it into a new table by the server.
 func copied(t testing.TB, d *Destination, table string, batch arrow.RecordBatch) (line []byte) {
 	t.Helper()
-	var out bytes.Buffer
-	e, err := newEncoder(&out, batch.Schema(), load.EncodeOptions{})
-	if err == nil {
-		err = e.Write(batch)
-	}
-	if err == nil {
-		err = e.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, rows, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	line, rows, _ := bytes.Cut(encoded(t, batch), []byte("\n"))
 	h, err := decodeHeader(append(line, '\n'))
 	if err != nil {
 		t.Fatal(err)

@@ -38,8 +38,14 @@ func rows(t testing.TB, n int, text string) []byte {
 		}
 	})
 	defer batch.Release()
+	return encoded(t, batch)
+}
+
+// encoded returns the bytes of a part with the rows of a batch.
+func encoded(t testing.TB, batch arrow.RecordBatch) []byte {
+	t.Helper()
 	var out bytes.Buffer
-	e, err := newEncoder(&out, schema, load.EncodeOptions{})
+	e, err := newEncoder(&out, batch.Schema(), load.EncodeOptions{})
 	if err == nil {
 		err = e.Write(batch)
 	}

@@ -29,7 +29,7 @@ func sampled(f *testing.F) map[string][]byte {
 // agrees with itself, and is written again and read as the same.
 func FuzzRecord(f *testing.F) {
 	for name, data := range sampled(f) {
-		if _, isRecord, ok := numberOf(name); ok && isRecord {
+		if _, isRecord, ok := pieceOf(name); ok && isRecord {
 			body, err := unseal(data)
 			must(f, err)
 			f.Add(body)

@@ -254,23 +254,19 @@ const (
 
 func objectName(number int, suffix string) string { return fmt.Sprintf("%07d%s", number, suffix) }
 
-// numberOf returns the number in the name of a piece's object. ok is false for other names.
-func numberOf(name string) (number int, isRecord, ok bool) {
-	digits, isRecord := strings.CutSuffix(name, recordSuffix)
-	if !isRecord {
-		digits = strings.TrimSuffix(name, rowsSuffix)
-	}
-	n, err := strconv.ParseUint(digits, 10, 31)
-	return int(n), isRecord, err == nil && digits != name //nolint:gosec // of 31 bits
-}
-
 // pieceOf returns the writer and the number in the name of a piece's object. ok is false
 // for other names.
 func pieceOf(name string) (p Piece, isRecord, ok bool) {
-	digits := strings.TrimSuffix(strings.TrimSuffix(name, recordSuffix), rowsSuffix)
-	if at := strings.LastIndexByte(digits, '-'); at > 0 {
-		p.writer, name = name[:at], name[at+1:]
+	digits, isRecord := strings.CutSuffix(name, recordSuffix)
+	if !isRecord {
+		if digits, ok = strings.CutSuffix(name, rowsSuffix); !ok {
+			return p, false, false
+		}
 	}
-	p.number, isRecord, ok = numberOf(name)
-	return p, isRecord, ok
+	if at := strings.LastIndexByte(digits, '-'); at > 0 {
+		p.writer, digits = digits[:at], digits[at+1:]
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	p.number = int(n) //nolint:gosec // of 31 bits
+	return p, isRecord, err == nil
 }

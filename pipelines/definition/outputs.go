@@ -25,8 +25,8 @@ type placedOutput struct {
 func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
 		codebook := true
-		path := strictyaml.Required("path", nil)
-		if isDatabase(e) {
+		path, isTable := strictyaml.Required("path", nil), isDatabase(e)
+		if isTable {
 			path = strictyaml.Optional("path", nil)
 		}
 		given := e.Section(
@@ -48,7 +48,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			Output{NoCodebook: !codebook, Partition: PartitionNone},
 			given["path"], given["format"], given["csv"], given["partition"], given["compression"], given["s3"],
 		}
-		if isDatabase(e) {
+		if isTable {
 			if r.readDatabase(&out, given) {
 				out.readPartition()
 				r.def.Outputs = append(r.def.Outputs, out.Output)

@@ -69,8 +69,16 @@ type Report struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// Tables lists the formats and destinations that the program has. The command
-// line fills it in; nothing registers itself.
+// holds says what a manifest lists.
+func (r *Report) holds(m *load.Manifest) {
+	r.Rows, r.Parts, r.Watermark = m.Rows, len(m.Parts), m.Watermark
+	for _, p := range m.Parts {
+		r.Bytes += p.Bytes
+	}
+}
+
+// Tables lists the formats and destinations that the program has. Package
+// cmd/internal/built fills it in; nothing registers itself.
 type Tables struct {
 	Formats []load.Format
 	// Open returns the destination at root. root is a folder, or a prefix with

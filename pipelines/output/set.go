@@ -266,11 +266,8 @@ func (s *Set) Written(by func(runID string) bool) bool {
 		}
 	}
 	for _, t := range live {
-		m := t.out.at().manifest
-		t.report.Rows, t.report.Parts, t.report.Watermark, t.committed = m.Rows, len(m.Parts), m.Watermark, true
-		for _, p := range m.Parts {
-			t.report.Bytes += p.Bytes
-		}
+		t.report.holds(t.out.at().manifest)
+		t.committed = true
 	}
 	return len(live) > 0
 }

@@ -42,12 +42,10 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	if commit.Objects, err = o.deadLetters(ctx); err != nil {
 		return nil, err
 	}
-	report := Report{Rows: m.Rows, Parts: len(m.Parts), Watermark: m.Watermark}
+	var report Report
+	report.holds(&m)
 	if own := load.RejectsName(o.job.RunID); slices.ContainsFunc(commit.Objects, func(s load.SmallObject) bool { return s.Name == own && s.Data != nil }) {
 		report.DeadLetters = o.Path + own
-	}
-	for _, p := range m.Parts {
-		report.Bytes += p.Bytes
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
 	return &stagedOutput{

@@ -55,7 +55,7 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 		if err != nil {
 			return err
 		}
-		o := a.options(ctx, def, log)
+		o := a.options(def, log)
 		o.Forms = in.Forms
 		forms, clashes, err := pipelines.SharedForms(ctx, def, o)
 		if err != nil {
@@ -77,7 +77,7 @@ func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error
 		if err != nil {
 			return err
 		}
-		end = &PlanEnd{Requests: since(report.Requests, in.Spent)}
+		end = &PlanEnd{Requests: report.Requests.Minus(in.Spent)}
 		if plan == nil {
 			end.Done = endOf(report)
 			end.Done.RunID = in.Run
@@ -128,11 +128,6 @@ func (a *Activities) End(ctx context.Context, in Step) error {
 	})
 }
 
-// since returns the requests beyond those that were spent before.
-func since(all, before load.Requests) load.Requests {
-	return load.Requests{Results: all.Results - before.Results, Count: all.Count - before.Count, Retries: all.Retries - before.Retries}
-}
-
 // step does a step of a form's run.
 func (a *Activities) step(ctx context.Context, in Step, do func(context.Context, *definition.Definition, pipelines.Options) error) error {
 	return a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
@@ -141,7 +136,7 @@ func (a *Activities) step(ctx context.Context, in Step, do func(context.Context,
 			return err
 		}
 		info := activity.GetInfo(ctx)
-		o := pipelines.Options{Options: a.options(ctx, def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
+		o := pipelines.Options{Options: a.options(def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
 		o.Shared = &pipelines.Shared{
 			Owner: info.WorkflowExecution.ID, Run: in.Run, Try: int(info.Attempt), Decided: in.Decided,
 			Spent: in.Spent, GroupRequests: in.GroupRequests,
@@ -151,7 +146,7 @@ func (a *Activities) step(ctx context.Context, in Step, do func(context.Context,
 }
 
 // options are those of every run of this worker.
-func (a *Activities) options(_ context.Context, def *definition.Definition, log *slog.Logger) account.Options {
+func (a *Activities) options(def *definition.Definition, log *slog.Logger) account.Options {
 	tables := a.Tables(log)
 	o := account.Options{Tables: tables, Logger: log, Client: a.Client}
 	o.Client.Budget = a.gates.of(def)

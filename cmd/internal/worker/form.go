@@ -108,7 +108,7 @@ func begin(ctx workflow.Context, in FormInput, cursor *Cursor) error {
 	if err := workflow.ExecuteActivity(ctx, (*Activities).Plan, cursor.step(in)).Get(ctx, &plan); err != nil {
 		return err
 	}
-	cursor.Plan, cursor.Spent = &plan, add(cursor.Spent, plan.Requests)
+	cursor.Plan, cursor.Spent = &plan, cursor.Spent.Plus(plan.Requests)
 	return nil
 }
 
@@ -136,7 +136,7 @@ func readAll(ctx workflow.Context, in FormInput, cursor *Cursor) (gone bool, err
 			defer slots.Release(1)
 			var read ReadEnd
 			failed := workflow.ExecuteActivity(ctx, (*Activities).Read, step).Get(ctx, &read)
-			cursor.Spent = add(cursor.Spent, read.Requests)
+			cursor.Spent = cursor.Spent.Plus(read.Requests)
 			gone, left = gone || read.Gone, left || read.Left
 			if failed == nil && !gone && !left {
 				return

@@ -128,8 +128,3 @@ func endOf(r *pipelines.FormReport) *FormEnd {
 	}
 	return end
 }
-
-// add returns the sum of requests.
-func add(a, b load.Requests) load.Requests {
-	return load.Requests{Results: a.Results + b.Results, Count: a.Count + b.Count, Retries: a.Retries + b.Retries}
-}

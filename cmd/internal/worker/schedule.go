@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -17,12 +16,8 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/show"
 )
-
-// registerDefinitions adds --definitions for commands that name definitions to workers.
-func registerDefinitions(set *pflag.FlagSet, folder *string) {
-	set.StringVar(folder, "definitions", ".", "folder that the workers have their definitions in")
-}
 
 func scheduleCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
@@ -68,11 +63,7 @@ func scheduleCreateCommand(p *process) *cobra.Command {
 			return errors.Join(failures...)
 		},
 	}
-	set := cmd.Flags()
-	f.register(set)
-	registerDefinitions(set, &f.definitions)
-	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
-	f.RegisterVariables(set)
+	f.registerAll(cmd.Flags())
 	return cmd
 }
 
@@ -108,15 +99,7 @@ func scheduleListCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the schedules of formetl's pipelines", Example: `  formetl-worker schedule list`, Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.log.Start(levelOfCommands); err != nil {
-				return err
-			}
-			c, err := f.dial(cmd.Context(), p)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return p.list(cmd.Context(), c)
+			return f.with(cmd.Context(), p, func(c client.Client) error { return p.list(cmd.Context(), c) })
 		},
 	}
 	f.register(cmd.Flags())
@@ -129,8 +112,7 @@ func (p *process) list(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return temporalError("list the schedules", err)
 	}
-	table := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "SCHEDULE\tNEXT\tLAST\tPAUSED")
+	rows := [][]string{{"SCHEDULE", "NEXT", "LAST", "PAUSED"}}
 	for all.HasNext() {
 		s, err := all.Next()
 		if err != nil {
@@ -146,9 +128,9 @@ func (p *process) list(ctx context.Context, c client.Client) error {
 		if n := len(s.RecentActions); n > 0 {
 			last = s.RecentActions[n-1].ActualTime.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%t\n", s.ID, next, last, s.Paused)
+		rows = append(rows, []string{s.ID, next, last, strconv.FormatBool(s.Paused)})
 	}
-	return table.Flush()
+	return show.Table(p.stdout, rows...)
 }
 
 func scheduleDeleteCommand(p *process) *cobra.Command {
@@ -158,30 +140,27 @@ func scheduleDeleteCommand(p *process) *cobra.Command {
 		Long: "Delete takes names of pipelines, as the definitions say them. Workflows that are under way go on.",
 		Args: flags.Arguments(1, 1000, "one or more names of pipelines, such as feedback"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.log.Start(levelOfCommands); err != nil {
-				return err
-			}
-			c, err := f.dial(cmd.Context(), p)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			var failures []error
-			for _, name := range args {
-				id := PipelineID(strings.TrimPrefix(name, PipelineID("")))
-				err := c.ScheduleClient().GetHandle(cmd.Context(), id).Delete(cmd.Context())
-				switch {
-				case isType[*serviceerror.NotFound](err):
-					failures = append(failures, &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("there is no schedule %s; `formetl-worker schedule list` lists them", id)})
-				case err != nil:
-					failures = append(failures, temporalError("delete the schedule "+id, err))
-				default:
-					fmt.Fprintln(p.stderr, "deleted the schedule", id)
-				}
-			}
-			return errors.Join(failures...)
+			return f.with(cmd.Context(), p, func(c client.Client) error { return p.unschedule(cmd.Context(), c, args) })
 		},
 	}
 	f.register(cmd.Flags())
 	return cmd
+}
+
+// unschedule deletes the schedules of pipelines.
+func (p *process) unschedule(ctx context.Context, c client.Client, pipelines []string) error {
+	var failures []error
+	for _, name := range pipelines {
+		id := PipelineID(strings.TrimPrefix(name, PipelineID("")))
+		err := c.ScheduleClient().GetHandle(ctx, id).Delete(ctx)
+		switch {
+		case isType[*serviceerror.NotFound](err):
+			failures = append(failures, &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("there is no schedule %s; `formetl-worker schedule list` lists them", id)})
+		case err != nil:
+			failures = append(failures, temporalError("delete the schedule "+id, err))
+		default:
+			fmt.Fprintln(p.stderr, "deleted the schedule", id)
+		}
+	}
+	return errors.Join(failures...)
 }
