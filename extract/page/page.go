@@ -123,10 +123,11 @@ func (p *Page) Cells(i int) []Cell {
 }
 
 // Value returns value i of the cell, 0 <= i < c.Values, as valid UTF-8. The
-// bytes are a view: they must not be changed nor kept beyond Release.
+// bytes are a view: they must not be changed, appended to or kept beyond Release.
+// Their capacity reaches to the end of the answer, so that words may be read.
 func (p *Page) Value(c Cell, i int) []byte {
 	s := p.values[int(c.first)+i]
-	return p.text[s.Start:s.End:s.End]
+	return p.text[s.Start:s.End]
 }
 
 // Filter keeps only the results for whose id keep returns true.

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -9,27 +10,32 @@ import (
 // is a carriage return, a character that XML 1.0 forbids, or invalid UTF-8.
 func cleanEnd(b []byte) int {
 	for i := 0; i < len(b); {
-		if i+32 <= len(b) && printable(b[i:i+32]) {
+		for i+32 <= len(b) && printable(b[i:i+32]) {
 			i += 32
-			continue
 		}
-		if i+8 <= len(b) && cleanWord(binary.LittleEndian.Uint64(b[i:])) {
-			i += 8
-			continue
-		}
-		c := b[i]
-		if c < utf8.RuneSelf {
-			if c < ' ' && c != '\n' && c != '\t' {
+		for near := min(i+32, len(b)); i < near; { // few texts are long without a line end or an accent
+			if i+8 <= len(b) {
+				if other := unclean(binary.LittleEndian.Uint64(b[i:])); other != 0 {
+					i += bits.TrailingZeros64(other) / 8
+				} else {
+					i += 8
+					continue
+				}
+			}
+			c := b[i]
+			if c < utf8.RuneSelf {
+				if c < ' ' && c != '\n' && c != '\t' {
+					return i
+				}
+				i++
+				continue
+			}
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n == 1 || r == 0xfffe || r == 0xffff {
 				return i
 			}
-			i++
-			continue
+			i += n
 		}
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 || r == 0xfffe || r == 0xffff {
-			return i
-		}
-		i += n
 	}
 	return len(b)
 }
@@ -43,14 +49,16 @@ func printable(b []byte) bool {
 	return (v|w|x|y|^all)&highBits == 0
 }
 
-// cleanWord tells whether a word holds only ASCII characters that need no change.
-func cleanWord(w uint64) bool {
+// unclean finds the first byte of a word that is not ASCII, or a control character other
+// than a line feed and a tab. The lowest set bit is the highest bit of that byte, and is the
+// only one that counts. The result is 0 if there is none.
+func unclean(w uint64) uint64 {
 	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes
 	// from 0x20. Adding 0x7f sets it in bytes other than zero. Neither carries.
 	control := ^(w + 0x60*lowBits)
 	newline := ^((w ^ '\n'*lowBits) + 0x7f*lowBits)
 	tab := ^((w ^ '\t'*lowBits) + 0x7f*lowBits)
-	return (w|control&^(newline|tab))&highBits == 0
+	return (w | control&^(newline|tab)) & highBits
 }
 
 // cleanText appends b to dst with normalised line ends (XML 1.0, section 2.11).

@@ -19,6 +19,7 @@ type layout struct {
 }
 
 type knownField struct {
+	kind page.Kind
 	tag  page.Span // its last start tag, empty if that cannot be compared
 	next int32     // the field that follows it, as far as no guess was right; -1: none
 }
@@ -141,16 +142,16 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 }
 
 // takeValue reads the text of the innermost open element and its end tag, if the text
-// is not empty and holds no reference and no >. Else it reads nothing and returns false.
-// It is faster than readText.
-func (d *decoder) takeValue(end []byte) bool {
+// holds no reference and no >. Else it reads nothing and returns false. It is faster than
+// readText.
+func (d *decoder) takeValue(end tag) bool {
 	s := &d.scan
 	i := textEnd(s.buf, s.pos)
-	if s.pending || i == s.pos || !bytes.HasPrefix(s.buf[i:], end) {
+	if s.pending || !end.at(s.buf, i) {
 		return false
 	}
 	d.Value(page.Span{Start: int32(s.pos), End: int32(i)})
-	s.pos, s.open = i+len(end), s.open[:len(s.open)-1]
+	s.pos, s.open = i+end.size, s.open[:len(s.open)-1]
 	return true
 }
 
@@ -160,10 +161,13 @@ func (d *decoder) takeValue(end []byte) bool {
 func (d *decoder) guessCell(kind page.Kind) int32 {
 	field := d.layout.guess()
 	for range 3 {
-		if field < 0 || d.Page.Fields[field].Kind != kind {
+		if field < 0 {
 			return -1
 		}
-		known := d.layout.known[field]
+		known := &d.layout.known[field]
+		if known.kind != kind {
+			return -1
+		}
 		if known.tag.Start < known.tag.End && d.scan.take(d.scan.bytes(known.tag), len(kind.String())) {
 			d.layout.prev = field
 			return field
@@ -189,7 +193,7 @@ func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
 		d.layout.known[field].tag = tag
 		return field, nil
 	}
-	d.layout.known = append(d.layout.known, knownField{tag: tag, next: -1})
+	d.layout.known = append(d.layout.known, knownField{kind: kind, tag: tag, next: -1})
 	if kind == page.KindItem {
 		f := &d.Page.Fields[field]
 		t, _ := s.attr("type")
@@ -206,10 +210,10 @@ func (d *decoder) fieldOf(kind page.Kind) (int32, error) {
 
 // The tags around the text of most cells.
 var (
-	metaEnd  = []byte("</meta>")
-	valueTag = []byte("<value>")
-	valueEnd = []byte("</value>")
-	itemEnd  = []byte("</item>")
+	metaEnd  = shortTag("</meta>")
+	valueTag = shortTag("<value>")
+	valueEnd = shortTag("</value>")
+	itemEnd  = shortTag("</item>")
 	// numberedTags are the tags of the first values of an item that has several.
 	numberedTags = func() (tags [16][]byte) {
 		for i := range tags {
@@ -227,10 +231,10 @@ func (d *decoder) readItem() error {
 	var direct page.Span // the item's own text, which counts only without a value element
 	for {
 		ev := eventStart
-		if s.take(valueTag, len("value")) || found < len(numberedTags) && s.take(numberedTags[found], len("value")) {
+		if s.takeShort(valueTag, len("value")) || found < len(numberedTags) && s.take(numberedTags[found], len("value")) {
 			if d.takeValue(valueEnd) {
-				if found++; bytes.HasPrefix(s.buf[s.pos:], itemEnd) {
-					s.pos, s.open = s.pos+len(itemEnd), s.open[:len(s.open)-1]
+				if found++; itemEnd.at(s.buf, s.pos) {
+					s.pos, s.open = s.pos+itemEnd.size, s.open[:len(s.open)-1]
 					return nil
 				}
 				continue

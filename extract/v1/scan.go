@@ -160,15 +160,23 @@ func (s *scanner) children(read func(name []byte) error) error {
 // nothing and returns false. name is the length of the tag's name in bytes. take
 // is a faster scanStart for tags that were read before or hold only a name.
 func (s *scanner) take(tag []byte, name int) bool {
+	i := blanksEnd(s.buf, s.pos)
+	return bytes.HasPrefix(s.buf[i:], tag) && s.opened(i, len(tag), name)
+}
+
+// takeShort is take for a short tag.
+func (s *scanner) takeShort(t tag, name int) bool {
+	i := blanksEnd(s.buf, s.pos)
+	return t.at(s.buf, i) && s.opened(i, t.size, name)
+}
+
+// opened reads past a start tag of that size at i, unless no element may be opened.
+func (s *scanner) opened(i, size, name int) bool {
 	if s.pending || len(s.open) >= s.depth {
 		return false
 	}
-	i := blanksEnd(s.buf, s.pos)
-	if !bytes.HasPrefix(s.buf[i:], tag) {
-		return false
-	}
 	s.open = append(s.open, page.Span{Start: int32(i + 1), End: int32(i + 1 + name)})
-	s.pos = i + len(tag)
+	s.pos = i + size
 	return true
 }
 
