@@ -34,6 +34,7 @@ type column struct {
 	null bool    // the row has null here
 	text []byte  // memory for joined values
 
+	straight    bool // values are texts that always fit, see Flattener.direct
 	rewritten   bool // values are not written as the page has them, see row.valueOf
 	statusWords bool // the values are words of result_status, which become those of API v2
 
@@ -139,11 +140,28 @@ func (c *column) appendValue(v *value) {
 	}
 }
 
-// reserve allocates memory for as many rows as the last batch had.
-func (c *column) reserve(rows int) {
-	if rows > 0 && c.builder != nil {
-		c.builder.Reserve(rows)
+// reserve makes room for a batch of that size.
+func (c *column) reserve(s size) {
+	switch {
+	case c.plain != nil:
+		c.plain.reserve(s.rows, s.bytes)
+	case c.several != nil:
+		c.several.grow(s.rows)
+		c.several.elements.reserve(s.elements, s.bytes)
+	default:
+		c.builder.Reserve(s.rows)
 	}
+}
+
+// size returns the size of the batch so far.
+func (c *column) size() size {
+	switch {
+	case c.plain != nil:
+		return size{rows: c.plain.n, bytes: c.plain.used}
+	case c.several != nil:
+		return size{rows: c.several.n, elements: c.several.elements.n, bytes: c.several.elements.used}
+	}
+	return size{rows: c.builder.Len()}
 }
 
 // finish returns the column's array and empties the builder.

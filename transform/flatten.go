@@ -34,6 +34,9 @@ type Options struct {
 	Headings []page.Heading
 	// Mem allocates the batches; nil is Arrow's default.
 	Mem memory.Allocator
+	// Sizes tells how much memory a batch needs. Give all flatteners of a form the same
+	// one. nil remembers only this Flattener's batches.
+	Sizes *Sizes
 	// BatchRows and BatchBytes bound a batch: it ends with the row that reaches either
 	// bound. BatchBytes bounds the bytes of the values, roughly. 0 means the defaults.
 	BatchRows, BatchBytes int
@@ -65,7 +68,9 @@ type Flattener struct {
 	columns []*column        // the columns that are written
 	listed  []schemas.Column // all columns, also those that are dropped
 	schema  *arrow.Schema
-	idAt    int // index of the result id's column, -1 for none
+	idAt    int   // index of the result id's column, -1 for none
+	all     []int // indices of the columns
+	parsed  []int // those of them whose values may not fit, even one at a time
 
 	fields     fieldMap
 	row        row
@@ -76,10 +81,7 @@ type Flattener struct {
 }
 
 // batchSize is how much the current batch holds.
-type batchSize struct {
-	rows, bytes int
-	lastRows    int // of the batch before
-}
+type batchSize struct{ rows, bytes int }
 
 // NewFlattener checks the schema and the options. Release frees what the
 // Flattener holds.
@@ -92,6 +94,9 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	}
 	if o.Mem == nil {
 		o.Mem = memory.DefaultAllocator
+	}
+	if o.Sizes == nil {
+		o.Sizes = new(Sizes)
 	}
 	if o.BatchRows <= 0 {
 		o.BatchRows = DefaultBatchRows
@@ -132,7 +137,14 @@ func (f *Flattener) extend(columns []schemas.Column) {
 		made.rewritten = made.statusWords || c.PII.Kind != schemas.PIINone
 		f.columns = append(f.columns, made)
 	}
-	f.row.gathered = make([]gathered, len(f.columns))
+	f.row.gathered, f.all, f.parsed = make([]gathered, len(f.columns)), nil, nil
+	for k, c := range f.columns {
+		f.all = append(f.all, k)
+		f.row.gathered[k].list = c.list
+		if c.straight = k != f.idAt && !c.Required && c.isString(); !c.straight {
+			f.parsed = append(f.parsed, k)
+		}
+	}
 	f.schema = schemas.ArrowSchema(f.Columns())
 }
 
@@ -174,7 +186,12 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	f.row.gather(cells, &f.fields)
 	f.row.pending = f.row.pending[:0]
 	var reject *Reject
-	for k, c := range f.columns {
+	settled := f.parsed
+	if f.row.crowded {
+		settled = f.all
+	}
+	for _, k := range settled {
+		c := f.columns[k]
 		if k == f.idAt {
 			settleID(c, f.row.page.ID(i))
 			continue
@@ -198,9 +215,7 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 		return false, f.reject(*reject)
 	}
 	if f.batch.rows == 0 {
-		for _, c := range f.columns {
-			c.reserve(f.batch.lastRows)
-		}
+		f.o.Sizes.reserve(f.columns)
 	}
 	for k, c := range f.columns {
 		switch {
@@ -222,14 +237,11 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 // without being settled. A single string always fits, and so does a list of strings.
 // Where there is none, the column must allow null.
 func (f *Flattener) direct(k int) bool {
-	c, g := f.columns[k], &f.row.gathered[k]
-	switch {
-	case c.Required:
+	if !f.columns[k].straight {
 		return false
-	case c.plain != nil:
-		return k != f.idAt && (g.values <= 1 || g.row != f.row.number)
 	}
-	return c.several != nil
+	g := &f.row.gathered[k]
+	return !f.row.crowded || g.list || g.values <= 1 || g.row != f.row.number
 }
 
 func (f *Flattener) reject(r Reject) error {
@@ -271,6 +283,7 @@ func (f *Flattener) flush() error {
 	if f.batch.rows == 0 {
 		return nil
 	}
+	f.o.Sizes.note(f.columns)
 	arrays := make([]arrow.Array, len(f.columns))
 	for i, c := range f.columns {
 		arrays[i] = c.finish()
@@ -280,7 +293,7 @@ func (f *Flattener) flush() error {
 	for _, a := range arrays {
 		a.Release() // the batch holds them
 	}
-	f.batch = batchSize{lastRows: f.batch.rows}
+	f.batch = batchSize{}
 	defer batch.Release()
 	return f.o.Emit(batch)
 }

@@ -11,6 +11,7 @@ type row struct {
 	number      int64      // from 1
 	gathered    []gathered // by column
 	next        []int32    // by cell of the result: the column's next cell, or -1
+	crowded     bool       // a column that takes one value has several
 	clock       clock
 	cloak       cloak
 	emptyAsNull bool
@@ -20,6 +21,7 @@ type row struct {
 // gathered locates the row's cells of one column. They are linked through
 // row.next.
 type gathered struct {
+	list       bool  // the column takes several values
 	row        int64 // number of the row that the other fields are about
 	head, tail int32 // first and last cell
 	values     int32 // in all cells
@@ -28,6 +30,7 @@ type gathered struct {
 // gather links the result's cells by column.
 func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	r.number++
+	r.crowded = false
 	if len(cells) > len(r.next) {
 		r.next = make([]int32, 2*len(cells))
 	}
@@ -40,12 +43,15 @@ func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 		g := &r.gathered[at]
 		r.next[k] = -1
 		if g.row != r.number {
-			*g = gathered{row: r.number, head: int32(k), tail: int32(k), values: c.Values}
-			continue
+			g.row, g.head, g.values = r.number, int32(k), c.Values
+		} else {
+			r.next[g.tail] = int32(k)
+			g.values += c.Values
 		}
-		r.next[g.tail] = int32(k)
 		g.tail = int32(k)
-		g.values += c.Values
+		if g.values > 1 && !g.list {
+			r.crowded = true
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"encoding/binary"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -14,19 +16,17 @@ type bounds struct {
 	mem            memory.Allocator
 	valid, offsets *memory.Buffer // nil before the first value
 
-	bits []byte  // the memory of valid, with no bit set from the n-th on
+	bits []byte  // the memory of valid, with every bit set from the n-th on
 	ends []int32 // the memory of offsets: where each value ends, after a leading 0
 
 	n, nulls int // values, nulls among them
-	lastN    int // values of the last array, to reserve for the next
 }
 
 // add adds a value that ends there.
 func (b *bounds) add(end int) {
 	if b.n+1 >= len(b.ends) {
-		b.grow()
+		b.grow(2 * b.n)
 	}
-	b.bits[b.n>>3] |= 1 << (b.n & 7)
 	b.n++
 	b.ends[b.n] = int32(end)
 }
@@ -34,39 +34,43 @@ func (b *bounds) add(end int) {
 // addNull adds a null that ends there.
 func (b *bounds) addNull(end int) {
 	if b.n+1 >= len(b.ends) {
-		b.grow()
+		b.grow(2 * b.n)
 	}
+	b.bits[b.n>>3] &^= 1 << (b.n & 7)
 	b.n++
 	b.nulls++
 	b.ends[b.n] = int32(end)
 }
 
-// grow makes room for at least one more value. At first it makes room for as many
-// values as the last array had, then for twice as many.
-func (b *bounds) grow() {
+// grow makes room for that many values, or for a few if that is more.
+func (b *bounds) grow(room int) {
 	const first = 64
 	if b.offsets == nil {
 		b.valid, b.offsets = memory.NewResizableBuffer(b.mem), memory.NewResizableBuffer(b.mem)
 	}
-	room := max(first, b.lastN, 2*b.n)
+	room = max(room, first)
 	b.offsets.ResizeNoShrink(4 * (room + 1))
 	b.valid.ResizeNoShrink((room + 7) / 8)
 	used := len(b.bits)
 	b.ends, b.bits = arrow.Int32Traits.CastFromBytes(b.offsets.Bytes()), b.valid.Bytes()
 	b.ends[0] = 0
-	clear(b.bits[used:])
+	for i := used; i < len(b.bits); i++ {
+		b.bits[i] = 0xff
+	}
 }
 
 // array returns the data of an array of that type, which has these buffers and the
 // given ones. Then it forgets all values.
 func (b *bounds) array(t arrow.DataType, more []*memory.Buffer, children []arrow.ArrayData) arrow.ArrayData {
 	if b.offsets == nil {
-		b.grow()
+		b.grow(0)
 	}
 	b.offsets.ResizeNoShrink(4 * (b.n + 1))
 	b.valid.ResizeNoShrink((b.n + 7) / 8)
+	if rest := b.n & 7; rest > 0 { // the bits beyond the last value are zero
+		b.bits[b.n>>3] &= 1<<rest - 1
+	}
 	data := array.NewData(t, b.n, append([]*memory.Buffer{b.valid, b.offsets}, more...), children, b.nulls, 0)
-	b.lastN = b.n
 	b.release()
 	return data
 }
@@ -77,37 +81,56 @@ func (b *bounds) release() {
 		b.valid.Release()
 		b.offsets.Release()
 	}
-	*b = bounds{mem: b.mem, lastN: b.lastN}
+	*b = bounds{mem: b.mem}
 }
 
 // texts builds a string array. Most values of a form are strings.
 type texts struct {
 	bounds
-	data       *memory.Buffer // nil before the first value
-	text       []byte         // the memory of data
-	used       int            // bytes of text
-	lastLength int            // bytes of the last array, to reserve for the next
+	data *memory.Buffer // nil before the first value
+	text []byte         // the memory of data
+	used int            // bytes of text
 }
 
-// append adds a value. It copies the value once, into the array's memory.
+// short is how many bytes are copied at once. Most values are not longer.
+const short = 32
+
+// append adds a value. It copies the value once, into the array's memory. A short value
+// is copied in whole words, whatever its length, because that costs less than a look at
+// the length. What is copied too much is overwritten, or lies beyond the array's end.
 func (t *texts) append(v []byte) {
-	if len(t.text)-t.used < len(v) {
-		t.grow(len(v))
+	switch {
+	case len(v) <= short && cap(v) >= short && len(t.text)-t.used >= short:
+		from, to := v[:short], t.text[t.used:t.used+short]
+		for i := 0; i < short; i += 8 {
+			binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(from[i:]))
+		}
+	case len(t.text)-t.used < len(v):
+		t.grow(max(2*t.used, t.used+len(v)))
+		fallthrough
+	default:
+		copy(t.text[t.used:], v)
 	}
-	t.used += copy(t.text[t.used:], v)
+	t.used += len(v)
 	t.add(t.used)
 }
 
 // appendNull adds a null.
 func (t *texts) appendNull() { t.addNull(t.used) }
 
-// grow makes room for n more bytes of text.
-func (t *texts) grow(n int) {
+// reserve makes room for that many values and bytes of text.
+func (t *texts) reserve(values, bytes int) {
+	t.bounds.grow(values)
+	t.grow(bytes)
+}
+
+// grow makes room for that many bytes of text, or for a few if that is more.
+func (t *texts) grow(room int) {
 	const first = 512
 	if t.data == nil {
 		t.data = memory.NewResizableBuffer(t.mem)
 	}
-	t.data.ResizeNoShrink(max(first, t.lastLength, 2*t.used, t.used+n))
+	t.data.ResizeNoShrink(max(first, room))
 	t.text = t.data.Bytes()
 }
 
@@ -117,7 +140,6 @@ func (t *texts) finish() arrow.Array {
 		t.grow(0)
 	}
 	t.data.ResizeNoShrink(t.used)
-	t.lastLength = t.used
 	data := t.array(arrow.BinaryTypes.String, []*memory.Buffer{t.data}, nil)
 	defer data.Release()
 	out := array.NewStringData(data)
@@ -131,7 +153,7 @@ func (t *texts) release() {
 		t.data.Release()
 	}
 	t.bounds.release()
-	*t = texts{bounds: t.bounds, lastLength: t.lastLength}
+	*t = texts{bounds: t.bounds}
 }
 
 // textLists builds an array of lists of strings: the elements are appended first, then

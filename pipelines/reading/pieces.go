@@ -94,7 +94,7 @@ func (p *pieces) begin() (err error) {
 		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
 	}
 	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Emit: p.rows.Add,
+		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.sizes, Emit: p.rows.Add,
 		Reject: func(reject transform.Reject) error {
 			p.piece.Rejects = append(p.piece.Rejects, reject)
 			return nil
