@@ -4,7 +4,8 @@
 // Strings are UTF8 and dates are DATE. Timestamps are TIMESTAMP in microseconds
 // adjusted to UTC. Decimals are DECIMAL in the narrowest physical type. Lists
 // are LIST in three levels (list.element). Every column chunk has statistics
-// and a page index. zstd is the default codec.
+// and a page index. zstd is the default codec. A data page of less than a kilobyte is
+// not compressed, as version 2 of pages allows.
 //
 // A column is dictionary-encoded if a dictionary makes the first rows of the
 // part smaller, by a sample of a thousand of them. Of all settings this choice

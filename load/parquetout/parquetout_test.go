@@ -338,6 +338,23 @@ func TestCompression(t *testing.T) {
 	}
 }
 
+// A page of less than a kilobyte is not compressed, because that gains nothing.
+func TestSmallPages(t *testing.T) {
+	for _, c := range []struct {
+		rows  int
+		packs bool
+	}{{100, false}, {127, false}, {129, true}, {5000, true}} {
+		batch := loadtest.Build(checked(t), loadtest.Columns("n", arrow.PrimitiveTypes.Int64), c.rows, func(b array.Builder, _, row int) {
+			b.(*array.Int64Builder).Append(int64(row)) // too many values for a dictionary
+		})
+		data := write(t, load.EncodeOptions{}, batch)
+		batch.Release()
+		if n := chunk(t, data, 0); (n.TotalCompressedSize() < n.TotalUncompressedSize()) != c.packs {
+			t.Errorf("%d rows: %d bytes of %d", c.rows, n.TotalCompressedSize(), n.TotalUncompressedSize())
+		}
+	}
+}
+
 // Negative zero and what is not a number survive, with a dictionary too.
 func TestFloats(t *testing.T) {
 	mem := checked(t)

@@ -81,15 +81,20 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 func (c *cardinality) dictionaries(columns int, pieces []rows.Piece, n int) []bool {
 	pays := make([]bool, columns)
 	size := min(n, max(leastSample, min(n/4, mostSample)))
+	sample := make([]rows.Piece, 0, size) // of one row each
+	for k, at, base := 0, 0, 0; k < size; k++ {
+		row := sampled(k, n, size)
+		for row >= base+pieces[at].To-pieces[at].From {
+			base += pieces[at].To - pieces[at].From
+			at++
+		}
+		row += pieces[at].From - base
+		sample = append(sample, rows.Piece{Batch: pieces[at].Batch, From: row, To: row + 1})
+	}
 	for i := range pays {
 		c.reset()
-		for k, at, base := 0, 0, 0; k < size; k++ {
-			row := sampled(k, n, size)
-			for row >= base+pieces[at].To-pieces[at].From {
-				base += pieces[at].To - pieces[at].From
-				at++
-			}
-			c.count(pieces[at].Batch.Column(i), pieces[at].From+row-base)
+		for _, one := range sample {
+			c.count(one.Batch.Column(i), one.From)
 		}
 		pays[i] = c.pays(n, size)
 	}
