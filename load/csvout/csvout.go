@@ -309,27 +309,15 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 	return cells.AppendTimestamp(dst, us, e.zone)
 }
 
-// appendText appends s, a string or a list of strings, as one field. For spreadsheets
+// appendText appends s, a string or a list of strings, as one field, in quotes where CSV
+// requires them. For spreadsheets
 // it puts a ' in front of a text that they would change.
 func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
-	if !d.excel {
-		divided := d.delimiter == '\t' && cells.HasDivider(s)
-		if cells.IndexCSV(s) < 0 && !odd(s) && !divided {
-			return append(dst, s...)
-		}
-		return appendField(dst, s, "", divided)
-	}
-	prefix := ""
-	if sheets.Guarded(s) {
+	special, prefix := cells.IndexCSV(s), ""
+	quoted := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	if d.excel && sheets.Guarded(s) {
 		prefix = "'"
 	}
-	return appendField(dst, s, prefix, cells.HasDivider(s))
-}
-
-// appendField appends prefix and s as one field. It quotes the field if quoted is set or CSV
-// requires it.
-func appendField[T sheets.Text](dst []byte, s T, prefix string, quoted bool) []byte {
-	special := cells.IndexCSV(s)
 	if special < 0 && !quoted && !odd(s) {
 		return append(append(dst, prefix...), s...)
 	}
