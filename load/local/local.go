@@ -54,19 +54,20 @@ func (d *Destination) path(name string) string {
 }
 
 // open opens the root for an operation op on the object name, unless ctx is
-// cancelled. If create is set, it makes the root first. Each operation opens
+// cancelled. If create is set, it makes a root that is missing. Each operation opens
 // the root anew. So a Destination needs no Close, and always uses the folder
 // that has the root's name now.
 func (d *Destination) open(ctx context.Context, op, name string, create bool) (*os.Root, error) {
 	if err := checkContext(ctx, op, name); err != nil {
 		return nil, err
 	}
-	if create {
+	root, err := openFolder(d.root)
+	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := makeRoot(d.root); err != nil {
 			return nil, fail("create the folder", d.root, err)
 		}
+		root, err = openFolder(d.root)
 	}
-	root, err := openFolder(d.root)
 	return root, fail("open the folder", d.root, err)
 }
 
@@ -74,8 +75,10 @@ func (d *Destination) open(ctx context.Context, op, name string, create bool) (*
 // place, its error is errNotFolder, which is clearer.
 func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
-	if info, statErr := os.Stat(dir); err != nil && statErr == nil && !info.IsDir() {
-		err = errNotFolder
+	if err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			err = errNotFolder
+		}
 	}
 	return root, err
 }
@@ -104,17 +107,22 @@ func makeRoot(dir string) error {
 	return errors.Join(makeFolder(root, below), root.Close())
 }
 
-// inFolder makes dir and calls do. It repeats both if another run removes the
-// empty folder in between.
+// inFolder calls do, which writes to dir. It makes dir if that is missing, and calls do
+// again. It repeats both if another run removes the empty folder in between.
 func inFolder(root *os.Root, dir string, do func() error) error {
-	var err error
+	err := do()
 	for range attempts {
-		if err = makeFolder(root, dir); err == nil {
-			err = do()
+		if err == nil {
+			return nil
+		}
+		// What is in the folder's place says more than the error of do.
+		if made := makeFolder(root, dir); made != nil && !errors.Is(made, fs.ErrNotExist) {
+			return made
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		err = do()
 	}
 	return err
 }
