@@ -124,7 +124,9 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 			}
 			// A date without a time counts as inside if the window holds a part of its day.
 			before, after := string(v) < from[:min(len(v), len(from))], string(v) >= to
-			inside = inside || !before && !after
+			if inside = !before && !after; inside {
+				break
+			}
 			later = later || after
 		}
 		if inside {
