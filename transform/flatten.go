@@ -73,6 +73,7 @@ type Flattener struct {
 	parsed  []int // those of them whose values may not fit, even one at a time
 
 	fields     fieldMap
+	labels     int // labels that were known beforehand
 	row        row
 	batch      batchSize
 	stats      Stats
@@ -115,6 +116,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 		row:    row{clock: clock{zone: o.Zone}, cloak: cloak, emptyAsNull: s.Empty == schemas.EmptyAsNull},
 	}
 	f.fields.learn(o.Headings)
+	f.labels = len(f.fields.labels)
 	f.extend(s.Columns)
 	return f, nil
 }
@@ -296,6 +298,24 @@ func (f *Flattener) flush() error {
 	f.batch = batchSize{}
 	defer batch.Release()
 	return f.o.Emit(batch)
+}
+
+// Restart makes a flushed Flattener begin anew, as NewFlattener would return it with these
+// Emit and Reject. That costs less than a new one. It does nothing and returns false where
+// the Flattener failed, or learned columns or labels that a new one would not know.
+func (f *Flattener) Restart(emit func(arrow.RecordBatch) error, reject func(Reject) error) bool {
+	if f.err != nil || f.batch.rows > 0 || len(f.listed) > len(f.given.Columns) || len(f.fields.labels) > f.labels {
+		return false
+	}
+	f.o.Emit, f.o.Reject = emit, reject
+	f.stats, f.choiceRoom = Stats{}, mostChoiceTexts
+	for _, c := range f.columns {
+		c.seen = nil
+	}
+	for i := range f.fields.ignored {
+		f.fields.ignored[i].n = 0
+	}
+	return true
 }
 
 // Columns returns the columns of the next batch: the written columns of the

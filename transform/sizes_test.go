@@ -1,10 +1,15 @@
 package transform
 
 import (
+	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/schemas"
 )
 
 // growing counts how often memory in use had to be moved to larger memory.
@@ -55,5 +60,63 @@ func TestSizes(t *testing.T) {
 	}
 	if flatten(40) == 0 {
 		t.Error("a batch of 4000 rows fitted into what 1000 needed")
+	}
+}
+
+// TestRestart: a flattener that begins anew gives the batches and the statistics of a new
+// one, and refuses where it cannot.
+func TestRestart(t *testing.T) {
+	p, _ := benchPage(t)
+	for i := range p.Fields {
+		p.Fields[i].Type = "radio"
+	}
+	other := new(answer).result(7, "item:1@1=no choice of before", "item:99=unknown").page(t)
+	declared := schema(t, benchSchema(t, true)...)
+	declared.Unknown = schemas.UnknownIgnore
+	run := func(f *Flattener, p *page.Page) (rows int64, s Stats) {
+		t.Helper()
+		emit := func(b arrow.RecordBatch) error { rows += b.NumRows(); return nil }
+		if !f.Restart(emit, nil) {
+			t.Fatal("it cannot begin anew")
+		}
+		if err := errors.Join(f.Append(p), f.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		return rows, f.Stats()
+	}
+	fresh := func() *Flattener {
+		f, err := NewFlattener(declared, Options{Zone: zone(t, "UTC"), Emit: func(arrow.RecordBatch) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Release)
+		return f
+	}
+	used := fresh()
+	run(used, p)
+	for _, page := range []*page.Page{other, p, other} {
+		rows, stats := run(used, page)
+		wantRows, want := run(fresh(), page)
+		if rows != wantRows || !reflect.DeepEqual(stats, want) {
+			t.Errorf("%d rows, %+v; a new one gives %d, %+v", rows, stats, wantRows, want)
+		}
+	}
+	if err := used.Append(p); err != nil {
+		t.Fatal(err)
+	}
+	if used.Restart(nil, nil) {
+		t.Error("it began anew with rows that were not flushed")
+	}
+	declared.Unknown = schemas.UnknownAdd
+	adding := fresh()
+	run(adding, other)
+	if adding.Restart(nil, nil) {
+		t.Error("it began anew with a column that was added")
+	}
+	labelled := fresh()
+	other.Headings = append(other.Headings, page.Heading{ID: "1", Label: "One"})
+	run(labelled, other)
+	if labelled.Restart(nil, nil) {
+		t.Error("it began anew with a label that a new one would not know")
 	}
 }

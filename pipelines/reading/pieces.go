@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -93,14 +96,36 @@ func (p *pieces) begin() (err error) {
 		Window: p.st.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
 		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
 	}
-	p.flattener, err = transform.NewFlattener(r.Schema, transform.Options{
-		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.sizes, Emit: p.rows.Add,
-		Reject: func(reject transform.Reject) error {
-			p.piece.Rejects = append(p.piece.Rejects, reject)
-			return nil
-		},
+	p.flattener, err = r.newFlattener(p.rows.Add, func(reject transform.Reject) error {
+		p.piece.Rejects = append(p.piece.Rejects, reject)
+		return nil
 	})
 	return err
+}
+
+// flatteners are what the flatteners of a form share, and those that no piece uses.
+type flatteners struct {
+	sizes transform.Sizes
+	idle  sync.Pool
+}
+
+// newFlattener returns a flattener for a piece.
+func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, reject func(transform.Reject) error) (*transform.Flattener, error) {
+	if f, ok := r.flatteners.idle.Get().(*transform.Flattener); ok && f.Restart(emit, reject) {
+		return f, nil
+	}
+	return transform.NewFlattener(r.Schema, transform.Options{
+		Zone: r.Def.Source.Zone, Labels: r.Def.Labels, Headings: r.Headings, Mem: r.Checkpoint.Mem, Sizes: &r.flatteners.sizes, Emit: emit, Reject: reject,
+	})
+}
+
+// drop gives up the piece's flattener, which serves another piece if it can.
+func (p *pieces) drop() {
+	if p.flattener.Restart(nil, nil) {
+		p.r.flatteners.idle.Put(p.flattener)
+	} else {
+		p.flattener.Release()
+	}
 }
 
 // close ends the reading of the stretch. err is the error that ended it early, or nil.
@@ -117,7 +142,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
 		}
 	}
-	p.flattener.Release()
+	p.drop()
 	return err
 }
 
@@ -240,7 +265,7 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	if err != nil {
 		return err
 	}
-	defer p.flattener.Release()
+	defer p.drop()
 	for _, page := range st.head {
 		if err := p.page(page); err != nil {
 			return err
@@ -264,7 +289,7 @@ func (p *pieces) cut(ctx context.Context, whole bool) error {
 	if err := p.end(ctx, p.last); err != nil {
 		return err
 	}
-	p.flattener.Release()
+	p.drop()
 	return p.begin()
 }
 

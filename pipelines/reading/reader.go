@@ -35,7 +35,8 @@ type Reader struct {
 	// Done is called with each window that was read. Several goroutines call it.
 	Done func(*Window)
 
-	sizes    transform.Sizes
+	flatteners flatteners
+
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
