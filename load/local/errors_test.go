@@ -18,6 +18,16 @@ import (
 )
 
 // Root may write anywhere, so the classes of errors are tried one by one.
+// at returns the destination at a folder.
+func at(t testing.TB, root string) *Destination {
+	t.Helper()
+	d, err := New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func TestFail(t *testing.T) {
 	wrap := func(err error) error { return &fs.PathError{Op: "open", Path: "/secret/inner", Err: err} }
 	for _, test := range []struct {
@@ -82,7 +92,7 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	root := t.TempDir()
-	d := &Destination{root: root}
+	d := at(t, root)
 	stage := func() *upload {
 		u, err := d.Stage(t.Context(), "run1", "x.csv")
 		if err != nil {
@@ -131,7 +141,7 @@ func TestFullDisk(t *testing.T) {
 
 // What a file system without hard links gets.
 func TestRenameLocked(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +176,7 @@ func TestRenameLocked(t *testing.T) {
 // A waiter that gets the lock of a file which its holder removed has locked
 // nothing.
 func TestLockOfRemovedFile(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
@@ -179,14 +189,16 @@ func TestLockOfRemovedFile(t *testing.T) {
 	if err := root.Remove(load.ControlFolder + "/" + lockName); err != nil {
 		t.Fatal(err)
 	}
-	again, err := d.lock(t.Context(), root) // a new file, so another lock
+	again, err := at(t, d.root).lock(t.Context(), root) // a new file, so another lock
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.lock(ctx, root); !errors.Is(err, context.Canceled) {
-		t.Errorf("a third one gives %v", err)
+	for _, d := range []*Destination{d, at(t, d.root)} { // it waits for its own goroutine, or for the file
+		if _, err := d.lock(ctx, root); !errors.Is(err, context.Canceled) {
+			t.Errorf("a third one gives %v", err)
+		}
 	}
 	again()
 	unlock()
@@ -197,7 +209,7 @@ func FuzzStage(f *testing.F) {
 	f.Add([]byte("a,b\n"), 1)
 	f.Add([]byte{}, 3)
 	f.Add(make([]byte, 1000), 7)
-	d := &Destination{root: f.TempDir()}
+	d := at(f, f.TempDir())
 	f.Fuzz(func(t *testing.T, data []byte, piece int) {
 		if piece < 1 {
 			return

@@ -23,7 +23,8 @@ const (
 // Destination is a folder. Its methods are safe for concurrent use, also by
 // several Destinations and several processes.
 type Destination struct {
-	root string // absolute
+	root string        // absolute
+	turn chan struct{} // holds an element while one of its goroutines has the lock or waits for it
 }
 
 var (
@@ -42,7 +43,7 @@ func New(root string) (*Destination, error) {
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "give an absolute path", Err: err}
 	}
-	return &Destination{root: abs}, nil
+	return &Destination{root: abs, turn: make(chan struct{}, 1)}, nil
 }
 
 // String returns the absolute path of the folder.

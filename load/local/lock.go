@@ -25,16 +25,26 @@ const (
 )
 
 // lock takes the destination's lock for one small write. The caller must call
-// unlock.
+// unlock. One goroutine at a time tries to: each holder removes the lock file, so
+// that all who wait for it would begin again.
 func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
 	name := path.Join(load.ControlFolder, lockName)
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fail("lock", d.path(name), context.Cause(ctx))
+	}
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) {
 		return f.TryLockContext(ctx, lockRetry)
 	})
 	if err != nil {
+		<-d.turn
 		return nil, fail("lock", d.path(name), err)
 	}
-	return func() { release(root, name, held) }, nil
+	return func() {
+		release(root, name, held)
+		<-d.turn
+	}, nil
 }
 
 // hold locks the file of that name by calling try, and returns nil and no error

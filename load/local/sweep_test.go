@@ -76,7 +76,7 @@ func FuzzStagedFor(f *testing.F) {
 // The control folder may be shared: with a state folder, with what people put
 // there. Only formetl's own leftovers are told and removed.
 func TestLeftoversAmongOthers(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	ours := map[string]load.LeftoverKind{".formetl/put-X": load.Temporary, ".formetl/run1/staged-X": load.StagedFile}
 	others := []string{
 		".formetl/put-folder/x", ".formetl/checkpoint/0123/0000000-rows", ".formetl/checkpoint/0123/header", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
@@ -122,7 +122,7 @@ func TestLeftoversAmongOthers(t *testing.T) {
 
 // A probe is removed at once, so that only one of a killed process grows old.
 func TestProbeThatGrewOld(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	for _, name := range []string{"OLD", "NEW"} {
 		if err := d.Put(t.Context(), load.ProbePrefix+name, []byte("x"), load.NoVersion); err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestProbeThatGrewOld(t *testing.T) {
 
 // A file that is being put is not taken away from its writer: it has the lock.
 func TestRemoveWaitsForPut(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	root, err := d.open(t.Context(), "open", "", true)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestRemoveWaitsForPut(t *testing.T) {
 // A lease whose lock somebody shares is not held; who shares it for long keeps
 // runs out all the same, and they are told.
 func TestLeaseIsShared(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	if err := os.MkdirAll(filepath.Join(d.root, load.ControlFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestLeaseIsShared(t *testing.T) {
 }
 
 func TestCheckTellsWhatIsWrong(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	u, err := d.Stage(t.Context(), "run1", "x.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 
 // A file that Put is writing is no object, a link to a folder is not followed.
 func TestListLeavesOut(t *testing.T) {
-	d := &Destination{root: t.TempDir()}
+	d := at(t, t.TempDir())
 	for _, name := range []string{".formetl/put-X", ".formetl/journal", ".formetl/put-folder/put-X", "a/put-X"} {
 		file := filepath.Join(d.root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
