@@ -81,20 +81,19 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 func (c *cardinality) dictionaries(columns int, pieces []rows.Piece, n int) []bool {
 	pays := make([]bool, columns)
 	size := min(n, max(leastSample, min(n/4, mostSample)))
-	sample := make([]rows.Piece, 0, size) // of one row each
+	sample := make([][]int, len(pieces)) // the rows of each piece
 	for k, at, base := 0, 0, 0; k < size; k++ {
 		row := sampled(k, n, size)
 		for row >= base+pieces[at].To-pieces[at].From {
 			base += pieces[at].To - pieces[at].From
 			at++
 		}
-		row += pieces[at].From - base
-		sample = append(sample, rows.Piece{Batch: pieces[at].Batch, From: row, To: row + 1})
+		sample[at] = append(sample[at], pieces[at].From+row-base)
 	}
 	for i := range pays {
 		c.reset()
-		for _, one := range sample {
-			c.count(one.Batch.Column(i), one.From)
+		for at, rows := range sample {
+			c.count(pieces[at].Batch.Column(i), rows)
 		}
 		pays[i] = c.pays(n, size)
 	}
@@ -166,32 +165,45 @@ func (c *cardinality) pays(n, sampled int) bool {
 	return (c.stored*distinct/c.seen+indexes)*2 <= c.plain*n/sampled
 }
 
-// count counts the value of one row, or each element of a list. Types that
-// never get a dictionary have no values here.
-func (c *cardinality) count(arr arrow.Array, row int) {
-	if arr.IsNull(row) {
-		return
+// count counts the values of rows, or each element of their lists. Types that never get
+// a dictionary have no values here.
+func (c *cardinality) count(arr arrow.Array, rows []int) {
+	valid := validityOf(arr)
+	note := func(of func(row int) (hash uint64, size int)) {
+		for _, row := range rows {
+			if valid.at(row) {
+				c.note(of(row))
+			}
+		}
 	}
 	switch a := arr.(type) {
 	case *array.String:
-		c.note(xxh3.HashString(a.Value(row)), 4+a.ValueLen(row))
+		note(func(row int) (uint64, int) { return xxh3.HashString(a.Value(row)), 4 + a.ValueLen(row) })
 	case *array.Int64:
-		c.note(scatter(uint64(a.Value(row))), 8)
+		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 8 })
 	case *array.Float64:
-		c.note(scatter(math.Float64bits(a.Value(row))), 8)
+		note(func(row int) (uint64, int) { return scatter(math.Float64bits(a.Value(row))), 8 })
 	case *array.Date32:
-		c.note(scatter(uint64(a.Value(row))), 4)
+		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 4 })
 	case *array.Timestamp:
-		c.note(scatter(uint64(a.Value(row))), 8)
+		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 8 })
 	case *array.Decimal128:
 		if !wide(a.DataType().(*arrow.Decimal128Type)) {
-			c.note(scatter(a.Value(row).LowBits()), 8)
+			note(func(row int) (uint64, int) { return scatter(a.Value(row).LowBits()), 8 })
 		}
 	case *array.List:
-		start, end := a.ValueOffsets(row)
-		for i := int(start); i < int(end); i++ {
-			c.count(a.ListValues(), i)
+		var elements []int
+		for _, row := range rows {
+			start, end := a.ValueOffsets(row)
+			for i := start; i < end && valid.at(row); i++ {
+				elements = append(elements, int(i))
+			}
+			if len(elements) >= mostSample {
+				c.count(a.ListValues(), elements)
+				elements = elements[:0]
+			}
 		}
+		c.count(a.ListValues(), elements)
 	}
 }
 
