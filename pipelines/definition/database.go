@@ -205,3 +205,15 @@ func (r *reader) checkTableID(out placedOutput) {
 			"a table needs a column with the result's id, by which a run finds the rows that it replaces")
 	}
 }
+
+// Secrets returns the secrets that the definition holds: the API key, and what references in
+// connection strings led to.
+func (d *Definition) Secrets() []transport.Secret {
+	secrets := []transport.Secret{d.Source.Key}
+	for _, out := range d.Outputs {
+		if out.Database != nil {
+			secrets = append(secrets, out.Database.Secrets...)
+		}
+	}
+	return secrets
+}

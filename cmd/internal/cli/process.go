@@ -119,7 +119,9 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 			failures = append(failures, err)
 			continue
 		}
-		p.hideSecrets(def)
+		for _, secret := range def.Secrets() {
+			p.log.HideKey(secret)
+		}
 		def.Given = f.Given()
 		if f.State != "" {
 			if def.State, err = filepath.Abs(f.State); err != nil {
@@ -132,18 +134,6 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 		failures = append(failures, checkVariables(variables, defs))
 	}
 	return defs, errors.Join(failures...)
-}
-
-// hideSecrets keeps the secrets of a definition out of what is told of a bug.
-func (p *process) hideSecrets(def *definition.Definition) {
-	p.log.HideKey(def.Source.Key)
-	for _, out := range def.Outputs {
-		if out.Database != nil {
-			for _, secret := range out.Database.Secrets {
-				p.log.HideKey(secret)
-			}
-		}
-	}
 }
 
 // checkVariables refuses a --var that no definition refers to.

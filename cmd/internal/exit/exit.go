@@ -244,8 +244,8 @@ func hintOf(err error, command, again string) string {
 	switch {
 	case is[*extract.NoWebhookError](err):
 		return "spell the URL as `formetl webhooks list` shows it"
-	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
-		return ""
+	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate") || code == NoInput && strings.Contains(command, " schedule "):
+		return "" // the message says what to do
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
 		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
 	case code == Config && is[*extract.CostError](err):

@@ -335,6 +335,9 @@ func TestHint(t *testing.T) {
 		}
 	}
 	// What was written is not written again.
+	if got := Hint(&Error{Code: NoInput, Err: errors.New("there is no schedule x")}, "formetl-worker schedule delete", "", ""); got != "" {
+		t.Errorf("a missing schedule: %q", got)
+	}
 	if got := Hint(service(extract.CodeBusy, 503), "formetl init", "run `formetl run a.yaml`", ""); got != "run `formetl run a.yaml` later" {
 		t.Errorf("after init: %q", got)
 	}

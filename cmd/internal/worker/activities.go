@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
@@ -50,8 +51,8 @@ const beat = 3 * time.Second
 
 // List returns the forms of a definition, and those that cannot be run together.
 func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed, err error) {
-	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, _ *progress) error {
-		def, err := a.definition(ctx, in.Source)
+	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
+		def, err := a.definition(ctx, in.Source, p)
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func (a *Activities) End(ctx context.Context, in Step) error {
 // step does a step of a form's run.
 func (a *Activities) step(ctx context.Context, in Step, do func(context.Context, *definition.Definition, pipelines.Options) error) error {
 	return a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
-		def, err := a.definition(ctx, in.Source)
+		def, err := a.definition(ctx, in.Source, p)
 		if err != nil {
 			return err
 		}
@@ -160,8 +161,9 @@ func (a *Activities) options(def *definition.Definition, log *slog.Logger) accou
 	return o
 }
 
-// definition reads the definition that a workflow names.
-func (a *Activities) definition(ctx context.Context, s Source) (*definition.Definition, error) {
+// definition reads the definition that a workflow names. Its secrets stay out of what is
+// told of a bug in the activity.
+func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*definition.Definition, error) {
 	if !filepath.IsLocal(filepath.FromSlash(s.Path)) || path.IsAbs(s.Path) {
 		return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("the definition %q does not lie in the folder of this worker's definitions; start the workflow with a path below --definitions", s.Path)}
 	}
@@ -169,6 +171,7 @@ func (a *Activities) definition(ctx context.Context, s Source) (*definition.Defi
 	if err != nil {
 		return nil, err
 	}
+	p.secrets = def.Secrets()
 	def.State = a.State
 	return def, shareable(def)
 }
@@ -197,8 +200,8 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&exit.StopError{Signal: syscall.SIGTERM}) }) })
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("a bug: %v", v)
-			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", string(debug.Stack())))
+			err = errors.New(p.redact(fmt.Sprint("a bug: ", v)))
+			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", p.redact(string(debug.Stack()))))
 		}
 		cancel(nil)
 		beats.Wait()
@@ -214,6 +217,16 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 type progress struct {
 	mu  sync.Mutex
 	now Heartbeat
+
+	secrets []transport.Secret // of the activity's definition; only the activity's goroutine uses them
+}
+
+// redact takes the secrets out of what is told of a bug, which may hold anything.
+func (p *progress) redact(text string) string {
+	for _, secret := range p.secrets {
+		text = secret.Redact(text)
+	}
+	return text
 }
 
 func (p *progress) note(now pipelines.Progress) {

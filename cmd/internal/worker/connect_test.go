@@ -77,7 +77,7 @@ func TestRelative(t *testing.T) {
 	}
 	a := &Activities{Folder: dir}
 	for _, path := range []string{"../a.yaml", "/etc/passwd", "a/../../b.yaml", ""} {
-		if _, err := a.definition(t.Context(), Source{Path: path}); exit.Code(err) != exit.Config {
+		if _, err := a.definition(t.Context(), Source{Path: path}, &progress{}); exit.Code(err) != exit.Config {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
