@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 const (
@@ -76,6 +78,32 @@ func (p *Pool) Reallocate(size int, b []byte) []byte {
 		clear(grown[n:])
 	}
 	p.Free(b)
+	return grown
+}
+
+// Unclean returns an allocator of the same memory that does not clear it, for memory that is
+// written to its end before anybody reads it. Only a Pool has one of its own.
+func Unclean(mem memory.Allocator) memory.Allocator {
+	if p, ok := mem.(*Pool); ok {
+		return unclean{p}
+	}
+	return mem
+}
+
+type unclean struct{ *Pool }
+
+func (u unclean) Allocate(size int) []byte {
+	b, _ := u.take(size)
+	return b
+}
+
+func (u unclean) Reallocate(size int, b []byte) []byte {
+	if size <= cap(b) {
+		return b[:size]
+	}
+	grown := u.Allocate(size)
+	copy(grown, b)
+	u.Free(b)
 	return grown
 }
 
