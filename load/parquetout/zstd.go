@@ -35,5 +35,21 @@ func newZstdCodec() (*zstdCodec, error) {
 
 // Encode compresses the page src into the memory of dst, and returns the result.
 func (c *zstdCodec) Encode(dst, src []byte) ([]byte, error) {
+	if len(src) < storedBytes {
+		return stored(dst[:0], src), nil
+	}
 	return c.encoder.EncodeAll(src, dst[:0]), nil
+}
+
+// storedBytes is the size in bytes from which on a page is compressed. The entries of most
+// dictionaries are shorter. zstd spends more on its tables than it gains there.
+const storedBytes = 256
+
+// stored appends src, which is shorter than storedBytes, as a zstd frame of one raw block
+// (RFC 8878, section 3.1.1). The frame's header holds the size in one byte.
+func stored(dst, src []byte) []byte {
+	const singleSegment, lastBlock = 0x20, 1
+	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd, singleSegment, byte(len(src)))
+	block := len(src)<<3 | lastBlock
+	return append(append(dst, byte(block), byte(block>>8), 0), src...)
 }
