@@ -1,4 +1,4 @@
-package postgres
+package tables
 
 import (
 	"bufio"
@@ -83,12 +83,12 @@ func scanRow(in *bufio.Reader, fields, at int, each func(id int64) error) error 
 }
 
 // readHeader reads what stands in front of the rows.
-func readHeader(in *bufio.Reader) (header, error) {
+func readHeader(in *bufio.Reader) (Header, error) {
 	line, err := in.ReadBytes('\n')
 	if err != nil {
-		return header{}, errRows
+		return Header{}, errRows
 	}
-	h, err := decodeHeader(line)
+	h, err := DecodeHeader(line)
 	if err != nil {
 		return h, errRows
 	}
