@@ -22,8 +22,7 @@ func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context,
 		err := d.with(ctx, "commit to", "", func(s *session) error {
 			err := d.transact(ctx, s, do)
 			// What failed by itself may have cancelled what was done beside it.
-			final := isOurs(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
-			cut = err != nil && !final && s.conn.IsClosed()
+			cut = err != nil && !tables.Explained(err) && s.conn.IsClosed()
 			return err
 		})
 		_, away := errors.AsType[*load.TemporaryError](err)

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,7 +151,7 @@ func (s *Session) move(ctx context.Context, parts []part) error {
 			begins[i] = key.From.Format(wallLayout)
 		}
 	}
-	n, err := s.Exec(ctx, "INSERT INTO "+s.Table.String()+" ("+h.Names("")+") SELECT "+h.Names("")+" FROM "+from+" WHERE "+Quote(PartColumn)+" = ANY($1::bigint[])", numbers)
+	n, err := s.Exec(ctx, "INSERT INTO "+s.Table.String()+" ("+h.Names("")+") SELECT "+h.Names("")+" FROM "+from+" WHERE "+Quote(PartColumn)+" = ANY($1::text[]::bigint[])", numbers)
 	if err != nil && s.Dialect.NoTable(err) || err == nil && n != rows {
 		return fmt.Errorf("cannot commit %s: %w", parts[0].Name, load.ErrStagedGone) // the server crashed, and emptied what is not logged
 	}
@@ -165,7 +164,7 @@ func (s *Session) move(ctx context.Context, parts []part) error {
 	}
 	_, err = s.Exec(ctx, strings.Join([]string{
 		"INSERT INTO", s.Table.Own("ids"), "(table_name, id, part_from, part, place) SELECT $1, s." + Quote(h.ID) + ", nullif(p.begins, '')::timestamp, p.version,", place,
-		"FROM", from, "s JOIN (SELECT unnest($2::bigint[]) AS part, unnest($3::text[]) AS begins, unnest($4::bigint[]) AS version) p ON s." + Quote(PartColumn), "= p.part", group,
+		"FROM", from, "s JOIN (SELECT unnest($2::text[]::bigint[]) AS part, unnest($3::text[]) AS begins, unnest($4::text[]::bigint[]) AS version) p ON s." + Quote(PartColumn), "= p.part", group,
 	}, " "), s.Table.Name, numbers, begins, versions)
 	return err
 }
@@ -193,9 +192,4 @@ func (s *Session) Committed(ctx context.Context, p load.Prepared) error {
 // Gone says that an object is not staged any more.
 func Gone(p load.Prepared) error {
 	return fmt.Errorf("%s cannot be committed: %w", p.Name, load.ErrStagedGone)
-}
-
-// Ours tells whether an error says by itself what a caller must know: those of package load.
-func Ours(err error) bool {
-	return errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrStagedGone)
 }

@@ -78,6 +78,36 @@ func (n Types) of(t arrow.DataType) string {
 	return n.Text
 }
 
+// Parse reads a type as the database prints it.
+func (n Types) Parse(text string) (arrow.DataType, error) {
+	if element, ok := strings.CutSuffix(text, "[]"); ok {
+		t, err := n.Parse(element)
+		if err != nil {
+			return nil, err
+		}
+		return arrow.ListOf(t), nil
+	}
+	switch text {
+	case n.Integer:
+		return arrow.PrimitiveTypes.Int64, nil
+	case n.Float:
+		return arrow.PrimitiveTypes.Float64, nil
+	case n.Boolean:
+		return arrow.FixedWidthTypes.Boolean, nil
+	case n.Date:
+		return arrow.FixedWidthTypes.Date32, nil
+	case n.Timestamp:
+		return arrow.FixedWidthTypes.Timestamp_us, nil
+	case n.Text:
+		return arrow.BinaryTypes.String, nil
+	}
+	var decimal arrow.Decimal128Type
+	if _, err := fmt.Sscanf(text, n.Decimal, &decimal.Precision, &decimal.Scale); err != nil {
+		return nil, fmt.Errorf("%q is no type of a column: %w", text, ErrRows)
+	}
+	return &decimal, nil
+}
+
 // same tells whether two names are one to the database.
 func (d *Dialect) same(a, b string) bool { return a == b || d.IgnoresCase && strings.EqualFold(a, b) }
 
@@ -105,7 +135,7 @@ func (d *Dialect) ParseTable(text string) (Table, error) {
 
 // Queries does statements on one connection to a database. A value of a row is nil for null,
 // and a text or bytes otherwise. A parameter is a text, a number, nil, bytes, or a list of
-// texts, which the statement casts to an array.
+// texts, which the statement casts to text[] first.
 type Queries interface {
 	// Query does one statement and returns its rows.
 	Query(ctx context.Context, sql string, args ...any) ([][][]byte, error)

@@ -112,12 +112,12 @@ func (s *Session) Remove(ctx context.Context, names ...string) error {
 	if there, err := s.exists(ctx); err != nil {
 		return err
 	} else if there {
-		_, err = s.Exec(ctx, "DELETE FROM "+s.Table.String()+" t USING "+s.Table.Own("ids")+" i WHERE i.part = ANY($1::bigint[]) AND t."+Quote(id)+" = i.id", versions)
+		_, err = s.Exec(ctx, "DELETE FROM "+s.Table.String()+" t USING "+s.Table.Own("ids")+" i WHERE i.part = ANY($1::text[]::bigint[]) AND t."+Quote(id)+" = i.id", versions)
 		if err != nil {
 			return err
 		}
 	}
-	_, err = s.Exec(ctx, "DELETE FROM "+s.Table.Own("ids")+" WHERE part = ANY($1::bigint[])", versions)
+	_, err = s.Exec(ctx, "DELETE FROM "+s.Table.Own("ids")+" WHERE part = ANY($1::text[]::bigint[])", versions)
 	return err
 }
 

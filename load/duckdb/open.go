@@ -1,0 +1,255 @@
+//go:build duckdb
+
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	driver "github.com/duckdb/duckdb-go/v2"
+	"github.com/gofrs/flock"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
+)
+
+// waitFor is how long a call waits for somebody else who has the database open.
+const waitFor = 30 * time.Second
+
+// memoryLimit bounds what DuckDB keeps in memory. The rest is spilled beside the database.
+const memoryLimit = "1GB"
+
+// Modes of opening a database.
+type mode bool
+
+const (
+	reading mode = false
+	writing mode = true
+)
+
+// session is DuckDB within this process, and the database once it is attached.
+type session struct {
+	tables.Session
+	db     *sql.DB
+	conn   *sql.Conn
+	opened *flock.Flock // keeps others of formetl away from the database
+}
+
+// newSession starts DuckDB without the database.
+func (d *Destination) newSession(ctx context.Context) (*session, error) {
+	connector, err := driver.NewConnector("", nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{db: sql.OpenDB(connector)}
+	if s.conn, err = s.db.Conn(ctx); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	s.Session = tables.Session{Queries: queries{s.conn}, Dialect: dialect(), Table: d.table}
+	spill := filepath.Join(d.folder.String(), load.ControlFolder, "spill")
+	err = s.Script(ctx, "SET memory_limit = '"+memoryLimit+"'; SET temp_directory = "+text(spill)+"; SET autoinstall_known_extensions = false")
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// close closes the database. What was not committed has no effect.
+func (s *session) close() {
+	// A commit is durable before it returns, so an error here loses nothing.
+	_ = s.conn.Close()
+	_ = s.db.Close()
+	if s.opened != nil {
+		_ = s.opened.Close()
+	}
+}
+
+// attached is the name of the database within a session.
+const attached = "formetl"
+
+// attach opens the database, and waits for others who have it open. To read where there is
+// no file attaches nothing.
+func (d *Destination) attach(ctx context.Context, s *session, m mode) error {
+	_, err := os.Stat(d.file)
+	fresh := errors.Is(err, os.ErrNotExist)
+	if fresh && m == reading {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, waitFor, errBusy)
+	defer cancel()
+	if err := d.lock(ctx, s, m); err != nil {
+		return err
+	}
+	options := ""
+	if m == reading {
+		options = " (READ_ONLY)"
+	}
+	for {
+		err = s.Script(ctx, "ATTACH "+text(d.file)+" AS "+attached+options)
+		if !isLocked(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(5*time.Millisecond + rand.N(20*time.Millisecond)):
+		}
+	}
+	if err == nil && fresh {
+		err = os.Chmod(d.file, fileMode)
+	}
+	if err == nil {
+		err = s.Script(ctx, "USE "+attached)
+	}
+	return err
+}
+
+// Modes of the database and of its lock, as other files of formetl have them.
+const (
+	fileMode   = 0o640
+	folderMode = 0o750
+)
+
+// lock keeps others of formetl away, those in this process too: DuckDB's lock is one of the
+// whole process. Who only reads makes no folder. Without a folder, nobody writes.
+func (d *Destination) lock(ctx context.Context, s *session, m mode) error {
+	folder := d.file + folderSuffix
+	if m == writing {
+		if err := os.MkdirAll(folder, folderMode); err != nil {
+			return err
+		}
+	} else if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	lock := flock.New(filepath.Join(folder, "lock"), flock.SetPermissions(fileMode))
+	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return err
+	}
+	s.opened = lock
+	return nil
+}
+
+// with calls do with the database, opened in a mode. op and name are for messages.
+func (d *Destination) with(ctx context.Context, op, name string, m mode, do func(s *session) error) error {
+	if err := ctx.Err(); err != nil {
+		return d.failed(ctx, op, name, err)
+	}
+	s, err := d.newSession(ctx)
+	if err != nil {
+		return d.failed(ctx, op, name, err)
+	}
+	defer s.close()
+	if err := d.attach(ctx, s, m); err != nil {
+		return d.failed(ctx, op, name, err)
+	}
+	return d.failed(ctx, op, name, do(s))
+}
+
+// change calls do within a transaction, once formetl's own tables are there.
+func (d *Destination) change(ctx context.Context, op, name string, do func(s *session) error) error {
+	return d.with(ctx, op, name, writing, func(s *session) error {
+		return s.Atomically(ctx, func() error {
+			if err := s.prepareTables(ctx); err != nil {
+				return err
+			}
+			return do(s)
+		}, func() {}) // to close the database rolls back
+	})
+}
+
+// prepareTables creates formetl's own tables in the schema, if they are missing.
+func (s *session) prepareTables(ctx context.Context) error {
+	schema := tables.Quote(s.Table.Schema)
+	return s.Script(ctx, strings.NewReplacer("SCHEMA_", schema, "'SEQUENCE_'", text(schema+`."_formetl_versions"`)).Replace(ownTables))
+}
+
+// text writes a text for SQL.
+func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// queries are the statements of a connection.
+type queries struct{ conn *sql.Conn }
+
+// Query does one statement and returns its rows as texts.
+func (q queries) Query(ctx context.Context, sql string, args ...any) (found [][][]byte, err error) {
+	rows, err := q.conn.QueryContext(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, pointers := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			return nil, err
+		}
+		row := make([][]byte, len(values))
+		for i, v := range values {
+			row[i] = printed(v)
+		}
+		found = append(found, row)
+	}
+	return found, rows.Err()
+}
+
+// printed returns a value as a text, or bytes as they are. Null is nil.
+func printed(v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []byte:
+		return append([]byte{}, v...)
+	case bool:
+		if v {
+			return []byte("t")
+		}
+		return []byte("f")
+	}
+	return fmt.Append([]byte{}, v)
+}
+
+// QueryBytes is Query, which returns bytes as they are.
+func (q queries) QueryBytes(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return q.Query(ctx, sql, args...)
+}
+
+// Exec does one statement and returns how many rows it changed.
+func (q queries) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	result, err := q.conn.ExecContext(ctx, sql, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// Script does several statements without parameters.
+func (q queries) Script(ctx context.Context, sql string) error {
+	_, err := q.conn.ExecContext(ctx, sql)
+	return err
+}
+
+// appender returns what adds rows to a table in memory.
+func (s *session) appender(table string) (a *driver.Appender, err error) {
+	err = s.conn.Raw(func(conn any) error {
+		a, err = driver.NewAppender(conn.(sqldriver.Conn), "memory", "main", table)
+		return err
+	})
+	return a, err
+}
