@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/tables"
@@ -23,6 +24,9 @@ type Destination struct {
 	file   string // path of the database
 	table  tables.Table
 	folder *local.Destination // of the table, beside the database
+	wait   time.Duration      // for somebody else who has the database open
+
+	changes changes
 }
 
 var (
@@ -65,7 +69,7 @@ func New(at string) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Destination{file: file, table: t, folder: folder}, nil
+	return &Destination{file: file, table: t, folder: folder, wait: waitFor}, nil
 }
 
 // database returns the address of the database.

@@ -5,13 +5,13 @@ package duckdb
 import (
 	"context"
 	"database/sql"
-	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	driver "github.com/duckdb/duckdb-go/v2"
@@ -84,14 +84,14 @@ func (d *Destination) attach(ctx context.Context, s *session, m mode) error {
 	if fresh && m == reading {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, waitFor, errBusy)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.wait, errBusy)
 	defer cancel()
 	if err := d.lock(ctx, s, m); err != nil {
 		return err
 	}
-	options := ""
+	options := " (TYPE duckdb)" // DuckDB would make a database in memory of a CSV file
 	if m == reading {
-		options = " (READ_ONLY)"
+		options = " (TYPE duckdb, READ_ONLY)"
 	}
 	for {
 		err = s.Script(ctx, "ATTACH "+text(d.file)+" AS "+attached+options)
@@ -157,16 +157,69 @@ func (d *Destination) with(ctx context.Context, op, name string, m mode, do func
 	return d.failed(ctx, op, name, do(s))
 }
 
+// change is a change that waits for the database to be open.
+type change struct {
+	ctx  context.Context //nolint:containedctx // of the call that waits
+	do   func(s *session) error
+	done chan error
+}
+
+// changes are those that wait. A run writes many small objects side by side, and whoever has
+// opened the database makes the changes of all that wait.
+type changes struct {
+	mu      sync.Mutex
+	waiting []change
+	opened  bool // one of the callers opens the database, or has
+}
+
+// next returns the changes that wait. If there are none, the next caller opens the database.
+func (c *changes) next() []change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	these := c.waiting
+	c.waiting, c.opened = nil, len(these) > 0
+	return these
+}
+
 // change calls do within a transaction, once formetl's own tables are there.
 func (d *Destination) change(ctx context.Context, op, name string, do func(s *session) error) error {
-	return d.with(ctx, op, name, writing, func(s *session) error {
-		return s.Atomically(ctx, func() error {
-			if err := s.prepareTables(ctx); err != nil {
-				return err
+	c := change{ctx, do, make(chan error, 1)}
+	d.changes.mu.Lock()
+	d.changes.waiting = append(d.changes.waiting, c)
+	first := !d.changes.opened
+	d.changes.opened = true
+	d.changes.mu.Unlock()
+	if first {
+		d.changeAll(ctx)
+	}
+	return d.failed(ctx, op, name, <-c.done)
+}
+
+// changeAll opens the database and makes the changes that wait, each in a transaction.
+func (d *Destination) changeAll(ctx context.Context) {
+	these := d.changes.next()
+	for ; len(these) > 0; these = d.changes.next() {
+		err := d.with(ctx, "open", "", writing, func(s *session) error {
+			for ; len(these) > 0; these = these[1:] {
+				these[0].done <- s.change(these[0])
 			}
-			return do(s)
-		}, func() {}) // to close the database rolls back
-	})
+			return nil
+		})
+		for _, c := range these {
+			c.done <- err
+		}
+	}
+}
+
+// change makes a change in a transaction.
+func (s *session) change(c change) error {
+	rollback := func() { _ = s.Script(context.WithoutCancel(c.ctx), "ROLLBACK") } // if it fails, so does what follows
+	return s.Atomically(c.ctx, func() error {
+		if err := s.prepareTables(c.ctx); err != nil {
+			return err
+		}
+		return c.do(s)
+	}, rollback)
 }
 
 // prepareTables creates formetl's own tables in the schema, if they are missing.
@@ -243,13 +296,4 @@ func (q queries) Exec(ctx context.Context, sql string, args ...any) (int64, erro
 func (q queries) Script(ctx context.Context, sql string) error {
 	_, err := q.conn.ExecContext(ctx, sql)
 	return err
-}
-
-// appender returns what adds rows to a table in memory.
-func (s *session) appender(table string) (a *driver.Appender, err error) {
-	err = s.conn.Raw(func(conn any) error {
-		a, err = driver.NewAppender(conn.(sqldriver.Conn), "memory", "main", table)
-		return err
-	})
-	return a, err
 }

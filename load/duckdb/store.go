@@ -67,17 +67,13 @@ func (d *Destination) List(ctx context.Context, prefix string) (objects []load.O
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(load.ControlFolder, prefix) || inFolder(prefix) {
-		if objects, err = d.folder.List(ctx, prefix); err != nil || inFolder(prefix) {
-			return objects, err
-		}
+	if inFolder(prefix) {
+		return d.folder.List(ctx, prefix)
 	}
 	err = d.with(ctx, "list", prefix, reading, func(s *session) error {
-		found, err := s.List(ctx, prefix)
-		objects = append(objects, found...)
+		objects, err = s.List(ctx, prefix)
 		return err
 	})
-	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return objects, err
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	driver "github.com/duckdb/duckdb-go/v2"
+
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/local"
@@ -81,6 +83,7 @@ type transaction struct {
 	s          *session
 	staged     map[string]tables.Staged // by the reference of the staged object
 	lines      []string                 // the headers of the tables in memory
+	parts      int64                    // how many parts lie there
 	afterwards []func(ctx context.Context) error
 }
 
@@ -196,74 +199,92 @@ func (t *transaction) read(ctx context.Context, p load.Prepared) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // read only
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	in := bufio.NewReaderSize(file, 1<<20)
 	mark, err := in.Peek(len(tables.HeaderMark))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	found := tables.Staged{Part: strconv.Itoa(len(t.staged))}
-	if string(mark) != tables.HeaderMark {
-		found.Data, err = io.ReadAll(in)
+	var found tables.Staged
+	if string(mark) == tables.HeaderMark {
+		found, err = t.readRows(ctx, in)
 	} else {
-		err = t.readRows(ctx, in, &found)
+		found.Data, err = io.ReadAll(in)
 	}
 	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.staged[p.Staged] = found
 	}
 	return err
 }
 
 // readRows reads the rows of a part into memory.
-func (t *transaction) readRows(ctx context.Context, in *bufio.Reader, found *tables.Staged) error {
+func (t *transaction) readRows(ctx context.Context, in *bufio.Reader) (found tables.Staged, err error) {
 	rows, err := tables.NewRowReader(in, dialect(), values())
 	if err != nil {
-		return err
+		return found, err
 	}
-	found.Line = rows.Line
-	name, err := t.memoryTable(ctx, rows)
+	name, part, err := t.memoryTable(ctx, rows)
 	if err != nil {
-		return err
+		return found, err
 	}
-	found.Table = "memory.main." + tables.Quote(name)
-	to, err := t.s.appender(name)
+	found = tables.Staged{Table: "memory.main." + tables.Quote(name), Part: strconv.FormatInt(part, 10), Line: rows.Line}
+	conn, err := t.s.db.Conn(ctx)
 	if err != nil {
-		return err
+		return found, err
 	}
-	part, full := int64(len(t.staged)), make([]sqldriver.Value, len(rows.Header.Columns)+2)
-	for {
-		row, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return to.CloseWithCancel(ctx)
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	err = conn.Raw(func(conn any) error {
+		to, err := driver.NewAppender(conn.(sqldriver.Conn), "memory", "main", name)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			for i, v := range row {
-				full[i] = v
-			}
-			full[len(row)], full[len(row)+1] = part, found.Rows
-			err = to.AppendRow(full...)
-		}
+		found.Rows, err = appendRows(to, rows, part)
 		if err != nil {
 			return errors.Join(err, to.Close())
 		}
-		found.Rows++
+		return to.CloseWithCancel(ctx)
+	})
+	return found, err
+}
+
+// appendRows appends all rows, each with the number of its part and its place, and counts them.
+func appendRows(to *driver.Appender, rows *tables.RowReader, part int64) (n int64, err error) {
+	full := make([]sqldriver.Value, len(rows.Header.Columns)+2)
+	for ; ; n++ {
+		row, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		for i, v := range row {
+			full[i] = v
+		}
+		full[len(row)], full[len(row)+1] = part, n
+		if err := to.AppendRow(full...); err != nil {
+			return n, err
+		}
 	}
 }
 
-// memoryTable returns the table in memory for rows of a header.
-func (t *transaction) memoryTable(ctx context.Context, rows *tables.RowReader) (string, error) {
+// memoryTable returns the table in memory for rows of a header, and the number of a new part.
+func (t *transaction) memoryTable(ctx context.Context, rows *tables.RowReader) (name string, part int64, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parts++
 	for i, line := range t.lines {
 		if line == string(rows.Line) {
-			return "rows_" + strconv.Itoa(i), nil
+			return "rows_" + strconv.Itoa(i), t.parts, nil
 		}
 	}
-	name := "rows_" + strconv.Itoa(len(t.lines))
+	name = "rows_" + strconv.Itoa(len(t.lines))
 	columns := make([]string, 0, len(rows.Header.Columns)+2)
 	for _, c := range rows.Header.Columns {
 		columns = append(columns, tables.Quote(c.Name)+" "+c.Type)
 	}
 	columns = append(columns, tables.Quote(tables.PartColumn)+" BIGINT", tables.Quote(tables.PlaceColumn)+" BIGINT")
 	t.lines = append(t.lines, string(rows.Line))
-	return name, t.s.Script(ctx, "CREATE TABLE memory.main."+tables.Quote(name)+" ("+strings.Join(columns, ", ")+")")
+	return name, t.parts, t.s.Script(ctx, "CREATE TABLE memory.main."+tables.Quote(name)+" ("+strings.Join(columns, ", ")+")")
 }

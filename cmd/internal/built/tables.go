@@ -52,9 +52,10 @@ func databases() []database {
 
 // Databases are the kinds of databases.
 func Databases() []definition.DatabaseKind {
-	var kinds []definition.DatabaseKind
-	for _, d := range databases() {
-		kinds = append(kinds, d.kind)
+	all := databases()
+	kinds := make([]definition.DatabaseKind, len(all))
+	for i, d := range all {
+		kinds[i] = d.kind
 	}
 	return kinds
 }

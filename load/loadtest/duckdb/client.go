@@ -30,6 +30,9 @@ type Client struct {
 	refused int
 }
 
+// readOnly opens a file to read it.
+const readOnly = "?access_mode=read_only"
+
 // request is a statement. answer is what it gave.
 type (
 	request struct{ File, SQL string }
@@ -91,6 +94,7 @@ func Serve() {
 		return
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	var held *sql.DB
 	for {
 		var r request
 		err := in.Decode(&r)
@@ -98,7 +102,15 @@ func Serve() {
 			os.Exit(0)
 		}
 		var a answer
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.SQL == holdStatement:
+			if held, err = sql.Open("duckdb", r.File+readOnly); err == nil {
+				err = held.PingContext(context.Background())
+			}
+		case r.SQL == letStatement:
+			err = held.Close()
+		default:
 			a.Lines, err = r.do(&a.Refused)
 		}
 		if err != nil {
@@ -125,7 +137,7 @@ func (r request) do(refused *int) ([]string, error) {
 func (r request) once() (lines []string, err error) {
 	dsn := r.File
 	if strings.HasPrefix(r.SQL, "SELECT") {
-		dsn += "?access_mode=read_only"
+		dsn += readOnly
 	}
 	db, err := sql.Open("duckdb", dsn)
 	if err != nil {
@@ -172,3 +184,20 @@ func printed(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// Hold opens a file to read it, and keeps it open until let is called.
+func (c *Client) Hold(file string) (let func() error, err error) {
+	if _, err := c.Query(file, holdStatement); err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := c.Query(file, letStatement)
+		return err
+	}, nil
+}
+
+// Statements for Hold, which are none of DuckDB.
+const (
+	holdStatement = "HOLD"
+	letStatement  = "LET"
+)
