@@ -263,3 +263,32 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 }
+
+// What DuckDB spilled before its process was killed goes with a later run, but not at once.
+func TestSpillsOfTheDead(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "w.duckdb"), "main.t")
+	folder := filepath.Join(d.folder.String(), load.ControlFolder)
+	old, fresh := filepath.Join(folder, spillPrefix+"1"), filepath.Join(folder, spillPrefix+"2")
+	for _, dir := range []string{old, fresh} {
+		if err := os.MkdirAll(dir, folderMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := time.Now().Add(-2 * spillAge)
+	if err := os.Chtimes(old, before, before); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Error("what was spilled days ago is still there")
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Error(err)
+	}
+}

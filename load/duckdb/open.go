@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,11 +22,32 @@ import (
 	"github.com/formetl/formetl/load/internal/tables"
 )
 
-// waitFor is how long a call waits for somebody else who has the database open.
-const waitFor = 30 * time.Second
+// waitFor is how long a call waits for another program that has the database open. Others of
+// formetl get more time: a run of many forms commits one large table after the other.
+const (
+	waitFor     = 30 * time.Second
+	waitForOurs = 20 // times as long
+)
 
 // memoryLimit bounds what DuckDB keeps in memory. The rest is spilled beside the database.
 const memoryLimit = "1GB"
+
+// spillPrefix begins the names of the folders that DuckDB spills to. DuckDB removes them, but
+// for those of a process that was killed.
+const (
+	spillPrefix = "spill-"
+	spillAge    = 24 * time.Hour
+)
+
+// removeSpills removes what processes spilled that were killed.
+func (d *Destination) removeSpills() {
+	folders, _ := filepath.Glob(filepath.Join(d.folder.String(), load.ControlFolder, spillPrefix+"*")) // the pattern is good, or finds nothing
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > spillAge {
+			_ = os.RemoveAll(folder) // it is tried again
+		}
+	}
+}
 
 // Modes of opening a database.
 type mode bool
@@ -54,7 +76,7 @@ func (d *Destination) newSession(ctx context.Context) (*session, error) {
 		return nil, errors.Join(err, s.db.Close())
 	}
 	s.Session = tables.Session{Queries: queries{s.conn}, Dialect: dialect(), Table: d.table}
-	spill := filepath.Join(d.folder.String(), load.ControlFolder, "spill")
+	spill := filepath.Join(d.folder.String(), load.ControlFolder, spillPrefix+strconv.Itoa(os.Getpid()))
 	err = s.Script(ctx, "SET memory_limit = '"+memoryLimit+"'; SET temp_directory = "+text(spill)+"; SET autoinstall_known_extensions = false")
 	if err != nil {
 		s.close()
@@ -84,11 +106,11 @@ func (d *Destination) attach(ctx context.Context, s *session, m mode) error {
 	if fresh && m == reading {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.wait, errBusy)
-	defer cancel()
 	if err := d.lock(ctx, s, m); err != nil {
 		return err
 	}
+	waiting, cancel := context.WithTimeoutCause(ctx, d.wait, errBusy)
+	defer cancel()
 	options := " (TYPE duckdb)" // DuckDB would make a database in memory of a CSV file
 	if m == reading {
 		options = " (TYPE duckdb, READ_ONLY)"
@@ -99,8 +121,8 @@ func (d *Destination) attach(ctx context.Context, s *session, m mode) error {
 			break
 		}
 		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
+		case <-waiting.Done():
+			return errors.Join(context.Cause(waiting), err)
 		case <-time.After(5*time.Millisecond + rand.N(20*time.Millisecond)):
 		}
 	}
@@ -130,6 +152,8 @@ func (d *Destination) lock(ctx context.Context, s *session, m mode) error {
 	} else if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, waitForOurs*d.wait, errBusy)
+	defer cancel()
 	lock := flock.New(filepath.Join(folder, "lock"), flock.SetPermissions(fileMode))
 	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
 		if ctx.Err() != nil {

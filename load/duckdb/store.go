@@ -96,7 +96,11 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 			return nil, &load.CreateError{Op: "create", Path: d.String() + scope, Hint: "choose another name", Err: errors.New("it is a folder")}
 		}
 	}
-	return d.folder.Acquire(ctx, scope, h)
+	lease, err := d.folder.Acquire(ctx, scope, h)
+	if err == nil {
+		d.removeSpills()
+	}
+	return lease, err
 }
 
 // Leftovers returns what is staged, of live runs too.
