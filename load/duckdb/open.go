@@ -30,7 +30,8 @@ const (
 )
 
 // memoryLimit bounds what DuckDB keeps in memory. The rest is spilled beside the database.
-const memoryLimit = "1GB"
+// Rows have a place of their own, so DuckDB need not keep their order.
+const memoryLimit = "512MB"
 
 // spillPrefix begins the names of the folders that DuckDB spills to. DuckDB removes them, but
 // for those of a process that was killed.
@@ -77,7 +78,7 @@ func (d *Destination) newSession(ctx context.Context) (*session, error) {
 	}
 	s.Session = tables.Session{Queries: queries{s.conn}, Dialect: dialect(), Table: d.table}
 	spill := filepath.Join(d.folder.String(), load.ControlFolder, spillPrefix+strconv.Itoa(os.Getpid()))
-	err = s.Script(ctx, "SET memory_limit = '"+memoryLimit+"'; SET temp_directory = "+text(spill)+"; SET autoinstall_known_extensions = false")
+	err = s.Script(ctx, "SET memory_limit = '"+memoryLimit+"'; SET temp_directory = "+text(spill)+"; SET preserve_insertion_order = false; SET autoinstall_known_extensions = false")
 	if err != nil {
 		s.close()
 		return nil, err
