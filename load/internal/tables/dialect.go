@@ -102,7 +102,8 @@ func (n Types) Parse(text string) (arrow.DataType, error) {
 		return arrow.BinaryTypes.String, nil
 	}
 	var decimal arrow.Decimal128Type
-	if _, err := fmt.Sscanf(text, n.Decimal, &decimal.Precision, &decimal.Scale); err != nil {
+	_, err := fmt.Sscanf(text, n.Decimal, &decimal.Precision, &decimal.Scale)
+	if err != nil || decimal.Precision < 1 || decimal.Precision > 38 || decimal.Scale < 0 || decimal.Scale > decimal.Precision {
 		return nil, fmt.Errorf("%q is no type of a column: %w", text, ErrRows)
 	}
 	return &decimal, nil

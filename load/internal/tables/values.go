@@ -2,6 +2,7 @@ package tables
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -77,18 +78,30 @@ func (r *RowReader) Next() ([]any, error) {
 			r.row[i] = nil
 			continue
 		}
-		if int64(cap(r.value)) < length {
-			r.value = make([]byte, length)
-		}
-		r.value = r.value[:length]
-		if _, err := io.ReadFull(r.in, r.value); err != nil {
+		value, err := r.bytes(length)
+		if err != nil {
 			return nil, ErrRows
 		}
-		if r.row[i], err = read(r.value); err != nil {
+		if r.row[i], err = read(value); err != nil {
 			return nil, err
 		}
 	}
 	return r.row, nil
+}
+
+// bytes reads a value's bytes. Memory for a long one is taken as its bytes come, because a
+// length may be wrong.
+func (r *RowReader) bytes(length int64) ([]byte, error) {
+	if length > flushAt {
+		var long bytes.Buffer
+		_, err := io.CopyN(&long, r.in, length)
+		return long.Bytes(), err
+	}
+	if r.value == nil {
+		r.value = make([]byte, flushAt)
+	}
+	_, err := io.ReadFull(r.in, r.value[:length])
+	return r.value[:length], err
 }
 
 // reads returns what reads the values of a type.
