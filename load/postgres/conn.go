@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // mostIdle is how many connections are kept for the next call.
@@ -89,43 +91,50 @@ func (c *connections) give(conn *pgconn.PgConn) {
 	}
 }
 
-// session is one connection in use. table is the destination's.
+// session is one connection in use for the destination's table.
 type session struct {
-	conn  *pgconn.PgConn
-	table table
+	tables.Session
+	conn *pgconn.PgConn
 }
 
-// query does one statement and returns its rows. A value is nil for null, and text or bytes
-// otherwise. Columns of bytea are asked for as bytes by the option inBytes.
-func (s *session) query(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
-	return s.read(ctx, nil, sql, args...)
+func newSession(conn *pgconn.PgConn, t tables.Table) *session {
+	return &session{tables.Session{Queries: queries{conn}, Dialect: dialect(), Table: t}, conn}
 }
 
-// queryBytes is query with results in the binary format, which bytea has as they are.
-func (s *session) queryBytes(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
-	return s.read(ctx, []int16{1}, sql, args...)
+// queries are the statements of a connection.
+type queries struct{ conn *pgconn.PgConn }
+
+// Query does one statement and returns its rows as texts.
+func (q queries) Query(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return q.read(ctx, nil, sql, args...)
 }
 
-func (s *session) read(ctx context.Context, formats []int16, sql string, args ...any) ([][][]byte, error) {
+// QueryBytes is Query with results in the binary format, which bytea has as they are.
+func (q queries) QueryBytes(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	return q.read(ctx, []int16{1}, sql, args...)
+}
+
+func (q queries) read(ctx context.Context, formats []int16, sql string, args ...any) ([][][]byte, error) {
 	values, binary := parameters(args)
-	result := s.conn.ExecParams(ctx, sql, values, nil, binary, formats).Read()
+	result := q.conn.ExecParams(ctx, sql, values, nil, binary, formats).Read()
 	return result.Rows, result.Err
 }
 
-// exec does one statement and returns how many rows it changed.
-func (s *session) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+// Exec does one statement and returns how many rows it changed.
+func (q queries) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	values, binary := parameters(args)
-	result := s.conn.ExecParams(ctx, sql, values, nil, binary, nil).Read()
+	result := q.conn.ExecParams(ctx, sql, values, nil, binary, nil).Read()
 	return result.CommandTag.RowsAffected(), result.Err
 }
 
-// script does several statements without parameters.
-func (s *session) script(ctx context.Context, sql string) error {
-	_, err := s.conn.Exec(ctx, sql).ReadAll()
+// Script does several statements without parameters.
+func (q queries) Script(ctx context.Context, sql string) error {
+	_, err := q.conn.Exec(ctx, sql).ReadAll()
 	return err
 }
 
-// parameters encodes the parameters of a statement: text, numbers, nil, and bytes as they are.
+// parameters encodes the parameters of a statement: texts, numbers, nil, lists, and bytes as
+// they are.
 func parameters(args []any) (values [][]byte, binary []int16) {
 	values, binary = make([][]byte, len(args)), make([]int16, len(args))
 	for i, a := range args {
@@ -135,6 +144,8 @@ func parameters(args []any) (values [][]byte, binary []int16) {
 			values[i], binary[i] = append([]byte{}, a...), 1
 		case int64:
 			values[i] = strconv.AppendInt(nil, a, 10)
+		case []string:
+			values[i] = textArray(a)
 		default:
 			values[i] = fmt.Append([]byte{}, a) // an empty text is no null
 		}
@@ -142,29 +153,41 @@ func parameters(args []any) (values [][]byte, binary []int16) {
 	return values, binary
 }
 
+// textArray returns a list as the text of an array.
+func textArray(list []string) []byte {
+	b := []byte{'{'}
+	for i, text := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		for _, c := range []byte(text) {
+			if c == '"' || c == '\\' {
+				b = append(b, '\\')
+			}
+			b = append(b, c)
+		}
+		b = append(b, '"')
+	}
+	return append(b, '}')
+}
+
 // atomically calls do within a transaction.
 func (s *session) atomically(ctx context.Context, do func() error) error {
-	if err := s.script(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	if err := do(); err != nil {
-		s.rollback(ctx)
-		return err
-	}
-	return s.script(ctx, "COMMIT")
+	return s.Atomically(ctx, do, func() { s.rollback(ctx) })
 }
 
 // rollback ends a transaction without its effects. If that fails the connection is closed,
 // which has the same end.
 func (s *session) rollback(ctx context.Context) {
-	if s.conn.IsClosed() || s.script(context.WithoutCancel(ctx), "ROLLBACK") != nil {
+	if s.conn.IsClosed() || s.Script(context.WithoutCancel(ctx), "ROLLBACK") != nil {
 		_ = s.conn.Close(context.WithoutCancel(ctx)) // the server ends the transaction
 	}
 }
 
 // locks keeps two transactions of the same table and purpose apart until the first one ends.
 func (s *session) locks(ctx context.Context, purpose string) error {
-	_, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", s.table.lock(purpose))
+	_, err := s.Query(ctx, "SELECT pg_advisory_xact_lock($1)", lockNumber(s.Table, purpose))
 	return err
 }
 

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"io"
 	"math/big"
 	"testing"
 
@@ -11,13 +10,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
 )
 
 // identified adds a column with the result's id in front.
 func identified(schema *arrow.Schema) *arrow.Schema {
-	id := arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{metaFrom}, []string{fromResultID})}
+	id := arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})}
 	return arrow.NewSchema(append([]arrow.Field{id}, schema.Fields()...), nil)
 }
 
@@ -25,16 +24,16 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 func copied(t testing.TB, d *Destination, table string, batch arrow.RecordBatch) (line []byte) {
 	t.Helper()
 	line, rows, _ := bytes.Cut(encoded(t, batch), []byte("\n"))
-	h, err := decodeHeader(append(line, '\n'))
+	h, err := tables.DecodeHeader(append(line, '\n'))
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = d.with(t.Context(), "test", "", func(s *session) error {
-		s.table.name = table
-		if err := s.create(t.Context(), h); err != nil {
+		s.Table.Name = table
+		if err := s.Fit(t.Context(), h); err != nil {
 			return err
 		}
-		_, err := s.conn.CopyFrom(t.Context(), bytes.NewReader(rows), "COPY "+s.table.String()+" FROM STDIN (FORMAT binary)")
+		_, err := s.conn.CopyFrom(t.Context(), bytes.NewReader(rows), "COPY "+s.Table.String()+" FROM STDIN (FORMAT binary)")
 		return err
 	})
 	if err != nil {
@@ -130,58 +129,4 @@ func TestNumeric(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzScan(f *testing.F) {
-	loadtest.FuzzScan(f, Format(), string(rows(f, 2, "x")), headerMark+"{}\n", "")
-}
-
-func FuzzHeader(f *testing.F) {
-	f.Add([]byte(headerMark + `{"columns":[{"name":"id","type":"bigint"}],"id":"id"}` + "\n"))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		h, err := decodeHeader(line)
-		if err != nil {
-			return
-		}
-		if again, err := decodeHeader(h.encode()); err != nil || again.ID != h.ID || len(again.Columns) != len(h.Columns) {
-			t.Errorf("%+v becomes %+v, %v", h, again, err)
-		}
-	})
-}
-
-// Names of any kind are quoted so that they name one thing.
-func FuzzQuote(f *testing.F) {
-	for _, name := range loadtest.HostileNames() {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		quoted := quote(name)
-		inner := quoted[1 : len(quoted)-1]
-		for i := 0; i < len(inner); i++ {
-			if inner[i] != '"' {
-				continue
-			}
-			if i+1 == len(inner) || inner[i+1] != '"' {
-				t.Fatalf("%q ends within %s", name, quoted)
-			}
-			i++
-		}
-	})
-}
-
-func BenchmarkEncode(b *testing.B) {
-	loadtest.Bench(b, identifiedFormat(), load.EncodeOptions{})
-}
-
-// identifiedFormat is the format for batches whose first column is the id and does not say so.
-func identifiedFormat() load.Format {
-	f := Format()
-	f.New = func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-		h, err := headerOf(identified(schema))
-		if err != nil {
-			return nil, err
-		}
-		return load.Guard(schema, &encoder{w: w, head: h.encode()}), nil
-	}
-	return f
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Refusal says why the server refused a statement or a connection. It is wrapped by a
@@ -77,7 +78,7 @@ func (d *Destination) failed(ctx context.Context, op, name string, err error) er
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, load.ErrConflict), errors.Is(err, load.ErrNotExist), errors.Is(err, load.ErrStagedGone), isOurs(err):
+	case tables.Explained(err):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
@@ -86,7 +87,7 @@ func (d *Destination) failed(ctx context.Context, op, name string, err error) er
 	if !known {
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), err)
 	}
-	r := &Refusal{What: f.what, Code: stateOf(err), Err: hidden{err}}
+	r := &Refusal{What: f.what, Code: stateOf(err), Err: tables.Hidden{Err: err}}
 	switch f.class {
 	case cannotUse:
 		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
@@ -96,28 +97,6 @@ func (d *Destination) failed(ctx context.Context, op, name string, err error) er
 		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 	}
 	return &load.IOError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
-}
-
-// hidden keeps an error of the driver for errors.Is and As, and hides its text. The text
-// may hold values of rows.
-type hidden struct{ error }
-
-// Error tells nothing of what the driver said.
-func (h hidden) Error() string { return "the driver's error" }
-
-// Unwrap returns what the driver said.
-func (h hidden) Unwrap() error { return h.error }
-
-// isOurs tells whether an error has a class and an explanation already.
-func isOurs(err error) bool {
-	_, table := errors.AsType[*load.TableError](err)
-	_, name := errors.AsType[*load.NameError](err)
-	_, create := errors.AsType[*load.CreateError](err)
-	_, io := errors.AsType[*load.IOError](err)
-	_, away := errors.AsType[*load.TemporaryError](err)
-	_, held := errors.AsType[*load.HeldError](err)
-	_, barred := errors.AsType[*load.DeniedError](err)
-	return table || name || create || io || away || held || barred
 }
 
 // stateOf returns the SQLSTATE of an error, "" if the server gave none.

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
@@ -26,7 +27,7 @@ func portText(port int) string { return strconv.Itoa(port) }
 func rows(t testing.TB, n int, text string) []byte {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{metaFrom}, []string{fromResultID})},
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})},
 		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
 	}, nil)
 	batch := loadtest.Build(memory.DefaultAllocator, schema, n, func(b array.Builder, _, row int) {
@@ -45,7 +46,7 @@ func rows(t testing.TB, n int, text string) []byte {
 func encoded(t testing.TB, batch arrow.RecordBatch) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	e, err := newEncoder(&out, batch.Schema(), load.EncodeOptions{})
+	e, err := Format().New(&out, batch.Schema(), load.EncodeOptions{})
 	if err == nil {
 		err = e.Write(batch)
 	}
@@ -317,7 +318,7 @@ func TestTLS(t *testing.T) {
 			continue
 		}
 		err := d.with(t.Context(), "ask", "", func(s *session) error {
-			found, err := s.query(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+			found, err := s.Query(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
 			if want := map[bool]string{true: "f", false: "t"}[options == "sslmode=disable"]; err == nil && string(found[0][0]) != want {
 				t.Errorf("%s: encrypted is %s", options, found[0][0])
 			}

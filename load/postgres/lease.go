@@ -70,7 +70,7 @@ func (l *lease) take(ctx context.Context, again bool) error {
 	if err != nil {
 		return l.d.failed(ctx, "take the lease of", l.scope, err)
 	}
-	s := &session{conn: conn, table: l.d.table}
+	s := newSession(conn, l.d.table)
 	err = l.d.prepareTables(ctx, s)
 	if err == nil {
 		err = l.lock(ctx, s, again)
@@ -84,11 +84,11 @@ func (l *lease) take(ctx context.Context, again bool) error {
 }
 
 func (l *lease) lock(ctx context.Context, s *session, again bool) error {
-	got, err := s.query(ctx, "SELECT pg_try_advisory_lock($1)", s.table.lock("lease "+l.scope))
+	got, err := s.Query(ctx, "SELECT pg_try_advisory_lock($1)", lockNumber(s.Table, "lease "+l.scope))
 	if err != nil {
 		return err
 	}
-	held, err := s.query(ctx, "SELECT holder FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2", s.table.name, l.scope)
+	held, err := s.Query(ctx, "SELECT holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1 AND scope = $2", s.Table.Name, l.scope)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (l *lease) lock(ctx context.Context, s *session, again bool) error {
 		}
 		return other
 	}
-	_, err = s.exec(ctx, "INSERT INTO "+s.table.own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
-		s.table.name, l.scope, l.holder)
+	_, err = s.Exec(ctx, "INSERT INTO "+s.Table.Own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
+		s.Table.Name, l.scope, l.holder)
 	return err
 }
 
@@ -162,10 +162,10 @@ func (l *lease) Release(ctx context.Context) error {
 		ctx, cancel := load.Lingering(ctx, cleanupTime)
 		defer cancel()
 		if !l.conn.IsClosed() {
-			s := &session{conn: l.conn, table: l.d.table}
+			s := newSession(l.conn, l.d.table)
 			// What stays of a lease says nothing once its connection has ended.
-			_, _ = s.exec(ctx, "DELETE FROM "+s.table.own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.table.name, l.scope, l.holder)
-			_, _ = s.query(ctx, "SELECT pg_advisory_unlock($1)", s.table.lock("lease "+l.scope))
+			_, _ = s.Exec(ctx, "DELETE FROM "+s.Table.Own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.Table.Name, l.scope, l.holder)
+			_, _ = s.Query(ctx, "SELECT pg_advisory_unlock($1)", lockNumber(s.Table, "lease "+l.scope))
 		}
 		_ = l.conn.Close(ctx) // the server releases the lock with it
 	})
@@ -175,14 +175,14 @@ func (l *lease) Release(ctx context.Context) error {
 // Holders returns the leases whose locks are held.
 func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.query(ctx, "SELECT scope, holder FROM "+s.table.own("leases")+" WHERE table_name = $1 ORDER BY scope", s.table.name)
+		rows, err := s.Query(ctx, "SELECT scope, holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1 ORDER BY scope", s.Table.Name)
 		if noTable(err) {
 			return nil
 		}
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		locks, err := s.query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+		locks, err := s.Query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 		}
 		for _, row := range rows {
 			h := load.ScopedHolder{Scope: string(row[0])}
-			if taken[s.table.lock("lease "+h.Scope)] {
+			if taken[lockNumber(s.Table, "lease "+h.Scope)] {
 				_ = json.Unmarshal(row[1], &h.Holder) // it is only for people
 				held = append(held, h)
 			}

@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Destination is a table of a database. Several goroutines may use it at once.
 type Destination struct {
 	address string // of the database, for people
-	table   table
+	table   tables.Table
 	conns   connections
 	made    atomic.Bool // formetl's own tables are there
 }
@@ -41,7 +42,7 @@ func New(dsn, at string) (*Destination, error) {
 	if !ok {
 		return nil, &load.CreateError{Op: "use", Path: at, Hint: "give the definition that writes the table", Err: errors.New("the dsn leads to another database")}
 	}
-	t, err := parseTable(names)
+	t, err := dialect().ParseTable(names)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func New(dsn, at string) (*Destination, error) {
 
 // String returns the address of the table, for messages.
 func (d *Destination) String() string {
-	return d.address + "/" + d.table.schema + "." + d.table.name + "/"
+	return d.address + "/" + d.table.Shown() + "/"
 }
 
 // path returns the address of an object, for messages.
@@ -66,7 +67,7 @@ func (d *Destination) with(ctx context.Context, op, name string, do func(s *sess
 		return d.failed(ctx, op, name, err)
 	}
 	defer d.conns.give(conn)
-	return d.failed(ctx, op, name, do(&session{conn: conn, table: d.table}))
+	return d.failed(ctx, op, name, do(newSession(conn, d.table)))
 }
 
 // change calls do within a transaction, once formetl's own tables are there.
@@ -79,9 +80,9 @@ func (d *Destination) change(ctx context.Context, op, name string, do func(s *se
 	})
 }
 
-// lock returns the number of an advisory lock of the table, for a purpose.
-func (t table) lock(purpose string) int64 {
-	sum := sha256.Sum256([]byte("formetl\x00" + t.schema + "\x00" + t.name + "\x00" + purpose))
+// lockNumber returns the number of an advisory lock of a table, for a purpose.
+func lockNumber(t tables.Table, purpose string) int64 {
+	sum := sha256.Sum256([]byte("formetl\x00" + t.Schema + "\x00" + t.Name + "\x00" + purpose))
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // any number will do
 }
 
@@ -90,7 +91,7 @@ func (d *Destination) prepareTables(ctx context.Context, s *session) error {
 	if d.made.Load() {
 		return nil
 	}
-	rows, err := s.query(ctx, "SELECT to_regclass($1), has_schema_privilege(to_regnamespace($2)::oid, 'CREATE')", d.table.own("leases"), quote(d.table.schema))
+	rows, err := s.Query(ctx, "SELECT to_regclass($1), has_schema_privilege(to_regnamespace($2)::oid, 'CREATE')", d.table.Own("leases"), tables.Quote(d.table.Schema))
 	if err != nil {
 		return err
 	}
@@ -105,10 +106,10 @@ func (d *Destination) prepareTables(ctx context.Context, s *session) error {
 	if rows[0][0] == nil {
 		err = s.atomically(ctx, func() error {
 			// Two runs may begin at the same moment, and IF NOT EXISTS does not keep them apart.
-			if _, err := s.query(ctx, "SELECT pg_advisory_xact_lock($1)", table{schema: d.table.schema}.lock("tables")); err != nil {
+			if _, err := s.Query(ctx, "SELECT pg_advisory_xact_lock($1)", lockNumber(tables.Table{Schema: d.table.Schema}, "tables")); err != nil {
 				return err
 			}
-			return s.script(ctx, d.ownTables())
+			return s.Script(ctx, d.ownTables())
 		})
 	}
 	if err == nil {
@@ -120,8 +121,8 @@ func (d *Destination) prepareTables(ctx context.Context, s *session) error {
 // ownTables returns the statements that create formetl's own tables.
 func (d *Destination) ownTables() string {
 	return strings.NewReplacer(
-		"OBJECTS", d.table.own("objects"), "IDS", d.table.own("ids"), "RUNS", d.table.own("runs"),
-		"STAGED", d.table.own("staged"), "LEASES", d.table.own("leases"),
+		"OBJECTS", d.table.Own("objects"), "IDS", d.table.Own("ids"), "RUNS", d.table.Own("runs"),
+		"STAGED", d.table.Own("staged"), "LEASES", d.table.Own("leases"),
 	).Replace(`
 		CREATE TABLE IF NOT EXISTS OBJECTS (
 			table_name text NOT NULL, name text NOT NULL, version bigserial NOT NULL, bytes bigint NOT NULL, data bytea,

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // mostPlain bounds an object that is no rows. It is kept in memory and in one value.
@@ -28,11 +29,11 @@ const cleanupTime = 5 * time.Second
 // stagedShape is what names of staged objects look like. They are part of a table's name.
 var stagedShape = regexp.MustCompile(`^[a-z2-7]{26}$`)
 
-// staging returns the name of the table for the rows that a run stages with one header. All
+// stagingTable returns the name of the table for the rows that a run stages with one header. All
 // parts of a run share it, because a transaction holds a lock for each table that it drops,
 // and a server has few thousand of them.
-func (t table) staging(run string, line []byte) string {
-	sum := sha256.Sum256(slices.Concat([]byte(t.name+"\x00"+run+"\x00"), line))
+func stagingTable(t tables.Table, run string, line []byte) string {
+	sum := sha256.Sum256(slices.Concat([]byte(t.Name+"\x00"+run+"\x00"), line))
 	return "staged_" + hex.EncodeToString(sum[:13])
 }
 
@@ -43,7 +44,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	}
 	u := &upload{d: d, ctx: ctx, run: run, name: name, id: strings.ToLower(rand.Text()), sum: sha256.New()}
 	err := d.change(ctx, "stage", name, func(s *session) error {
-		made, err := s.query(ctx, "INSERT INTO "+s.table.own("staged")+" (id, table_name, run_id, name) VALUES ($1, $2, $3, $4) RETURNING part", u.id, s.table.name, run, name)
+		made, err := s.Query(ctx, "INSERT INTO "+s.Table.Own("staged")+" (id, table_name, run_id, name) VALUES ($1, $2, $3, $4) RETURNING part", u.id, s.Table.Name, run, name)
 		if err == nil {
 			u.part = string(made[0][0])
 		}
@@ -108,8 +109,8 @@ func (u *upload) Write(p []byte) (int, error) {
 // decide finds out whether the bytes so far begin rows. If so it begins to send them.
 func (u *upload) decide() error {
 	b := u.held.Bytes()
-	n := min(len(b), len(headerMark))
-	if string(b[:n]) != headerMark[:n] {
+	n := min(len(b), len(tables.HeaderMark))
+	if string(b[:n]) != tables.HeaderMark[:n] {
 		u.plain = true
 		return nil
 	}
@@ -117,7 +118,7 @@ func (u *upload) decide() error {
 	if line < 0 {
 		return nil
 	}
-	h, err := decodeHeader(b[:line+1])
+	h, err := tables.DecodeHeader(b[:line+1])
 	if err != nil {
 		u.plain = true
 		return nil //nolint:nilerr // then they are no rows
@@ -134,27 +135,27 @@ func (u *upload) decide() error {
 // begin creates the staging table, if it is missing, and begins to copy. A staging table is
 // not logged: should the server crash, it is empty, and the results are read again. Each row
 // gets the part's number, by a setting of the connection, and a place.
-func (u *upload) begin(line []byte, h header) error {
+func (u *upload) begin(line []byte, h tables.Header) error {
 	d := u.d
 	columns := make([]string, len(h.Columns))
 	for i, c := range h.Columns {
-		columns[i] = quote(c.Name) + " " + c.Type
+		columns[i] = tables.Quote(c.Name) + " " + c.Type
 	}
-	staging := d.table.staging(u.run, line)
+	staging := stagingTable(d.table, u.run, line)
 	err := d.change(u.ctx, "stage", u.name, func(s *session) error {
 		if err := s.locks(u.ctx, staging); err != nil {
 			return err
 		}
-		n, err := s.exec(u.ctx, "UPDATE "+s.table.own("staged")+" SET staging = $2, columns = $3 WHERE id = $1", u.id, staging, string(line))
+		n, err := s.Exec(u.ctx, "UPDATE "+s.Table.Own("staged")+" SET staging = $2, columns = $3 WHERE id = $1", u.id, staging, string(line))
 		if err == nil && n == 0 {
 			err = fmt.Errorf("cannot stage %s: %w", u.name, load.ErrStagedGone)
 		}
 		if err != nil {
 			return err
 		}
-		return s.script(u.ctx, "CREATE UNLOGGED TABLE IF NOT EXISTS "+s.table.own(staging)+" ("+strings.Join(columns, ", ")+", "+
-			quote(partColumn)+" bigint NOT NULL DEFAULT current_setting('formetl.part')::bigint, "+
-			quote(placeColumn)+" bigint GENERATED ALWAYS AS IDENTITY (CACHE 1000)) WITH (autovacuum_enabled = false)")
+		return s.Script(u.ctx, "CREATE UNLOGGED TABLE IF NOT EXISTS "+s.Table.Own(staging)+" ("+strings.Join(columns, ", ")+", "+
+			tables.Quote(tables.PartColumn)+" bigint NOT NULL DEFAULT current_setting('formetl.part')::bigint, "+
+			tables.Quote(tables.PlaceColumn)+" bigint GENERATED ALWAYS AS IDENTITY (CACHE 1000)) WITH (autovacuum_enabled = false)")
 	})
 	if err != nil {
 		return err
@@ -164,10 +165,10 @@ func (u *upload) begin(line []byte, h header) error {
 	go func() {
 		defer close(u.rows.done)
 		err := d.with(u.ctx, "stage", u.name, func(s *session) error {
-			if err := s.script(u.ctx, "SET formetl.part = "+u.part); err != nil {
+			if err := s.Script(u.ctx, "SET formetl.part = "+u.part); err != nil {
 				return err
 			}
-			tag, err := s.conn.CopyFrom(u.ctx, from, "COPY "+s.table.own(staging)+" ("+h.names("")+") FROM STDIN (FORMAT binary)")
+			tag, err := s.conn.CopyFrom(u.ctx, from, "COPY "+s.Table.Own(staging)+" ("+h.Names("")+") FROM STDIN (FORMAT binary)")
 			u.rows.rows = tag.RowsAffected()
 			return err
 		})
@@ -176,13 +177,6 @@ func (u *upload) begin(line []byte, h header) error {
 	}()
 	return nil
 }
-
-// Columns of a staging table besides those of the rows: the number of the part, and the place
-// of a row in its part.
-const (
-	partColumn  = "_formetl_part"
-	placeColumn = "_formetl_place"
-)
 
 // send sends bytes of rows.
 func (u *upload) send(p []byte) (int, error) {
@@ -216,7 +210,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		data = append([]byte{}, u.held.Bytes()...)
 	}
 	err := u.d.with(ctx, "stage", u.name, func(s *session) error {
-		_, err := s.exec(ctx, "UPDATE "+s.table.own("staged")+" SET bytes = $2, sha256 = $3, rows = $4, data = $5 WHERE id = $1", u.id, p.Bytes, p.SHA256, rows, data)
+		_, err := s.Exec(ctx, "UPDATE "+s.Table.Own("staged")+" SET bytes = $2, sha256 = $3, rows = $4, data = $5 WHERE id = $1", u.id, p.Bytes, p.SHA256, rows, data)
 		return err
 	})
 	u.ended = err == nil
@@ -252,7 +246,7 @@ func (d *Destination) drop(ctx context.Context, id string) error {
 // unstage removes what is staged under ids, and a staging table of which nothing is left.
 // Rows that were moved or given up stay in the table until then.
 func (s *session) unstage(ctx context.Context, ids ...string) error {
-	gone, err := s.query(ctx, "DELETE FROM "+s.table.own("staged")+" WHERE id = ANY($1::text[]) AND table_name = $2 RETURNING staging", textArray(ids), s.table.name)
+	gone, err := s.Query(ctx, "DELETE FROM "+s.Table.Own("staged")+" WHERE id = ANY($1::text[]) AND table_name = $2 RETURNING staging", ids, s.Table.Name)
 	if err != nil {
 		return err
 	}
@@ -266,10 +260,10 @@ func (s *session) unstage(ctx context.Context, ids ...string) error {
 		if err := s.locks(ctx, staging); err != nil {
 			return err
 		}
-		left, err := s.query(ctx, "SELECT 1 FROM "+s.table.own("staged")+" WHERE table_name = $1 AND staging = $2 LIMIT 1", s.table.name, staging)
+		left, err := s.Query(ctx, "SELECT 1 FROM "+s.Table.Own("staged")+" WHERE table_name = $1 AND staging = $2 LIMIT 1", s.Table.Name, staging)
 		if err == nil && len(left) == 0 {
 			// Rows that are still being copied are those of a computer that vanished.
-			err = s.script(ctx, "SET LOCAL lock_timeout = '5s'; DROP TABLE IF EXISTS "+s.table.own(staging)+"; SET LOCAL lock_timeout = 0")
+			err = s.Script(ctx, "SET LOCAL lock_timeout = '5s'; DROP TABLE IF EXISTS "+s.Table.Own(staging)+"; SET LOCAL lock_timeout = 0")
 		}
 		if err != nil {
 			return err
@@ -306,34 +300,22 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 }
 
 func (s *session) check(ctx context.Context, p load.Prepared) error {
-	gone := fmt.Errorf("%s cannot be committed: %w", p.Name, load.ErrStagedGone)
-	found, err := s.query(ctx, "SELECT staging, rows FROM "+s.table.own("staged")+
-		" WHERE id = $1 AND table_name = $2 AND bytes = $3 AND sha256 = $4", p.Staged, s.table.name, p.Bytes, p.SHA256)
+	found, err := s.Query(ctx, "SELECT staging, rows FROM "+s.Table.Own("staged")+
+		" WHERE id = $1 AND table_name = $2 AND bytes = $3 AND sha256 = $4", p.Staged, s.Table.Name, p.Bytes, p.SHA256)
 	switch {
 	case noTable(err):
-		return gone
+		return tables.Gone(p)
 	case err != nil:
 		return err
 	case len(found) == 0:
-		_, same, err := s.visible(ctx, p)
-		if err == nil && !same {
-			err = gone
-		}
-		return err
+		return s.Committed(ctx, p)
 	case found[0][0] == nil || string(found[0][1]) == "0":
 		return nil
 	}
 	// The commit counts the rows. Here it is enough to know that the server did not crash.
-	rows, err := s.query(ctx, "SELECT 1 FROM "+s.table.own(string(found[0][0]))+" LIMIT 1")
+	rows, err := s.Query(ctx, "SELECT 1 FROM "+s.Table.Own(string(found[0][0]))+" LIMIT 1")
 	if noTable(err) || err == nil && len(rows) == 0 {
-		return gone
+		return tables.Gone(p)
 	}
 	return err
-}
-
-// visible tells whether an object has the final name, and whether it is what was prepared.
-func (s *session) visible(ctx context.Context, p load.Prepared) (there, same bool, err error) {
-	found, err := s.query(ctx, "SELECT bytes = $3 AND coalesce(sha256, encode(sha256(data), 'hex')) = $4 FROM "+s.table.own("objects")+
-		" WHERE table_name = $1 AND name = $2", s.table.name, p.Name, p.Bytes, p.SHA256)
-	return len(found) > 0, len(found) > 0 && string(found[0][0]) == "t", err
 }

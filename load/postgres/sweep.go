@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Leftovers returns what is staged, of live runs too.
 func (d *Destination) Leftovers(ctx context.Context) (left []load.Leftover, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.query(ctx, "SELECT id, run_id, name, bytes, extract(epoch FROM begun_at)::bigint, part FROM "+s.table.own("staged")+" WHERE table_name = $1 ORDER BY id", s.table.name)
+		rows, err := s.Query(ctx, "SELECT id, run_id, name, bytes, extract(epoch FROM begun_at)::bigint, part FROM "+s.Table.Own("staged")+" WHERE table_name = $1 ORDER BY id", s.Table.Name)
 		if noTable(err) {
 			return nil
 		}
 		for _, row := range rows {
 			l := load.Leftover{
 				Kind: load.StagedFile, Run: string(row[1]), Name: string(row[2]), Bytes: -1, Ref: string(row[0]),
-				Path: d.address + "/" + d.table.schema + "." + ownPrefix + "staged/" + string(row[5]),
+				Path: d.address + "/" + d.table.Schema + "." + tables.OwnPrefix + "staged/" + string(row[5]),
 			}
 			if row[3] != nil {
 				l.Bytes, _ = strconv.ParseInt(string(row[3]), 10, 64) // the server wrote it
@@ -44,13 +45,13 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 func (d *Destination) Beside(ctx context.Context, names []string) (found []string, err error) {
 	found = []string{}
 	err = d.with(ctx, "list", "", func(s *session) error {
-		rows, err := s.query(ctx, "SELECT table_name || '/' || name FROM "+s.table.own("objects")+" WHERE name = ANY($1::text[]) UNION SELECT table_name || '/' || $2 FROM "+
-			s.table.own("leases")+" WHERE $2 = ANY($1::text[]) ORDER BY 1", textArray(names), load.ControlFolder+"/"+load.LeaseName)
+		rows, err := s.Query(ctx, "SELECT table_name || '/' || name FROM "+s.Table.Own("objects")+" WHERE name = ANY($1::text[]) UNION SELECT table_name || '/' || $2 FROM "+
+			s.Table.Own("leases")+" WHERE $2 = ANY($1::text[]) ORDER BY 1", names, load.ControlFolder+"/"+load.LeaseName)
 		if noTable(err) {
 			return nil
 		}
 		for _, row := range rows {
-			found = append(found, d.address+"/"+d.table.schema+"."+string(row[0]))
+			found = append(found, d.address+"/"+d.table.Schema+"."+string(row[0]))
 		}
 		return err
 	})

@@ -188,7 +188,7 @@ func badLoad() []badDefinition {
 		return badDefinition{name, "path: out.csv", output, line, "load[0]" + key, message, remedy}
 	}
 	return []badDefinition{
-		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "a table of a database has no path", "leave path: out"),
+		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "a table of postgres has no path", "leave path: out"),
 		t("unknown database", "database: oracle\n    dsn: ${env:PG}\n    table: t", 9, ".database", "not one of postgres", "postgres"),
 		t("duckdb", "database: duckdb\n    path: w.duckdb\n    table: t", 9, ".database", "no DuckDB destination", "schema ddl"),
 		t("table without a dsn", "database: postgres\n    table: t", 9, ".database", "needs dsn", "add dsn:"),

@@ -1,5 +1,5 @@
 // Package built holds what formetl and formetl-worker are built with: the formats, and the
-// destinations. Nothing registers itself. The S3 SDK and the driver of PostgreSQL are linked
+// destinations. Nothing registers itself. The S3 SDK and the drivers of databases are linked
 // here and nowhere else. Begin reading with Tables.
 package built
 
@@ -29,9 +29,35 @@ func Formats() []load.Format {
 // Schemes are what a path may begin with, besides a local path.
 func Schemes() []string { return []string{"s3"} }
 
+// database is a kind of database, and how its tables are reached.
+type database struct {
+	kind   definition.DatabaseKind
+	scheme string // of the addresses of its tables
+	format load.Format
+	open   func(root string, o *definition.Database) (load.Destination, error)
+}
+
+func databases() []database {
+	return append([]database{{
+		kind:   definition.DatabaseKind{Name: postgres.FormatName, Schema: "public", Address: postgres.Address},
+		scheme: postgres.Scheme, format: postgres.Format(),
+		open: func(root string, o *definition.Database) (load.Destination, error) {
+			if o == nil {
+				return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
+			}
+			return postgres.New(o.DSN.Reveal(), root)
+		},
+	}}, fileDatabases()...)
+}
+
 // Databases are the kinds of databases.
 func Databases() []definition.DatabaseKind {
-	return []definition.DatabaseKind{{Name: postgres.FormatName, Address: postgres.Address}}
+	all := databases()
+	kinds := make([]definition.DatabaseKind, len(all))
+	for i, d := range all {
+		kinds[i] = d.kind
+	}
+	return kinds
 }
 
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
@@ -48,20 +74,25 @@ func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definitio
 }
 
 // Tables returns the formats and destinations: folders, prefixes of buckets, and tables of
-// databases. What a destination tells besides errors goes to log. The last format is that of
-// a table's rows, which no file has.
+// databases. What a destination tells besides errors goes to log. The last formats are those
+// of tables' rows, which no file has.
 func Tables(log *slog.Logger) output.Tables {
-	return output.Tables{Formats: append(Formats(), postgres.Format()), Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	formats := Formats()
+	for _, d := range databases() {
+		formats = append(formats, d.format)
+	}
+	return output.Tables{Formats: formats, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
 			return local.New(root)
 		case scheme == "s3":
 			return s3.New(ctx, root, s3Options(o.S3, log))
-		case scheme == postgres.Scheme && o.Database != nil:
-			return postgres.New(o.Database.DSN.Reveal(), root)
-		case scheme == postgres.Scheme:
-			return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
+		}
+		for _, d := range databases() {
+			if d.scheme == scheme {
+				return d.open(root, o.Database)
+			}
 		}
 		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}}

@@ -1,4 +1,4 @@
-package postgres
+package tables
 
 import (
 	"bufio"
@@ -11,15 +11,19 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// errRows means that bytes are no rows of a table.
-var errRows = errors.New("the bytes are no rows of a table")
+// ErrRows means that bytes are no rows of a table.
+var ErrRows = errors.New("the bytes are no rows of a table")
 
 // scan implements load.Scan.
 func scan(r io.Reader, id string, each func(id int64) error) (load.Scanned, error) {
 	in := bufio.NewReaderSize(r, flushAt)
-	h, err := readHeader(in)
+	line, err := ReadHeader(in)
 	if err != nil {
 		return load.Scanned{}, err
+	}
+	h, err := DecodeHeader(line)
+	if err != nil {
+		return load.Scanned{}, ErrRows
 	}
 	found := load.Scanned{}
 	for _, c := range h.Columns {
@@ -36,12 +40,12 @@ func scan(r io.Reader, id string, each func(id int64) error) (load.Scanned, erro
 		}
 		if fields == -1 {
 			if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-				return found, errRows
+				return found, ErrRows
 			}
 			return found, nil
 		}
 		if int(fields) != len(h.Columns) {
-			return found, errRows
+			return found, ErrRows
 		}
 		found.Rows++
 		if err := scanRow(in, int(fields), at, each); err != nil {
@@ -73,37 +77,32 @@ func scanRow(in *bufio.Reader, fields, at int, each func(id int64) error) error 
 			}
 		case length > 0:
 			if _, err := io.CopyN(io.Discard, in, length); err != nil {
-				return errRows
+				return ErrRows
 			}
 		case length < -1:
-			return errRows
+			return ErrRows
 		}
 	}
 	return nil
 }
 
-// readHeader reads what stands in front of the rows.
-func readHeader(in *bufio.Reader) (header, error) {
-	line, err := in.ReadBytes('\n')
-	if err != nil {
-		return header{}, errRows
-	}
-	h, err := decodeHeader(line)
-	if err != nil {
-		return h, errRows
+// ReadHeader reads what stands in front of the rows, and returns the line of the header.
+func ReadHeader(in *bufio.Reader) (line []byte, err error) {
+	if line, err = in.ReadBytes('\n'); err != nil {
+		return nil, ErrRows
 	}
 	begin := make([]byte, len(copySignature+copyFlags))
 	if _, err := io.ReadFull(in, begin); err != nil || string(begin) != copySignature+copyFlags {
-		return h, errRows
+		return nil, ErrRows
 	}
-	return h, nil
+	return line, nil
 }
 
 // readInt reads a number of 2 or 4 bytes.
 func readInt(in *bufio.Reader, size int) (int64, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(in, b[:size]); err != nil {
-		return 0, errRows
+		return 0, ErrRows
 	}
 	if size == 2 {
 		return int64(int16(binary.BigEndian.Uint16(b[:]))), nil //nolint:gosec // the bits are kept

@@ -1,6 +1,7 @@
-package postgres
+package tables
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -14,12 +15,9 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// FormatName is the name of the format in manifests.
-const FormatName = "postgres"
-
 // Format describes the bytes of rows, which the destination takes. No file has this format.
-func Format() load.Format {
-	return load.Format{Name: FormatName, Extension: ".rows", New: newEncoder, Scan: scan}
+func (d *Dialect) Format() load.Format {
+	return load.Format{Name: d.Name, Extension: ".rows", New: d.newEncoder, Scan: scan}
 }
 
 // The binary format of COPY (PostgreSQL manual, "COPY", "Binary Format").
@@ -45,15 +43,20 @@ type encoder struct {
 	out   []byte
 }
 
-func newEncoder(w io.Writer, schema *arrow.Schema, _ load.EncodeOptions) (load.Encoder, error) {
+func (d *Dialect) newEncoder(w io.Writer, schema *arrow.Schema, _ load.EncodeOptions) (load.Encoder, error) {
 	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", FormatName, err)
+		return nil, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	h, err := headerOf(schema)
+	h, err := d.HeaderOf(schema)
 	if err != nil {
 		return nil, err
 	}
-	return load.Guard(schema, &encoder{w: w, head: append(h.encode(), copySignature+copyFlags...)}), nil
+	return load.Guard(schema, NewEncoder(w, h.Encode())), nil
+}
+
+// NewEncoder returns what encodes rows behind the line of their header. It checks nothing.
+func NewEncoder(w io.Writer, line []byte) load.Encoder {
+	return &encoder{w: w, head: append(bytes.Clone(line), copySignature+copyFlags...)}
 }
 
 // begin writes what stands in front of the rows.
@@ -72,7 +75,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		appends[i] = appenderOf(arr)
 	}
 	for row := range int(batch.NumRows()) {
-		e.out = binary.BigEndian.AppendUint16(e.out, uint16(len(columns))) //nolint:gosec // at most maxColumns
+		e.out = binary.BigEndian.AppendUint16(e.out, uint16(len(columns))) //nolint:gosec // the bits are kept
 		for i, arr := range columns {
 			if arr.IsNull(row) {
 				e.out = append(e.out, nullLength...)

@@ -1,0 +1,294 @@
+//go:build duckdb
+
+package duckdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/duckdb"
+)
+
+// stageRun stages a run that replaces the whole table by n rows, which hold the run's id.
+func stageRun(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
+	t.Helper()
+	base, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		t.Fatal(err)
+	}
+	c := load.DatasetCommit{RunID: run, Base: version}
+	generation := 1
+	if base != nil {
+		generation = load.NextGeneration(base.Parts)
+		for _, p := range base.Parts {
+			c.Superseded = append(c.Superseded, p.Path)
+		}
+	}
+	u, err := d.Stage(t.Context(), run, load.PartName(load.PartKey{Generation: generation, Extension: ".rows"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(rows(t, n, run)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.New = []load.Prepared{p}
+	c.Manifest = load.Manifest{
+		Format: FormatName, Pipeline: "p", Form: "f", RunID: run, CreatedAt: time.Now(), Rows: int64(n),
+		Parts: []load.Part{{Path: p.Name, Rows: int64(n), MinID: 1, MaxID: int64(n), Bytes: p.Bytes, SHA256: p.SHA256}},
+	}
+	return c
+}
+
+// rows returns the bytes of rows with the ids from 1 to n and one text.
+func rows(t testing.TB, n int, text string) []byte {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})},
+		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	batch := loadtest.Build(memory.DefaultAllocator, schema, n, func(b array.Builder, _, row int) {
+		switch b := b.(type) {
+		case *array.Int64Builder:
+			b.Append(int64(row + 1))
+		case *array.StringBuilder:
+			b.Append(text)
+		}
+	})
+	defer batch.Release()
+	var out bytes.Buffer
+	e, err := Format().New(&out, schema, load.EncodeOptions{})
+	if err == nil {
+		err = e.Write(batch)
+	}
+	if err == nil {
+		err = e.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// holds checks that the table holds the rows of a run, and that nothing is staged.
+func holds(t *testing.T, client *duckdb.Client, file, table, run string, n int) {
+	t.Helper()
+	got, err := client.Query(file, "SELECT text, count(*) FROM "+table+" GROUP BY text")
+	if err != nil || !slices.Equal(got, []string{fmt.Sprintf("%s|%d", run, n)}) {
+		t.Fatalf("the table holds %q, %v, want %d rows of %s", got, err, n, run)
+	}
+	d := open(t, file, table)
+	if m, _, err := load.ReadManifest(t.Context(), d, load.ManifestName); err != nil || m.RunID != run {
+		t.Fatalf("the manifest is of %+v, %v", m, err)
+	}
+	if left, err := d.Leftovers(t.Context()); err != nil || len(left) > 0 {
+		t.Fatalf("left over is %+v, %v", left, err)
+	}
+}
+
+// A process that is killed after the database committed leaves what lies in the folder. The
+// next run finds the commit done.
+func TestKilledBehindTheTransaction(t *testing.T) {
+	client := duckdb.NewClient(t)
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprint("staged files are gone=", gone), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "w.duckdb")
+			d := open(t, file, "main.t")
+			if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			c := stageRun(t, d, "run2", 5)
+			recorded, err := c.Record(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := t.TempDir()
+			if err := os.CopyFS(kept, os.DirFS(d.folder.String())); err != nil {
+				t.Fatal(err)
+			}
+			if err := recorded.Publish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, client, file, "main.t", "run2", 5)
+			if gone {
+				if err := os.RemoveAll(filepath.Join(kept, load.ControlFolder, "run2")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.CopyFS(d.folder.String(), os.DirFS(kept)); err != nil {
+				t.Fatal(err)
+			}
+			r, err := load.Recover(t.Context(), open(t, file, "main.t"), "", nil)
+			if err != nil || !r.Finished {
+				t.Fatalf("the commit is recovered as %+v, %v", r, err)
+			}
+			holds(t, client, file, "main.t", "run2", 5)
+			if left := names(t, client, file, "t"); slices.ContainsFunc(left, inFolder) {
+				t.Fatalf("left is %q", left)
+			}
+		})
+	}
+}
+
+// Somebody has the database open. A run waits, and ends with a temporary error if it takes
+// too long. What it staged stays, and the next run finishes the commit.
+func TestSomebodyHasItOpen(t *testing.T) {
+	client := duckdb.NewClient(t)
+	file := filepath.Join(t.TempDir(), "w.duckdb")
+	d := open(t, file, "main.t")
+	if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	c := stageRun(t, d, "run2", 5)
+	recorded, err := c.Record(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	let, err := client.Hold(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.wait = 100 * time.Millisecond
+	err = recorded.Publish(t.Context())
+	var busy *load.TemporaryError
+	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "another program has the database open") {
+		t.Fatalf("a database that somebody has open gives %v", err)
+	}
+	if _, _, err := load.ReadManifest(t.Context(), d, load.ManifestName); err != nil {
+		t.Fatalf("beside a reader formetl cannot read: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		d := open(t, file, "main.t")
+		r, err := load.Recover(t.Context(), d, "", nil)
+		if err == nil && !r.Finished {
+			err = errors.New("the commit was taken back")
+		}
+		ended <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	if err := let(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	holds(t, client, file, "main.t", "run2", 5)
+}
+
+// Runs into several tables of one database commit side by side, and a reader polls.
+func TestTablesSideBySide(t *testing.T) {
+	client := duckdb.NewClient(t)
+	file := filepath.Join(t.TempDir(), "w.duckdb")
+	const runs = 5
+	var all sync.WaitGroup
+	for table := range 4 {
+		all.Go(func() {
+			for n := range runs {
+				d := open(t, file, fmt.Sprintf("main.t%d", table))
+				lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run"})
+				if err == nil {
+					err = stageRun(t, d, fmt.Sprint("run", n), 100*(n+1)).Do(t.Context(), d)
+				}
+				if err == nil {
+					err = lease.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for table := range 4 {
+		holds(t, client, file, fmt.Sprintf("main.t%d", table), fmt.Sprint("run", runs-1), 100*runs)
+	}
+}
+
+// What speaks against a file, with what the user is told.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.csv")
+	if err := os.WriteFile(text, []byte(strings.Repeat("id,text\n", 2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{text: "no database of DuckDB", dir: "DuckDB"} {
+		d := open(t, file, "main.t")
+		err := d.Replaceable(t.Context(), load.ManifestName)
+		var create *load.CreateError
+		var failed *load.IOError
+		if !errors.As(err, &create) && !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v", file, err)
+		}
+	}
+	for _, at := range []string{"postgres://h/d/a.b/", "duckdb:///w.duckdb", "duckdb:///w.duckdb/t/", "duckdb:///w.duckdb/main._formetl_ids/", ""} {
+		if d, err := New(at); err == nil {
+			t.Errorf("%s is taken for %s", at, d)
+		}
+	}
+	if _, err := Address("lake/"); err == nil {
+		t.Error("a folder is taken for a file")
+	}
+}
+
+// The file and what lies beside it is not for everybody.
+func TestPermissions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new folder", "w.duckdb")
+	d := open(t, file, "main.t")
+	if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{file: fileMode, filepath.Join(file+folderSuffix, "lock"): fileMode, file + folderSuffix: folderMode, filepath.Dir(file): folderMode} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+}
+
+// What DuckDB spilled before its process was killed goes with a later run, but not at once.
+func TestSpillsOfTheDead(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "w.duckdb"), "main.t")
+	folder := filepath.Join(d.folder.String(), load.ControlFolder)
+	old, fresh := filepath.Join(folder, spillPrefix+"1"), filepath.Join(folder, spillPrefix+"2")
+	for _, dir := range []string{old, fresh} {
+		if err := os.MkdirAll(dir, folderMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := time.Now().Add(-2 * spillAge)
+	if err := os.Chtimes(old, before, before); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Error("what was spilled days ago is still there")
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Error(err)
+	}
+}
