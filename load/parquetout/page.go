@@ -68,9 +68,8 @@ func (w *pageWriter) data(c *column, h format.DataPageHeaderV2) (page []byte, pl
 		return nil, 0, err
 	}
 	h.RepetitionLevelsByteLength, h.DefinitionLevelsByteLength = int32(len(w.repetitions)), int32(len(w.definitions))
-	compress := w.compresses() && len(w.plain) >= leastCompressed
-	h.IsCompressed = thrift.New(compress)
-	return w.whole(format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(h)}, compress)
+	h.IsCompressed = thrift.New(w.compresses())
+	return w.whole(format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(h)})
 }
 
 // dictionary returns the page of the dictionary's entries, as data does.
@@ -79,19 +78,15 @@ func (w *pageWriter) dictionary(d dictionary) (page []byte, plain int, err error
 	w.plain = d.encodeEntries(w.plain)
 	n, _ := d.entries()
 	h := format.DictionaryPageHeader{NumValues: int32(n), Encoding: format.Plain}
-	return w.whole(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(h)}, w.compresses())
+	return w.whole(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(h)})
 }
-
-// leastCompressed is the least size in bytes of a page's values that are compressed. zstd
-// gains nothing from fewer: parts of 550 rows became smaller without it.
-const leastCompressed = 1 << 10
 
 func (w *pageWriter) compresses() bool { return w.codec.CompressionCodec() != format.Uncompressed }
 
-// whole returns the page, with its values compressed if compress is set.
-func (w *pageWriter) whole(h format.PageHeader, compress bool) (page []byte, plain int, err error) {
+// whole compresses the values and returns the page.
+func (w *pageWriter) whole(h format.PageHeader) (page []byte, plain int, err error) {
 	body := w.plain
-	if compress {
+	if w.compresses() {
 		if w.packed, err = w.codec.Encode(w.packed[:0], w.plain); err != nil {
 			return nil, 0, fmt.Errorf("compress a page: %w", err)
 		}

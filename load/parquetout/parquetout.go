@@ -4,8 +4,9 @@
 // Strings are UTF8 and dates are DATE. Timestamps are TIMESTAMP in microseconds
 // adjusted to UTC. Decimals are DECIMAL in the narrowest physical type. Lists
 // are LIST in three levels (list.element). Every column chunk has statistics
-// and a page index. zstd is the default codec. A data page of less than a kilobyte is
-// not compressed, as version 2 of pages allows.
+// and a page index. zstd is the default codec. A page of less than a kilobyte is stored as
+// it is, in a frame of zstd. Version 2 of data pages has a mark for pages that are not
+// compressed, but some readers do not heed it.
 //
 // A column is dictionary-encoded if a dictionary makes the first rows of the
 // part smaller, by a sample of a thousand of them. Of all settings this choice

@@ -338,7 +338,7 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// A page of less than a kilobyte is not compressed, because that gains nothing.
+// A page of less than a kilobyte is stored as it is, because to compress it gains nothing.
 func TestSmallPages(t *testing.T) {
 	for _, c := range []struct {
 		rows  int

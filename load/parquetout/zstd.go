@@ -1,6 +1,7 @@
 package parquetout
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	klauspost "github.com/klauspost/compress/zstd"
@@ -41,15 +42,20 @@ func (c *zstdCodec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder.EncodeAll(src, dst[:0]), nil
 }
 
-// storedBytes is the size in bytes from which on a page is compressed. The entries of most
-// dictionaries are shorter. zstd spends more on its tables than it gains there.
-const storedBytes = 256
+// storedBytes is the size in bytes from which on a page is compressed. zstd spends more on
+// its tables than it gains below: most dictionaries, and all pages of a day's few results.
+const storedBytes = 1 << 10
 
 // stored appends src, which is shorter than storedBytes, as a zstd frame of one raw block
-// (RFC 8878, section 3.1.1). The frame's header holds the size in one byte.
+// (RFC 8878, section 3.1.1). The header of the frame holds the size of src.
 func stored(dst, src []byte) []byte {
-	const singleSegment, lastBlock = 0x20, 1
-	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd, singleSegment, byte(len(src)))
+	const singleSegment, twoBytes, lastBlock = 0x20, 0x40, 1
+	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd)
+	if n := len(src); n < 256 {
+		dst = append(dst, singleSegment, byte(n))
+	} else {
+		dst = binary.LittleEndian.AppendUint16(append(dst, singleSegment|twoBytes), uint16(n-256))
+	}
 	block := len(src)<<3 | lastBlock
-	return append(append(dst, byte(block), byte(block>>8), 0), src...)
+	return append(append(dst, byte(block), byte(block>>8), byte(block>>16)), src...)
 }
