@@ -292,3 +292,21 @@ func TestSpillsOfTheDead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLinks: a database has one lease for each table, by whatever path it is reached.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	folder, link := filepath.Join(dir, "folder"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Symlink(folder, link)); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := open(t, filepath.Join(folder, "w.duckdb"), "main.t").Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lease.Release(t.Context()) }()
+	_, err = open(t, filepath.Join(link, "w.duckdb"), "main.t").Acquire(t.Context(), "", load.Holder{RunID: "run2"})
+	if _, held := errors.AsType[*load.HeldError](err); !held {
+		t.Errorf("the lease by another path: %v", err)
+	}
+}

@@ -22,6 +22,7 @@ const folderSuffix = ".formetl"
 // Destination is a table of a database in a file. Several goroutines may use it at once.
 type Destination struct {
 	file   string // path of the database
+	beside string // the folder beside it
 	table  tables.Table
 	folder *local.Destination // of the table, beside the database
 	wait   time.Duration      // for somebody else who has the database open
@@ -65,11 +66,21 @@ func New(at string) (*Destination, error) {
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: at, Hint: "give an absolute path", Err: err}
 	}
-	folder, err := local.New(filepath.Join(file+folderSuffix, t.Shown()))
-	if err != nil {
-		return nil, err
+	d := &Destination{file: file, beside: resolved(file) + folderSuffix, table: t, wait: waitFor}
+	d.folder, err = local.New(filepath.Join(d.beside, t.Shown()))
+	return d, err
+}
+
+// resolved returns a path without symbolic links. A database has one folder, with its locks,
+// by whatever path it is reached.
+func resolved(file string) string {
+	if to, err := filepath.EvalSymlinks(file); err == nil {
+		return to
 	}
-	return &Destination{file: file, table: t, folder: folder, wait: waitFor}, nil
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil { // the file is not there yet
+		return filepath.Join(dir, filepath.Base(file))
+	}
+	return file
 }
 
 // database returns the address of the database.

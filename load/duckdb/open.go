@@ -145,17 +145,16 @@ const (
 // lock keeps others of formetl away, those in this process too: DuckDB's lock is one of the
 // whole process. Who only reads makes no folder. Without a folder, nobody writes.
 func (d *Destination) lock(ctx context.Context, s *session, m mode) error {
-	folder := d.file + folderSuffix
 	if m == writing {
-		if err := os.MkdirAll(folder, folderMode); err != nil {
+		if err := os.MkdirAll(d.beside, folderMode); err != nil {
 			return err
 		}
-	} else if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+	} else if _, err := os.Stat(d.beside); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, waitForOurs*d.wait, errBusy)
 	defer cancel()
-	lock := flock.New(filepath.Join(folder, "lock"), flock.SetPermissions(fileMode))
+	lock := flock.New(filepath.Join(d.beside, "lock"), flock.SetPermissions(fileMode))
 	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

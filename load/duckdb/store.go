@@ -125,13 +125,13 @@ func (d *Destination) Beside(ctx context.Context, names []string) ([]string, err
 		if !inFolder(name) {
 			continue
 		}
-		folders, err := os.ReadDir(d.file + folderSuffix)
+		folders, err := os.ReadDir(d.beside)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, &load.IOError{Op: "list", Path: d.file + folderSuffix, Hint: "allow reading it", Err: err}
+			return nil, &load.IOError{Op: "list", Path: d.beside, Hint: "allow reading it", Err: err}
 		}
 		for _, folder := range folders {
 			schema, _, _ := strings.Cut(folder.Name(), ".")
-			if _, err := os.Stat(filepath.Join(d.file+folderSuffix, folder.Name(), filepath.FromSlash(name))); err == nil && schema == d.table.Schema {
+			if _, err := os.Stat(filepath.Join(d.beside, folder.Name(), filepath.FromSlash(name))); err == nil && schema == d.table.Schema {
 				found = append(found, d.database()+"/"+folder.Name()+"/"+name)
 			}
 		}
