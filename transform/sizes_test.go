@@ -147,7 +147,7 @@ func TestUncleanMemory(t *testing.T) {
 	}
 	pool := new(Pool)
 	for size := 1 << 10; size <= 64<<10; size += size / 4 {
-		var used [][]byte
+		used := make([][]byte, 0, 8)
 		for range 8 {
 			b := pool.Allocate(size)
 			for i := range b {
