@@ -111,6 +111,19 @@ func holds(t *testing.T, database, run string, n int) {
 	}
 }
 
+// settled waits until the server has ended the sessions of the name cut. It may still carry
+// out what came before a connection was cut.
+func settled(t *testing.T, database string) {
+	t.Helper()
+	for range 1000 {
+		if query(t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cut'") == "0" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("a session has not ended within ten seconds")
+}
+
 // The connection is cut at the COMMIT of a transaction: before the server gets it, or after.
 // The run finds out by itself what became of it.
 func TestCutAtCommit(t *testing.T) {
@@ -185,7 +198,7 @@ func TestCutAtEveryStatement(t *testing.T) {
 			p := newProxy(t)
 			c := change(t, open(t, database, "forms.feedback"), fmt.Sprint("run", n), 7)
 			was := p.cutAt("\x00", n, forward)
-			err := c.Do(t.Context(), openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback"))
+			err := c.Do(t.Context(), openBy(t, server.DSNAt(p.port, database, "sslmode=disable&application_name=cut"), "forms.feedback"))
 			if hit = was.Load(); !hit && err != nil {
 				t.Fatalf("without a cut (forward %v): %v", forward, err)
 			}
@@ -193,6 +206,8 @@ func TestCutAtEveryStatement(t *testing.T) {
 			if err != nil && !errors.As(err, &away) {
 				t.Fatalf("cut %d (forward %v): %v", n, forward, err)
 			}
+			p.sever()
+			settled(t, database)
 			r, recoverErr := load.Recover(t.Context(), open(t, database, "forms.feedback"), "", nil)
 			if recoverErr != nil {
 				t.Fatal(recoverErr)
