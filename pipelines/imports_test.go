@@ -145,7 +145,8 @@ func layerOf(importPath string) (layer, bool) {
 }
 
 func TestImportDirection(t *testing.T) {
-	decoder := json.NewDecoder(strings.NewReader(string(goList(t, "-tags", "duckdb", "-json=ImportPath,Imports", "./..."))))
+	// Without cgo there is no library of DuckDB, but -e lists what imports it.
+	decoder := json.NewDecoder(strings.NewReader(string(goList(t, "-e", "-tags", "duckdb", "-json=ImportPath,Imports", "./..."))))
 	seen := 0
 	for {
 		var p listedPackage
