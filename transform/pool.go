@@ -64,21 +64,23 @@ func (p *Pool) Allocate(size int) []byte {
 // Reallocate returns the bytes of b in a slice of the given size, and frees b.
 // What is longer than b is zero.
 func (p *Pool) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) {
-		old := len(b)
-		b = b[:size]
-		if old < size {
-			clear(b[old:])
-		}
-		return b
-	}
-	grown, dirty := p.take(size)
-	n := copy(grown, b)
+	old := min(len(b), size)
+	b, dirty := p.resize(size, b)
 	if dirty {
-		clear(grown[n:])
+		clear(b[old:])
 	}
+	return b
+}
+
+// resize is Reallocate for memory that may hold old values behind those of b, as dirty tells.
+func (p *Pool) resize(size int, b []byte) (resized []byte, dirty bool) {
+	if size <= cap(b) {
+		return b[:size], true
+	}
+	resized, dirty = p.take(size)
+	copy(resized, b)
 	p.Free(b)
-	return grown
+	return resized, dirty
 }
 
 // Unclean returns an allocator of the same memory that does not clear it, for memory that is
@@ -92,19 +94,17 @@ func Unclean(mem memory.Allocator) memory.Allocator {
 
 type unclean struct{ *Pool }
 
+// Allocate returns size bytes of any content.
 func (u unclean) Allocate(size int) []byte {
 	b, _ := u.take(size)
 	return b
 }
 
+// Reallocate returns the bytes of b in a slice of the given size, and frees b. What is longer
+// than b may be anything.
 func (u unclean) Reallocate(size int, b []byte) []byte {
-	if size <= cap(b) {
-		return b[:size]
-	}
-	grown := u.Allocate(size)
-	copy(grown, b)
-	u.Free(b)
-	return grown
+	b, _ = u.resize(size, b)
+	return b
 }
 
 // take returns size bytes. dirty tells whether they may hold old values.

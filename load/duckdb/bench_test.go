@@ -3,7 +3,6 @@
 package duckdb
 
 import (
-	"bytes"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
 )
@@ -29,21 +27,11 @@ func BenchmarkRead(b *testing.B) {
 	})
 	others := loadtest.Random(memory.DefaultAllocator, loadtest.AllTypes(), rows, 1)
 	batch := array.NewRecordBatch(schema, append([]arrow.Array{ids.Column(0)}, others.Columns()...), rows)
-	var data bytes.Buffer
-	e, err := Format().New(&data, schema, load.EncodeOptions{})
-	if err == nil {
-		err = e.Write(batch)
-	}
-	if err == nil {
-		err = e.Close()
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := loadtest.Encoded(b, Format(), schema, batch)
 	d := open(b, filepath.Join(b.TempDir(), "w.duckdb"), "main.t")
 	u, err := d.Stage(b.Context(), "run1", "part-min-max-000001-0000.rows")
 	if err == nil {
-		_, err = u.Write(data.Bytes())
+		_, err = u.Write(data)
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -52,7 +40,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(int64(data.Len()))
+	b.SetBytes(int64(len(data)))
 	b.ReportMetric(float64(rows*len(fields)), "values/op")
 	for b.Loop() {
 		s, err := d.newSession(b.Context())

@@ -3,7 +3,6 @@
 package duckdb
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,12 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
 )
@@ -27,65 +21,20 @@ import (
 // stageRun stages a run that replaces the whole table by n rows, which hold the run's id.
 func stageRun(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
 	t.Helper()
-	base, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		t.Fatal(err)
-	}
-	c := load.DatasetCommit{RunID: run, Base: version}
-	generation := 1
-	if base != nil {
-		generation = load.NextGeneration(base.Parts)
-		for _, p := range base.Parts {
-			c.Superseded = append(c.Superseded, p.Path)
-		}
-	}
-	u, err := d.Stage(t.Context(), run, load.PartName(load.PartKey{Generation: generation, Extension: ".rows"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.Write(rows(t, n, run)); err != nil {
-		t.Fatal(err)
-	}
-	p, err := u.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.New = []load.Prepared{p}
-	c.Manifest = load.Manifest{
-		Format: FormatName, Pipeline: "p", Form: "f", RunID: run, CreatedAt: time.Now(), Rows: int64(n),
-		Parts: []load.Part{{Path: p.Name, Rows: int64(n), MinID: 1, MaxID: int64(n), Bytes: p.Bytes, SHA256: p.SHA256}},
-	}
-	return c
+	return loadtest.TableRun(t, d, Format(), run, n)
 }
 
-// rows returns the bytes of rows with the ids from 1 to n and one text.
-func rows(t testing.TB, n int, text string) []byte {
+// recordRun commits run1 with three rows, and records the commit of run2 with five.
+func recordRun(t *testing.T, d *Destination) *load.Recorded {
 	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})},
-		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
-	}, nil)
-	batch := loadtest.Build(memory.DefaultAllocator, schema, n, func(b array.Builder, _, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(row + 1))
-		case *array.StringBuilder:
-			b.Append(text)
-		}
-	})
-	defer batch.Release()
-	var out bytes.Buffer
-	e, err := Format().New(&out, schema, load.EncodeOptions{})
-	if err == nil {
-		err = e.Write(batch)
+	if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		err = e.Close()
-	}
+	recorded, err := stageRun(t, d, "run2", 5).Record(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Bytes()
+	return recorded
 }
 
 // holds checks that the table holds the rows of a run, and that nothing is staged.
@@ -112,14 +61,7 @@ func TestKilledBehindTheTransaction(t *testing.T) {
 		t.Run(fmt.Sprint("staged files are gone=", gone), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "w.duckdb")
 			d := open(t, file, "main.t")
-			if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
-			c := stageRun(t, d, "run2", 5)
-			recorded, err := c.Record(t.Context(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			recorded := recordRun(t, d)
 			kept := t.TempDir()
 			if err := os.CopyFS(kept, os.DirFS(d.folder.String())); err != nil {
 				t.Fatal(err)
@@ -154,14 +96,7 @@ func TestSomebodyHasItOpen(t *testing.T) {
 	client := duckdb.NewClient(t)
 	file := filepath.Join(t.TempDir(), "w.duckdb")
 	d := open(t, file, "main.t")
-	if err := stageRun(t, d, "run1", 3).Do(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	c := stageRun(t, d, "run2", 5)
-	recorded, err := c.Record(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorded := recordRun(t, d)
 	let, err := client.Hold(file)
 	if err != nil {
 		t.Fatal(err)

@@ -5,13 +5,13 @@ package duckdb
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Get reads an object. A part is read from the table.
@@ -29,12 +29,8 @@ func (d *Destination) Get(ctx context.Context, name string) (data []byte, versio
 	if data != nil || err != nil {
 		return data, version, err
 	}
-	object, err := d.Open(ctx, name)
-	if err != nil {
-		return nil, "", err
-	}
-	data, err = io.ReadAll(object)
-	return data, version, errors.Join(err, object.Close())
+	data, err = tables.ReadWhole(ctx, d, name)
+	return data, version, err
 }
 
 // Put writes an object whole.
@@ -84,17 +80,8 @@ func (d *Destination) Replaceable(ctx context.Context, _ string) error {
 
 // Acquire takes the lease, which lies in the folder.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	if scope != "" {
-		if err := load.CheckObjectName(scope); err != nil {
-			return nil, err
-		}
-		below, err := d.List(ctx, scope+"/")
-		if err != nil {
-			return nil, err
-		}
-		if len(below) > 0 {
-			return nil, &load.CreateError{Op: "create", Path: d.String() + scope, Hint: "choose another name", Err: errors.New("it is a folder")}
-		}
+	if err := tables.CheckScope(ctx, d, scope, d.String()+scope); err != nil {
+		return nil, err
 	}
 	lease, err := d.folder.Acquire(ctx, scope, h)
 	if err == nil {

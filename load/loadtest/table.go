@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -131,15 +130,12 @@ func (b *tableBench) batch(rows results) arrow.RecordBatch {
 // encoded returns the bytes of batches.
 func (b *tableBench) encoded(batches ...arrow.RecordBatch) []byte {
 	b.Helper()
-	var out bytes.Buffer
-	e, err := b.place.Format.New(&out, b.columns, load.EncodeOptions{})
-	b.must("begin to encode", err)
-	for _, batch := range batches {
-		b.must("encode", e.Write(batch))
-		batch.Release()
-	}
-	b.must("end", e.Close())
-	return out.Bytes()
+	defer func() {
+		for _, batch := range batches {
+			batch.Release()
+		}
+	}()
+	return Encoded(b, b.place.Format, b.columns, batches...)
 }
 
 // part stages rows as the part of a day.

@@ -23,7 +23,7 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 // copied encodes a batch and copies it into a new table by the server.
 func copied(t testing.TB, d *Destination, table string, batch arrow.RecordBatch) (line []byte) {
 	t.Helper()
-	line, rows, _ := bytes.Cut(encoded(t, batch), []byte("\n"))
+	line, rows, _ := bytes.Cut(loadtest.Encoded(t, Format(), batch.Schema(), batch), []byte("\n"))
 	h, err := tables.DecodeHeader(append(line, '\n'))
 	if err != nil {
 		t.Fatal(err)

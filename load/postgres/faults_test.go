@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
@@ -23,74 +17,10 @@ import (
 
 func portText(port int) string { return strconv.Itoa(port) }
 
-// rows returns the bytes of rows with the ids from 1 to n and one text.
-func rows(t testing.TB, n int, text string) []byte {
-	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})},
-		{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true},
-	}, nil)
-	batch := loadtest.Build(memory.DefaultAllocator, schema, n, func(b array.Builder, _, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(row + 1))
-		case *array.StringBuilder:
-			b.Append(text)
-		}
-	})
-	defer batch.Release()
-	return encoded(t, batch)
-}
-
-// encoded returns the bytes of a part with the rows of a batch.
-func encoded(t testing.TB, batch arrow.RecordBatch) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	e, err := Format().New(&out, batch.Schema(), load.EncodeOptions{})
-	if err == nil {
-		err = e.Write(batch)
-	}
-	if err == nil {
-		err = e.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // change stages a run that replaces the whole table by n rows.
 func change(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
 	t.Helper()
-	base, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		t.Fatal(err)
-	}
-	c := load.DatasetCommit{RunID: run, Base: version}
-	generation := 1
-	if base != nil {
-		generation = load.NextGeneration(base.Parts)
-		for _, p := range base.Parts {
-			c.Superseded = append(c.Superseded, p.Path)
-		}
-	}
-	u, err := d.Stage(t.Context(), run, load.PartName(load.PartKey{Generation: generation, Extension: ".rows"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.Write(rows(t, n, run)); err != nil {
-		t.Fatal(err)
-	}
-	p, err := u.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.New = []load.Prepared{p}
-	c.Manifest = load.Manifest{
-		Format: FormatName, Pipeline: "p", Form: "f", RunID: run, CreatedAt: time.Now(), Rows: int64(n),
-		Parts: []load.Part{{Path: p.Name, Rows: int64(n), MinID: 1, MaxID: int64(n), Bytes: p.Bytes, SHA256: p.SHA256}},
-	}
-	return c
+	return loadtest.TableRun(t, d, Format(), run, n)
 }
 
 // holds checks that the table holds the rows of a run, and nothing is staged.
@@ -242,7 +172,7 @@ func TestCutWhileStaging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := rows(t, 10_000, strings.Repeat("x", 500))
+	data := loadtest.TableRows(t, Format(), 10_000, strings.Repeat("x", 500))
 	if _, err := u.Write(data[:len(data)/2]); err != nil {
 		t.Fatal(err)
 	}

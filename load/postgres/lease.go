@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Times of a lease. Its connection is asked whether it lives. If not, the lease is taken
@@ -25,17 +26,8 @@ const (
 // Acquire takes the lease: an advisory lock of a connection of its own. The server releases
 // it when the connection ends, so the lease of a dead process is free.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	if scope != "" {
-		if err := load.CheckObjectName(scope); err != nil {
-			return nil, err
-		}
-		below, err := d.List(ctx, scope+"/")
-		if err != nil {
-			return nil, err
-		}
-		if len(below) > 0 {
-			return nil, &load.CreateError{Op: "create", Path: d.path(scope), Hint: "choose another name", Err: errors.New("it is a folder")}
-		}
+	if err := tables.CheckScope(ctx, d, scope, d.path(scope)); err != nil {
+		return nil, err
 	}
 	holder, err := json.Marshal(h)
 	if err != nil {

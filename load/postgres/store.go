@@ -2,10 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Get reads an object. A part is read from the table.
@@ -20,12 +19,8 @@ func (d *Destination) Get(ctx context.Context, name string) (data []byte, versio
 	if data != nil || err != nil {
 		return data, version, err
 	}
-	object, err := d.Open(ctx, name)
-	if err != nil {
-		return nil, "", err
-	}
-	data, err = io.ReadAll(object)
-	return data, version, errors.Join(err, object.Close())
+	data, err = tables.ReadWhole(ctx, d, name)
+	return data, version, err
 }
 
 // Put writes an object whole.

@@ -197,9 +197,7 @@ func (l *Log) HideKey(key transport.Secret) { l.keys = append(l.keys, key) }
 // Panic tells of a bug. The value and the stack of a panic may hold anything,
 // so this is the place where keys are taken out of them.
 func (l *Log) Panic(what, stack string) {
-	for _, key := range l.keys {
-		what, stack = key.Redact(what), key.Redact(stack)
-	}
+	what, stack = transport.RedactAll(what, l.keys...), transport.RedactAll(stack, l.keys...)
 	const remedy = "please report it with the command and this message"
 	if l.JSON() {
 		l.Tell(slog.LevelError, "a bug in formetl", slog.String("error", what), slog.String("stack", stack),

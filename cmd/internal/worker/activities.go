@@ -200,8 +200,8 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&exit.StopError{Signal: syscall.SIGTERM}) }) })
 	defer func() {
 		if v := recover(); v != nil {
-			err = errors.New(p.redact(fmt.Sprint("a bug: ", v)))
-			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", p.redact(string(debug.Stack()))))
+			err = errors.New(transport.RedactAll(fmt.Sprint("a bug: ", v), p.secrets...))
+			log.LogAttrs(ctx, slog.LevelError, err.Error(), slog.String("stack", transport.RedactAll(string(debug.Stack()), p.secrets...)))
 		}
 		cancel(nil)
 		beats.Wait()
@@ -219,14 +219,6 @@ type progress struct {
 	now Heartbeat
 
 	secrets []transport.Secret // of the activity's definition; only the activity's goroutine uses them
-}
-
-// redact takes the secrets out of what is told of a bug, which may hold anything.
-func (p *progress) redact(text string) string {
-	for _, secret := range p.secrets {
-		text = secret.Redact(text)
-	}
-	return text
 }
 
 func (p *progress) note(now pipelines.Progress) {

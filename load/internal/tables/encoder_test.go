@@ -1,13 +1,10 @@
 package tables
 
 import (
-	"bytes"
 	"io"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
@@ -29,27 +26,7 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 // twoRows returns the bytes of two rows.
 func twoRows(t testing.TB) []byte {
 	t.Helper()
-	batch := loadtest.Build(memory.DefaultAllocator, identified(loadtest.Columns("text", arrow.BinaryTypes.String)), 2, func(b array.Builder, _, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(row + 1))
-		case *array.StringBuilder:
-			b.Append("x")
-		}
-	})
-	defer batch.Release()
-	var out bytes.Buffer
-	e, err := testDialect().newEncoder(&out, batch.Schema(), load.EncodeOptions{})
-	if err == nil {
-		err = e.Write(batch)
-	}
-	if err == nil {
-		err = e.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return loadtest.TableRows(t, testDialect().Format(), 2, "x")
 }
 
 func FuzzScan(f *testing.F) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -21,6 +23,31 @@ func (s *Session) Get(ctx context.Context, name string) (data []byte, version st
 		return nil, "", fmt.Errorf("cannot read %s: %w", name, load.ErrNotExist)
 	}
 	return found[0][1], string(found[0][0]), nil
+}
+
+// ReadWhole reads all of an object through a destination.
+func ReadWhole(ctx context.Context, d load.Opener, name string) ([]byte, error) {
+	object, err := d.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(object)
+	return data, errors.Join(err, object.Close())
+}
+
+// CheckScope refuses the scope of a lease at a destination where no object can have its name.
+func CheckScope(ctx context.Context, d load.Store, scope, path string) error {
+	if scope == "" {
+		return nil
+	}
+	if err := load.CheckObjectName(scope); err != nil {
+		return err
+	}
+	below, err := d.List(ctx, scope+"/")
+	if err == nil && len(below) > 0 {
+		err = &load.CreateError{Op: "create", Path: path, Hint: "choose another name", Err: errors.New("it is a folder")}
+	}
+	return err
 }
 
 // Put writes an object if it has the version.
