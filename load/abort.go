@@ -45,14 +45,15 @@ func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, 
 	return failures
 }
 
-// DropStaged removes what a dead run had staged for a scope: "" for the parts
+// DropStaged removes what dead runs had staged for a scope: "" for the parts
 // of a dataset, a file's name for that file. The caller holds the scope's lease
-// and has finished its commit, so nothing of that run is needed there. If the
-// run still holds another lease, all of it stays. If d cannot list what is
+// and has finished its commit, so nothing of these runs is needed there. If one of
+// them still holds another lease, all of it stays. If d cannot list what is
 // staged, all of it stays too.
-func DropStaged(ctx context.Context, d Destination, scope, run string) error {
+func DropStaged(ctx context.Context, d Destination, scope string, runs ...string) error {
 	sweeper, ok := d.(Sweeper)
-	if !ok {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(run string) bool { return run == "" })
+	if !ok || len(runs) == 0 {
 		return nil
 	}
 	left, err := sweeper.Leftovers(ctx)
@@ -64,12 +65,12 @@ func DropStaged(ctx context.Context, d Destination, scope, run string) error {
 		return err
 	}
 	for _, h := range holders {
-		if h.RunID == run || h.RunID == "" {
+		if h.RunID == "" || slices.Contains(runs, h.RunID) {
 			return nil
 		}
 	}
 	for _, l := range left {
-		if l.Run != run || !ofScope(l.Name, scope) {
+		if !slices.Contains(runs, l.Run) || !ofScope(l.Name, scope) {
 			continue
 		}
 		if err := sweeper.Remove(ctx, l); err != nil {

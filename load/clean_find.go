@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // finds is what a search of a destination found besides committed data.
@@ -20,8 +21,12 @@ type finds struct {
 // pending returns the run whose commit is recorded for the scope, "" for none.
 func (f *finds) pending(scope string) string { return f.intents[intentPath(scope)].run() }
 
+// alive tells whether a run holds a lease, or one of its processes does: their ids begin
+// with its own.
 func (f *finds) alive(run string) bool {
-	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool { return h.RunID == run })
+	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool {
+		return h.RunID == run || run != "" && strings.HasPrefix(h.RunID, run+"-")
+	})
 }
 
 // findAll does what find does, and also looks for parts that no manifest lists.

@@ -69,6 +69,7 @@ type formRun struct {
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
+	snapshot   *reconcile.Snapshot
 	ahead      *output.Ahead
 	tally      tally
 	shares     *SharedPlan      // how other processes go on with the run; nil if this one does all of it
@@ -90,6 +91,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
+		Leave:  func(ctx context.Context, windows []*reading.Window) error { return f.leaveAgain(ctx, windows) },
 	}
 	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
@@ -116,7 +118,11 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
 	defer f.ahead.Stop()
-	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.share, f.read, f.reconciler.Reconcile, f.commit} {
+	steps := []func(context.Context) error{f.open, f.follow, f.makePlan, f.share, f.read, f.reconcile, f.leaveParts, f.commit}
+	if f.o.Shared.is(stepCommit) {
+		steps = []func(context.Context) error{f.adopt, f.commit}
+	}
+	for _, step := range steps {
 		if err := step(ctx); errors.Is(err, errOver) {
 			return nil
 		} else if err != nil {
@@ -131,6 +137,24 @@ func (f *formRun) run(ctx context.Context) (err error) {
 // open opens the outputs and the checkpoint, and decides what is read. Nothing is
 // asked of the service before.
 func (f *formRun) open(ctx context.Context) (err error) {
+	if err := f.openCheckpoint(ctx); err != nil {
+		return err
+	}
+	if f.o.Shared.wrote(f.outputs) { // an earlier try of this process, which could not say so
+		return errOver
+	}
+	if f.left, err = f.inherit(ctx); err != nil {
+		return err
+	}
+	f.iv = f.iv.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
+	f.tellGeneration(ctx)
+	tellTakenOver(f.left, f.iv, f.o.Resume)
+	tellNarrowed(ctx, f.reader, f.o)
+	return nil
+}
+
+// openCheckpoint opens the outputs and the checkpoint.
+func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	r := f.reader
 	if err := f.outputs.Open(ctx); err != nil {
 		return err
@@ -138,18 +162,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name, f.outputs); err != nil {
 		return err
 	}
-	r.Checkpoint.Mem = f.o.batches
-	r.Checkpoint.Writer = f.o.Shared.writer(r.RunID)
-	if f.o.Shared.wrote(f.outputs) { // an earlier try of this process, which could not say so
-		return errOver
-	}
-	if f.left, err = f.inherit(ctx); err != nil {
-		return err
-	}
-	f.iv = f.iv.Decide(r.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
-	f.tellGeneration(ctx)
-	tellTakenOver(f.left, f.iv, f.o.Resume)
-	tellNarrowed(ctx, f.reader, f.o)
+	r.Checkpoint.Mem, r.Checkpoint.Writer = f.o.batches, f.o.Shared.writer(r.RunID)
 	return nil
 }
 
@@ -217,7 +230,9 @@ func (f *formRun) read(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	f.ahead.Begin(ctx, c.Preview)
+	if !f.o.Shared.is(stepReconcile) { // others stage what is read
+		f.ahead.Begin(ctx, c.Preview)
+	}
 	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
 		return err
 	}
@@ -228,24 +243,32 @@ func (f *formRun) read(ctx context.Context) error {
 	return c.ReadUndated(ctx)
 }
 
-// commit stages what was read at every output, and commits it.
-func (f *formRun) commit(ctx context.Context) error {
-	snapshot, err := f.reconciler.Snapshot(ctx)
-	if err != nil {
+// reconcile makes what was read agree. The snapshot is final then.
+func (f *formRun) reconcile(ctx context.Context) (err error) {
+	if err := f.reconciler.Reconcile(ctx); err != nil {
 		return err
 	}
-	f.summarise(snapshot)
-	if err := f.seen.Snapshot(ctx, snapshot); err != nil && ctx.Err() == nil {
+	f.snapshot, err = f.reconciler.Snapshot(ctx)
+	return err
+}
+
+// commit stages what was read at every output, and commits it.
+func (f *formRun) commit(ctx context.Context) error {
+	f.summarise(f.snapshot)
+	if err := f.seen.Snapshot(ctx, f.snapshot); err != nil && ctx.Err() == nil {
 		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the report lacks what the columns hold", slog.String("error", err.Error()))
 	}
 	f.ahead.Wait()
-	err = f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
+	err := f.outputs.Commit(ctx, f.snapshot, func(ctx context.Context) {
 		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
 		}
 	})
 	if f.outputs.Committed() {
 		f.progress(f.reader.Total(), f.reader.Expected(), true)
+	}
+	if f.o.Shared.is(stepCommit) && err == nil { // tries that were given up may have staged the same
+		f.outputs.DropStaged(ctx, f.o.Shared.Run)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	if found == nil {
 		return nil, err
 	}
-	f.outputs.DropStaged(ctx, found.RunID)
+	f.outputs.DropStaged(ctx, append(found.Runs, found.RunID)...)
 	if err == nil {
 		err = f.fits(found)
 	}

@@ -3,7 +3,11 @@ package pipelines_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +55,7 @@ func newSharing(t *testing.T) *sharing {
 // options are those of a try of a process.
 func (s *sharing) options(try int) pipelines.Options {
 	o := s.o
-	o.Shared = &pipelines.Shared{Owner: "flow", Run: s.run, Try: try, Decided: s.o.Now(), GroupRequests: 1}
+	o.Shared = &pipelines.Shared{Owner: "flow", Run: s.run, Try: try, Decided: s.o.Now(), GroupRequests: 1, Of: planner}
 	return o
 }
 
@@ -59,20 +63,78 @@ func (s *sharing) options(try int) pipelines.Options {
 func (s *sharing) plan(try int) {
 	s.t.Helper()
 	plan, _, err := pipelines.PlanForm(s.t.Context(), s.def, s.options(try), "form1")
-	if err != nil || plan == nil || plan.Groups != 4 || plan.Windows != 4 {
+	if err != nil || plan == nil || plan.Groups != 4 || plan.Windows != 4 || plan.Of != fmt.Sprint("p.", try) {
 		s.t.Fatalf("the plan is %+v, %v", plan, err)
 	}
 }
 
-// finish ends the run, and checks that every result is there once.
-func (s *sharing) finish(try int) *pipelines.FormReport {
+// reads lets a process read each group of a plan.
+func (s *sharing) reads(of string, groups int) {
 	s.t.Helper()
-	report, err := pipelines.FinishForm(s.t.Context(), s.def, s.options(try), "form1")
+	for group := range groups {
+		if _, err := pipelines.ReadGroup(s.t.Context(), s.def, s.after(of, 1), "form1", group); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// after are the options of a try of a process that goes on from another one.
+func (s *sharing) after(of string, try int) pipelines.Options {
+	o := s.options(try)
+	o.Shared.Of = of
+	return o
+}
+
+// reconcile goes on with the run whose groups are read, up to where shares can be staged.
+func (s *sharing) reconcile(of string, try int) *pipelines.SharedPlan {
+	s.t.Helper()
+	plan, _, err := pipelines.ReconcileForm(s.t.Context(), s.def, s.after(of, try), "form1")
+	if err != nil || plan == nil || plan.Groups > 0 || plan.Shares != 4 {
+		s.t.Fatalf("the run goes on with %+v, %v", plan, err)
+	}
+	return plan
+}
+
+// stages lets a process stage each share.
+func (s *sharing) stages(plan *pipelines.SharedPlan, try int) {
+	s.t.Helper()
+	for share := range plan.Shares {
+		if err := pipelines.StageShare(s.t.Context(), s.def, s.after(plan.Of, try), "form1", share); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// commit ends the run, and checks that every result is there once.
+func (s *sharing) commit(plan *pipelines.SharedPlan, try int) *pipelines.FormReport {
+	s.t.Helper()
+	report, err := pipelines.CommitForm(s.t.Context(), s.def, s.after(plan.Of, try), "form1")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.checkDataset("days", pipelinestest.Truth(s.form, inJanuary))
 	return report
+}
+
+// finish ends the run whose groups are read.
+func (s *sharing) finish(try int) *pipelines.FormReport {
+	s.t.Helper()
+	plan := s.reconcile(planner, try)
+	s.stages(plan, try)
+	return s.commit(plan, try)
+}
+
+// planner is the name of the process that plans in these tests.
+const planner = "p.1"
+
+// staged are the names of the objects that are staged at the destination.
+func (s *sharing) staged() (names []string) {
+	for name := range tree(s.t, s.path("days")) {
+		if strings.HasPrefix(name, ".formetl/"+s.run) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // data are the data objects that a run left.
@@ -109,7 +171,7 @@ func TestSharedRunEqualsARun(t *testing.T) {
 	if n, one := len(sent), len(alone.service.Log()); n > one {
 		t.Errorf("%d requests, and one process sends %d", n, one)
 	}
-	if end.Continued == "" || report.Forms[0].Rows != end.Rows {
+	if one := report.Forms[0]; one.Rows != end.Rows || one.Windows != end.Windows || one.Range != end.Range || *one.Verified != *end.Verified {
 		t.Errorf("the report is %+v", end)
 	}
 	s.checkTidy()
@@ -119,8 +181,8 @@ func TestSharedRunEqualsARun(t *testing.T) {
 // its end. Nothing is asked for twice but what the check at the end asks.
 func TestSharedRunIsTriedAgain(t *testing.T) {
 	s := newSharing(t)
-	s.plan(1)
 	s.plan(2)
+	s.plan(1)
 	for group := range 4 {
 		if _, err := pipelines.ReadGroup(t.Context(), s.def, s.options(1), "form1", group); err != nil {
 			t.Fatal(err)
@@ -135,9 +197,9 @@ func TestSharedRunIsTriedAgain(t *testing.T) {
 	}
 	first := s.finish(1)
 	before := len(s.service.Log())
-	again := s.finish(2)
-	if n := len(s.service.Log()) - before; n != 0 || again.Outputs[0].Rows != first.Outputs[0].Rows {
-		t.Errorf("the run was over, and another try sent %d requests: %+v", n, again.Outputs)
+	plan, again, err := pipelines.ReconcileForm(t.Context(), s.def, s.after(planner, 2), "form1")
+	if n := len(s.service.Log()) - before; err != nil || plan != nil || n != 0 || again.Outputs[0].Rows != first.Outputs[0].Rows {
+		t.Errorf("the run was over, and another try sent %d requests: %v; %+v", n, err, again.Outputs)
 	}
 	s.checkTidy()
 }
@@ -158,7 +220,10 @@ func TestSharedRunIsOvertaken(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	s.finish(1) // it has nothing to take over, and reads all of it
+	s.run = "20260215T120000Z-00000002" // the workflow begins again
+	s.plan(1)
+	s.reads(planner, 4)
+	s.finish(1)
 	s.checkTidy()
 }
 
@@ -175,35 +240,34 @@ func TestSharedRunOfOneGroup(t *testing.T) {
 	s.checkTidy()
 }
 
-// TestSharedRunIsCancelled stops the last process after it has staged. Nothing staged is
-// left, and the next try asks for no results again.
+// TestSharedRunIsCancelled stops a process after it has staged. Nothing that it staged is
+// left. What others staged is there until the run is given up, and the next try asks for
+// no results again.
 func TestSharedRunIsCancelled(t *testing.T) {
 	s := newSharing(t)
 	s.plan(1)
-	for group := range 4 {
-		if _, err := pipelines.ReadGroup(t.Context(), s.def, s.options(1), "form1", group); err != nil {
-			t.Fatal(err)
-		}
+	s.reads(planner, 4)
+	plan := s.reconcile(planner, 1)
+	if err := pipelines.StageShare(t.Context(), s.def, s.after(plan.Of, 1), "form1", 0); err != nil || len(s.staged()) != 1 {
+		t.Fatal(err, s.staged())
 	}
 	for _, point := range []string{"staged", "prepared"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		o := s.options(1)
+		o := s.after(plan.Of, 1)
 		o.At = func(p string) {
 			if p == point {
 				cancel(errStop)
 			}
 		}
-		if _, err := pipelines.FinishForm(ctx, s.def, o, "form1"); !errors.Is(err, errStop) {
-			t.Fatalf("at %s: %v", point, err)
+		if err := pipelines.StageShare(ctx, s.def, o, "form1", 1); !errors.Is(err, errStop) || len(s.staged()) != 1 {
+			t.Fatalf("at %s: %v; %v is staged", point, err, s.staged())
 		}
-		for name := range tree(t, s.path("days")) {
-			if !strings.HasPrefix(name, ".formetl/checkpoint/") {
-				t.Errorf("cancelled at %s, it left %s", point, name)
-			}
+		if _, err := pipelines.CommitForm(ctx, s.def, o, "form1"); !errors.Is(err, errStop) || len(s.staged()) != 1 {
+			t.Fatalf("at %s: %v; %v is staged", point, err, s.staged())
 		}
 	}
-	if err := pipelines.EndForm(t.Context(), s.def, s.options(1), "form1"); err != nil {
-		t.Error(err)
+	if err := pipelines.EndForm(t.Context(), s.def, s.options(1), "form1"); err != nil || len(s.staged()) != 0 {
+		t.Error(err, s.staged())
 	}
 	before := s.service.Counts()["results"]
 	s.finish(2)
@@ -211,6 +275,131 @@ func TestSharedRunIsCancelled(t *testing.T) {
 		t.Errorf("another try asked %d times for results", n)
 	}
 	s.checkTidy()
+}
+
+// TestSharedRunIsStagedByMany stages and commits without a request. A share that was staged
+// is not staged again, and one that is gone is staged by the process that commits.
+func TestSharedRunIsStagedByMany(t *testing.T) {
+	s := newSharing(t)
+	s.plan(1)
+	s.reads(planner, 4)
+	plan := s.reconcile(planner, 1)
+	before := len(s.service.Log())
+	s.stages(plan, 1)
+	first := s.staged()
+	s.stages(plan, 2)
+	if again := s.staged(); len(first) != 4 || !slices.Equal(slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(again))) {
+		t.Errorf("%v is staged, and then %v", first, again)
+	}
+	if err := os.Remove(filepath.Join(s.path("days"), first[0])); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	o := s.after(plan.Of, 1)
+	o.At = func(point string) {
+		if point == "prepared" {
+			made++
+		}
+	}
+	report, err := pipelines.CommitForm(t.Context(), s.def, o, "form1")
+	if err != nil || made != 1 || report.Rows == 0 {
+		t.Errorf("%v; the process that commits staged %d parts of %d rows", err, made, report.Rows)
+	}
+	s.checkDataset("days", pipelinestest.Truth(s.form, inJanuary))
+	s.commit(plan, 2)
+	if n := len(s.service.Log()) - before; n != 0 {
+		t.Errorf("%d requests were sent to stage and to commit", n)
+	}
+	s.checkTidy()
+}
+
+// TestSharedRunDropsWhatIsStagedTwice holds that a try which was given up and went on leaves
+// nothing behind.
+func TestSharedRunDropsWhatIsStagedTwice(t *testing.T) {
+	s := newSharing(t)
+	s.plan(1)
+	s.reads(planner, 4)
+	plan := s.reconcile(planner, 1)
+	o, once := s.after(plan.Of, 1), sync.Once{}
+	o.At = func(point string) {
+		if point == "staged" {
+			once.Do(func() { // another worker does the same meanwhile
+				if err := pipelines.StageShare(t.Context(), s.def, s.after(plan.Of, 2), "form1", 0); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if err := pipelines.StageShare(t.Context(), s.def, o, "form1", 0); err != nil {
+		t.Fatal(err)
+	}
+	s.stages(plan, 1)
+	if n := len(s.staged()); n != 5 {
+		t.Fatalf("%d objects are staged", n)
+	}
+	s.commit(plan, 1)
+	s.checkTidy()
+}
+
+// TestSharedRunIsOvertakenLate runs the definition between the reconciliation and the end.
+// The processes notice.
+func TestSharedRunIsOvertakenLate(t *testing.T) {
+	for name, staged := range map[string]bool{"before it is staged": false, "before the commit": true} {
+		s := newSharing(t)
+		s.plan(1)
+		s.reads(planner, 4)
+		plan := s.reconcile(planner, 1)
+		if staged {
+			s.stages(plan, 1)
+		}
+		if _, err := pipelines.Run(t.Context(), s.def, s.o); err != nil {
+			t.Fatal(err)
+		}
+		if err := pipelines.StageShare(t.Context(), s.def, s.after(plan.Of, 1), "form1", 0); !errors.Is(err, checkpoint.ErrNoPlan) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := pipelines.CommitForm(t.Context(), s.def, s.after(plan.Of, 1), "form1"); !errors.Is(err, checkpoint.ErrNoPlan) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		s.checkDataset("days", pipelinestest.Truth(s.form, inJanuary))
+		s.checkTidy()
+	}
+}
+
+// TestSharedRunAsksForMore takes three windows of what was read away. The run asks for it again
+// in groups, unless it is to go on alone.
+func TestSharedRunAsksForMore(t *testing.T) {
+	for name, alone := range map[string]bool{"by others": false, "alone": true} {
+		s := newSharing(t)
+		s.plan(1)
+		s.reads(planner, 4)
+		for file := range tree(t, s.path("days")) {
+			if strings.Contains(file, "-p.1-") && !strings.Contains(file, "-p.1-0000000-") {
+				if err := os.Remove(filepath.Join(s.path("days"), file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		o := s.after(planner, 1)
+		o.Shared.Alone = alone
+		plan, _, err := pipelines.ReconcileForm(t.Context(), s.def, o, "form1")
+		if err != nil || plan == nil {
+			t.Fatal(plan, err)
+		}
+		if !alone {
+			if plan.Groups != 3 || plan.Shares != 0 {
+				t.Fatalf("the run goes on with %+v", plan)
+			}
+			s.reads(plan.Of, 3)
+			plan = s.reconcile(plan.Of, 1)
+		}
+		s.stages(plan, 1)
+		s.commit(plan, 1)
+		if sent := s.service.Counts()["results"]; sent > 12 {
+			t.Errorf("%s: results were asked for %d times", name, sent)
+		}
+		s.checkTidy()
+	}
 }
 
 // TestSharedRunOfAnExclusivePlace does all in one process where only one can hold the lease,

@@ -48,13 +48,13 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, from := range slices.Sorted(maps.Keys(ignored)) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
 	}
-	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), s)
+	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
 }
 
 // formChanges gives what changed on the form since the run before.
-func formChanges(f *formRun, columns []schemas.Column, s transform.Stats) []schemas.Change {
+func formChanges(f *formRun, columns []schemas.Column, labels map[string]string, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
-	return codebook.Form{Columns: columns, Labels: f.reader.Labels(), Stats: s}.Changes(before, whole)
+	return codebook.Form{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
 }
 
 // endFaults completes the report of a run that ended because of rejected results or
@@ -75,7 +75,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 		many.Recount(s.Rejected, s.Rejects)
 	}
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
-	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), s)
+	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), f.reader.Labels(), s)
 	if !fails {
 		return
 	}

@@ -50,6 +50,9 @@ type Piece struct {
 	streams []stream
 }
 
+// Name returns the piece's own name in the checkpoint, for Checkpoint.Pieces.
+func (p Piece) Name() string { return p.object("") }
+
 // object returns the name of the object with the piece's rows or its record.
 func (p Piece) object(suffix string) string {
 	if p.writer == "" {

@@ -8,14 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 )
 
-// Several processes may write one checkpoint for one run. The first one plans, and keeps the
-// plan with it. The others read groups of the plan's windows. Each has a Writer of its own,
-// and takes over only what earlier tries of its group have left. The last one takes over
-// everything, as a run does that resumes.
+// Several processes may write one checkpoint for one run. What one of them has to tell others
+// is an object beside the pieces, a note, under the name of its writer: the plan of windows to
+// read, the snapshot once all agrees, and what is staged of it. The processes that read groups
+// take over only what earlier tries of their group have left. Others take over everything, as
+// a run does that resumes.
 
 // Plan is how a run's windows are divided among processes.
 type Plan struct {
@@ -23,6 +26,8 @@ type Plan struct {
 	Groups [][]Share `json:"groups"`
 	// Ordered means that windows may be too large for memory, and are read in the order of ids.
 	Ordered bool `json:"ordered,omitempty"`
+	// Again means that the windows were read before, and did not agree with the counts.
+	Again bool `json:"again,omitempty"`
 }
 
 // Share is a window of a group.
@@ -36,16 +41,27 @@ func (s Share) Planned() extract.Planned {
 	return extract.Planned{Window: extract.Window{From: s.Window.From.Time, To: s.Window.To.Time}, Count: s.Count}
 }
 
-// planName is the name of the object that holds a Plan.
-const planName = "plan"
+// These are the kinds of notes. The name of a note is its kind, then whose it is.
+const (
+	NotePlan     = "plan"
+	NoteSnapshot = "snapshot"
+	NoteStaged   = "staged"
+)
 
-// KeepPlan stores the plan. Begin has been called.
-func (c *Checkpoint) KeepPlan(ctx context.Context, p Plan) error {
-	data, err := json.Marshal(p)
+func noteName(kind, of string) string { return kind + "-" + of }
+
+// PutNote stores a note as JSON. Begin has been called.
+func (c *Checkpoint) PutNote(ctx context.Context, kind, of string, note any) error {
+	data, err := json.Marshal(note)
 	if err != nil {
 		return err
 	}
-	return c.store.put(ctx, planName, seal(data))
+	return c.store.put(ctx, noteName(kind, of), seal(data))
+}
+
+// GetNote decodes a note. The error wraps load.ErrNotExist if there is none.
+func (c *Checkpoint) GetNote(ctx context.Context, kind, of string, into any) error {
+	return c.sealed(ctx, noteName(kind, of), into)
 }
 
 // Header reads the header. The error wraps load.ErrNotExist if there is none.
@@ -57,37 +73,74 @@ func (c *Checkpoint) Header(ctx context.Context) (Header, error) {
 	return decodeHeader(data)
 }
 
-// ErrNoPlan means that the checkpoint no longer holds the plan of a run. Another run has
-// taken it over or ended it.
+// ErrNoPlan means that the checkpoint no longer holds what processes of a run told each
+// other. Another run has taken it over or ended it.
 var ErrNoPlan = errors.New("the plan is gone: another run has written to the output since")
 
-// Join opens the checkpoint for a process that reads a group of a run's windows. It
-// returns the plan, and what writers that `of` names have read. The error wraps ErrNoPlan
-// if the checkpoint belongs to another run.
-func (c *Checkpoint) Join(ctx context.Context, run string, group int, of func(writer string) bool) (plan Plan, found *Inherited, err error) {
-	c.begun.Store(true) // this process never removes it
+// gone gives an error of a missing object as one that wraps ErrNoPlan.
+func (c *Checkpoint) gone(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, load.ErrNotExist):
+		return fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
+	}
+	return fmt.Errorf("%s: %w", c.Place, err)
+}
+
+// Join opens the checkpoint for a process of a run that others have begun, and decodes a
+// note of theirs. It finds the header and no pieces. The error wraps ErrNoPlan if the note
+// is gone, or if the checkpoint belongs to another run.
+func (c *Checkpoint) Join(ctx context.Context, run, kind, of string, note any) (found *Inherited, err error) {
+	c.begun.Store(true) // so that nothing is removed before the run's end
 	found = &Inherited{}
 	if found.Header, err = c.Header(ctx); err == nil {
-		err = c.sealed(ctx, planName, &plan)
+		err = c.GetNote(ctx, kind, of, note)
 	}
-	switch {
-	case errors.Is(err, load.ErrNotExist):
-		return plan, nil, fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
-	case err != nil:
-		return plan, nil, fmt.Errorf("%s: %w", c.Place, err)
-	case plan.Run != run || !slices.Contains(found.Runs, run) || group >= len(plan.Groups):
-		return plan, nil, fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
+	if err != nil {
+		return nil, c.gone(err)
 	}
+	if !slices.Contains(found.Runs, run) {
+		return nil, fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
+	}
+	return found, nil
+}
+
+// FindOwn adds the pieces of writers that `of` names to what Join has found. Processes of
+// the same run have read them.
+func (c *Checkpoint) FindOwn(ctx context.Context, found *Inherited, of func(writer string) bool) error {
 	names, err := c.store.list(ctx)
 	if err != nil {
-		return plan, nil, err
+		return err
 	}
 	if err := c.records(ctx, found, names, of); err != nil {
-		return plan, nil, err
+		return err
 	}
 	if err := c.Verify(ctx, found); err != nil {
-		return plan, nil, err
+		return err
 	}
-	found.Usable(time.Time{}, 0, func(time.Time) time.Time { return time.Unix(1<<40, 0) }) // the same run read them
-	return plan, found, nil
+	found.Usable(time.Time{}, 0, func(time.Time) time.Time { return time.Unix(1<<40, 0) })
+	return nil
+}
+
+// Pieces reads the records of pieces by their names, several at a time. The error wraps
+// ErrNoPlan if one is gone.
+func (c *Checkpoint) Pieces(ctx context.Context, names []string) ([]Piece, error) {
+	all := make([]Piece, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i, name := range names {
+		group.Go(func() error {
+			p, isRecord, ok := pieceOf(name + recordSuffix)
+			if !ok || !isRecord {
+				return fmt.Errorf("%s: %q is no piece", c.Place, name)
+			}
+			r, err := c.record(ctx, p)
+			if err == nil {
+				all[i], err = r.piece(p)
+			}
+			return c.gone(err)
+		})
+	}
+	return all, group.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // Ahead stages parts whose windows are all read while the run still reads others. It is
@@ -34,6 +35,8 @@ type Ahead struct {
 // preparer is an output whose parts can be staged one by one.
 type preparer interface {
 	output
+	// columns returns the columns of the output, and the statistics of its rows.
+	columns(ctx context.Context) ([]schemas.Column, transform.Stats, error)
 	// parts returns the parts that the output has of a snapshot.
 	parts(s *reconcile.Snapshot) []*outputPart
 	// prepare stages the objects of a part. Those that are staged stay in the part
@@ -208,7 +211,7 @@ func (p *place) takeEarly(ctx context.Context, parts []*outputPart, columns []sc
 	var stale []load.Prepared
 	for _, u := range p.early {
 		if part := at[u.windows[0]]; u.columns == is && part != nil && u.holds(part) {
-			part.prepared, part.spans, part.early = u.part.prepared, u.part.spans, true
+			part.prepared, part.spans, part.staged = u.part.prepared, u.part.spans, true
 			continue
 		}
 		p.warned.drop(u.part.String())

@@ -4,9 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"golang.org/x/sync/errgroup"
 )
 
 // Commit stages all outputs, then records their commits, then publishes them.

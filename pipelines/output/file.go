@@ -8,6 +8,7 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // file is an output that is a single file. Each run replaces it as a whole.
@@ -17,7 +18,7 @@ type file struct{ *place }
 func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	windows := s.Own()
-	columns, stats, err := o.ownColumns(ctx, windows)
+	columns, stats, err := o.columns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +53,11 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		report: report,
 		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
 	}, nil
+}
+
+// columns implements preparer.
+func (o *file) columns(ctx context.Context) ([]schemas.Column, transform.Stats, error) {
+	return o.ownColumns(ctx, o.snapshot.Own())
 }
 
 // parts implements preparer. A file is one part.

@@ -7,9 +7,10 @@ import (
 	"log/slog"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"golang.org/x/sync/errgroup"
 )
 
 // Holding returns the parts of live datasets that hold one of the ids and that

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -29,13 +30,25 @@ type Job struct {
 	Drift    func(what string)    // adds a change of the form to the report
 }
 
-// Sharing says how the leases of the outputs are shared. The zero value is that of a run
-// of one process, which gives them back at its end.
+// Sharing says how processes of a run share the outputs. The zero value is that of a run
+// of one process, which gives its leases back at its end.
 type Sharing struct {
-	Owner string      // see load.Holder.Owner
-	RunID string      // of the holder, "" for Job.RunID
-	Keeps func() bool // tells at the end whether another process goes on with the leases
+	Owner  string      // see load.Holder.Owner
+	RunID  string      // of the whole run, "" for Job.RunID; what is staged is its own
+	Beside bool        // processes like this one hold the leases at the same time
+	Keeps  func() bool // tells at the end whether another process goes on with the leases
 }
+
+// holder is the run id with which the leases are taken.
+func (j *Job) holder() string {
+	if j.Sharing.Beside {
+		return j.Sharing.RunID
+	}
+	return j.RunID
+}
+
+// stagedBy is the run id under which objects are staged.
+func (j *Job) stagedBy() string { return cmp.Or(j.Sharing.RunID, j.RunID) }
 
 // These are the points of a run at which Job.At is called, besides the steps of commits.
 const (

@@ -28,7 +28,8 @@ type outputPart struct {
 
 	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
 	spans    []span              // of the results in these objects
-	early    bool                // prepared is complete, because it was staged ahead
+	staged   bool                // prepared is complete, because it was staged before
+	adopted  bool                // another process of the run has staged it
 }
 
 // objects returns what is staged of the part.
@@ -171,7 +172,7 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int6
 
 func (s *partStage) begin(ctx context.Context) error {
 	s.name = s.o.nameOf(s.part, len(s.part.prepared))
-	upload, err := s.o.dest.Stage(ctx, s.o.job.RunID, s.name)
+	upload, err := s.o.dest.Stage(ctx, s.o.job.stagedBy(), s.name)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +20,13 @@ type place struct {
 	encoding
 	Location
 	dest     load.Destination
-	lease    load.Lease      // nil if the destination has no leases
-	manifest *load.Manifest  // manifest of the last run, nil if there was none
-	base     string          // version of manifest when the run began
-	early    []*unit         // parts that were staged ahead, until the output is staged
-	staged   []load.Prepared // objects of this run whose commit is not recorded
-	book     codebook.Facts  // facts for the codebook, once the output is staged
+	lease    load.Lease            // nil if the destination has no leases
+	manifest *load.Manifest        // manifest of the last run, nil if there was none
+	base     string                // version of manifest when the run began
+	early    []*unit               // parts that were staged ahead, until the output is staged
+	adopted  map[string]StagedPart // what other processes have staged, by the part's window
+	staged   []load.Prepared       // objects of this run whose commit is not recorded
+	book     codebook.Facts        // facts for the codebook, once the output is staged
 }
 
 // at returns the place itself. So every type that embeds a place has the method at of an output.
@@ -115,7 +115,7 @@ func (p *place) tellForeign(ctx context.Context) error {
 // Holder returns the run's entry for the leases that it takes.
 func (j *Job) Holder() load.Holder {
 	host, _ := os.Hostname() // The host is only for people to read.
-	return load.Holder{RunID: cmp.Or(j.Sharing.RunID, j.RunID), Owner: j.Sharing.Owner, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
+	return load.Holder{RunID: j.holder(), Owner: j.Sharing.Owner, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
 }
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.

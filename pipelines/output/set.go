@@ -298,15 +298,15 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 	return nil, false
 }
 
-// DropStaged removes the objects that a killed run had staged. run is its id,
-// or "" for no run. If the removal fails, `formetl clean` removes them later.
-func (s *Set) DropStaged(ctx context.Context, run string) {
-	for _, t := range s.live() {
+// DropStaged removes the objects that killed runs had staged. runs are their ids. If the
+// removal fails, `formetl clean` removes them later.
+func (s *Set) DropStaged(ctx context.Context, runs ...string) {
+	for _, t := range those(s, func(t *target) bool { return t.err == nil }) {
 		p := t.out.at()
-		if run == "" || p.dest == nil {
+		if p.dest == nil {
 			continue
 		}
-		if err := load.DropStaged(ctx, p.dest, p.Scope, run); err != nil {
+		if err := load.DropStaged(ctx, p.dest, p.Scope, runs...); err != nil {
 			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
 				slog.String("path", t.report.Path), slog.String("error", err.Error()))
 		}

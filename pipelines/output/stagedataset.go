@@ -11,12 +11,13 @@ import (
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // stage encodes the parts, several at a time, and builds the commit that publishes them.
 func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
-	columns, err := o.shown(s.Windows, s.Stats.Seen)
+	columns, _, err := o.columns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +55,19 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	}, nil
 }
 
-// stageAll stages the parts that were not staged ahead, several at a time.
+// columns implements preparer.
+func (o *dataset) columns(ctx context.Context) ([]schemas.Column, transform.Stats, error) {
+	return o.ownColumns(ctx, o.snapshot.Windows)
+}
+
+// stageAll stages the parts that were not staged before, several at a time.
 func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []schemas.Column) error {
 	p := o.at()
-	err := p.takeEarly(ctx, parts, columns)
+	err := errors.Join(p.takeEarly(ctx, parts, columns), p.takeAdopted(ctx, parts, columns))
 	group, encoding := errgroup.WithContext(ctx)
 	group.SetLimit(cap(p.job.Encoders))
 	for _, part := range parts {
-		if err == nil && !part.early {
+		if err == nil && !part.staged {
 			group.Go(func() error {
 				return p.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, part, columns) })
 			})
@@ -69,7 +75,9 @@ func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []sc
 	}
 	err = errors.Join(err, group.Wait())
 	for _, part := range parts {
-		p.staged = append(p.staged, part.objects()...)
+		if !part.adopted {
+			p.staged = append(p.staged, part.objects()...)
+		}
 	}
 	return err
 }

@@ -75,27 +75,30 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error) {
 	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
 		plan, report, err := pipelines.PlanForm(ctx, def, o, in.Form)
-		if err != nil {
-			return err
+		if err == nil {
+			end = planEnd(in, plan, report)
 		}
-		end = &PlanEnd{Requests: report.Requests.Minus(in.Spent)}
-		if plan == nil {
-			end.Done = endOf(report)
-			end.Done.RunID = in.Run
-			return nil
-		}
-		end.Groups, end.Windows, end.Results = plan.Groups, plan.Windows, plan.Results
-		return nil
+		return err
 	})
 	return end, err
+}
+
+// planEnd is what a workflow is told of how a run goes on. Without a plan it has ended.
+func planEnd(in Step, plan *pipelines.SharedPlan, report *pipelines.FormReport) *PlanEnd {
+	end := &PlanEnd{Requests: report.Requests.Minus(in.Spent)}
+	if plan == nil {
+		end.Done = endOf(in, report)
+		return end
+	}
+	end.Of, end.Groups, end.Shares, end.Windows, end.Results = plan.Of, plan.Groups, plan.Shares, plan.Windows, plan.Results
+	return end
 }
 
 // Read reads a group of windows of the plan.
 func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error) {
 	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
 		read, err := pipelines.ReadGroup(ctx, def, o, in.Form, in.Group)
-		if errors.Is(err, checkpoint.ErrNoPlan) {
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another run came between; the workflow plans again", slog.String("error", err.Error()))
+		if gone(ctx, o, err) {
 			end = &ReadEnd{Gone: true}
 			return nil
 		}
@@ -108,16 +111,53 @@ func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error
 	return end, err
 }
 
-// Finish reconciles what was read, stages it and commits it.
-func (a *Activities) Finish(ctx context.Context, in Step) (end *FormEnd, err error) {
+// gone tells whether an error means that another run came between.
+func gone(ctx context.Context, o pipelines.Options, err error) bool {
+	if !errors.Is(err, checkpoint.ErrNoPlan) {
+		return false
+	}
+	o.Logger.LogAttrs(ctx, slog.LevelWarn, "another run came between; the workflow plans again", slog.String("error", err.Error()))
+	return true
+}
+
+// Reconcile makes what was read agree. It may ask for more groups to be read.
+func (a *Activities) Reconcile(ctx context.Context, in Step) (end *PlanEnd, err error) {
 	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		report, err := pipelines.FinishForm(ctx, def, o, in.Form)
-		if err != nil {
-			return err
+		plan, report, err := pipelines.ReconcileForm(ctx, def, o, in.Form)
+		if err == nil {
+			end = planEnd(in, plan, report)
 		}
-		end = endOf(report)
-		end.RunID = in.Run
-		return nil
+		return err
+	})
+	return end, err
+}
+
+// Stage stages a share of the parts.
+func (a *Activities) Stage(ctx context.Context, in Step) (end *StageEnd, err error) {
+	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		err := pipelines.StageShare(ctx, def, o, in.Form, in.Group)
+		if gone(ctx, o, err) {
+			end = &StageEnd{Gone: true}
+			return nil
+		}
+		end = &StageEnd{}
+		return err
+	})
+	return end, err
+}
+
+// Commit commits what is staged.
+func (a *Activities) Commit(ctx context.Context, in Step) (end *CommitEnd, err error) {
+	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
+		report, err := pipelines.CommitForm(ctx, def, o, in.Form)
+		if gone(ctx, o, err) {
+			end = &CommitEnd{Gone: true}
+			return nil
+		}
+		if err == nil {
+			end = &CommitEnd{Done: endOf(in, report)}
+		}
+		return err
 	})
 	return end, err
 }
@@ -140,7 +180,7 @@ func (a *Activities) step(ctx context.Context, in Step, do func(context.Context,
 		o := pipelines.Options{Options: a.options(def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
 		o.Shared = &pipelines.Shared{
 			Owner: info.WorkflowExecution.ID, Run: in.Run, Try: int(info.Attempt), Decided: in.Decided,
-			Spent: in.Spent, GroupRequests: in.GroupRequests,
+			Spent: in.Spent, GroupRequests: in.GroupRequests, Of: in.Of, Alone: in.Alone,
 		}
 		return do(ctx, def, o)
 	})

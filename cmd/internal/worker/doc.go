@@ -7,11 +7,14 @@
 // for each, a few at a time. The id of a Form workflow is made of pipeline and form, so
 // that one is under way at a time. Its activities are the processes of package pipelines:
 //
-//	Plan     opens the outputs, decides what is read, and plans the windows
-//	Read     reads a group of windows; several at once, on all workers
-//	Finish   reconciles, stages the parts and commits; it reads what disagrees
+//	Plan       opens the outputs, decides what is read, and plans the windows
+//	Read       reads a group of windows; several at once, on all workers
+//	Reconcile  makes what was read agree; it may ask for more to be read
+//	Stage      stages a share of the parts; several at once, on all workers
+//	Commit     commits what is staged
 //
-// A form whose windows make one group is done by Plan alone. A step that fails for a
+// A form whose windows make one group is done by Plan alone, and one of few parts ends with
+// Reconcile. A step that fails for a
 // reason that may pass is tried again, on any worker. What was read lies in the
 // checkpoint at the destination, so that no try reads it again. If a run of formetl came
 // between, the workflow begins again with Plan.

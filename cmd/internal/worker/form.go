@@ -19,6 +19,8 @@ const (
 	windowsOfHistory = 2000
 	// mostBegun is how often a workflow begins again because another run came between.
 	mostBegun = 5
+	// mostRounds is how many plans of Reconcile are read. Then it reads alone.
+	mostRounds = 3
 	// clockSlack is by how much the clocks of workers and of Temporal's server may differ.
 	// A window that ends after its results were read is read again.
 	clockSlack = 10 * time.Second
@@ -63,58 +65,79 @@ func giveUp(ctx workflow.Context, in FormInput, cursor *Cursor) {
 // runSteps runs the steps of a form from where the cursor is.
 func runSteps(ctx workflow.Context, in FormInput, cursor *Cursor) (*FormEnd, error) {
 	for {
-		if cursor.Plan == nil {
-			if cursor.Begun++; cursor.Begun > mostBegun {
-				return nil, temporal.NewNonRetryableApplicationError(
-					fmt.Sprintf("other runs wrote to the outputs %d times meanwhile; start the workflow again when they have ended", mostBegun),
-					fmt.Sprint(typePrefix, exit.Temporary), nil)
-			}
-			if err := begin(ctx, in, cursor); err != nil {
-				return nil, err
-			}
-		}
-		if cursor.Plan.Done != nil {
-			cursor.Plan.Done.Requests = cursor.Spent
-			return cursor.Plan.Done, nil
-		}
-		gone, err := readAll(ctx, in, cursor)
-		switch {
-		case err != nil:
-			return nil, err
-		case gone:
-			cursor.Plan = nil
-		case cursor.Next < cursor.Plan.Groups:
-			in.Cursor = cursor
-			return nil, workflow.NewContinueAsNewError(ctx, Form, in)
+		var gone bool
+		var err error
+		switch plan := cursor.Plan; {
+		case plan == nil:
+			err = begin(ctx, in, cursor)
+		case plan.Done != nil:
+			plan.Done.Requests, plan.Done.Groups = cursor.Spent, cursor.Groups
+			return plan.Done, nil
+		case plan.Shares > 0:
+			gone, err = stageAndCommit(ctx, in, cursor)
+		case cursor.Next == plan.Groups:
+			err = reconcile(ctx, in, cursor)
 		default:
-			return finish(ctx, in, cursor)
+			gone, err = readAll(ctx, in, cursor)
+			if err == nil && !gone && cursor.Next < plan.Groups {
+				in.Cursor = cursor
+				return nil, workflow.NewContinueAsNewError(ctx, Form, in)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			cursor.Plan = nil
 		}
 	}
 }
 
 // step is what an activity of the form is given.
 func (c *Cursor) step(in FormInput) Step {
-	return Step{Source: in.Source, Form: in.Form, Run: c.Run, Decided: c.Decided, GroupRequests: in.GroupRequests, Spent: c.Spent}
+	s := Step{Source: in.Source, Form: in.Form, Run: c.Run, Decided: c.Decided, GroupRequests: in.GroupRequests, Spent: c.Spent}
+	if c.Plan != nil {
+		s.Of = c.Plan.Of
+	}
+	return s
 }
 
 // begin gives the run an id, and plans it.
 func begin(ctx workflow.Context, in FormInput, cursor *Cursor) error {
-	cursor.Decided, cursor.Next = workflow.Now(ctx).Add(-clockSlack).UTC(), 0
+	if cursor.Begun++; cursor.Begun > mostBegun {
+		return temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("other runs wrote to the outputs %d times meanwhile; start the workflow again when they have ended", mostBegun),
+			fmt.Sprint(typePrefix, exit.Temporary), nil)
+	}
+	*cursor = Cursor{Begun: cursor.Begun, Spent: cursor.Spent, Decided: workflow.Now(ctx).Add(-clockSlack).UTC()}
 	id := workflow.SideEffect(ctx, func(workflow.Context) any { return account.NewRunID(time.Now()) })
 	if err := id.Get(&cursor.Run); err != nil {
 		return err
 	}
+	return planned(ctx, cursor, (*Activities).Plan, cursor.step(in))
+}
+
+// reconcile makes what was read agree. It may ask for more groups, a few times.
+func reconcile(ctx workflow.Context, in FormInput, cursor *Cursor) error {
+	cursor.Rounds++
+	step := cursor.step(in)
+	step.Alone = cursor.Left || cursor.Rounds > mostRounds
+	return planned(ctx, cursor, (*Activities).Reconcile, step)
+}
+
+// planned runs an activity that says how the run goes on.
+func planned(ctx workflow.Context, cursor *Cursor, run any, step Step) error {
 	var plan PlanEnd
-	if err := workflow.ExecuteActivity(ctx, (*Activities).Plan, cursor.step(in)).Get(ctx, &plan); err != nil {
+	if err := workflow.ExecuteActivity(ctx, run, step).Get(ctx, &plan); err != nil {
 		return err
 	}
-	cursor.Plan, cursor.Spent = &plan, cursor.Spent.Plus(plan.Requests)
+	cursor.Plan, cursor.Next, cursor.Spent = &plan, 0, cursor.Spent.Plus(plan.Requests)
 	return nil
 }
 
 // readAll reads the next groups of the plan, as many as fit into this history. gone tells
 // that another run came between. A group that cannot be read in the usual way is left to
-// Finish, with all that follow.
+// Reconcile, with all that follow.
 func readAll(ctx workflow.Context, in FormInput, cursor *Cursor) (gone bool, err error) {
 	plan := cursor.Plan
 	each := max(1, plan.Windows/max(1, plan.Groups)) // windows of a group
@@ -142,7 +165,7 @@ func readAll(ctx workflow.Context, in FormInput, cursor *Cursor) (gone bool, err
 				return
 			}
 			if code, _ := codeOf(failed); failed != nil && code == exit.Data {
-				left, failed = true, nil // Finish meets the same, and knows what to do about it
+				left, failed = true, nil // Reconcile meets the same, and knows what to do about it
 			}
 			if err == nil && !gone && !left {
 				err = failed
@@ -155,21 +178,38 @@ func readAll(ctx workflow.Context, in FormInput, cursor *Cursor) (gone bool, err
 	case gone:
 		return true, nil
 	case left:
-		cursor.Next = plan.Groups
+		cursor.Next, cursor.Left = plan.Groups, true
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	cursor.Next = end
+	cursor.Next, cursor.Groups = end, cursor.Groups+end-cursor.Next
 	return false, nil
 }
 
-// finish reconciles, stages and commits.
-func finish(ctx workflow.Context, in FormInput, cursor *Cursor) (*FormEnd, error) {
-	var end FormEnd
-	if err := workflow.ExecuteActivity(ctx, (*Activities).Finish, cursor.step(in)).Get(ctx, &end); err != nil {
-		return nil, err
+// stageAndCommit stages the shares of the plan side by side, and commits them.
+func stageAndCommit(ctx workflow.Context, in FormInput, cursor *Cursor) (gone bool, err error) {
+	shares := make([]workflow.Future, 0, cursor.Plan.Shares)
+	for share := range cursor.Plan.Shares {
+		step := cursor.step(in)
+		step.Group = share
+		shares = append(shares, workflow.ExecuteActivity(ctx, (*Activities).Stage, step))
 	}
-	end.Groups = cursor.Plan.Groups
-	return &end, nil
+	for _, share := range shares {
+		var end StageEnd
+		failed := share.Get(ctx, &end)
+		gone = gone || end.Gone
+		if err == nil {
+			err = failed
+		}
+	}
+	if gone || err != nil {
+		return gone, err
+	}
+	var end CommitEnd
+	if err := workflow.ExecuteActivity(ctx, (*Activities).Commit, cursor.step(in)).Get(ctx, &end); err != nil || end.Gone {
+		return end.Gone, err
+	}
+	cursor.Plan = &PlanEnd{Done: end.Done}
+	return false, nil
 }

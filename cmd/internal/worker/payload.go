@@ -67,11 +67,14 @@ type FormInput struct {
 
 // Cursor is how far a Form workflow has come.
 type Cursor struct {
-	Run     string    `json:"run"`     // id of the run
-	Decided time.Time `json:"decided"` // see pipelines.Shared
-	Begun   int       `json:"begun"`   // how often it began with Plan
-	Plan    *PlanEnd  `json:"plan,omitempty"`
-	Next    int       `json:"next"` // the first group that is not read
+	Run     string    `json:"run"`            // id of the run
+	Decided time.Time `json:"decided"`        // see pipelines.Shared
+	Begun   int       `json:"begun"`          // how often it began with Plan
+	Plan    *PlanEnd  `json:"plan,omitempty"` // how it goes on
+	Next    int       `json:"next"`           // the first group of the plan that is not read
+	Groups  int       `json:"groups"`         // that were read
+	Rounds  int       `json:"rounds"`         // plans whose groups were read
+	Left    bool      `json:"left,omitempty"` // Reconcile has to read what is left
 	// Spent are the requests of all activities that have ended.
 	Spent load.Requests `json:"spent"`
 }
@@ -82,14 +85,19 @@ type Step struct {
 	Form          string        `json:"form"`
 	Run           string        `json:"run"`
 	Decided       time.Time     `json:"decided"`
-	Group         int           `json:"group,omitempty"` // of Read
+	Of            string        `json:"of,omitempty"`    // see pipelines.Shared
+	Alone         bool          `json:"alone,omitempty"` // see pipelines.Shared
+	Group         int           `json:"group,omitempty"` // of Read, or the share of Stage
 	GroupRequests int           `json:"group_requests,omitempty"`
 	Spent         load.Requests `json:"spent"`
 }
 
-// PlanEnd is what Plan found. Done is set if it has done the whole run.
+// PlanEnd says how a run goes on after Plan or Reconcile: see pipelines.SharedPlan. Done is
+// set if the activity has done all that was left.
 type PlanEnd struct {
+	Of       string        `json:"of,omitempty"`
 	Groups   int           `json:"groups,omitempty"`
+	Shares   int           `json:"shares,omitempty"`
 	Windows  int           `json:"windows,omitempty"`
 	Results  int64         `json:"results,omitempty"`
 	Requests load.Requests `json:"requests"`
@@ -101,10 +109,21 @@ type ReadEnd struct {
 	Windows  int           `json:"windows"`
 	Results  int64         `json:"results"`
 	Requests load.Requests `json:"requests"`
-	// Gone means that another run came between. Left means that Finish has to read this
+	// Gone means that another run came between. Left means that Reconcile has to read this
 	// group and all that follow.
 	Gone bool `json:"gone,omitempty"`
 	Left bool `json:"left,omitempty"`
+}
+
+// StageEnd is what Stage did.
+type StageEnd struct {
+	Gone bool `json:"gone,omitempty"` // another run came between
+}
+
+// CommitEnd is what Commit did.
+type CommitEnd struct {
+	Gone bool     `json:"gone,omitempty"` // another run came between
+	Done *FormEnd `json:"done,omitempty"`
 }
 
 // Heartbeat is what an activity tells while it works.
@@ -121,8 +140,8 @@ func PipelineID(pipeline string) string { return "formetl/" + pipeline }
 func FormID(pipeline, form string) string { return fmt.Sprintf("formetl/%s/%s", pipeline, form) }
 
 // endOf returns what a payload says of a form's report.
-func endOf(r *pipelines.FormReport) *FormEnd {
-	end := &FormEnd{Form: r.Form, Rows: r.Rows, Windows: r.Windows, Requests: r.Requests}
+func endOf(in Step, r *pipelines.FormReport) *FormEnd {
+	end := &FormEnd{Form: r.Form, RunID: in.Run, Rows: r.Rows, Windows: r.Windows, Requests: r.Requests}
 	for _, o := range r.Outputs {
 		end.Outputs = append(end.Outputs, OutputEnd{Path: o.Path, Rows: o.Rows, Parts: o.Parts, Bytes: o.Bytes, SHA256: o.SHA256})
 	}

@@ -23,10 +23,20 @@ type played struct {
 	plans  []PlanEnd // for each Plan
 	read   func(group, try int) (*ReadEnd, error)
 	finish error
+	more   []PlanEnd      // for each Reconcile; without one, it has done the rest
+	gone   map[string]int // how often activities find that another run came between
 
 	planned, finished, ended int
+	alone, committed         int
+	staged                   map[string]bool
 	groups                   map[int]int // how often each was read
 	now, peak                int
+}
+
+// isGone counts down how often an activity finds that another run came between.
+func (p *played) isGone(what string) bool {
+	p.gone[what]--
+	return p.gone[what] >= 0
 }
 
 // play runs a Form workflow with these activities.
@@ -38,7 +48,10 @@ func (p *played) play(t *testing.T, in FormInput) *testsuite.TestWorkflowEnviron
 	env.RegisterActivity(a)
 	env.RegisterWorkflow(Form)
 	p.mu.Lock()
-	p.groups = map[int]int{}
+	p.groups, p.staged = map[int]int{}, map[string]bool{}
+	if p.gone == nil {
+		p.gone = map[string]int{}
+	}
 	p.mu.Unlock()
 	env.OnActivity(a.Plan, mock.Anything, mock.Anything).Return(func(context.Context, Step) (*PlanEnd, error) {
 		p.planned++
@@ -61,9 +74,29 @@ func (p *played) play(t *testing.T, in FormInput) *testsuite.TestWorkflowEnviron
 		}
 		return p.read(in.Group, try)
 	}).Maybe()
-	env.OnActivity(a.Finish, mock.Anything, mock.Anything).Return(func(_ context.Context, in Step) (*FormEnd, error) {
-		p.finished++
-		return &FormEnd{Form: in.Form, RunID: in.Run, Requests: in.Spent}, p.finish
+	env.OnActivity(a.Reconcile, mock.Anything, mock.Anything).Return(func(_ context.Context, in Step) (*PlanEnd, error) {
+		if p.finished++; in.Alone {
+			p.alone++
+		}
+		if len(p.more) > 0 {
+			next := p.more[0]
+			p.more = p.more[1:]
+			return &next, nil
+		}
+		return &PlanEnd{Done: &FormEnd{Form: in.Form, RunID: in.Run}}, p.finish
+	}).Maybe()
+	env.OnActivity(a.Stage, mock.Anything, mock.Anything).Return(func(_ context.Context, in Step) (*StageEnd, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.staged[fmt.Sprint(in.Of, in.Group)] = true
+		return &StageEnd{Gone: p.isGone("stage")}, nil
+	}).Maybe()
+	env.OnActivity(a.Commit, mock.Anything, mock.Anything).Return(func(_ context.Context, in Step) (*CommitEnd, error) {
+		if p.isGone("commit") {
+			return &CommitEnd{Gone: true}, nil
+		}
+		p.committed++
+		return &CommitEnd{Done: &FormEnd{Form: in.Form, RunID: in.Run}}, p.finish
 	}).Maybe()
 	env.OnActivity(a.End, mock.Anything, mock.Anything).Return(func(context.Context, Step) error {
 		p.ended++
@@ -143,16 +176,49 @@ func TestFormPlansAgain(t *testing.T) {
 	}
 }
 
-// TestFormLeavesToFinish ends the reading if a group cannot be read in the usual way.
-func TestFormLeavesToFinish(t *testing.T) {
+// TestFormLeavesToReconcile ends the reading if a group cannot be read in the usual way.
+func TestFormLeavesToReconcile(t *testing.T) {
 	for name, read := range map[string]func(int, int) (*ReadEnd, error){
 		"the service is peculiar": func(int, int) (*ReadEnd, error) { return &ReadEnd{Left: true}, nil },
 		"the data are at fault":   func(int, int) (*ReadEnd, error) { return nil, exitError(65) },
 	} {
 		p := &played{plans: []PlanEnd{{Groups: 100, Windows: 100}}, read: read}
-		if err := p.play(t, FormInput{Form: "form1"}).GetWorkflowError(); err != nil || p.finished != 1 || len(p.tries()) > 2*sideBySide {
+		if err := p.play(t, FormInput{Form: "form1"}).GetWorkflowError(); err != nil || p.finished != 1 || p.alone != 1 || len(p.tries()) > 2*sideBySide {
 			t.Errorf("%s: %v; finished %d after %d groups", name, err, p.finished, len(p.tries()))
 		}
+	}
+}
+
+// TestFormStagesAndCommits holds that each share is staged, and then all is committed.
+func TestFormStagesAndCommits(t *testing.T) {
+	shares := PlanEnd{Of: "f", Shares: 3, Requests: load.Requests{Count: 1}}
+	p := &played{plans: []PlanEnd{{Of: "p", Groups: 2, Windows: 2}}, more: []PlanEnd{shares}}
+	var end FormEnd
+	if err := p.play(t, FormInput{Form: "form1"}).GetWorkflowResult(&end); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.staged) != 3 || !p.staged["f2"] || p.finished != 1 || p.committed != 1 || p.ended != 0 || end.Groups != 2 || end.Requests != (load.Requests{Results: 2, Count: 1}) {
+		t.Errorf("staged %v, reconciled %d, committed %d, ended %d: %+v", p.staged, p.finished, p.committed, p.ended, end)
+	}
+	for _, what := range []string{"stage", "commit"} {
+		p := &played{plans: p.plans, more: []PlanEnd{shares, shares}, gone: map[string]int{what: 1}}
+		if err := p.play(t, FormInput{Form: "form1"}).GetWorkflowError(); err != nil || p.planned != 2 || p.committed != 1 {
+			t.Errorf("another run came before %s: %v; planned %d, committed %d", what, err, p.planned, p.committed)
+		}
+	}
+	p = &played{plans: p.plans, more: []PlanEnd{shares}, finish: exitError(74)}
+	if code, _ := codeOf(p.play(t, FormInput{Form: "form1"}).GetWorkflowError()); code != 74 || p.ended != 1 {
+		t.Errorf("the commit fails with %d, ended %d", code, p.ended)
+	}
+}
+
+// TestFormReadsMore reads what Reconcile asks for. After a few times it reads alone.
+func TestFormReadsMore(t *testing.T) {
+	again := PlanEnd{Of: "f", Groups: 2, Windows: 2}
+	p := &played{plans: []PlanEnd{{Of: "p", Groups: 5, Windows: 5}}, more: []PlanEnd{again, again, again}}
+	var end FormEnd
+	if err := p.play(t, FormInput{Form: "form1"}).GetWorkflowResult(&end); err != nil || end.Groups != 11 || p.finished != 4 || p.alone != 1 || p.tries()[0] != 4 || p.tries()[4] != 1 {
+		t.Errorf("%v: %+v; reconciled %d, alone %d, read %v", err, end, p.finished, p.alone, p.tries())
 	}
 }
 

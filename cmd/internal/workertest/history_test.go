@@ -60,6 +60,23 @@ func (w *world) histories() *histories {
 	return h
 }
 
+// activities returns how many activities of each type the last workflow of a form began.
+func (w *world) activities(form string) map[string]int {
+	w.t.Helper()
+	begun := map[string]int{}
+	all := w.client().GetWorkflowHistory(w.t.Context(), "formetl/"+w.name+"/"+form, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for all.HasNext() {
+		event, err := all.Next()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if activity := event.GetActivityTaskScheduledEventAttributes(); activity != nil {
+			begun[activity.ActivityType.Name]++
+		}
+	}
+	return begun
+}
+
 // checkSecrets holds that no history holds the key or a row.
 func (w *world) checkSecrets(h *histories) {
 	w.t.Helper()

@@ -2,6 +2,7 @@ package workertest
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +24,9 @@ func TestWorkflow(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, flow.output)
 	}
 	w.check(w.forms...)
+	if got, want := w.activities("large"), map[string]int{"Plan": 1, "Read": 6, "Reconcile": 1, "Stage": 6, "Commit": 1}; !maps.Equal(got, want) {
+		t.Errorf("the form's activities are %v", got)
+	}
 	if code := w.workflow("--wait").code(); code != 0 {
 		t.Errorf("again: exit code %d", code)
 	}
