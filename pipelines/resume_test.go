@@ -32,9 +32,10 @@ type resumed struct {
 	form *formservice.Form
 }
 
-func newResumed(t *testing.T) *resumed {
+func newResumed(t *testing.T) *resumed { return newResumedOf(t, fourDays()) }
+
+func newResumedOf(t *testing.T, form *formservice.Form) *resumed {
 	t.Helper()
-	form := fourDays()
 	w := newWorld(t, form)
 	o := options()
 	o.Now = zoned(t, w, "2026-02-15 12:00:00")

@@ -7,11 +7,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
@@ -40,9 +43,11 @@ type sharing struct {
 	run string
 }
 
-func newSharing(t *testing.T) *sharing {
+func newSharing(t *testing.T) *sharing { return newSharingOf(t, fourDays()) }
+
+func newSharingOf(t *testing.T, form *formservice.Form) *sharing {
 	t.Helper()
-	s := &sharing{resumed: newResumed(t), run: "20260215T120000Z-00000001"}
+	s := &sharing{resumed: newResumedOf(t, form), run: "20260215T120000Z-00000001"}
 	s.o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 		d, err := local.New(root)
 		return open{d}, err
@@ -310,6 +315,100 @@ func TestSharedRunIsStagedByMany(t *testing.T) {
 	if n := len(s.service.Log()) - before; n != 0 {
 		t.Errorf("%d requests were sent to stage and to commit", n)
 	}
+	s.checkTidy()
+}
+
+// TestSharedRunOfEveryShape compares the run of several processes with that of one, for all
+// results and outputs of several shapes. Objects and manifests are the same.
+func TestSharedRunOfEveryShape(t *testing.T) {
+	every := []definition.Output{
+		file(), months(), wholeDataset(),
+		{Path: "lists.csv", Format: "csv"},
+		{Path: "typed/", Format: "parquet", Partition: definition.PartitionMonth, Compression: "zstd"},
+	}
+	form := generated(1200)
+	alone, s := newSharingOf(t, form), newSharingOf(t, form)
+	for _, is := range []*sharing{alone, s} {
+		is.def = is.definition(slices.Clone(every)...)
+		is.def.CheckpointAtDestination = true
+	}
+	one, err := pipelines.Run(t.Context(), alone.def, alone.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.options(1)
+	plan, _, err := pipelines.PlanForm(t.Context(), s.def, o, "form1")
+	if err != nil || plan == nil || plan.Groups < 3 {
+		t.Fatal(plan, err)
+	}
+	s.reads(plan.Of, plan.Groups)
+	plan, _, err = pipelines.ReconcileForm(t.Context(), s.def, s.after(plan.Of, 1), "form1")
+	if err != nil || plan == nil || plan.Shares < 3 {
+		t.Fatal(plan, err)
+	}
+	s.stages(plan, 1)
+	many, err := pipelines.CommitForm(t.Context(), s.def, s.after(plan.Of, 1), "form1")
+	if err != nil || many.Undated == 0 || many.Undated != one.Forms[0].Undated {
+		t.Fatalf("%v; %+v", err, many)
+	}
+	want, got := alone.shown(), s.shown()
+	for name := range want {
+		if want[name] != got[name] {
+			t.Errorf("%s differs:\n%s\n%s", name, want[name], got[name])
+		}
+	}
+	if len(want) != len(got) {
+		t.Errorf("%d objects, and one process writes %d", len(got), len(want))
+	}
+	s.checkTidy()
+}
+
+// shown are all objects, without what differs from run to run.
+func (s *sharing) shown() map[string]string {
+	all := tree(s.t, s.dir)
+	for name, text := range all {
+		if strings.HasSuffix(name, "_SUCCESS") { // it holds the run's id
+			all[name] = ""
+		}
+		if strings.HasSuffix(name, "manifest.json") {
+			for _, differs := range []string{`"run_id": "[^"]*"`, `"created_at": "[^"]*"`, `"requests": {[^}]*}`} {
+				text = regexp.MustCompile(differs).ReplaceAllString(text, "")
+			}
+			all[name] = strings.ReplaceAll(text, s.dir, "")
+		}
+	}
+	return all
+}
+
+// TestSharedRunReadsOlderParts moves a result from a part of an earlier run to the range of
+// a shared one. That one reads the part again, and replaces it.
+func TestSharedRunReadsOlderParts(t *testing.T) {
+	s := newSharing(t)
+	if _, err := pipelines.Run(t.Context(), s.def, s.o); err != nil {
+		t.Fatal(err)
+	}
+	moved, _ := s.form.Get(2)
+	for i := range moved.Metas {
+		moved.Metas[i].Value = strings.Replace(moved.Metas[i].Value, "2026-01-02", "2026-02-09", 1)
+	}
+	if err := s.form.Update(moved); err != nil {
+		t.Fatal(err)
+	}
+	s.def.Extract.From, s.def.Extract.To = extracttest.Wall("2026-02-08"), extracttest.Wall("2026-02-13")
+	plan, _, err := pipelines.PlanForm(t.Context(), s.def, s.options(1), "form1")
+	if err != nil || plan == nil || plan.Groups < 2 {
+		t.Fatal(plan, err)
+	}
+	s.reads(plan.Of, plan.Groups)
+	plan, _, err = pipelines.ReconcileForm(t.Context(), s.def, s.after(plan.Of, 1), "form1")
+	if err != nil || plan == nil || plan.Shares < 2 {
+		t.Fatal(plan, err)
+	}
+	s.stages(plan, 1)
+	if _, err := pipelines.CommitForm(t.Context(), s.def, s.after(plan.Of, 1), "form1"); err != nil {
+		t.Fatal(err)
+	}
+	s.checkDataset("days", pipelinestest.Truth(s.form, func(r formservice.Result) bool { return pipelinestest.Date(r) != "" }))
 	s.checkTidy()
 }
 
