@@ -1,321 +1,16 @@
 package s3
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 )
-
-// cell is a lease object whose store's clock is the test's.
-type cell struct {
-	mu      sync.Mutex
-	r       leaseRecord
-	version int
-	written time.Time
-	there   bool
-	blind   bool  // it ignores conditions
-	noClock bool  // it does not tell ages
-	fails   error // of everything
-	hang    bool  // writes wait for their context
-}
-
-// set changes what the store does.
-func (c *cell) set(change func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change()
-}
-
-// exists tells whether the lease lies in the store.
-func (c *cell) exists() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.there
-}
-
-func (c *cell) current() string {
-	if !c.there {
-		return load.NoVersion
-	}
-	return fmt.Sprint(c.version)
-}
-
-func (c *cell) read(context.Context) (leaseRecord, string, time.Duration, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.fails != nil:
-		return leaseRecord{}, "", 0, c.fails
-	case !c.there:
-		return leaseRecord{}, "", 0, load.ErrNotExist
-	case c.noClock:
-		return c.r, c.current(), -1, nil
-	}
-	return c.r, c.current(), time.Since(c.written), nil
-}
-
-func (c *cell) write(ctx context.Context, r leaseRecord, version string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.hang {
-		<-ctx.Done()
-		return "", ctx.Err()
-	}
-	if c.fails != nil {
-		return "", c.fails
-	}
-	if version != c.current() && !c.blind {
-		return "", load.ErrConflict
-	}
-	c.r, c.there, c.written = r, true, time.Now()
-	c.version++
-	return c.current(), nil
-}
-
-func (c *cell) remove(context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.there = false
-	return c.fails
-}
-
-// leaseOf makes a lease of run on c.
-func leaseOf(c *cell, run string) *lease {
-	times := defaultLeaseTimes()
-	times.settle = 0
-	return &lease{
-		store: c, times: times, log: slog.New(slog.DiscardHandler), lost: make(chan struct{}), ended: make(chan struct{}),
-		record: leaseRecord{Holder: load.Holder{RunID: run}, Token: run},
-	}
-}
-
-func isLost(l *lease) bool {
-	synctest.Wait()
-	select {
-	case <-l.Lost():
-		return true
-	default:
-		return false
-	}
-}
-
-func TestLeaseIsRenewed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cell{}
-		l := leaseOf(c, "run1")
-		if err := l.take(t.Context(), "here"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Minute)
-		if isLost(l) || c.r.Renewals != 40 {
-			t.Errorf("lost %v, %d renewals in ten minutes", isLost(l), c.r.Renewals)
-		}
-		var held *load.HeldError
-		if err := leaseOf(c, "run2").take(t.Context(), "here"); !errors.As(err, &held) || held.RunID != "run1" {
-			t.Errorf("got %v", err)
-		}
-		if err := errors.Join(l.Release(t.Context()), l.Release(t.Context())); err != nil || c.there || isLost(l) {
-			t.Errorf("there %v, %v", c.there, err)
-		}
-	})
-}
-
-// A dead holder's lease is free 60 s after its last renewal, not before.
-func TestLeaseExpires(t *testing.T) {
-	for _, noClock := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c := &cell{noClock: noClock}
-			dead := leaseOf(c, "dead")
-			ctx, kill := context.WithCancel(t.Context())
-			if err := dead.take(ctx, "here"); err != nil {
-				t.Fatal(err)
-			}
-			kill() // a run that is stopped keeps its lease
-			time.Sleep(16 * time.Second)
-			dead.stop() // as kill -9 does
-			time.Sleep(59 * time.Second)
-			var held *load.HeldError
-			if err := leaseOf(c, "run2").take(t.Context(), "here"); !errors.As(err, &held) {
-				t.Fatalf("after 60 s: %v", err)
-			}
-			time.Sleep(3 * time.Second)
-			l := leaseOf(c, "run2")
-			if err := l.take(t.Context(), "here"); err != nil || c.r.RunID != "run2" {
-				t.Errorf("after 63 s: %v, held by %s", err, c.r.RunID)
-			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// A holder that another replaced learns it at its next renewal and does not
-// take the other's lease away.
-func TestLeaseIsTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cell{}
-		l := leaseOf(c, "run1")
-		if err := l.take(t.Context(), "here"); err != nil {
-			t.Fatal(err)
-		}
-		c.set(func() { c.r, c.version = leaseRecord{Token: "run2"}, c.version+1 })
-		time.Sleep(16 * time.Second)
-		if !isLost(l) {
-			t.Error("not lost")
-		}
-		if err := l.Release(t.Context()); err != nil || !c.there {
-			t.Errorf("there %v, %v", c.there, err)
-		}
-	})
-}
-
-// A store that is away for a while costs nothing; one that stays away, or
-// hangs, costs the lease before others can have it.
-func TestLeaseCannotBeRenewed(t *testing.T) {
-	for _, hang := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			c := &cell{}
-			l := leaseOf(c, "run1")
-			if err := l.take(t.Context(), "here"); err != nil {
-				t.Fatal(err)
-			}
-			away := func() {
-				c.set(func() {
-					if c.hang = hang; !hang {
-						c.fails = errors.New("away")
-					}
-				})
-			}
-			if !hang {
-				away()
-				time.Sleep(40 * time.Second)
-				c.set(func() { c.fails = nil })
-				time.Sleep(40 * time.Second)
-				if isLost(l) {
-					t.Fatal("lost though the store came back in time")
-				}
-			}
-			last := c.written
-			away()
-			<-l.Lost()
-			if after := time.Since(last); after > 52*time.Second || after < 30*time.Second {
-				t.Errorf("lost %s after the last renewal", after)
-			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// A lease that cannot be given back is left to expire, and that is logged.
-func TestLeaseReleaseFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		c := &cell{}
-		l := leaseOf(c, "run1")
-		l.log = slog.New(slog.NewTextHandler(&log, nil))
-		if err := l.take(t.Context(), "here"); err != nil {
-			t.Fatal(err)
-		}
-		c.set(func() { c.fails = errors.New("away") })
-		if err := l.Release(t.Context()); err != nil || !strings.Contains(log.String(), "away") {
-			t.Errorf("%v, %s", err, log.String())
-		}
-	})
-}
-
-// The lease is released between the write that fails and the read.
-func TestLeaseReleasedMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cell{there: true, version: 7, r: leaseRecord{Token: "other"}}
-		reads := &vanishing{cell: c}
-		l := leaseOf(c, "run1")
-		l.store = reads
-		if err := l.take(t.Context(), "here"); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// vanishing is a cell whose object goes before the first read.
-type vanishing struct {
-	*cell
-	gone bool
-}
-
-func (v *vanishing) read(ctx context.Context) (leaseRecord, string, time.Duration, error) {
-	if !v.gone {
-		v.gone, v.there = true, false
-	}
-	return v.cell.read(ctx)
-}
-
-// Where conditions are ignored, the last writer of a moment has the lease and
-// the others see it after a pause.
-func TestLeaseWithoutConditions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cell{blind: true}
-		results := make(chan error, 3)
-		var runs sync.WaitGroup
-		for i := range 3 {
-			l := leaseOf(c, fmt.Sprint("run", i))
-			l.times.settle = 3 * time.Second
-			runs.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-				err := l.take(t.Context(), "here")
-				results <- err
-				if err == nil {
-					time.Sleep(time.Second)
-					_ = l.Release(t.Context())
-				}
-			})
-		}
-		runs.Wait()
-		winners := 0
-		for range 3 {
-			var held *load.HeldError
-			if err := <-results; err == nil {
-				winners++
-			} else if !errors.As(err, &held) {
-				t.Error(err)
-			}
-		}
-		if winners != 1 {
-			t.Errorf("%d winners", winners)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		l := leaseOf(&cell{blind: true}, "run4")
-		l.times.settle = time.Second
-		if err := l.take(ctx, "here"); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
-func TestLeaseOfStoreThatFails(t *testing.T) {
-	away := errors.New("away")
-	if err := leaseOf(&cell{fails: away}, "run1").take(t.Context(), "here"); !errors.Is(err, away) {
-		t.Errorf("got %v", err)
-	}
-}
 
 // A holder on this host whose process is gone is replaced at once; against
 // real servers.
@@ -327,18 +22,18 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 	}
 	eachServer(t, func(t *testing.T, s server) {
 		d := s.open(t, "dead")
-		write := func(p process) {
+		write := func(p lease.Process) {
 			o := leaseObject{d.store, load.ControlFolder + "/" + load.LeaseName}
-			if _, err := o.write(t.Context(), leaseRecord{Token: "T", Process: p, Holder: load.Holder{RunID: "old"}}, load.AnyVersion); err != nil {
+			if _, err := o.Write(t.Context(), lease.Record{Token: "T", Process: p, Holder: load.Holder{RunID: "old"}}, load.AnyVersion); err != nil {
 				t.Fatal(err)
 			}
 		}
-		gone := thisProcess()
+		gone := lease.ThisProcess()
 		gone.PID, gone.Start = dead.Process.Pid, "1"
-		alive := thisProcess()
+		alive := lease.ThisProcess()
 		elsewhere := gone
 		elsewhere.Host += "x"
-		for _, p := range []process{alive, elsewhere, {}} {
+		for _, p := range []lease.Process{alive, elsewhere, {}} {
 			write(p)
 			var held *load.HeldError
 			if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "new"}); !errors.As(err, &held) || held.RunID != "old" {
@@ -389,25 +84,5 @@ func TestLeaseAge(t *testing.T) {
 	}
 	if _, err := d.Acquire(t.Context(), "../x", load.Holder{}); !errors.As(err, new(*load.NameError)) {
 		t.Errorf("a scope that leaves gives %v", err)
-	}
-}
-
-func TestProcess(t *testing.T) {
-	me := thisProcess()
-	if me.gone() || (process{}).gone() {
-		t.Error("this process is gone")
-	}
-	reused := me
-	reused.Start += "0"
-	if me.Start != "" && !reused.gone() {
-		t.Error("a process whose id is another's now is alive")
-	}
-	neighbour := me
-	neighbour.Space, neighbour.PID = "another container", 1<<30
-	if neighbour.gone() {
-		t.Error("a process of another container is judged")
-	}
-	if processStart(-1) != "" {
-		t.Error("a process that cannot be has a start")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 )
 
 // conditions are the conditions of requests that a store honours.
@@ -67,7 +68,7 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 	name := load.ProbePrefix + rand.Text()
 	// The object names its process, as a lease does, so that no sweep removes
 	// it while it is used.
-	content, _ := json.Marshal(leaseRecord{Process: thisProcess(), Renewed: time.Now().UTC()}) // as in leaseObject.write
+	content, _ := json.Marshal(lease.Record{Process: lease.ThisProcess(), Renewed: time.Now().UTC()}) // as in leaseObject.write
 	if _, err := p.client.PutObject(ctx, p.putInput(name, content, rand.Text())); err != nil {
 		return c, p.fail(ctx, "write", name, err)
 	}

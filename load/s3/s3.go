@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 )
 
 const (
@@ -100,7 +101,7 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 func (b *bucket) destination() *Destination {
 	u := &uploads{bucket: b}
 	s := &store{bucket: b, prober: &prober{bucket: b, uploads: u}}
-	l := &leases{bucket: b, store: s, times: defaultLeaseTimes()}
+	l := &leases{bucket: b, store: s, times: lease.DefaultTimes()}
 	return &Destination{
 		bucket: b, store: s, leases: l,
 		stager:  &stager{bucket: b, uploads: u, store: s, maxParts: MaxParts},

@@ -159,7 +159,7 @@ func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
 // that is under way is no leftover: removing its object would falsify its
 // result.
 func (s *sweep) probe(ctx context.Context, name string) error {
-	r, _, age, err := leaseObject{s.w.store, name}.read(ctx)
+	r, _, age, err := leaseObject{s.w.store, name}.Read(ctx)
 	if errors.Is(err, load.ErrNotExist) {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (s *sweep) probe(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if !s.w.leases.times.free(r, age) {
+	if !s.w.leases.times.Free(r, age) {
 		for _, u := range uploads {
 			s.known[u.id] = true
 		}

@@ -16,6 +16,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 )
 
 // swept gives what is left over, each as "run name".
@@ -142,7 +143,7 @@ func TestUploadsCannotBeListed(t *testing.T) {
 
 func TestSweepRefused(t *testing.T) {
 	f, d, _ := marked(t)
-	d.times.settle = 0
+	d.times.Settle = 0
 	p := stage(t, d, "x.csv", []byte("content"))
 	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); err != nil {
 		t.Fatal(err)
@@ -251,13 +252,13 @@ func FuzzDecodeRef(f *testing.F) {
 func TestLeftoversOfProbes(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
 		d := s.open(t, "sweep/probes")
-		dead := thisProcess()
+		dead := lease.ThisProcess()
 		dead.Start = "0"
-		if thisProcess().Start == "" {
+		if lease.ThisProcess().Start == "" {
 			dead.PID = 1 << 30
 		}
-		for name, p := range map[string]process{".formetl/probe-LIVE": thisProcess(), ".formetl/probe-DEAD": dead} {
-			data, err := json.Marshal(leaseRecord{Process: p, Renewed: time.Now().UTC()})
+		for name, p := range map[string]lease.Process{".formetl/probe-LIVE": lease.ThisProcess(), ".formetl/probe-DEAD": dead} {
+			data, err := json.Marshal(lease.Record{Process: p, Renewed: time.Now().UTC()})
 			if err == nil {
 				err = d.Put(t.Context(), name, data, load.AnyVersion)
 			}
@@ -285,20 +286,20 @@ func TestLeftoversOfProbes(t *testing.T) {
 // A lease that Acquire would replace is held by nobody.
 func TestHoldersLeftOut(t *testing.T) {
 	f, d, _ := marked(t)
-	dead := thisProcess()
+	dead := lease.ThisProcess()
 	dead.Start = "0"
-	if thisProcess().Start == "" {
+	if lease.ThisProcess().Start == "" {
 		dead.PID = 1 << 30
 	}
-	records := map[string]leaseRecord{
-		".formetl/lease":       {Holder: load.Holder{RunID: "live"}, Process: thisProcess(), Renewed: time.Now()},
-		".formetl/lease-1":     {Scope: "a.csv", Holder: load.Holder{RunID: "elsewhere"}, Process: process{Host: "elsewhere", PID: 1}, Renewed: time.Now()},
+	records := map[string]lease.Record{
+		".formetl/lease":       {Holder: load.Holder{RunID: "live"}, Process: lease.ThisProcess(), Renewed: time.Now()},
+		".formetl/lease-1":     {Scope: "a.csv", Holder: load.Holder{RunID: "elsewhere"}, Process: lease.Process{Host: "elsewhere", PID: 1}, Renewed: time.Now()},
 		".formetl/lease-2":     {Scope: "b.csv", Holder: load.Holder{RunID: "dead"}, Process: dead, Renewed: time.Now()},
 		".formetl/leases":      {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
 		".formetl/lease-x/one": {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
 	}
 	for name, r := range records {
-		if _, err := (leaseObject{d.store, name}).write(t.Context(), r, load.AnyVersion); err != nil {
+		if _, err := (leaseObject{d.store, name}).Write(t.Context(), r, load.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,7 +319,7 @@ func TestHoldersLeftOut(t *testing.T) {
 	}
 	holders("live ", "elsewhere a.csv")
 	f.mu.Lock()
-	f.now = f.now.Add(d.times.expire + 2*time.Second)
+	f.now = f.now.Add(d.times.Expire + 2*time.Second)
 	f.mu.Unlock()
 	holders()
 }

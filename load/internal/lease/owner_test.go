@@ -1,4 +1,4 @@
-package s3
+package lease
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 )
 
 // ownedLease makes a lease of a run of the owner "flow". Each process has a token of its own.
-func ownedLease(c *cell, run, token string) *lease {
+func ownedLease(c *cell, run, token string) *Lease {
 	l := leaseOf(c, run)
 	l.record.Owner, l.record.Token = "flow", token
 	return l

@@ -1,4 +1,4 @@
-package s3
+package lease
 
 import (
 	"bytes"
@@ -9,25 +9,26 @@ import (
 	"syscall"
 )
 
-// process identifies a process of one machine, so that a later process there
+// Process identifies a process of one machine, so that a later process there
 // can tell whether it has ended. Containers have host names and process ids of
 // their own, so Space tells them apart.
-type process struct {
+type Process struct {
 	Host  string `json:"host,omitempty"`
 	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
 	PID   int    `json:"pid,omitempty"`
 	Start string `json:"start,omitempty"` // when it started, in the system's own units, "" if unknown
 }
 
-func thisProcess() process {
+// ThisProcess returns the identity of this process.
+func ThisProcess() Process {
 	pid := os.Getpid()
 	host, _ := os.Hostname() // "" if unknown
-	return process{Host: host, Space: processSpace(), PID: pid, Start: processStart(pid)}
+	return Process{Host: host, Space: processSpace(), PID: pid, Start: processStart(pid)}
 }
 
-// gone tells whether the process ran on this host and has ended. If that is
+// Gone tells whether the process ran on this host and has ended. If that is
 // uncertain, it returns false, and the lease expires by itself.
-func (p process) gone() bool {
+func (p Process) Gone() bool {
 	host, _ := os.Hostname()
 	if p.PID <= 0 || p.Host == "" || p.Host != host || p.Space != processSpace() {
 		return false

@@ -1,0 +1,269 @@
+// Package lease keeps leases in stores that nobody tells of the end of a process: the holder
+// renews the lease, and others may take it once it was not renewed for a minute.
+//
+// A lease of a run of one process, whose Holder has no Owner, is that process's alone. The
+// processes of one owner share a lease. Any of them renews it, and it outlives each of them.
+//
+// Begin reading with Take.
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Times are the times that decide when a lease is renewed and when it is lost.
+type Times struct {
+	Expire time.Duration // age at which others may take the lease, by the store's clock
+	Hold   time.Duration // time after the last good renewal when the holder gives up the lease
+	Renew  time.Duration // time from one renewal to the next
+	Retry  time.Duration // pause after a renewal that failed
+	Settle time.Duration // pause before a written lease is checked, if the store ignores conditions
+}
+
+// DefaultTimes leave time for three renewals before a lease is lost. A lease
+// expires a second later than the documented 60 s, because stores give times in
+// whole seconds.
+func DefaultTimes() Times {
+	return Times{Expire: 61 * time.Second, Hold: 50 * time.Second, Renew: 15 * time.Second, Retry: 2 * time.Second, Settle: 3 * time.Second}
+}
+
+// Record is what a store keeps of a lease.
+type Record struct {
+	Scope string `json:"scope,omitempty"`
+	load.Holder
+	Process  Process   `json:"process"`
+	Token    string    `json:"token"`    // random, different for each lease
+	Renewals int       `json:"renewals"` // counted, so that every renewal has another ETag
+	Renewed  time.Time `json:"renewed"`  // by the holder's clock
+}
+
+// Store reads and writes one lease.
+type Store interface {
+	// Read returns the record, its version and its age by the store's clock.
+	// The age is negative if unknown. A damaged record is returned as empty. The
+	// error wraps load.ErrNotExist if there is no lease.
+	Read(ctx context.Context) (r Record, version string, age time.Duration, err error)
+	// Write writes the record and returns its new version. If the object no
+	// longer has the given version, the error wraps load.ErrConflict.
+	Write(ctx context.Context, r Record, version string) (string, error)
+	// Remove deletes the lease, whatever its version.
+	Remove(ctx context.Context) error
+}
+
+// Lease is a lease that is held.
+type Lease struct {
+	store   Store
+	times   Times
+	record  Record // used by the renewing goroutine alone after take
+	version string
+	log     *slog.Logger
+
+	stop  context.CancelFunc
+	lost  chan struct{}
+	ended chan struct{} // closed when the renewing goroutine has ended
+	once  sync.Once
+}
+
+// Take takes a lease for the holder in a record, whose other fields it fills. where is the
+// place of the lease, for people. If another run holds it, the error is a *load.HeldError.
+func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (load.Lease, error) {
+	if r.Owner == "" { // a lease that processes share outlives each of them
+		r.Process = ThisProcess()
+	}
+	r.Token = rand.Text()
+	l := &Lease{store: s, times: times, record: r, log: log, lost: make(chan struct{}), ended: make(chan struct{})}
+	if err := l.take(ctx, where); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// take writes the lease and starts its renewal. If several runs find the same
+// dead holder, each writes on condition that the object is unchanged. So only
+// one of them succeeds.
+func (l *Lease) take(ctx context.Context, where string) error {
+	version := load.NoVersion
+	for range 4 {
+		sent := time.Now()
+		l.record.Renewed = sent.UTC()
+		written, err := l.store.Write(ctx, l.record, version)
+		if err == nil {
+			err = l.settle(ctx)
+		}
+		if err == nil {
+			l.version = written
+			l.start(ctx, sent)
+			return nil
+		}
+		if !errors.Is(err, load.ErrConflict) {
+			return err
+		}
+		held, current, age, err := l.store.Read(ctx)
+		switch {
+		case errors.Is(err, load.ErrNotExist):
+			version = load.NoVersion // it was released meanwhile
+		case err != nil:
+			return err
+		case l.times.Free(held, age), held.Owner != "" && held.Owner == l.record.Owner:
+			version = current
+		default:
+			return &load.HeldError{Path: where, Holder: held.Holder}
+		}
+	}
+	return &load.HeldError{Path: where} // others took it first each time
+}
+
+// Free tells whether another run may take a lease: it has expired, or its holder's
+// process is gone. held is the lease's record, and age is negative if unknown.
+func (t Times) Free(held Record, age time.Duration) bool {
+	if age < 0 && !held.Renewed.IsZero() {
+		age = time.Since(held.Renewed) // the store does not tell the age, so the hosts' clocks are compared
+	}
+	return age > t.Expire || held.Process.Gone()
+}
+
+// settle is for stores that ignore conditions. It waits until another run's
+// write of the same moment must have arrived. Then it returns load.ErrConflict
+// if another run holds the lease.
+func (l *Lease) settle(ctx context.Context) error {
+	if l.times.Settle == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("cannot take the lease: %w", context.Cause(ctx))
+	case <-time.After(l.times.Settle):
+	}
+	held, _, _, err := l.store.Read(ctx)
+	if err != nil || held.Token == l.record.Token {
+		return err
+	}
+	return load.ErrConflict
+}
+
+// start renews the lease in the background until Release. It goes on after ctx
+// is cancelled, because a stopped run may still be committing.
+func (l *Lease) start(ctx context.Context, sent time.Time) {
+	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(l.ended)
+		if !l.keep(ctx, sent) {
+			close(l.lost)
+		}
+	}()
+}
+
+// keep renews the lease until ctx is cancelled. It returns false if the lease
+// is lost: another run took it, or it could not be renewed in time.
+func (l *Lease) keep(ctx context.Context, renewed time.Time) bool {
+	timer := time.NewTimer(l.times.Renew)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return true
+		case <-timer.C:
+		}
+		sent := time.Now()
+		deadline := renewed.Add(l.times.Hold)
+		err := l.renew(ctx, sent, deadline)
+		switch {
+		case ctx.Err() != nil:
+			return true
+		case err == nil:
+			renewed = sent
+			timer.Reset(l.times.Renew)
+		case errors.Is(err, load.ErrConflict), !time.Now().Before(deadline):
+			return false
+		default:
+			timer.Reset(min(l.times.Retry, time.Until(deadline)))
+		}
+	}
+}
+
+// renew writes the lease again with the time now. It fails with ErrConflict if
+// another run has taken the lease.
+func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	for {
+		l.record.Renewals++
+		l.record.Renewed = now.UTC()
+		version, err := l.store.Write(ctx, l.record, l.version)
+		if err == nil {
+			l.version = version
+			return nil
+		}
+		if l.record.Owner == "" || !errors.Is(err, load.ErrConflict) {
+			return err
+		}
+		held, current, _, failed := l.store.Read(ctx)
+		switch {
+		case errors.Is(failed, load.ErrNotExist):
+			return err // it was given back, and this holder came too late to notice
+		case failed != nil:
+			return failed
+		case !l.shares(held):
+			return err
+		}
+		l.version = current // another process of the owner has renewed it
+	}
+}
+
+// shares tells whether a lease is held by this run of this lease's owner.
+func (l *Lease) shares(held Record) bool {
+	if l.record.Owner == "" {
+		return held.Token == l.record.Token
+	}
+	return held.Owner == l.record.Owner && held.RunID == l.record.RunID
+}
+
+// Leave stops the renewals. The lease stays, so that it expires unless another
+// process of the owner renews it.
+func (l *Lease) Leave(context.Context) error {
+	l.once.Do(func() {
+		l.stop()
+		<-l.ended
+	})
+	return nil
+}
+
+// Lost returns a channel that is closed when another run has taken the lease or
+// may take it.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// givingBack bounds how long a lease is given back after a stop.
+const givingBack = 5 * time.Second
+
+// Release removes the lease if it still belongs to this lease. Nobody
+// can take it between the check and the removal, because it was renewed in
+// time. A failure is logged and not returned: the lease expires by itself.
+func (l *Lease) Release(ctx context.Context) error {
+	l.once.Do(func() {
+		l.stop()
+		<-l.ended
+		select {
+		case <-l.lost:
+			return // another run has it, or may take it
+		default:
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
+		defer cancel()
+		held, _, _, err := l.store.Read(ctx)
+		if err == nil && l.shares(held) {
+			err = l.store.Remove(ctx)
+		}
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			l.log.LogAttrs(ctx, slog.LevelWarn, "the lease could not be given back; it expires a minute after its last renewal", slog.String("error", err.Error()))
+		}
+	})
+	return nil
+}
