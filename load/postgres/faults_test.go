@@ -284,7 +284,7 @@ func TestLeaseOfACutConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := held.(*lease)
+	l := held.(*connLease)
 	l.stop() // the test asks by itself
 	<-l.ended
 	p.sever()

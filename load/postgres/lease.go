@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 	"github.com/formetl/formetl/load/internal/tables"
 )
 
@@ -24,16 +26,20 @@ const (
 )
 
 // Acquire takes the lease: an advisory lock of a connection of its own. The server releases
-// it when the connection ends, so the lease of a dead process is free.
+// it when the connection ends, so the lease of a dead process is free. Processes of one owner
+// share a row that they renew.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if err := tables.CheckScope(ctx, d, scope, d.path(scope)); err != nil {
 		return nil, err
+	}
+	if h.Owner != "" {
+		return lease.Take(ctx, leaseRow{d, scope}, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), slog.New(slog.DiscardHandler))
 	}
 	holder, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{d: d, scope: scope, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
+	l := &connLease{d: d, scope: scope, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
 	if err := l.take(ctx, false); err != nil {
 		return nil, err
 	}
@@ -43,8 +49,8 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	return l, nil
 }
 
-// lease is a lease that is held.
-type lease struct {
+// connLease is a lease that a connection holds for a process alone.
+type connLease struct {
 	d      *Destination
 	scope  string
 	holder string // in JSON
@@ -57,7 +63,7 @@ type lease struct {
 }
 
 // take connects and takes the lock. With again, nobody else may have had it meanwhile.
-func (l *lease) take(ctx context.Context, again bool) error {
+func (l *connLease) take(ctx context.Context, again bool) error {
 	conn, err := l.d.conns.connect(ctx)
 	if err != nil {
 		return l.d.failed(ctx, "take the lease of", l.scope, err)
@@ -75,22 +81,18 @@ func (l *lease) take(ctx context.Context, again bool) error {
 	return nil
 }
 
-func (l *lease) lock(ctx context.Context, s *session, again bool) error {
+func (l *connLease) lock(ctx context.Context, s *session, again bool) error {
 	got, err := s.Query(ctx, "SELECT pg_try_advisory_lock($1)", lockNumber(s.Table, "lease "+l.scope))
 	if err != nil {
 		return err
 	}
-	held, err := s.Query(ctx, "SELECT holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1 AND scope = $2", s.Table.Name, l.scope)
+	held, text, now, _, err := s.leaseRow(ctx, l.scope)
 	if err != nil {
 		return err
 	}
-	mine := len(held) > 0 && string(held[0][0]) == l.holder
-	if string(got[0][0]) != "t" || again && !mine {
-		other := &load.HeldError{Path: l.d.path(l.scope)}
-		if len(held) > 0 {
-			_ = json.Unmarshal(held[0][0], &other.Holder) // it is only for people
-		}
-		return other
+	shared := held.At != 0 && !l.d.times.Free(held.Record, held.age(now))
+	if string(got[0][0]) != "t" || shared || again && text != l.holder {
+		return &load.HeldError{Path: l.d.path(l.scope), Holder: held.Holder}
 	}
 	_, err = s.Exec(ctx, "INSERT INTO "+s.Table.Own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
 		s.Table.Name, l.scope, l.holder)
@@ -98,7 +100,7 @@ func (l *lease) lock(ctx context.Context, s *session, again bool) error {
 }
 
 // keep asks from time to time whether the connection lives.
-func (l *lease) keep(ctx context.Context) {
+func (l *connLease) keep(ctx context.Context) {
 	defer close(l.ended)
 	for {
 		select {
@@ -121,7 +123,7 @@ func (l *lease) keep(ctx context.Context) {
 }
 
 // regained takes the lease again after the connection was lost.
-func (l *lease) regained(ctx context.Context) bool {
+func (l *connLease) regained(ctx context.Context) bool {
 	for until := time.Now().Add(regainFor); time.Now().Before(until); {
 		err := l.take(ctx, true)
 		if err == nil {
@@ -144,10 +146,10 @@ func (l *lease) regained(ctx context.Context) bool {
 
 // Lost returns a channel that is closed when the connection is lost and the lease could not
 // be taken again.
-func (l *lease) Lost() <-chan struct{} { return l.lost }
+func (l *connLease) Lost() <-chan struct{} { return l.lost }
 
 // Release gives the lease back.
-func (l *lease) Release(ctx context.Context) error {
+func (l *connLease) Release(ctx context.Context) error {
 	l.once.Do(func() {
 		l.stop()
 		<-l.ended
@@ -167,14 +169,14 @@ func (l *lease) Release(ctx context.Context) error {
 // Holders returns the leases whose locks are held.
 func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.Query(ctx, "SELECT scope, holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1 ORDER BY scope", s.Table.Name)
+		rows, err := s.Query(ctx, "SELECT scope FROM "+s.Table.Own("leases")+" WHERE table_name = $1 ORDER BY scope", s.Table.Name)
 		if noTable(err) {
 			return nil
 		}
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		locks, err := s.Query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+		locks, err := s.Query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND mode = 'ExclusiveLock'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		if err != nil {
 			return err
@@ -185,10 +187,13 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			taken[n] = true
 		}
 		for _, row := range rows {
-			h := load.ScopedHolder{Scope: string(row[0])}
-			if taken[lockNumber(s.Table, "lease "+h.Scope)] {
-				_ = json.Unmarshal(row[1], &h.Holder) // it is only for people
-				held = append(held, h)
+			scope := string(row[0])
+			r, _, now, found, err := s.leaseRow(ctx, scope)
+			if err != nil {
+				return err
+			}
+			if found && (taken[lockNumber(s.Table, "lease "+scope)] || r.At != 0 && !d.times.Free(r.Record, r.age(now))) {
+				held = append(held, load.ScopedHolder{Scope: scope, Holder: r.Holder})
 			}
 		}
 		return nil

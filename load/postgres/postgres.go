@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/lease"
 	"github.com/formetl/formetl/load/internal/tables"
 )
 
@@ -17,6 +18,7 @@ type Destination struct {
 	address string // of the database, for people
 	table   tables.Table
 	conns   connections
+	times   lease.Times // of leases that processes share
 	made    atomic.Bool // formetl's own tables are there
 }
 
@@ -46,7 +48,9 @@ func New(dsn, at string) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Destination{address: address, table: t, conns: connections{dsn: dsn}}, nil
+	times := lease.DefaultTimes()
+	times.Settle = 0
+	return &Destination{address: address, table: t, conns: connections{dsn: dsn}, times: times}, nil
 }
 
 // String returns the address of the table, for messages.

@@ -209,7 +209,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 func TestLocalPath(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	w := newWorld(t, settings{concurrency: 2, path: out + "/{form}/"}, january("form1", 150))
+	w := newWorld(t, settings{concurrency: 2, load: fmt.Sprintf("{path: %q, format: ndjson, partition: day}", out+"/{form}/")}, january("form1", 150))
 	w.service.SetFaults(formservice.Faults{Latency: 50 * time.Millisecond})
 	w.worker()
 	flow := w.workflow("--wait", "--group-requests", "10")

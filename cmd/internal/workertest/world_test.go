@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,13 +36,14 @@ type world struct {
 	service  *formservice.Server
 	forms    []*formservice.Form
 	temporal string
+	secrets  []string // further variables of the programs
 }
 
 // settings say what a world's definition holds.
 type settings struct {
 	concurrency, perMinute int
 	extract, more          string
-	path                   string // of the output; "" is the bucket
+	load                   string // the output; "" is the bucket
 }
 
 // newWorld serves forms, and writes a definition of a dataset for each.
@@ -58,8 +60,8 @@ func newWorld(t testing.TB, s settings, forms ...*formservice.Form) *world {
 		s.extract = "from: 2026-01-01, to: 2026-02-01, window: 1d"
 	}
 	out := fmt.Sprintf("{path: \"s3://%s/%s/{form}/\", format: ndjson, partition: day, s3: {endpoint: %q, path_style: true}}", bucket, w.name, shared.buckets.URL)
-	if s.path != "" {
-		out = fmt.Sprintf("{path: %q, format: ndjson, partition: day}", s.path)
+	if s.load != "" {
+		out = s.load
 	}
 	w.write(fmt.Sprintf(`version: 1
 name: %s
@@ -119,7 +121,7 @@ func (w *world) environment(more ...string) []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + os.TempDir(), "FORMETL_API_KEY=" + canary, "TEMPORAL_ADDRESS=" + w.temporal,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey, "AWS_REGION=us-east-1",
-	}, more...)
+	}, slices.Concat(w.secrets, more)...)
 }
 
 // program is a program that runs.
