@@ -76,7 +76,7 @@ func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error
 	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
 		plan, report, err := pipelines.PlanForm(ctx, def, o, in.Form)
 		if err == nil {
-			end = planEnd(in, plan, report)
+			end = planEnd(ctx, o, in, plan, report)
 		}
 		return err
 	})
@@ -84,12 +84,14 @@ func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error
 }
 
 // planEnd is what a workflow is told of how a run goes on. Without a plan it has ended.
-func planEnd(in Step, plan *pipelines.SharedPlan, report *pipelines.FormReport) *PlanEnd {
+func planEnd(ctx context.Context, o pipelines.Options, in Step, plan *pipelines.SharedPlan, report *pipelines.FormReport) *PlanEnd {
 	end := &PlanEnd{Requests: report.Requests.Minus(in.Spent)}
 	if plan == nil {
-		end.Done = endOf(in, report)
+		end.Done = ended(ctx, o, in, report)
 		return end
 	}
+	o.Logger.LogAttrs(ctx, slog.LevelInfo, "workers share the run", slog.String("form", in.Form),
+		slog.Int("windows", plan.Windows), slog.Int("groups_to_read", plan.Groups), slog.Int("shares_to_stage", plan.Shares))
 	end.Of, end.Groups, end.Shares, end.Windows, end.Results = plan.Of, plan.Groups, plan.Shares, plan.Windows, plan.Results
 	return end
 }
@@ -105,6 +107,8 @@ func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error
 		if err != nil {
 			return err
 		}
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a group of windows is read", slog.String("form", in.Form), slog.Int("group", in.Group),
+			slog.Int("windows", read.Windows), slog.Int64("results", read.Results), slog.Int64("requests", read.Requests.Results+read.Requests.Count+read.Requests.Retries))
 		end = &ReadEnd{Windows: read.Windows, Results: read.Results, Requests: read.Requests, Left: read.Left != ""}
 		return nil
 	})
@@ -125,7 +129,7 @@ func (a *Activities) Reconcile(ctx context.Context, in Step) (end *PlanEnd, err 
 	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
 		plan, report, err := pipelines.ReconcileForm(ctx, def, o, in.Form)
 		if err == nil {
-			end = planEnd(in, plan, report)
+			end = planEnd(ctx, o, in, plan, report)
 		}
 		return err
 	})
@@ -139,6 +143,9 @@ func (a *Activities) Stage(ctx context.Context, in Step) (end *StageEnd, err err
 		if gone(ctx, o, err) {
 			end = &StageEnd{Gone: true}
 			return nil
+		}
+		if err == nil {
+			o.Logger.LogAttrs(ctx, slog.LevelInfo, "a share of the parts is staged", slog.String("form", in.Form), slog.Int("share", in.Group))
 		}
 		end = &StageEnd{}
 		return err
@@ -155,7 +162,7 @@ func (a *Activities) Commit(ctx context.Context, in Step) (end *CommitEnd, err e
 			return nil
 		}
 		if err == nil {
-			end = &CommitEnd{Done: endOf(in, report)}
+			end = &CommitEnd{Done: ended(ctx, o, in, report)}
 		}
 		return err
 	})

@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -139,11 +141,12 @@ func PipelineID(pipeline string) string { return "formetl/" + pipeline }
 // FormID returns the id of the workflow of a form.
 func FormID(pipeline, form string) string { return fmt.Sprintf("formetl/%s/%s", pipeline, form) }
 
-// endOf returns what a payload says of a form's report.
-func endOf(in Step, r *pipelines.FormReport) *FormEnd {
+// ended logs the end of a form's run, and returns what a payload says of it.
+func ended(ctx context.Context, o pipelines.Options, in Step, r *pipelines.FormReport) *FormEnd {
 	end := &FormEnd{Form: r.Form, RunID: in.Run, Rows: r.Rows, Windows: r.Windows, Requests: r.Requests}
-	for _, o := range r.Outputs {
-		end.Outputs = append(end.Outputs, OutputEnd{Path: o.Path, Rows: o.Rows, Parts: o.Parts, Bytes: o.Bytes, SHA256: o.SHA256})
+	for _, out := range r.Outputs {
+		end.Outputs = append(end.Outputs, OutputEnd{Path: out.Path, Rows: out.Rows, Parts: out.Parts, Bytes: out.Bytes, SHA256: out.SHA256})
 	}
+	o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form is written", slog.String("form", in.Form), slog.String("run_id", in.Run), slog.Int64("rows", end.Rows), slog.Int("windows", end.Windows))
 	return end
 }

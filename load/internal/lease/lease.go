@@ -88,7 +88,7 @@ func Take(ctx context.Context, s Store, times Times, r Record, where string, log
 
 // take writes the lease and starts its renewal. If several runs find the same
 // dead holder, each writes on condition that the object is unchanged. So only
-// one of them succeeds.
+// one of them succeeds. Of processes of one run that begin together, one writes.
 func (l *Lease) take(ctx context.Context, where string) error {
 	version := load.NoVersion
 	for range 4 {
@@ -112,6 +112,10 @@ func (l *Lease) take(ctx context.Context, where string) error {
 			version = load.NoVersion // it was released meanwhile
 		case err != nil:
 			return err
+		case l.record.Owner != "" && l.shares(held) && 0 <= age && age < l.times.Renew:
+			l.version = current // another process of the run has just renewed it
+			l.start(ctx, time.Now().Add(-age))
+			return nil
 		case l.times.Free(held, age), held.Owner != "" && held.Owner == l.record.Owner:
 			version = current
 		default:

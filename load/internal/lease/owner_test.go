@@ -2,6 +2,8 @@ package lease
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,45 @@ func TestLeaseOfLaterRun(t *testing.T) {
 		time.Sleep(16 * time.Second)
 		if !isLost(same) {
 			t.Error("a lease that was given back is still held")
+		}
+	})
+}
+
+// TestLeaseOfManyAtOnce holds that processes of a run which begin at the same moment all
+// have the lease, by one write, and renew it in time.
+func TestLeaseOfManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cell{}
+		var all [20]*Lease
+		var group sync.WaitGroup
+		for i := range all {
+			all[i] = ownedLease(c, "run1", fmt.Sprint(i))
+			group.Go(func() {
+				if err := all[i].take(t.Context(), "here"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if c.version != 1 {
+			t.Errorf("%d writes", c.version)
+		}
+		time.Sleep(14 * time.Second) // nobody has renewed it yet
+		late := ownedLease(c, "run1", "late")
+		if err := late.take(t.Context(), "here"); err != nil || c.version != 1 {
+			t.Errorf("%v; %d writes", err, c.version)
+		}
+		for _, l := range all {
+			if err := l.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		if isLost(late) {
+			t.Error("the lease that was joined is lost")
+		}
+		if err := late.Release(t.Context()); err != nil || c.exists() {
+			t.Errorf("%v; there %v", err, c.exists())
 		}
 	})
 }
