@@ -91,7 +91,9 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
-		Leave:  func(ctx context.Context, windows []*reading.Window) error { return f.leaveAgain(ctx, windows) },
+		Leave: func(ctx context.Context, windows []*reading.Window) error {
+			return sharedSteps{f}.leaveAgain(ctx, windows)
+		},
 	}
 	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
@@ -118,9 +120,10 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
 	defer f.ahead.Stop()
-	steps := []func(context.Context) error{f.open, f.follow, f.makePlan, f.share, f.read, f.reconcile, f.leaveParts, f.commit}
+	shared := sharedSteps{f}
+	steps := []func(context.Context) error{f.open, f.follow, f.makePlan, shared.share, f.read, f.reconcile, shared.leaveParts, f.commit}
 	if f.o.Shared.is(stepCommit) {
-		steps = []func(context.Context) error{f.adopt, f.commit}
+		steps = []func(context.Context) error{shared.adopt, f.commit}
 	}
 	for _, step := range steps {
 		if err := step(ctx); errors.Is(err, errOver) {

@@ -177,7 +177,7 @@ func ReadGroup(ctx context.Context, def *definition.Definition, o Options, form 
 	report = &GroupReport{}
 	defer func() { report.Requests = requestsOf(f.reader.Client.Requests()) }()
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
-	windows, err := f.joinGroup(ctx, group)
+	windows, err := sharedSteps{f}.joinGroup(ctx, group)
 	if err != nil {
 		return report, err
 	}
@@ -199,9 +199,12 @@ func ReadGroup(ctx context.Context, def *definition.Definition, o Options, form 
 	return report, nil
 }
 
+// sharedSteps are the steps of a run that processes share.
+type sharedSteps struct{ *formRun }
+
 // join opens the outputs and the checkpoint of the run, and decodes a note of the process
 // that this one goes on from.
-func (f *formRun) join(ctx context.Context, kind string, note any) (found *checkpoint.Inherited, err error) {
+func (f sharedSteps) join(ctx context.Context, kind string, note any) (found *checkpoint.Inherited, err error) {
 	if err := f.openCheckpoint(ctx); err != nil {
 		return nil, err
 	}
@@ -219,7 +222,7 @@ func (f *formRun) join(ctx context.Context, kind string, note any) (found *check
 }
 
 // joinGroup joins the run, and returns the group's windows with what is read of them.
-func (f *formRun) joinGroup(ctx context.Context, group int) ([]*reading.Window, error) {
+func (f sharedSteps) joinGroup(ctx context.Context, group int) ([]*reading.Window, error) {
 	var plan checkpoint.Plan
 	found, err := f.join(ctx, checkpoint.NotePlan, &plan)
 	if err != nil {
@@ -257,14 +260,14 @@ func groupName(of string, group any) string { return fmt.Sprint(of, ".r", group)
 // shareable tells whether other processes can help with the run. They cannot where only
 // one process can hold the lease of a destination, nor against a service that is not read
 // in the usual way.
-func (f *formRun) shareable(by step) bool {
+func (f sharedSteps) shareable(by step) bool {
 	r := f.reader
 	return f.o.Shared.is(by) && !r.Dateless && !r.Unordered && r.Countless == "" && !f.iv.Continues && f.outputs.Shared()
 }
 
 // share ends the run of PlanForm if other processes can read for it. A run of one group
 // goes on.
-func (f *formRun) share(ctx context.Context) error {
+func (f sharedSteps) share(ctx context.Context) error {
 	if !f.shareable(stepPlan) || len(f.groups(f.reconciler.Windows)) < 2 {
 		return nil
 	}
@@ -277,7 +280,7 @@ func (f *formRun) share(ctx context.Context) error {
 // leaveAgain ends the run of ReconcileForm if windows that it would read are enough for
 // several groups. Other processes read them, and ReconcileForm is called again. Results
 // of older parts and those without a date are for the run alone.
-func (f *formRun) leaveAgain(ctx context.Context, windows []*reading.Window) error {
+func (f sharedSteps) leaveAgain(ctx context.Context, windows []*reading.Window) error {
 	own := func(w *reading.Window) bool { return w.Older != nil || w.Undated != nil }
 	if !f.shareable(stepReconcile) || f.o.Shared.Alone || slices.ContainsFunc(windows, own) || len(f.groups(windows)) < 2 {
 		return nil
@@ -286,7 +289,7 @@ func (f *formRun) leaveAgain(ctx context.Context, windows []*reading.Window) err
 }
 
 // leaveWindows leaves windows to other processes, in groups.
-func (f *formRun) leaveWindows(ctx context.Context, windows []*reading.Window, again bool) error {
+func (f sharedSteps) leaveWindows(ctx context.Context, windows []*reading.Window, again bool) error {
 	r, c, s := f.reader, f.reconciler, f.o.Shared
 	plan := checkpoint.Plan{Run: s.Run, Groups: f.groups(windows), Ordered: r.Large(c.Plan), Again: again}
 	if err := r.KeepHeads(ctx, windows); err != nil {
@@ -306,7 +309,7 @@ func (f *formRun) leaveWindows(ctx context.Context, windows []*reading.Window, a
 const mostWindows = 250
 
 // groups divides windows into groups of adjacent ones, by the requests that each takes.
-func (f *formRun) groups(windows []*reading.Window) (groups [][]checkpoint.Share) {
+func (f sharedSteps) groups(windows []*reading.Window) (groups [][]checkpoint.Share) {
 	most := f.o.Shared.groupRequests()
 	var pages int64
 	for _, w := range windows {

@@ -26,7 +26,7 @@ type kept struct {
 
 // leaveParts ends the run of ReconcileForm if other processes can stage for it. Shares of
 // parts are about as large as groups of windows. A run of one share goes on.
-func (f *formRun) leaveParts(ctx context.Context) error {
+func (f sharedSteps) leaveParts(ctx context.Context) error {
 	if !f.shareable(stepReconcile) {
 		return nil
 	}
@@ -58,7 +58,7 @@ func StageShare(ctx context.Context, def *definition.Definition, o Options, form
 	defer client.Close()
 	f := newFormRun(def, o, client.Fork(), form, nil)
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
-	shares, err := f.takeSnapshot(ctx)
+	shares, err := sharedSteps{f}.takeSnapshot(ctx)
 	if err != nil {
 		return stopped(ctx, err)
 	}
@@ -85,7 +85,7 @@ func stagedName(of string, share int) string { return fmt.Sprint(of, "-", share)
 
 // takeSnapshot joins the run, and takes the snapshot that ReconcileForm left. It returns
 // into how many shares the parts are divided.
-func (f *formRun) takeSnapshot(ctx context.Context) (shares int, err error) {
+func (f sharedSteps) takeSnapshot(ctx context.Context) (shares int, err error) {
 	var k kept
 	found, err := f.join(ctx, checkpoint.NoteSnapshot, &k)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *formRun) takeSnapshot(ctx context.Context) (shares int, err error) {
 }
 
 // adopt takes the snapshot that ReconcileForm left, and what others have staged of it.
-func (f *formRun) adopt(ctx context.Context) error {
+func (f sharedSteps) adopt(ctx context.Context) error {
 	shares, err := f.takeSnapshot(ctx)
 	if err != nil {
 		return err

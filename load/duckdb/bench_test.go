@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // BenchmarkRead reads staged rows into memory, as a commit does before it opens the database.
@@ -27,7 +28,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 	others := loadtest.Random(memory.DefaultAllocator, loadtest.AllTypes(), rows, 1)
 	batch := array.NewRecordBatch(schema, append([]arrow.Array{ids.Column(0)}, others.Columns()...), rows)
-	data := loadtest.Encoded(b, Format(), schema, batch)
+	data := tablerun.Encoded(b, Format(), schema, batch)
 	d := open(b, filepath.Join(b.TempDir(), "w.duckdb"), "main.t")
 	u, err := d.Stage(b.Context(), "run1", "part-min-max-000001-0000.rows")
 	if err == nil {

@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // stageRun stages a run that replaces the whole table by n rows, which hold the run's id.
 func stageRun(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
 	t.Helper()
-	return loadtest.TableRun(t, d, Format(), run, n)
+	return tablerun.Run(t, d, Format(), run, n)
 }
 
 // recordRun commits run1 with three rows, and records the commit of run2 with five.

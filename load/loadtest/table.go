@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // TablePlace is where a test's table lies: in an empty schema of a database.
@@ -64,7 +65,7 @@ func Table(t *testing.T, open func(t *testing.T) TablePlace) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t)
-			c.run(&tableBench{T: t, place: p, d: p.Open(), columns: tableColumns()})
+			c.run(&tableBench{T: t, place: p, d: p.Open(), columns: tablerun.Columns()})
 		})
 	}
 }
@@ -93,16 +94,6 @@ func (b *tableBench) query(sql string, values ...any) []string {
 	lines, err := b.place.Query(fmt.Sprintf(sql, values...))
 	b.must(sql, err)
 	return lines
-}
-
-// identified returns a field that holds the result's id, as transform makes it.
-func identified(name string) arrow.Field {
-	return arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{"formetl.from"}, []string{"result_id"})}
-}
-
-// tableColumns are the columns of most cases.
-func tableColumns(more ...arrow.Field) *arrow.Schema {
-	return arrow.NewSchema(append([]arrow.Field{identified("id"), {Name: "text", Type: arrow.BinaryTypes.String, Nullable: true}}, more...), nil)
 }
 
 // batch returns the rows of results in the order of their ids. Columns behind the first two
@@ -135,7 +126,7 @@ func (b *tableBench) encoded(batches ...arrow.RecordBatch) []byte {
 			batch.Release()
 		}
 	}()
-	return Encoded(b, b.place.Format, b.columns, batches...)
+	return tablerun.Encoded(b, b.place.Format, b.columns, batches...)
 }
 
 // part stages rows as the part of a day.

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 func tableCommits(b *tableBench) {
@@ -181,7 +182,7 @@ func tablePolled(b *tableBench) {
 
 func tableNewColumn(b *tableBench) {
 	b.run("run1", map[int]results{1: {1: "a"}, 2: {2: "b"}})
-	b.columns = tableColumns(arrow.Field{Name: "New column", Type: arrow.BinaryTypes.String, Nullable: true})
+	b.columns = tablerun.Columns(arrow.Field{Name: "New column", Type: arrow.BinaryTypes.String, Nullable: true})
 	b.run("run2", map[int]results{2: {2: "b", 3: "c"}})
 	b.rows(results{1: "a", 2: "b", 3: "c"})
 	got := b.query(`SELECT id, coalesce("New column", 'null') FROM %s ORDER BY id`, b.place.Name)
@@ -191,9 +192,9 @@ func tableNewColumn(b *tableBench) {
 }
 
 func tableRetyped(b *tableBench) {
-	b.columns = tableColumns(arrow.Field{Name: "n", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "dropped", Type: arrow.BinaryTypes.String, Nullable: true})
+	b.columns = tablerun.Columns(arrow.Field{Name: "n", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "dropped", Type: arrow.BinaryTypes.String, Nullable: true})
 	b.run("run1", map[int]results{1: {1: "a"}, 2: {4: "b"}})
-	b.columns = tableColumns(arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Float64, Nullable: true})
+	b.columns = tablerun.Columns(arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Float64, Nullable: true})
 	var unfit *load.TableError
 	c := b.change("run2", map[int]results{2: {4: "x"}})
 	if err := c.Do(b.Context(), b.d); !errors.As(err, &unfit) {
@@ -242,7 +243,7 @@ func tableForeign(b *tableBench) {
 
 func tableBytes(b *tableBench) {
 	schema := AllTypes()
-	b.columns = arrow.NewSchema(append([]arrow.Field{identified("id")}, schema.Fields()...), nil)
+	b.columns = arrow.NewSchema(append([]arrow.Field{tablerun.ID("id")}, schema.Fields()...), nil)
 	var data []byte
 	var ids []int64
 	for seed := range uint64(4) {
@@ -339,7 +340,7 @@ func tableForeignRow(b *tableBench) {
 func tableElements(b *tableBench) {
 	from := arrow.NewMetadata([]string{"formetl.from"}, []string{"item:7"})
 	b.columns = arrow.NewSchema([]arrow.Field{
-		identified("id"),
+		tablerun.ID("id"),
 		{Name: "position", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: from},
 		{Name: "colours", Type: arrow.BinaryTypes.String, Nullable: true, Metadata: from},
 	}, nil)
@@ -384,7 +385,7 @@ func tableElements(b *tableBench) {
 
 func tableStrange(b *tableBench) {
 	b.Helper()
-	fields := []arrow.Field{identified(`the "id"`)}
+	fields := []arrow.Field{tablerun.ID(`the "id"`)}
 	seen := map[string]bool{}
 	for _, name := range HostileNames() {
 		if len(name) <= 60 && !seen[strings.ToLower(name)] {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // identified adds a column with the result's id in front.
@@ -23,7 +24,7 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 // copied encodes a batch and copies it into a new table by the server.
 func copied(t testing.TB, d *Destination, table string, batch arrow.RecordBatch) (line []byte) {
 	t.Helper()
-	line, rows, _ := bytes.Cut(loadtest.Encoded(t, Format(), batch.Schema(), batch), []byte("\n"))
+	line, rows, _ := bytes.Cut(tablerun.Encoded(t, Format(), batch.Schema(), batch), []byte("\n"))
 	h, err := tables.DecodeHeader(append(line, '\n'))
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 func portText(port int) string { return strconv.Itoa(port) }
@@ -20,7 +20,7 @@ func portText(port int) string { return strconv.Itoa(port) }
 // change stages a run that replaces the whole table by n rows.
 func change(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
 	t.Helper()
-	return loadtest.TableRun(t, d, Format(), run, n)
+	return tablerun.Run(t, d, Format(), run, n)
 }
 
 // holds checks that the table holds the rows of a run, and nothing is staged.
@@ -172,7 +172,7 @@ func TestCutWhileStaging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := loadtest.TableRows(t, Format(), 10_000, strings.Repeat("x", 500))
+	data := tablerun.Rows(t, Format(), 10_000, strings.Repeat("x", 500))
 	if _, err := u.Write(data[:len(data)/2]); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // testDialect is a dialect without bounds.
@@ -26,7 +27,7 @@ func identified(schema *arrow.Schema) *arrow.Schema {
 // twoRows returns the bytes of two rows.
 func twoRows(t testing.TB) []byte {
 	t.Helper()
-	return loadtest.TableRows(t, testDialect().Format(), 2, "x")
+	return tablerun.Rows(t, testDialect().Format(), 2, "x")
 }
 
 func FuzzScan(f *testing.F) {

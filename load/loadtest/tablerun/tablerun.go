@@ -1,4 +1,6 @@
-package loadtest
+// Package tablerun makes runs of a table for tests: rows in the bytes of a format, and a
+// commit of them. Begin reading with Run.
+package tablerun
 
 import (
 	"bytes"
@@ -32,23 +34,32 @@ func Encoded(t testing.TB, format load.Format, schema *arrow.Schema, batches ...
 	return out.Bytes()
 }
 
-// TableRows returns the bytes of rows with the ids from 1 to n and one text.
-func TableRows(t testing.TB, format load.Format, n int, text string) []byte {
+// ID returns a field that holds the result's id, as transform makes it.
+func ID(name string) arrow.Field {
+	return arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{"formetl.from"}, []string{"result_id"})}
+}
+
+// Columns are the columns of rows: an id and a text, and then others.
+func Columns(more ...arrow.Field) *arrow.Schema {
+	return arrow.NewSchema(append([]arrow.Field{ID("id"), {Name: "text", Type: arrow.BinaryTypes.String, Nullable: true}}, more...), nil)
+}
+
+// Rows returns the bytes of rows with the ids from 1 to n and one text.
+func Rows(t testing.TB, format load.Format, n int, text string) []byte {
 	t.Helper()
-	batch := Build(memory.DefaultAllocator, tableColumns(), n, func(b array.Builder, _, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(row + 1))
-		case *array.StringBuilder:
-			b.Append(text)
-		}
-	})
+	b := array.NewRecordBuilder(memory.DefaultAllocator, Columns())
+	defer b.Release()
+	for row := range n {
+		b.Field(0).(*array.Int64Builder).Append(int64(row + 1))
+		b.Field(1).(*array.StringBuilder).Append(text)
+	}
+	batch := b.NewRecordBatch()
 	defer batch.Release()
 	return Encoded(t, format, batch.Schema(), batch)
 }
 
-// TableRun stages a run that replaces a whole table by n rows, which hold the run's id.
-func TableRun(t testing.TB, d load.Destination, format load.Format, run string, n int) load.DatasetCommit {
+// Run stages a run that replaces a whole table by n rows, which hold the run's id.
+func Run(t testing.TB, d load.Destination, format load.Format, run string, n int) load.DatasetCommit {
 	t.Helper()
 	base, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
@@ -66,7 +77,7 @@ func TableRun(t testing.TB, d load.Destination, format load.Format, run string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Write(TableRows(t, format, n, run)); err != nil {
+	if _, err := u.Write(Rows(t, format, n, run)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := u.Prepare(t.Context())
