@@ -52,7 +52,7 @@ type Shared struct {
 	Alone bool
 
 	step step
-	name string // of this process in the run, without its number of tries
+	name string // of this try of this process, which its run id ends with
 }
 
 // step is what a process does of a shared run.
