@@ -108,7 +108,7 @@ func ReconcileForm(ctx context.Context, def *definition.Definition, o Options, f
 // sends no request. The error wraps checkpoint.ErrNoPlan if another run came between.
 func CommitForm(ctx context.Context, def *definition.Definition, o Options, form string) (*FormReport, error) {
 	_, report, err := sharedRun(ctx, def, o, form, stepCommit, o.Shared.Of+".c")
-	return report, err
+	return report, unstageable(err)
 }
 
 // EndForm gives up the run of a form that PlanForm has shared: it removes what a process

@@ -465,6 +465,46 @@ func TestSharedRunIsOvertakenLate(t *testing.T) {
 	}
 }
 
+// TestSharedRunFindsDamage damages an object of the checkpoint between the processes. They
+// notice, and the run that begins again reads what is missing.
+func TestSharedRunFindsDamage(t *testing.T) {
+	for _, what := range []string{"-rows", "-record", "snapshot-"} {
+		s := newSharing(t)
+		s.plan(1)
+		s.reads(planner, 4)
+		plan := s.reconcile(planner, 1)
+		damaged := 0
+		for file := range tree(t, s.path("days")) {
+			if at := filepath.Join(s.path("days"), file); strings.Contains(file, what) && damaged < 1 {
+				damaged++
+				if err := os.WriteFile(at, []byte("damaged"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		failed := 0
+		for share := range plan.Shares {
+			err := pipelines.StageShare(t.Context(), s.def, s.after(plan.Of, 1), "form1", share)
+			if errors.Is(err, checkpoint.ErrNoPlan) {
+				failed++
+			} else if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := pipelines.CommitForm(t.Context(), s.def, s.after(plan.Of, 1), "form1"); failed == 0 || !errors.Is(err, checkpoint.ErrNoPlan) {
+			t.Errorf("%s: %d shares failed; %v", what, failed, err)
+		}
+		s.run = "20260215T120000Z-00000002"
+		again, _, err := pipelines.PlanForm(t.Context(), s.def, s.options(1), "form1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reads(again.Of, again.Groups)
+		s.finish(1)
+		s.checkTidy()
+	}
+}
+
 // TestSharedRunAsksForMore takes three windows of what was read away. The run asks for it again
 // in groups, unless it is to go on alone.
 func TestSharedRunAsksForMore(t *testing.T) {

@@ -63,8 +63,8 @@ func StageShare(ctx context.Context, def *definition.Definition, o Options, form
 		return stopped(ctx, err)
 	}
 	c, name := f.reader.Checkpoint, stagedName(f.o.Shared.Of, share)
-	if err := c.GetNote(ctx, checkpoint.NoteStaged, name, &[]output.StagedPart{}); !errors.Is(err, load.ErrNotExist) {
-		return err
+	if c.GetNote(ctx, checkpoint.NoteStaged, name, &[]output.StagedPart{}) == nil {
+		return nil
 	}
 	staged, err := f.outputs.StageShare(ctx, f.snapshot, share, shares)
 	if err == nil {
@@ -74,10 +74,19 @@ func StageShare(ctx context.Context, def *definition.Definition, o Options, form
 		err = c.PutNote(ctx, checkpoint.NoteStaged, name, staged)
 	}
 	if err != nil {
-		return stopped(ctx, err)
+		return stopped(ctx, unstageable(err))
 	}
 	f.outputs.LeaveStaged()
 	return nil
+}
+
+// unstageable gives an error of rows that are damaged as one that wraps checkpoint.ErrNoPlan.
+// A run that begins again leaves them out, and reads them anew.
+func unstageable(err error) error {
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return fmt.Errorf("%w: %w", checkpoint.ErrNoPlan, err)
+	}
+	return err
 }
 
 // stagedName is whose note tells what is staged of a share.
@@ -96,10 +105,11 @@ func (f sharedSteps) takeSnapshot(ctx context.Context) (shares int, err error) {
 		return 0, err
 	}
 	f.snapshot, err = reconcile.Restore(ctx, r, k.Snapshot)
-	return k.Shares, err
+	return k.Shares, unstageable(err)
 }
 
-// adopt takes the snapshot that ReconcileForm left, and what others have staged of it.
+// adopt takes the snapshot that ReconcileForm left, and what others have staged of it. The
+// commit stages what is missing.
 func (f sharedSteps) adopt(ctx context.Context) error {
 	shares, err := f.takeSnapshot(ctx)
 	if err != nil {
@@ -112,10 +122,12 @@ func (f sharedSteps) adopt(ctx context.Context) error {
 	for share := range shares {
 		var staged []output.StagedPart
 		err := f.reader.Checkpoint.GetNote(ctx, checkpoint.NoteStaged, stagedName(f.o.Shared.Of, share), &staged)
-		if err != nil && !errors.Is(err, load.ErrNotExist) { // else it is staged now
+		switch {
+		case err == nil:
+			all = append(all, staged...)
+		case !errors.Is(err, load.ErrNotExist) && !errors.Is(err, checkpoint.ErrDamaged):
 			return err
 		}
-		all = append(all, staged...)
 	}
 	f.outputs.Adopt(all)
 	return nil

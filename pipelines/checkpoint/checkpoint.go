@@ -165,7 +165,10 @@ func (c *Checkpoint) sealed(ctx context.Context, name string, into any) error {
 	if data, err = unseal(data); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
 }
 
 // Rows calls visit with each record batch of a piece, in order. A batch is
@@ -197,13 +200,16 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
 	name := p.object(rowsSuffix)
 	data, err := c.store.get(ctx, name, room)
+	if errors.Is(err, load.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	rest := data
 	for _, s := range p.streams {
 		if s.Bytes < 0 || s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
-			return nil, fmt.Errorf("%s does not hold what was written", name)
+			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 		rest = rest[s.Bytes:]
 	}

@@ -238,10 +238,13 @@ func seal(data []byte) []byte {
 	return append(fmt.Appendf(nil, "%08x ", crc32.Checksum(data, castagnoli)), data...)
 }
 
+// ErrDamaged means that an object of the checkpoint is missing or does not hold what was written.
+var ErrDamaged = errors.New("it does not hold what was written")
+
 func unseal(data []byte) ([]byte, error) {
 	sum, rest, ok := bytes.Cut(data, []byte(" "))
 	if want := fmt.Appendf(nil, "%08x", crc32.Checksum(rest, castagnoli)); !ok || !bytes.Equal(sum, want) {
-		return nil, errors.New("it does not hold what was written")
+		return nil, ErrDamaged
 	}
 	return rest, nil
 }

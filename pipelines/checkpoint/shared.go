@@ -59,7 +59,8 @@ func (c *Checkpoint) PutNote(ctx context.Context, kind, of string, note any) err
 	return c.store.put(ctx, noteName(kind, of), seal(data))
 }
 
-// GetNote decodes a note. The error wraps load.ErrNotExist if there is none.
+// GetNote decodes a note. The error wraps load.ErrNotExist or ErrDamaged if there is none
+// that can be used.
 func (c *Checkpoint) GetNote(ctx context.Context, kind, of string, into any) error {
 	return c.sealed(ctx, noteName(kind, of), into)
 }
@@ -77,13 +78,13 @@ func (c *Checkpoint) Header(ctx context.Context) (Header, error) {
 // other. Another run has taken it over or ended it.
 var ErrNoPlan = errors.New("the plan is gone: another run has written to the output since")
 
-// gone gives an error of a missing object as one that wraps ErrNoPlan.
+// gone gives an error of a missing or damaged object as one that wraps ErrNoPlan.
 func (c *Checkpoint) gone(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, load.ErrNotExist):
-		return fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
+	case errors.Is(err, load.ErrNotExist), errors.Is(err, ErrDamaged):
+		return fmt.Errorf("%s: %w: %w", c.Place, ErrNoPlan, err)
 	}
 	return fmt.Errorf("%s: %w", c.Place, err)
 }
@@ -136,10 +137,13 @@ func (c *Checkpoint) Pieces(ctx context.Context, names []string) ([]Piece, error
 				return fmt.Errorf("%s: %q is no piece", c.Place, name)
 			}
 			r, err := c.record(ctx, p)
-			if err == nil {
-				all[i], err = r.piece(p)
+			if err != nil {
+				return c.gone(err)
 			}
-			return c.gone(err)
+			if all[i], err = r.piece(p); err != nil {
+				return c.gone(fmt.Errorf("%w: %w", ErrDamaged, err))
+			}
+			return nil
 		})
 	}
 	return all, group.Wait()

@@ -3,12 +3,13 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -70,11 +71,12 @@ func (s *Snapshot) MarshalJSON() ([]byte, error) {
 }
 
 // Restore returns the snapshot that another process has encoded. r has settled its schema
-// and opened the checkpoint. The error wraps checkpoint.ErrNoPlan if a piece is gone.
+// and opened the checkpoint. The error wraps checkpoint.ErrNoPlan if a piece is gone, and
+// checkpoint.ErrDamaged if the data are no snapshot.
 func Restore(ctx context.Context, r *reading.Reader, data []byte) (*Snapshot, error) {
 	var k keptSnapshot
 	if err := json.Unmarshal(data, &k); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
 	}
 	s := &Snapshot{
 		Interval: k.Interval, Schema: r.Schema, Labels: k.Labels, Replaced: k.Replaced, Changes: k.Changes, Named: k.Named, Older: k.Older,
@@ -92,7 +94,7 @@ func Restore(ctx context.Context, r *reading.Reader, data []byte) (*Snapshot, er
 		w := &reading.Window{Planned: extract.Planned{Window: is.Window, Count: is.Count}, Counts: is.Counts, Done: true}
 		switch {
 		case is.Span < 0 || is.Span > len(k.Spans):
-			return nil, errors.New("the snapshot contradicts itself")
+			return nil, fmt.Errorf("%w: the snapshot contradicts itself", checkpoint.ErrDamaged)
 		case is.Span > 0:
 			w.Older = &k.Spans[is.Span-1]
 		}
