@@ -15,8 +15,8 @@ import (
 // mostIdle is how many connections are kept for the next call.
 const mostIdle = 4
 
-// connections opens connections to one database and keeps a few that are free. A
-// connection that is not used any more is closed with the process.
+// connections opens connections to one database and keeps a few that are free, until the
+// lease of the destination ends. Without a lease the process ends soon.
 type connections struct {
 	dsn  string
 	mu   sync.Mutex
@@ -88,6 +88,17 @@ func (c *connections) give(conn *pgconn.PgConn) {
 	c.mu.Unlock()
 	if !keep {
 		_ = conn.Close(context.Background()) // nothing depends on how it ends
+	}
+}
+
+// close closes the connections that are free.
+func (c *connections) close(ctx context.Context) {
+	c.mu.Lock()
+	free := c.free
+	c.free = nil
+	c.mu.Unlock()
+	for _, f := range free {
+		_ = f.conn.Close(ctx) // nothing depends on how it ends
 	}
 }
 

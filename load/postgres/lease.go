@@ -33,7 +33,11 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	if h.Owner != "" {
-		return lease.Take(ctx, leaseRow{d, scope}, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), slog.New(slog.DiscardHandler))
+		taken, err := lease.Take(ctx, leaseRow{d, scope}, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, err
+		}
+		return sharedLease{taken, d}, nil
 	}
 	holder, err := json.Marshal(h)
 	if err != nil {
@@ -148,13 +152,15 @@ func (l *connLease) regained(ctx context.Context) bool {
 // be taken again.
 func (l *connLease) Lost() <-chan struct{} { return l.lost }
 
-// Release gives the lease back.
+// Release gives the lease back. A process that lives on, as a worker does, keeps no
+// connection.
 func (l *connLease) Release(ctx context.Context) error {
 	l.once.Do(func() {
 		l.stop()
 		<-l.ended
 		ctx, cancel := load.Lingering(ctx, cleanupTime)
 		defer cancel()
+		defer l.d.conns.close(ctx)
 		if !l.conn.IsClosed() {
 			s := newSession(l.conn, l.d.table)
 			// What stays of a lease says nothing once its connection has ended.

@@ -22,6 +22,25 @@ type leaseRow struct {
 	scope string
 }
 
+// sharedLease is a lease that processes share. Its end closes the connections of the
+// destination, because a worker lives on and opens a destination for each activity.
+type sharedLease struct {
+	*lease.Lease
+	d *Destination
+}
+
+// Release implements load.Lease.
+func (l sharedLease) Release(ctx context.Context) error {
+	defer l.d.conns.close(context.WithoutCancel(ctx))
+	return l.Lease.Release(ctx)
+}
+
+// Leave implements load.Leaver.
+func (l sharedLease) Leave(ctx context.Context) error {
+	defer l.d.conns.close(context.WithoutCancel(ctx))
+	return l.Lease.Leave(ctx)
+}
+
 // sharedRecord is the text of a row of a shared lease. At is when it was written, in seconds
 // since 1970 by the server's clock. It is 0 where a process alone has written the row.
 type sharedRecord struct {

@@ -121,6 +121,43 @@ func TestSharedLeaseOfLaterRun(t *testing.T) {
 	}
 }
 
+// TestLeaseEndsConnections holds that no connection stays when a lease ends. A worker goes on
+// after its activities, and a server takes few connections.
+func TestLeaseEndsConnections(t *testing.T) {
+	ends := map[string]func(load.Lease) error{
+		"left":     func(l load.Lease) error { return l.(load.Leaver).Leave(t.Context()) },
+		"released": func(l load.Lease) error { return l.Release(t.Context()) },
+		"alone":    func(l load.Lease) error { return l.Release(t.Context()) },
+	}
+	for name, end := range ends {
+		database := server.Database(t)
+		d := open(t, database, "forms.feedback")
+		h := activity("run1", 1)
+		if name == "alone" {
+			h.Owner = ""
+		}
+		l, err := d.Acquire(t.Context(), "", h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Put(t.Context(), "x", nil, load.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+		const connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'loader'"
+		if n := query(t, database, connections); n == "0" {
+			t.Errorf("%s: there are no connections to close", name)
+		}
+		if err := end(l); err != nil {
+			t.Fatal(err)
+		}
+		for until := time.Now().Add(10 * time.Second); query(t, database, connections) != "0"; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%s: %s connections stay", name, query(t, database, connections))
+			}
+		}
+	}
+}
+
 // TestSharedLeaseOfADeadRun holds that what a run of one process left which was killed keeps
 // no workflow away. Neither does a row that somebody changed.
 func TestSharedLeaseOfADeadRun(t *testing.T) {

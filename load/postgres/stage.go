@@ -300,7 +300,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 }
 
 func (s *session) check(ctx context.Context, p load.Prepared) error {
-	found, err := s.Query(ctx, "SELECT staging, rows FROM "+s.Table.Own("staged")+
+	found, err := s.Query(ctx, "SELECT staging, rows, part FROM "+s.Table.Own("staged")+
 		" WHERE id = $1 AND table_name = $2 AND bytes = $3 AND sha256 = $4", p.Staged, s.Table.Name, p.Bytes, p.SHA256)
 	switch {
 	case noTable(err):
@@ -312,8 +312,9 @@ func (s *session) check(ctx context.Context, p load.Prepared) error {
 	case found[0][0] == nil || string(found[0][1]) == "0":
 		return nil
 	}
-	// The commit counts the rows. Here it is enough to know that the server did not crash.
-	rows, err := s.Query(ctx, "SELECT 1 FROM "+s.Table.Own(string(found[0][0]))+" LIMIT 1")
+	// The commit counts the rows. Here it is enough to know that the server did not crash
+	// since: then all rows of the part are gone, and other processes may have staged more.
+	rows, err := s.Query(ctx, "SELECT 1 FROM "+s.Table.Own(string(found[0][0]))+" WHERE "+tables.Quote(tables.PartColumn)+" = $1 LIMIT 1", string(found[0][2]))
 	if noTable(err) || err == nil && len(rows) == 0 {
 		return tables.Gone(p)
 	}

@@ -67,7 +67,11 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 		times.Settle = 0
 	}
 	at := leaseObject{l.store, load.ScopeName(load.LeaseName, scope)}
-	return lease.Take(ctx, at, times, lease.Record{Scope: scope, Holder: h}, l.path(scope), l.options.Logger)
+	taken, err := lease.Take(ctx, at, times, lease.Record{Scope: scope, Holder: h}, l.path(scope), l.options.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
 }
 
 // Holders returns the holders of all leases, except those that Acquire would replace.

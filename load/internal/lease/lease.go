@@ -74,7 +74,7 @@ type Lease struct {
 
 // Take takes a lease for the holder in a record, whose other fields it fills. where is the
 // place of the lease, for people. If another run holds it, the error is a *load.HeldError.
-func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (load.Lease, error) {
+func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (*Lease, error) {
 	if r.Owner == "" { // a lease that processes share outlives each of them
 		r.Process = ThisProcess()
 	}

@@ -42,6 +42,13 @@ func (c *cell) exists() bool {
 	return c.there
 }
 
+// writes tells how often the lease was written.
+func (c *cell) writes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
 func (c *cell) current() string {
 	if !c.there {
 		return load.NoVersion
