@@ -344,7 +344,7 @@ func (f *formRun) drift(what string) {
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
 	f.o.Progress(Progress{
-		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.Results + r.Count + r.Retries,
+		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(),
 		Windows: f.tally.planned.Load(), WindowsDone: f.tally.done.Load(), Forms: f.o.forms,
 	})
 }

@@ -90,12 +90,12 @@ func (l *connLease) lock(ctx context.Context, s *session, again bool) error {
 	if err != nil {
 		return err
 	}
-	held, text, now, _, err := s.leaseRow(ctx, l.scope)
+	held, err := s.leaseOf(ctx, l.scope)
 	if err != nil {
 		return err
 	}
-	shared := held.At != 0 && !l.d.times.Free(held.Record, held.age(now))
-	if string(got[0][0]) != "t" || shared || again && text != l.holder {
+	shared := !l.d.times.Free(held.Record, held.age)
+	if string(got[0][0]) != "t" || shared || again && held.text != l.holder {
 		return &load.HeldError{Path: l.d.path(l.scope), Holder: held.Holder}
 	}
 	_, err = s.Exec(ctx, "INSERT INTO "+s.Table.Own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
@@ -172,10 +172,10 @@ func (l *connLease) Release(ctx context.Context) error {
 	return nil
 }
 
-// Holders returns the leases whose locks are held.
+// Holders returns the leases whose locks are held, and the shared ones that have not expired.
 func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.Query(ctx, "SELECT scope FROM "+s.Table.Own("leases")+" WHERE table_name = $1 ORDER BY scope", s.Table.Name)
+		rows, err := s.leases(ctx, "")
 		if noTable(err) {
 			return nil
 		}
@@ -193,13 +193,8 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			taken[n] = true
 		}
 		for _, row := range rows {
-			scope := string(row[0])
-			r, _, now, found, err := s.leaseRow(ctx, scope)
-			if err != nil {
-				return err
-			}
-			if found && (taken[lockNumber(s.Table, "lease "+scope)] || r.At != 0 && !d.times.Free(r.Record, r.age(now))) {
-				held = append(held, load.ScopedHolder{Scope: scope, Holder: r.Holder})
+			if taken[lockNumber(s.Table, "lease "+row.Scope)] || !d.times.Free(row.Record, row.age) {
+				held = append(held, load.ScopedHolder{Scope: row.Scope, Holder: row.Holder})
 			}
 		}
 		return nil

@@ -48,13 +48,13 @@ type sharedRecord struct {
 	At float64 `json:"at"`
 }
 
-// age is how long ago the row was written, by the server's clock. The row of a process alone
-// is without meaning once its lock is free.
-func (r sharedRecord) age(now float64) time.Duration {
-	if r.At == 0 {
-		return math.MaxInt64
-	}
-	return time.Duration((now - r.At) * float64(time.Second))
+// heldRow is a row of the leases.
+type heldRow struct {
+	sharedRecord
+	text string // as it lies there; "" if there is none
+	// age is how long ago it was written, by the server's clock. It is endless where there is
+	// none, and for the row of a process alone, which says nothing once its lock is free.
+	age time.Duration
 }
 
 const (
@@ -65,21 +65,32 @@ const (
 	serverTime = "extract(epoch FROM clock_timestamp())"
 )
 
-// leaseRow reads the row of a scope. found is false if there is none, and text is as it lies there.
-func (s *session) leaseRow(ctx context.Context, scope string) (r sharedRecord, text string, now float64, found bool, err error) {
-	rows, err := s.Query(ctx, "SELECT "+serverTime+", (SELECT holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1 AND scope = $2)", s.Table.Name, scope)
-	if err != nil {
-		return r, "", 0, false, err
+// leases reads rows of the leases. rows narrows them by a condition on args, from $2 on.
+func (s *session) leases(ctx context.Context, rows string, args ...any) ([]heldRow, error) {
+	found, err := s.Query(ctx, "SELECT scope, holder, "+serverTime+" FROM "+s.Table.Own("leases")+" WHERE table_name = $1"+rows+" ORDER BY scope", append([]any{s.Table.Name}, args...)...)
+	held := make([]heldRow, len(found))
+	for i, row := range found {
+		h := heldRow{text: string(row[1]), age: math.MaxInt64}
+		if json.Unmarshal(row[1], &h.sharedRecord) != nil { // somebody changed it
+			h.sharedRecord = sharedRecord{}
+		}
+		h.Scope = string(row[0])
+		if h.At != 0 {
+			now, _ := strconv.ParseFloat(string(row[2]), 64) // the server wrote it
+			h.age = time.Duration((now - h.At) * float64(time.Second))
+		}
+		held[i] = h
 	}
-	now, _ = strconv.ParseFloat(string(rows[0][0]), 64) // the server wrote it
-	if found = rows[0][1] != nil; !found {
-		return r, "", now, false, nil
+	return held, err
+}
+
+// leaseOf reads the row of a scope.
+func (s *session) leaseOf(ctx context.Context, scope string) (heldRow, error) {
+	found, err := s.leases(ctx, " AND scope = $2", scope)
+	if err != nil || len(found) == 0 {
+		return heldRow{age: math.MaxInt64}, err
 	}
-	text = string(rows[0][1])
-	if json.Unmarshal(rows[0][1], &r) != nil { // somebody changed it
-		r = sharedRecord{}
-	}
-	return r, text, now, true, nil
+	return found[0], nil
 }
 
 // Read implements lease.Store. The lease of a process alone has no age while its lock is held.
@@ -89,17 +100,17 @@ func (o leaseRow) Read(ctx context.Context) (is lease.Record, version string, ag
 		if err != nil {
 			return err
 		}
-		r, text, now, found, err := s.leaseRow(ctx, o.scope)
+		held, err := s.leaseOf(ctx, o.scope)
 		locked := string(free[0][0]) != "t"
 		switch {
 		case err != nil:
 			return err
-		case !found && !locked:
+		case held.text == "" && !locked:
 			return load.ErrNotExist
 		}
-		is, version = r.Record, text
+		is, version = held.Record, held.text
 		if !locked {
-			age = r.age(now)
+			age = held.age
 		}
 		return nil
 	})

@@ -174,12 +174,7 @@ func TestSharedLeaseOfADeadRun(t *testing.T) {
 	if err := own.conn.Close(t.Context()); err != nil { // as its process does when it dies
 		t.Fatal(err)
 	}
-	var l load.Lease
-	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if l, err = d.Acquire(t.Context(), "", activity("run1", 1)); err == nil || time.Now().After(until) {
-			break
-		}
-	}
+	l, err := acquireSoon(t.Context(), d, activity("run1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,16 +75,21 @@ func (c *Checkpoint) Header(ctx context.Context) (Header, error) {
 }
 
 // ErrNoPlan means that the checkpoint no longer holds what processes of a run told each
-// other. Another run has taken it over or ended it.
-var ErrNoPlan = errors.New("the plan is gone: another run has written to the output since")
+// other. Another run has taken it over or ended it, or an object of it is damaged.
+var ErrNoPlan = errors.New("the plan of the run is gone or damaged")
+
+// errTaken is the usual cause of ErrNoPlan.
+var errTaken = fmt.Errorf("%w: another run has written to the output since", ErrNoPlan)
 
 // gone gives an error of a missing or damaged object as one that wraps ErrNoPlan.
 func (c *Checkpoint) gone(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, load.ErrNotExist), errors.Is(err, ErrDamaged):
+	case errors.Is(err, ErrDamaged):
 		return fmt.Errorf("%s: %w: %w", c.Place, ErrNoPlan, err)
+	case errors.Is(err, load.ErrNotExist):
+		return fmt.Errorf("%s: %w", c.Place, errTaken)
 	}
 	return fmt.Errorf("%s: %w", c.Place, err)
 }
@@ -102,7 +107,7 @@ func (c *Checkpoint) Join(ctx context.Context, run, kind, of string, note any) (
 		return nil, c.gone(err)
 	}
 	if !slices.Contains(found.Runs, run) {
-		return nil, fmt.Errorf("%s: %w", c.Place, ErrNoPlan)
+		return nil, fmt.Errorf("%s: %w", c.Place, errTaken)
 	}
 	return found, nil
 }

@@ -107,20 +107,24 @@ func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error
 		if err != nil {
 			return err
 		}
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a group of windows is read", slog.String("form", in.Form), slog.Int("group", in.Group),
-			slog.Int("windows", read.Windows), slog.Int64("results", read.Results), slog.Int64("requests", read.Requests.Results+read.Requests.Count+read.Requests.Retries))
+		if read.Left != "" {
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "groups of windows are left to Reconcile", slog.String("form", in.Form), slog.Int("group", in.Group), slog.String("reason", read.Left))
+		}
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a group of windows is over", slog.String("form", in.Form), slog.Int("group", in.Group),
+			slog.Int("windows", read.Windows), slog.Int64("results", read.Results), slog.Int64("requests", read.Requests.All()))
 		end = &ReadEnd{Windows: read.Windows, Results: read.Results, Requests: read.Requests, Left: read.Left != ""}
 		return nil
 	})
 	return end, err
 }
 
-// gone tells whether an error means that another run came between.
+// gone tells whether an error means that the workflow has to plan again: another run came
+// between, or what it read is damaged.
 func gone(ctx context.Context, o pipelines.Options, err error) bool {
 	if !errors.Is(err, checkpoint.ErrNoPlan) {
 		return false
 	}
-	o.Logger.LogAttrs(ctx, slog.LevelWarn, "another run came between; the workflow plans again", slog.String("error", err.Error()))
+	o.Logger.LogAttrs(ctx, slog.LevelWarn, "the run cannot go on from its plan; the workflow plans again", slog.String("error", err.Error()))
 	return true
 }
 
@@ -144,11 +148,12 @@ func (a *Activities) Stage(ctx context.Context, in Step) (end *StageEnd, err err
 			end = &StageEnd{Gone: true}
 			return nil
 		}
-		if err == nil {
-			o.Logger.LogAttrs(ctx, slog.LevelInfo, "a share of the parts is staged", slog.String("form", in.Form), slog.Int("share", in.Group))
+		if err != nil {
+			return err
 		}
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a share of the parts is staged", slog.String("form", in.Form), slog.Int("share", in.Group))
 		end = &StageEnd{}
-		return err
+		return nil
 	})
 	return end, err
 }

@@ -111,7 +111,7 @@ type ReadEnd struct {
 	Windows  int           `json:"windows"`
 	Results  int64         `json:"results"`
 	Requests load.Requests `json:"requests"`
-	// Gone means that another run came between. Left means that Reconcile has to read this
+	// Gone means that the run has to be planned again. Left means that Reconcile has to read this
 	// group and all that follow.
 	Gone bool `json:"gone,omitempty"`
 	Left bool `json:"left,omitempty"`
@@ -119,12 +119,12 @@ type ReadEnd struct {
 
 // StageEnd is what Stage did.
 type StageEnd struct {
-	Gone bool `json:"gone,omitempty"` // another run came between
+	Gone bool `json:"gone,omitempty"` // as in ReadEnd
 }
 
 // CommitEnd is what Commit did.
 type CommitEnd struct {
-	Gone bool     `json:"gone,omitempty"` // another run came between
+	Gone bool     `json:"gone,omitempty"` // as in ReadEnd
 	Done *FormEnd `json:"done,omitempty"`
 }
 

@@ -153,7 +153,7 @@ func (l *Lease) settle(ctx context.Context) error {
 	return load.ErrConflict
 }
 
-// start renews the lease in the background until Release. It goes on after ctx
+// start renews the lease in the background until Release or Leave. It goes on after ctx
 // is cancelled, because a stopped run may still be committing.
 func (l *Lease) start(ctx context.Context, sent time.Time) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -244,10 +244,11 @@ func (l *Lease) Leave(context.Context) error {
 // may take it.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// givingBack bounds how long a lease is given back after a stop.
-const givingBack = 5 * time.Second
+// givingBack bounds how long it takes to give a lease back. A run that is stopped has 10 s
+// for all that it cleans up.
+const givingBack = 2 * time.Second
 
-// Release removes the lease if it still belongs to this lease. Nobody
+// Release removes the lease from its store if it is still this holder's. Nobody
 // can take it between the check and the removal, because it was renewed in
 // time. A failure is logged and not returned: the lease expires by itself.
 func (l *Lease) Release(ctx context.Context) error {
