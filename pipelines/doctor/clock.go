@@ -1,37 +1,17 @@
 package doctor
 
 import (
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
-// Two clocks that differ by less than clockLeeway agree: `settle` and lookbacks make up
-// for it. From clockFault on, S3 refuses requests, and a range without `to` ends too far
-// from the service's present.
-const (
-	clockLeeway = time.Minute
-	clockFault  = 15 * time.Minute
-)
-
-// ClockError says that this machine's clock and the service's differ too much.
-type ClockError struct {
-	Ours, Theirs time.Time
-	Off          time.Duration // by how much at least ours is ahead; negative if it is behind
-}
-
-// Error gives both clocks.
-func (e *ClockError) Error() string {
-	direction := "ahead of"
-	if e.Off < 0 {
-		direction = "behind"
-	}
-	return fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
-		rounded(e.Off.Abs()), direction, e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
-}
+// clockFault is from where on clocks differ too much: S3 refuses requests, and a range
+// without `to` ends too far from the service's present.
+const clockFault = 15 * time.Minute
 
 // clockWatch is a transport that notes the service's clock. The header Date of each
 // answer tells it (RFC 9110, section 6.6.1).
@@ -113,36 +93,16 @@ func judgeClock(s clockSight) Check {
 	case s.came.Before(s.date):
 		off = s.came.Sub(s.date)
 	}
-	c := Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + rounded(max(off.Abs(), time.Second))}
-	if off.Abs() < clockLeeway {
+	c := Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + interval.Rounded(max(off.Abs(), time.Second))}
+	if off.Abs() < interval.ClockLeeway {
 		return c
 	}
-	err := &ClockError{Ours: s.came, Theirs: s.date, Off: off}
+	err := &interval.ClockError{Ours: s.came, Theirs: s.date, Off: off}
 	c.State, c.Detail = Warning, err.Error()
-	c.Cure = "let this machine take its time from the network (NTP); if it is right, tell those who run the service"
+	c.Cure = interval.ClockCure
 	if off.Abs() >= clockFault {
 		c.State, c.Err = Failed, err
 		c.Detail += "; a range without `to` ends by this machine's clock, and S3 refuses requests of such a clock"
 	}
 	return c
-}
-
-// rounded is a length of time in words that people read.
-func rounded(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return counted(int(d.Round(time.Second)/time.Second), "second")
-	case d.Round(time.Minute) < 3*time.Hour:
-		return counted(int(d.Round(time.Minute)/time.Minute), "minute")
-	case d < 48*time.Hour:
-		return counted(int(d.Round(time.Hour)/time.Hour), "hour")
-	}
-	return counted(int(d/(24*time.Hour)), "day")
-}
-
-func counted(n int, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", n, unit)
 }

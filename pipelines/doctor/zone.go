@@ -5,29 +5,15 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // What dates can tell of a zone.
 const (
-	zoneLeeway = 5 * time.Minute // a service's own clock may be minutes off
-	widestZone = 26 * time.Hour  // no two zones of the world differ by more
 	mostOffset = 14 * time.Hour  // no pattern is looked for beyond
 	busyGap    = 5 * time.Minute // a form is busy if no two of its newest changes are further apart
 	busyRows   = 5               // as few changes tell whether it is
 )
-
-// ZoneError says that results lie in the future of the zone.
-type ZoneError struct {
-	Form, Zone string
-	Newest     time.Time     // wall-clock time of the newest change
-	Ahead      time.Duration // by how much it lies in the future at least
-}
-
-// Error names the result's date and what it proves.
-func (e *ZoneError) Error() string {
-	return fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
-		e.Form, load.Wall(e.Newest), rounded(e.Ahead), e.Zone)
-}
 
 // judgeZone compares the dates of the newest changes of a form, the latest first, with
 // the present by both clocks. A date in the future proves that the zone is wrong. That the
@@ -35,57 +21,44 @@ func (e *ZoneError) Error() string {
 // pattern hints at it.
 func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs time.Time) Check {
 	c := Check{Name: "zone", Of: form}
-	early, late := wallIn(zone, ours), wallIn(zone, theirs)
+	early, late := ours, theirs
 	if late.Before(early) {
 		early, late = late, early
 	}
-	for len(dates) > 0 && dates[0].Sub(late) > widestZone {
+	for len(dates) > 0 && interval.Ahead(zone, dates[0], late) > interval.WidestZone {
 		dates = dates[1:]
 	}
 	if len(dates) == 0 {
 		c.State = Warning
-		c.Detail = "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong"
-		c.Cure = "look at the newest results with `formetl preview`; if the service's clock is wrong, tell those who run it"
+		c.Detail, c.Cure = interval.Imported, interval.ImportedCure
 		return c
 	}
-	leeway := zoneLeeway + setBack(zone, theirs)
 	newest := dates[0]
-	if ahead := newest.Sub(late); ahead > leeway {
-		err := &ZoneError{Form: form, Zone: zone.String(), Newest: newest, Ahead: ahead}
+	if ahead := interval.Ahead(zone, newest, late); ahead > 0 {
+		err := &interval.ZoneError{Form: form, Zone: zone.String(), Newest: newest, Ahead: ahead}
 		c.State, c.Detail, c.Err = Failed, err.Error(), err
-		c.Cure = "set source.timezone to the zone that the account's settings name"
+		c.Cure = interval.ZoneCure
 		return c
 	}
-	if newest.Sub(early) > leeway {
+	if interval.Ahead(zone, newest, early) > 0 {
 		c.State = NotChecked
 		c.Detail = "this machine's clock and the service's differ, and the newest change lies in the future of one of them"
 		return c
 	}
-	age := wallIn(zone, theirs).Sub(newest)
-	if age > widestZone {
-		c.State, c.Detail = NotChecked, fmt.Sprintf("the newest change is %s old, and only a fresh one tells of the zone", rounded(age))
+	age := load.Wall(theirs.In(zone)).Sub(newest)
+	if age > interval.WidestZone {
+		c.State, c.Detail = NotChecked, fmt.Sprintf("the newest change is %s old, and only a fresh one tells of the zone", interval.Rounded(age))
 		return c
 	}
 	if hours := lag(dates, age); hours > 0 {
 		c.State = Warning
-		c.Detail = fmt.Sprintf("the newest changes follow each other within minutes, and in %s the last one is %s old: the account's clock may be behind that zone by %d h, or the form is quiet just now", zone, rounded(age), hours)
+		c.Detail = fmt.Sprintf("the newest changes follow each other within minutes, and in %s the last one is %s old: the account's clock may be behind that zone by %d h, or the form is quiet just now", zone, interval.Rounded(age), hours)
 		c.Cure = "compare source.timezone with the zone that the account's settings name"
 		return c
 	}
 	c.State = OK
-	c.Detail = fmt.Sprintf("in %s the newest change is %s old, and nothing lies in the future", zone, rounded(max(age, 0)))
+	c.Detail = fmt.Sprintf("in %s the newest change is %s old, and nothing lies in the future", zone, interval.Rounded(max(age, 0)))
 	return c
-}
-
-// wallIn returns the wall-clock time of a zone at an instant, as dates of results are held.
-func wallIn(zone *time.Location, at time.Time) time.Time { return load.Wall(at.In(zone)).Time }
-
-// setBack returns by how much the zone's clocks were set back in the last hours. Dates
-// from before that look later than the present.
-func setBack(zone *time.Location, now time.Time) time.Duration {
-	_, is := now.In(zone).Zone()
-	_, was := now.Add(-3 * time.Hour).In(zone).Zone()
-	return max(0, time.Duration(was-is)*time.Second)
 }
 
 // lag returns by how many whole hours a busy form seems to be late, 0 if it does not.

@@ -130,7 +130,7 @@ func codeOf(err error) int {
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
 		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
-		*doctor.ZoneError:
+		*interval.ZoneError:
 		return Config
 	case *load.DeniedError:
 		return NoPermission
@@ -150,7 +150,7 @@ func codeOf(err error) int {
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
-	case *load.IOError, *output.StdoutError, *doctor.ClockError:
+	case *load.IOError, *output.StdoutError, *interval.ClockError:
 		return IO
 	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)
