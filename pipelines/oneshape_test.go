@@ -241,9 +241,9 @@ func TestOneShape(t *testing.T) {
 		"late":   func(d *definition.Definition) { d.Schema = &schemas.Schema{} },
 		"schema": func(d *definition.Definition) { d.Schema = typed() },
 		"words":  func(d *definition.Definition) { d.Schema = &schemas.Schema{StatusWords: schemas.StatusWordsV2} },
-		"custom": func(d *definition.Definition) { d.Labels, d.Extract.CustomLabels = true, "2" },
+		"custom": func(d *definition.Definition) { d.Labels, d.Extract.CustomLabels = true, "10" },
 		"metas":  func(*definition.Definition) {},
-		"view":   func(d *definition.Definition) { d.Labels, d.Extract.View = true, "12" },
+		"view":   func(d *definition.Definition) { d.Labels, d.Extract.View = true, "101" },
 	}
 	type run struct{ world, zone, kind string }
 	// Items without a value differ in columns that are no lists, so that generated forms

@@ -35,7 +35,7 @@ type settings struct {
 	results, items                 int
 	seed                           uint64
 	latency                        time.Duration
-	faults, from, to, zone         string
+	faults, from, to, zone, ages   string
 	forms                          []string
 	plain, loose                   bool
 	api                            string
@@ -60,6 +60,7 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
 	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
 	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
+	fs.StringVar(&s.ages, "ages", "", "serve results that are so old instead of generated ones, like 20h,5h,1h; below 0: later than now")
 	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock, v2 tells UTC by it")
 	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
@@ -85,6 +86,7 @@ Examples:
   formserver --faults old-root,latin1,strict-limit,finish-every=10
   formserver --faults edit-every=10,clock-off=-5m,lack-update=100
   formserver --api both --zone America/Chicago
+  formserver --ages 20h,5h,1h --zone Australia/Sydney --faults date-header-off=1h
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
 
 The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
@@ -187,7 +189,19 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		if err := o.Validate(); err != nil {
 			return nil, err
 		}
+		if s.ages != "" {
+			o.Results = 0
+		}
 		form := formservice.Generate(o)
+		for age := range strings.FieldsFuncSeq(s.ages, func(r rune) bool { return r == ',' }) {
+			d, err := time.ParseDuration(age)
+			if err != nil {
+				return nil, fmt.Errorf("--ages: %w", err)
+			}
+			at := now.In(zone).Add(-d)
+			form.SetClock(func() time.Time { return at })
+			form.Submit(at)
+		}
 		form.Clock = func() time.Time { return time.Now().In(zone) }
 		server.Forms = append(server.Forms, form)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +115,7 @@ func TestUsage(t *testing.T) {
 		{"--from 2025-13-01", exitUsage, `--from "2025-13-01" is not a date`},
 		{"--to soon", exitUsage, `--to "soon" is not a date`},
 		{"--from 2026-02-01", exitUsage, "is not before to"},
+		{"--ages old", exitUsage, `--ages: time: invalid duration "old"`},
 		{"--zone Mars/Phobos", exitUsage, `--zone "Mars/Phobos"`},
 		{"--latency -1s", exitUsage, "below 0"},
 		{"--form a --form a", exitUsage, "--form a is given twice"},
@@ -196,5 +198,29 @@ func TestClock(t *testing.T) {
 	r, _ := form.Get(id)
 	if v, _ := r.Meta("date_update"); v < before || v > time.Now().In(tokyo).Format(time.DateTime) {
 		t.Errorf("inserted at %s, date_update %s", before, v)
+	}
+}
+
+// TestAges serves results that are so old by the account's clock.
+func TestAges(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := settings{ages: "20h,1h,-30m", zone: "Australia/Sydney", api: formservice.V1, from: "2026-01-01", to: "now", results: 50, items: 2}
+	server, err := s.server(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	server.Form("form1").Each(func(r formservice.Result) bool {
+		finish, _ := r.Meta("date_finish")
+		update, _ := r.Meta("date_update")
+		got = append(got, finish, update)
+		return true
+	})
+	want := []string{
+		"2026-03-01 03:00:00", "2026-03-01 03:00:00", "2026-03-01 22:00:00", "2026-03-01 22:00:00",
+		"2026-03-01 23:30:00", "2026-03-01 23:30:00",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("finished and updated: %q, want %q", got, want)
 	}
 }

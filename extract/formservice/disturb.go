@@ -86,7 +86,19 @@ func (f *Form) insertAny(h uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	from, to := f.stored.span()
-	finish := to - 1 - int64(h%uint64(max((to-from)/10, 1)))
+	f.submit(to-1-int64(h%uint64(max((to-from)/10, 1))), from, h)
+}
+
+// Submit adds a complete result with a new id that was submitted at a time of the
+// account's wall clock, and returns the id.
+func (f *Form) Submit(at time.Time) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.submit(wall(at), math.MinInt64, uint64(wall(at))) //nolint:gosec // any number
+}
+
+// submit adds a result that was finished at a time, and started from another on.
+func (f *Form) submit(finish, from int64, h uint64) int64 {
 	stamp := func(t int64) string { return time.Unix(t, 0).UTC().Format(WallTime) }
 	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, stamp(max(finish-60, from))}, {metaFinish, stamp(finish)}}}
 	for i, it := range f.Items {
@@ -95,7 +107,8 @@ func (f *Form) insertAny(h uint64) {
 		}
 		r.Items = append(r.Items, Answer{it.ID, it.Type, it.Index, []string{"inserted " + strconv.FormatUint(h%1000, 10)}})
 	}
-	_, _ = f.insert(r) // the id is new
+	id, _ := f.insert(r) // the id is new
+	return id
 }
 
 // editAny changes the first answer of a result. Its date_finish stays, and its

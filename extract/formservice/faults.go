@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
@@ -67,7 +68,9 @@ type Faults struct {
 	Control         string // forbidden characters: raw, ref (&#11;); "": U+FFFD
 	Headings        string // "id": id= for for=; "nested": under metas and items; "items": none of metas
 	NoGzip          bool
-	PageCap         int // most results on a page whatever was asked; 0: 100
+	PageCap         int // most results on a page whatever was asked, which the pages and headers follow; 0: 100
+	CutPages        int // most results of a page that are sent, while pages and headers are those that were asked for
+	Page504         int // a page of more results is answered with HTTP 504 and a proxy's page
 
 	IgnoreMinID     bool
 	IgnoreMaxID     bool
@@ -78,15 +81,25 @@ type Faults struct {
 	IgnoreDirection bool // always desc
 	IgnoreSearch    bool
 	IgnoreSort      bool // always by id
+	ByDate          bool // by date_finish where the order of ids was asked for
+
+	CountAll bool // counts, and the headers of API v2, are those of the whole form
+	CountOff int  // added to them; may be negative
 
 	Twice       int    // results whose id is a multiple of it come twice on a page; 0: none
+	TwiceOnce   int    // the first of them comes twice, on one page alone
 	Unsorted    bool   // the results of a page come in no order
 	ContentType string // of answers with HTTP 200; "": the right one
 
 	LackUpdate int           // so many ids apart a result is answered, sorted and searched without its date_update; 1: all; 0: none
 	ClockOff   time.Duration // added to the clocks of the server's forms, from its first request on; may be negative
 
+	DateHeaderOff time.Duration // added to the header Date; may be negative
+	NoDateHeader  bool
+
 	V2 V2Shapes
+
+	repeated *atomic.Bool // a result came twice for TwiceOnce; nil: these faults are no server's
 }
 
 // V2Shapes are the shapes of API v2 that are unknown or differ between
@@ -128,6 +141,8 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.StringVar(&f.Headings, "headings", f.Headings, "form of the headings: id, nested or items")
 	fs.BoolVar(&f.NoGzip, "no-gzip", f.NoGzip, "never compress")
 	fs.IntVar(&f.PageCap, "page-cap", f.PageCap, "most results on a page")
+	fs.IntVar(&f.CutPages, "cut-pages", f.CutPages, "send n results of a page at most, while pages and headers follow what was asked")
+	fs.IntVar(&f.Page504, "page-504", f.Page504, "HTTP 504 for a page of more than n results")
 	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
 	fs.BoolVar(&f.IgnoreMaxID, "ignore-max-id", f.IgnoreMaxID, "ignore fs_max_id")
 	fs.BoolVar(&f.IgnoreDates, "ignore-dates", f.IgnoreDates, "ignore fs_min_date and fs_max_date")
@@ -137,12 +152,18 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
 	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
 	fs.BoolVar(&f.IgnoreSort, "ignore-sort", f.IgnoreSort, "ignore fs_sort")
+	fs.BoolVar(&f.ByDate, "by-date", f.ByDate, "order by date_finish where the order of ids was asked for")
+	fs.BoolVar(&f.CountAll, "count-all", f.CountAll, "counts, and headers of v2, are those of the whole form")
+	fs.IntVar(&f.CountOff, "count-off", f.CountOff, "counts, and headers of v2, are off by n results, like -1")
 	fs.IntVar(&f.LackUpdate, "lack-update", f.LackUpdate, "results whose id is a multiple of n show no date_update (1: all)")
 	fs.IntVar(&f.Twice, "twice", f.Twice, "results whose id is a multiple of n come twice on a page")
+	fs.IntVar(&f.TwiceOnce, "twice-once", f.TwiceOnce, "the first result whose id is a multiple of n comes twice, on one page alone")
 	fs.BoolVar(&f.Unsorted, "unsorted", f.Unsorted, "the results of a page come in no order")
 	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "Content-Type of answers with HTTP 200")
 	f.V2.Flags(fs)
 	fs.DurationVar(&f.ClockOff, "clock-off", f.ClockOff, "the clock of date_update is off by so much, like -5m")
+	fs.DurationVar(&f.DateHeaderOff, "date-header-off", f.DateHeaderOff, "the header Date is off by so much, like -1h")
+	fs.BoolVar(&f.NoDateHeader, "no-date-header", f.NoDateHeader, "no header Date")
 	return fs
 }
 
@@ -209,7 +230,7 @@ func (f Faults) Validate() error {
 	}
 	for _, n := range []int{
 		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
-		f.FinishEvery, f.PageCap, f.LackUpdate, f.Twice, int(f.Latency), int(f.SlowDelay),
+		f.FinishEvery, f.PageCap, f.CutPages, f.Page504, f.LackUpdate, f.Twice, f.TwiceOnce, int(f.Latency), int(f.SlowDelay),
 	} {
 		if n < 0 {
 			return fmt.Errorf("faults: a number below 0")
@@ -297,11 +318,28 @@ func (f Faults) bend(q *resultsQuery) {
 	if f.IgnoreSort {
 		q.sort = sortByID
 	}
-	q.lack, q.twice, q.unsorted = f.LackUpdate, f.Twice, f.Unsorted
+	if f.ByDate && q.sort == sortByID {
+		q.sort = metaFinish
+	}
+	q.lack, q.twice, q.unsorted, q.most = f.LackUpdate, f.twice, f.Unsorted, f.CutPages
 	if f.IgnoreSearch {
 		q.where = nil
 	}
 	if f.PageCap > 0 {
 		q.limit = min(q.limit, f.PageCap)
 	}
+}
+
+// twice tells whether the result of that id, which is sent now, comes once more.
+func (f Faults) twice(id int64) bool {
+	return f.Twice > 0 && id%int64(f.Twice) == 0 ||
+		f.TwiceOnce > 0 && id%int64(f.TwiceOnce) == 0 && f.repeated.CompareAndSwap(false, true)
+}
+
+// told is what the service says of a count n.
+func (f Faults) told(n int, form *Form) int {
+	if f.CountAll {
+		n = form.stored.count(everything)
+	}
+	return max(0, n+f.CountOff)
 }

@@ -41,6 +41,7 @@ func TestParseFaults(t *testing.T) {
 		"headings=no":     "give id, nested or items",
 		"page-cap=-1":     "below 0",
 		"lack-update=-1":  "below 0",
+		"page-504=-1":     "below 0",
 		"clock-off=5":     "clock-off=5",
 		"latency=5":       "latency=5",
 	} {
@@ -152,6 +153,11 @@ func TestBehaviours(t *testing.T) {
 		{"ignore-sort", "fs_limit=3&fs_sort=1&fs_sort_direction=asc", []int64{10, 12, 13}},
 		{"bare-max-midnight", "fs_max_date=2026-01-02", []int64{13, 10}},
 		{"strict-limit", "fs_limit=99&fs_min_id=22", []int64{22}},
+		{"cut-pages=2", "", []int64{22, 21}},
+		{"cut-pages=2", "fs_limit=3&fs_page=2", []int64{17, 13}},
+		{"cut-pages=2", "fs_limit=1", []int64{22}},
+		{"by-date", "fs_limit=5&fs_sort_direction=asc&fs_min_id=11", []int64{21, 22, 13, 17, 20}},
+		{"by-date", "fs_limit=3&fs_sort=1&fs_sort_direction=asc", []int64{17, 20, 21}},
 		{"strict-limit", "fs_min_id=22", []int64{22}},
 	} {
 		faults, err := ParseFaults(c.faults)
@@ -164,6 +170,21 @@ func TestBehaviours(t *testing.T) {
 	s.SetFaults(Faults{StrictLimit: true})
 	if code := s.get(t, "results", "fs_limit=100").code(t); code != 2 {
 		t.Errorf("strict fs_limit=100: error %d, want 2", code)
+	}
+	for _, c := range []struct {
+		faults Faults
+		want   string
+	}{
+		{Faults{}, "1"},
+		{Faults{CountAll: true}, "7"},
+		{Faults{CountAll: true, CountOff: -2}, "5"},
+		{Faults{CountOff: 3}, "4"},
+		{Faults{CountOff: -3}, "0"},
+	} {
+		s.SetFaults(c.faults)
+		if got := s.get(t, "results/count", "fs_min_id=22").one(t, "count").Text; got != c.want {
+			t.Errorf("%s: count %s, want %s", c.faults, got, c.want)
+		}
 	}
 	s.SetFaults(Faults{OldRoot: true, Errors200: true})
 	r := s.send(t, "GET", resultsPath, "fs_limit=0")
@@ -201,6 +222,86 @@ func TestRatesAreDeterministic(t *testing.T) {
 	}
 	if same > 900 {
 		t.Error("the seed changes nothing")
+	}
+}
+
+// TestPage504 answers pages up to a size, and no larger ones.
+func TestPage504(t *testing.T) {
+	s := startV2(t)
+	s.SetFaults(Faults{Page504: 3})
+	for target, want := range map[string]int{
+		resultsPath + "?fs_limit=3":                           200,
+		resultsPath + "?fs_limit=4":                           504,
+		resultsPath:                                           504,
+		resultsPath + "?fs_min_id=20":                         200,
+		resultsPath + "/count":                                200,
+		"/api/v2/acme/forms/form1/results?limit=3&after_id=1": 200,
+		"/api/v2/acme/forms/form1/results?limit=4&after_id=1": 504,
+	} {
+		path, query, _ := strings.Cut(target, "?")
+		var r reply
+		if after, ok := strings.CutPrefix(target, "/api/v2/acme"); ok {
+			r = s.v2(t, "GET", after, "")
+		} else {
+			r = s.send(t, "GET", path, query)
+		}
+		if r.status != want || want == 504 && r.header.Get("Content-Type") != "text/html" {
+			t.Errorf("%s: HTTP %d %s, want %d", target, r.status, r.header.Get("Content-Type"), want)
+		}
+	}
+}
+
+// TestTwiceOnce repeats one result on one page, and never again until faults are set anew.
+func TestTwiceOnce(t *testing.T) {
+	s := startService(t, &Server{Forms: []*Form{smallForm()}, Faults: Faults{TwiceOnce: 10}})
+	for range 2 {
+		equalIDs(t, "none on the page", s.ids(t, "fs_limit=2"), 22, 21)
+		equalIDs(t, "no room", s.ids(t, "fs_limit=1&fs_max_id=20"), 20)
+		equalIDs(t, "the first", s.ids(t, "fs_limit=4&fs_max_id=21"), 21, 20, 20, 17)
+		equalIDs(t, "again", s.ids(t, "fs_limit=4&fs_max_id=21"), 21, 20, 17, 13)
+		equalIDs(t, "another", s.ids(t, "fs_max_id=12"), 12, 10)
+		s.SetFaults(Faults{TwiceOnce: 10})
+	}
+}
+
+// TestDateHeader moves the header Date, and leaves it out.
+func TestDateHeader(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := startService(t, &Server{Now: func() time.Time { return now }})
+	for list, want := range map[string]string{"date-header-off=-1h": "Wed, 31 Dec 2025 23:00:00 GMT", "no-date-header": ""} {
+		faults, err := ParseFaults(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(faults)
+		if got := s.send(t, "GET", resultsPath, "fs_limit=1").header.Get("Date"); got != want {
+			t.Errorf("%s: Date %q, want %q", list, got, want)
+		}
+	}
+}
+
+// TestNth counts requests by transaction, and changes the form before one of them as
+// the comment at Server.Before says.
+func TestNth(t *testing.T) {
+	form := smallForm()
+	s := startService(t, &Server{Forms: []*Form{form}, Before: func(r Request) {
+		if r.Transaction == TransactionResults && r.Nth == 2 {
+			form.Delete(20)
+			if err := form.Finish(10, date("2026-01-09")); err != nil {
+				t.Error(err)
+			}
+			form.Submit(date("2026-01-08"))
+		}
+	}})
+	since := "fs_min_date=2026-01-03"
+	equalIDs(t, "the first page", s.ids(t, since), 21, 20, 12)
+	s.get(t, "results/count", "")
+	equalIDs(t, "the second page", s.ids(t, since), 23, 21, 12, 10)
+	log := s.Log()
+	for i, want := range []int{1, 1, 2} {
+		if log[i].Nth != want {
+			t.Errorf("request %d is the %d. of its transaction, want %d", i+1, log[i].Nth, want)
+		}
 	}
 }
 
@@ -338,9 +439,9 @@ func TestLog(t *testing.T) {
 		log[i].Time = time.Time{}
 	}
 	want := []Request{
-		{Number: 1, API: V1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=2", Status: 200, Code: -1, Results: 2},
-		{Number: 2, API: V1, Method: "GET", Transaction: "results/count", Account: "acme", Form: "form1", Query: "fs_min_id=x", Status: 400, Code: 103},
-		{Number: 3, API: V1, Method: "GET", Status: 404, Code: 1},
+		{Number: 1, Nth: 1, API: V1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=2", Status: 200, Code: -1, Results: 2},
+		{Number: 2, Nth: 1, API: V1, Method: "GET", Transaction: "results/count", Account: "acme", Form: "form1", Query: "fs_min_id=x", Status: 400, Code: 103},
+		{Number: 3, Nth: 1, API: V1, Method: "GET", Status: 404, Code: 1},
 	}
 	if !slices.Equal(log, want) {
 		t.Errorf("log %+v, want %+v", log, want)

@@ -123,7 +123,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// makeViews returns two views: "12" shows a few columns, "13" those of
+// makeViews returns two views: "101" shows a few columns, "102" those of
 // complete results only.
 func makeViews(items []Item) []View {
 	columns := []string{metaStatus, metaFinish}
@@ -133,12 +133,12 @@ func makeViews(items []Item) []View {
 		}
 	}
 	return []View{
-		{ID: "12", Columns: columns},
-		{ID: "13", Columns: columns, Where: []Condition{{Column: metaStatus, Operator: Equals, Term: "Complete"}}},
+		{ID: "101", Columns: columns},
+		{ID: "102", Columns: columns, Where: []Condition{{Column: metaStatus, Operator: Equals, Term: "Complete"}}},
 	}
 }
 
-// makeLabels returns one set of labels, "2", for every second item.
+// makeLabels returns one set of labels, "10", for every second item.
 func makeLabels(items []Item) map[string]map[string]string {
 	set := map[string]string{metaStatus: "Zustand"}
 	for i, it := range items {
@@ -146,5 +146,5 @@ func makeLabels(items []Item) map[string]map[string]string {
 			set[it.ID] = "Frage " + strconv.Itoa(it.Index)
 		}
 	}
-	return map[string]map[string]string{"2": set}
+	return map[string]map[string]string{"10": set}
 }

@@ -9,6 +9,7 @@ import (
 // Request is one entry of the request log.
 type Request struct {
 	Number      int // from 1, by arrival
+	Nth         int // among those of its transaction, from 1
 	Time        time.Time
 	API         string // V1 or V2
 	Method      string
@@ -25,6 +26,7 @@ type Request struct {
 // journal is what a server remembers of its requests.
 type journal struct {
 	number   int
+	nth      map[string]int // by transaction: those that arrived
 	requests []Request
 	counts   map[string]int
 	now      int // requests under way
@@ -43,7 +45,11 @@ func (s *Server) enter(req *Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.number++
-	req.Number, req.Time = s.log.number, s.now()
+	if s.log.nth == nil {
+		s.log.nth = make(map[string]int)
+	}
+	s.log.nth[req.Transaction]++
+	req.Number, req.Nth, req.Time = s.log.number, s.log.nth[req.Transaction], s.now()
 	s.log.now++
 	s.log.peak = max(s.log.peak, s.log.now)
 	return s.log.now

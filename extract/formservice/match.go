@@ -94,6 +94,9 @@ func (q *resultsQuery) accepts(r Result) bool {
 // and holds those up to the page's end.
 func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	skip, left := (q.page-1)*q.limit, q.limit
+	if q.most > 0 {
+		left = min(left, q.most)
+	}
 	if q.unsorted {
 		var done func()
 		yield, done = unsorted(yield)
@@ -102,7 +105,7 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 	take := func(r Result) bool {
 		yield(r)
 		left--
-		if left > 0 && q.twice > 0 && r.ID%int64(q.twice) == 0 {
+		if left > 0 && q.twice(r.ID) {
 			yield(r)
 			left--
 		}

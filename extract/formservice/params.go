@@ -25,8 +25,9 @@ type resultsQuery struct {
 	view        View
 	headings    bool
 	labels      map[string]string
-	lack        int // Faults.LackUpdate
-	twice       int // Faults.Twice
+	lack        int                 // Faults.LackUpdate
+	twice       func(id int64) bool // a result that is sent comes once more
+	most        int                 // Faults.CutPages
 	unsorted    bool
 	shownAs     *shownAs // nil: values are shown, and sorted, as they are stored
 }
@@ -36,7 +37,7 @@ func newResultsQuery() resultsQuery {
 	s := everything
 	s.desc = true
 	s.from, s.to = math.MinInt64/2, math.MaxInt64/2
-	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}}
+	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}, twice: Faults{}.twice}
 }
 
 // refuse is a bad value of a parameter: error 2.

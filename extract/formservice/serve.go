@@ -111,8 +111,7 @@ func outcomeOf(d dialect, a asked, fault Fault, limited int) outcome {
 		out.retry = faults.RetryAfter
 		return out
 	case FaultHTML:
-		page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
-		return outcome{body: []byte(page), status: cmp.Or(faults.HTMLStatus, http.StatusBadGateway), code: -1, html: true}
+		return proxyPage(cmp.Or(faults.HTMLStatus, http.StatusBadGateway))
 	case FaultRedirect:
 		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + a.http.URL.RequestURI()
 		return outcome{status: http.StatusFound, code: -1, to: to}
@@ -122,10 +121,19 @@ func outcomeOf(d dialect, a asked, fault Fault, limited int) outcome {
 		return outcome{status: http.StatusOK, code: -1}
 	}
 	out := d.answer()
+	if faults.Page504 > 0 && out.results > faults.Page504 {
+		return proxyPage(http.StatusGatewayTimeout)
+	}
 	if fault == FaultTruncate {
 		out.body = out.body[:len(out.body)*2/3]
 	}
 	return out
+}
+
+// proxyPage is the answer of a proxy before the service.
+func proxyPage(status int) outcome {
+	page := "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway<br></body></html>\n"
+	return outcome{body: []byte(page), status: status, code: -1, html: true}
 }
 
 // pause waits; it tells whether the client is still there.
@@ -150,6 +158,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 	h.Set("Content-Type", contentType)
 	if faults.ContentType != "" && out.status == http.StatusOK {
 		h.Set("Content-Type", faults.ContentType)
+	}
+	switch {
+	case faults.NoDateHeader:
+		h["Date"] = nil
+	case faults.DateHeaderOff != 0:
+		h.Set("Date", s.now().Add(faults.DateHeaderOff).UTC().Format(http.TimeFormat))
 	}
 	if out.html {
 		h.Set("Content-Type", "text/html")

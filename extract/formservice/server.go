@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
@@ -37,14 +38,30 @@ type Server struct {
 	Accounts []string // further accounts, which copies may go to; nobody can log in to them
 	Forms    []*Form  // nil: the sample form; empty: none
 	Faults   Faults   // at the start; see SetFaults
-	Loose    bool     // take "+" as itself and unknown parameters as nothing
+	Loose    bool     // take "+" of API v1 as itself and unknown parameters as nothing
 	API      string   // V1, V2 or Both; "": V1
 
 	// Zone is the account's zone, by which API v2 tells UTC; nil: UTC.
 	Zone *time.Location
 
 	// Before is called before each request is answered, with what is known of
-	// it then; it may change forms and faults. nil: nothing is called.
+	// it then; it may change forms and faults. nil: nothing is called. It is the
+	// place to change results at a moment that a test chooses. Before the sixth
+	// request, say, thirty results are deleted by
+	//
+	//	Before: func(r Request) {
+	//		if r.Number == 6 {
+	//			for id := int64(1); id <= 30; id++ {
+	//				form.Delete(id)
+	//			}
+	//		}
+	//	}
+	//
+	// Request.Nth counts the requests of the same transaction instead: the k-th
+	// page of API v1 is TransactionResults with Nth k. API v2 has no
+	// TransactionCount; its counts are pages with limit=1 in Query. Form.Finish
+	// moves a result to another day, and Form.Submit adds one there. Requests that are under way at once call Before
+	// at once; a Before that waits holds its own request back alone.
 	Before func(Request)
 	// Decide, where it is set, decides on a request's fault instead of the
 	// rates of Faults.
@@ -72,6 +89,7 @@ type reuse struct {
 func (s *Server) prepare() {
 	s.start.Do(func() {
 		s.faults = s.Faults
+		s.faults.repeated = new(atomic.Bool)
 		s.forms = slices.Clone(s.Forms)
 		if s.Forms == nil {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
@@ -86,6 +104,7 @@ func (s *Server) SetFaults(f Faults) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = f
+	s.faults.repeated = new(atomic.Bool)
 	setClocks(s.forms, s.faults)
 }
 
@@ -317,7 +336,7 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 			return 0, err
 		}
 		c.faults.bend(&q)
-		w.Number("count", c.form.stored.count(q.selection))
+		w.Number("count", c.faults.told(c.form.stored.count(q.selection), c.form))
 		w.Raw("\n")
 	}
 	return 0, nil

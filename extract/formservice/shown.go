@@ -61,7 +61,7 @@ func (f *Form) page(sel jsonapi.Selection, clock jsonapi.Clock, faults Faults) j
 	q := f.selected(sel, clock)
 	faults.bend(&q)
 	return jsonapi.Page{
-		Total: f.total(&q), Number: q.page, Limit: q.limit,
+		Total: faults.told(f.total(&q), f), Number: q.page, Limit: q.limit,
 		Each: func(yield func(jsonapi.Result)) {
 			var s scratch
 			var c converter

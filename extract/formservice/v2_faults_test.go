@@ -87,6 +87,9 @@ func TestV2Behaviours(t *testing.T) {
 		{"twice=11", "limit=4", []int64{22, 22, 21, 20}},
 		{"v2-clamp-limit", "limit=501&after_id=21", []int64{22}},
 		{"strict-limit", "limit=499&after_id=21", []int64{22}},
+		{"cut-pages=2", "limit=3&page=2", []int64{17, 13}},
+		{"by-date", "limit=5&sort_direction=asc&after_id=10&sort_id=id", []int64{21, 22, 13, 17, 20}},
+		{"v2-strict-dates", "after_date=1970-01-01&before_date=2026-01-01T06:00:01Z", []int64{10}},
 		{"v2-seconds", "after_date=2026-01-02T06:00:00.999Z&before_date=2026-01-03T06:00:00.999Z", []int64{17}},
 		{"delete-every=1", "limit=7", nil},
 	} {
@@ -115,6 +118,27 @@ func TestV2Behaviours(t *testing.T) {
 		s.SetFaults(f)
 		if r := s.v2(t, "GET", "/forms/form1/results?"+query, ""); r.status != 422 {
 			t.Errorf("%s %s: HTTP %d", faults, query, r.status)
+		}
+	}
+	s = startV2(t)
+	for _, c := range []struct{ faults, last string }{
+		{"cut-pages=2", "3"}, // the headers follow the limit of the request
+		{"page-cap=2", "4"},
+		{"count-off=3", "4"},
+		{"count-off=-6", "1"},
+		{"count-all", "3"},
+	} {
+		f, _ := ParseFaults(c.faults)
+		s.SetFaults(f)
+		r := s.v2(t, "GET", "/forms/form1/results?limit=3&after_id=9", "")
+		if got := r.header.Get("Pagination-Page-Last"); got != c.last {
+			t.Errorf("%s: last page %s, want %s", c.faults, got, c.last)
+		}
+	}
+	s.SetFaults(Faults{V2: V2Shapes{StrictDates: true}})
+	for _, bad := range []string{"2026-01-01T06:00:00.000Z", "1969-12-31T23:59:59Z", "1969-12-31"} {
+		if r := s.v2(t, "GET", "/forms/form1/results?after_date="+bad, ""); r.status != 422 || !strings.Contains(r.body, bad) {
+			t.Errorf("%s: HTTP %d %s", bad, r.status, r.body)
 		}
 	}
 	for _, list := range []string{"v2-fractions=some", "v2-pagination=no"} {

@@ -100,7 +100,7 @@ func TestSampleOfRange(t *testing.T) {
 	w := newWorld(t, form)
 	def := w.definition()
 	def.Extract.From, def.Extract.To = extracttest.Wall("2025-03-01"), extracttest.Wall("2025-05-01")
-	def.Extract.View = "12"
+	def.Extract.View = "101"
 	def.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "result_status", Operator: extract.OpEquals, Term: "Complete"}}}
 	got, err := infer.Schema(t.Context(), def, options(), "form1", infer.Options{Sample: 5000})
 	if err != nil {

@@ -149,7 +149,7 @@ func (s *Service) run(r *http.Request, rt Route, form *Form, w *Writer, reply *R
 // check does what every request begins with: token, account, form, method,
 // query.
 func (s *Service) check(r *http.Request, rt Route, form *Form) ([]query.Pair, error) {
-	pairs, queryErr := query.Parse(r.URL.RawQuery, s.Loose)
+	pairs, queryErr := query.Parse(strings.ReplaceAll(r.URL.RawQuery, "+", "%20"), s.Loose)
 	if !s.authorised(r) || query.Without(r.URL.RawQuery, s.Secret) != query.Without(r.URL.RawQuery, none) {
 		return nil, &Refusal{
 			Status:  http.StatusUnauthorized,

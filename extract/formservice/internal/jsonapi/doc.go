@@ -10,6 +10,8 @@
 //   - Checks run in this order: the path (404), the token (401), the account
 //     (404, or 403 for one of Server.Accounts), the form (404), the method
 //     (405), the parameters (422). A token in the URL is refused with 401.
+//   - A raw "+" in a query is a space. Otherwise queries are read by the letter,
+//     as those of v1.
 //   - A page beyond the last is empty; Pagination-Page-Last is 0 where there is
 //     no result. Incomplete results come without a view too.
 //   - Dates become UTC by Server.Zone: an hour that occurs twice is its first

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
@@ -127,6 +128,9 @@ func (s *Service) bound(sel *Selection, p query.Pair) (known bool, err error) {
 	}
 	if *date, ok = s.Clock.parse(p.Value); !ok {
 		return true, refuse(p, "a date like 2026-01-31T23:59:59Z, 2026-01-31 23:59:59 or 2026-01-31")
+	}
+	if s.StrictDates && (*date < 0 || strings.Contains(p.Value, ".")) {
+		return true, refuse(p, "a date from 1970 on in whole seconds")
 	}
 	*date = s.Clock.bound(*date)
 	return true, nil

@@ -23,6 +23,7 @@ type Variants struct {
 	Fractions    string // of a second, in dates: "none", "random"; "": .000
 	Seconds      bool   // date bounds are compared by the second
 	CoarseBounds bool   // date bounds lose their fraction, and dates keep it
+	StrictDates  bool   // date bounds with a fraction of a second, or before 1970, are refused
 	Pagination   string // headers: "missing", "zero", "more", "less"; "": right
 	ClampLimit   bool   // a limit that is too high is lowered, not refused
 	HideID       bool   // a view of some columns shows an id only if it names result_id
@@ -40,6 +41,7 @@ func (v *Variants) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&v.Fractions, "v2-fractions", v.Fractions, "v2: fractions of seconds: none or random (default .000)")
 	fs.BoolVar(&v.Seconds, "v2-seconds", v.Seconds, "v2: date bounds are compared by the second")
 	fs.BoolVar(&v.CoarseBounds, "v2-coarse-bounds", v.CoarseBounds, "v2: date bounds lose their fraction, and dates keep it")
+	fs.BoolVar(&v.StrictDates, "v2-strict-dates", v.StrictDates, "v2: refuse date bounds with fractions of seconds or before 1970")
 	fs.StringVar(&v.Pagination, "v2-pagination", v.Pagination, "v2: headers of the pages: missing, zero, more or less")
 	fs.BoolVar(&v.ClampLimit, "v2-clamp-limit", v.ClampLimit, "v2: lower a limit that is too high")
 	fs.BoolVar(&v.HideID, "v2-hide-id", v.HideID, "v2: a view of some columns hides the id unless it names result_id")
