@@ -33,7 +33,6 @@ func readPlan(ctx context.Context, c *v1.Client, form string, rng extract.Range)
 		}
 		group.Go(func() error {
 			wr := r.Window(w.Window, extract.IDRange{}, w.Count)
-			defer wr.Close()
 			for {
 				p, err := wr.Next(ctx)
 				if err != nil || p == nil {

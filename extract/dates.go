@@ -14,25 +14,7 @@ import (
 // A service may ignore fs_min_date or fs_max_date, and answer each window with
 // results from outside it. No column proves that, because the specification
 // does not say by which date the service filters. The proof is a result that
-// comes in two windows which have no time in common.
-
-// DatesError says that the service ignores fs_min_date and fs_max_date.
-type DatesError struct {
-	Windows [2]Window // they have no time in common
-	ID      int64     // a result that came in both windows; 0 if their counts are the proof
-}
-
-// Error names the two windows and what came in both.
-func (e *DatesError) Error() string {
-	what := "the service counts all results in both"
-	if e.ID != 0 {
-		what = fmt.Sprintf("result %d came in both", e.ID)
-	}
-	return fmt.Sprintf("the service ignores fs_min_date and fs_max_date: %s of two windows that share no time, %s and %s", what, e.Windows[0], e.Windows[1])
-}
-
-// DataFault is true, because the answers hold results that were not asked for.
-func (e *DatesError) DataFault() bool { return true }
+// comes in two windows which have no time in common, when it is asked for in both again.
 
 // mostDoubts is how often a reader checks a result whose dates lie outside its
 // window. A service may filter by a date that it does not show.
@@ -40,65 +22,71 @@ const mostDoubts = 2
 
 // dateDoubts is what a reader knows about whether the service honours dates.
 type dateDoubts struct {
-	mu      sync.Mutex
-	left    int         // checks that may still be made
-	ignored *DatesError // the proof that the service ignores dates; nil without one
-	leftOut bool        // requests carry no dates
+	mu   sync.Mutex
+	left int // checks that may still be made
 }
 
-// LeaveDatesOut makes all requests omit dates, so that each window holds all
-// results. Call it before any window is read.
-func (r *Reader) LeaveDatesOut() { r.doubts.leftOut = true }
-
-// checkDates looks for a result whose dates all lie outside the window. It asks
-// for it in the window of its dates, and again in its own window. If it comes in
-// both, the service ignores dates. A page without such a result costs no request.
+// checkDates looks for a result whose dates all lie outside the window, and asks for it in
+// the window of its dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
-	d := &w.reader.doubts
-	if d.leftOut || w.window == (Window{}) {
+	r := w.reader
+	if r.dateless || w.window == (Window{}) {
 		return nil
 	}
 	i, elsewhere := w.stray(p)
 	if i < 0 {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ignored != nil {
-		return d.ignored
-	}
-	if d.left == 0 {
+	r.doubts.mu.Lock()
+	defer r.doubts.mu.Unlock()
+	if r.doubts.left == 0 {
 		return nil
 	}
-	d.left--
-	there, err := w.asked(ctx, elsewhere, p.ID(i))
-	if err != nil {
-		return err
-	}
-	both := slices.IndexFunc(there, func(id int64) bool { return slices.Contains(p.IDs(), id) })
-	if both < 0 {
-		return nil
-	}
-	// The result may have moved between the two requests, but not twice.
-	here, err := w.asked(ctx, w.window, there[both])
-	if err != nil || !slices.Contains(here, there[both]) {
-		return err
-	}
-	d.ignored = &DatesError{Windows: [2]Window{w.window, elsewhere}, ID: there[both]}
-	return d.ignored
+	r.doubts.left--
+	return r.ProveDates(ctx, p.ID(i), elsewhere, w.window)
 }
 
-// asked asks for one id in a window and returns the ids that came. A service
-// that ignores the bounds of ids gives others too.
-func (w *WindowReader) asked(ctx context.Context, in Window, id int64) ([]int64, error) {
-	q := w.reader.common
-	q.Window, q.IDs = in, IDRange{id, id}
-	p, err := w.reader.service.Results(ctx, w.reader.form, q)
+// ProveDates asks for a result in two windows that share no time. It returns a
+// *BreachError if both hold it: the service ignores dates. A result that moved between
+// the requests is asked for once more, because it does not move back.
+func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) error {
+	for _, w := range []Window{one, other, one} {
+		there, err := r.holds(ctx, w.bounded(), id)
+		if err != nil || !there {
+			return err
+		}
+	}
+	return &BreachError{
+		Ignores: "the bounds of dates",
+		Proof:   fmt.Sprintf("result %d came in two windows that share no time, %s and %s", id, one, other),
+	}
+}
+
+// holds tells whether a window holds a result.
+func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err error) {
+	q := r.common
+	q.Window, q.IDs = w, IDRange{id, id}
+	p, err := r.service.Results(ctx, r.form, q)
 	if err != nil {
-		return nil, fmt.Errorf("result %d, window %s: %w", id, in, err)
+		return false, fmt.Errorf("result %d, window %s: %w", id, w, err)
 	}
 	defer p.Release()
-	return p.IDs(), nil
+	return slices.Contains(p.IDs(), id), nil
+}
+
+// farthest is later than all results.
+var farthest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bounded returns the window with bounds at both ends. A result without a date may match
+// a single bound, but not two.
+func (w Window) bounded() Window {
+	if w.From.IsZero() {
+		w.From = Epoch
+	}
+	if w.To.IsZero() {
+		w.To = farthest
+	}
+	return w
 }
 
 // stray finds a result that has no date in the window. elsewhere is the time before

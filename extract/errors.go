@@ -146,29 +146,42 @@ type NoWebhookError struct{ Form string }
 // Error names the form. The URL may hold a secret.
 func (e *NoWebhookError) Error() string { return "form " + e.Form + " has no webhook of this URL" }
 
-// OrderError reports a page that breaks the ascending order of ids of earlier
-// pages. Results may be missing. If the window is begun again, the same Reader
-// reads it by page numbers and sorts it.
-type OrderError struct {
-	After int64 // id of the last result that came in order
+// BreachError reports that the service breaks its specification: it ignores what it was
+// asked for, also when it was asked once more.
+type BreachError struct {
+	Ignores string // "the ascending order of ids"
+	Proof   string // what showed it: "result 5 came after result 7"
 }
 
-// Error says what came out of order.
-func (e *OrderError) Error() string { return e.Unwrap().Error() }
-
-// Unwrap returns the fault as a *transport.AnswerError.
-func (e *OrderError) Unwrap() error {
-	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf("its results do not follow result %d in ascending order, as those of the page before did", e.After)}
+// Error names what was ignored and what shows more.
+func (e *BreachError) Error() string {
+	return fmt.Sprintf("the service breaks its specification: it ignores %s (asked twice, %s); `formetl doctor` shows what it honours", e.Ignores, e.Proof)
 }
 
-// PagingError reports that the service does not page by ascending ids, as
-// Reader.RequireOrder demands. Smaller windows can be read all the same.
-type PagingError struct{}
+// DataFault is true: another run would meet the same service.
+func (e *BreachError) DataFault() bool { return true }
 
-// Error says what the service does.
-func (e *PagingError) Error() string {
-	return "the service does not keep the order of ids, so large windows cannot be read"
+// UnservedError reports a single result that the service cannot serve, though it answers
+// other requests.
+type UnservedError struct {
+	After int64 // the result with the next higher id cannot be served; 0 or less: the first one
+	Err   error
 }
+
+// Error names the id behind which the service fails.
+func (e *UnservedError) Error() string {
+	behind := "the first result"
+	if e.After > 0 {
+		behind = fmt.Sprintf("the result that follows id %d", e.After)
+	}
+	return fmt.Sprintf("the service cannot serve %s, though it answers other requests: %v", behind, e.Err)
+}
+
+// Unwrap returns the error of the last request.
+func (e *UnservedError) Unwrap() error { return e.Err }
+
+// Temporary is false: the service fails at the same result each time.
+func (e *UnservedError) Temporary() bool { return false }
 
 // PlanError says why a range cannot be divided as the definition asks.
 type PlanError struct{ Problem string }

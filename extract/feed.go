@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // The results in the order of their last change, newest first, are a feed of
@@ -84,15 +85,19 @@ func (e *FeedError) Error() string { return e.Problem }
 // DataFault is true, because the answers do not hold what was asked for.
 func (e *FeedError) DataFault() bool { return true }
 
-// ReadFeed reads the feed of the results in a window back to the time that since
-// returns for its newest change. The zero Window means all results. ReadFeed
+// ReadFeed reads the feed of the results that a query asks for, by its window, search and
+// view, back to the time that since returns for its newest change. ReadFeed
 // returns all changes since then, and further ones of the last page. The error is
 // a *FeedError if the feed does not tell what changed.
-func ReadFeed(ctx context.Context, s Service, form string, of Window, since func(newest time.Time) time.Time) (*Feed, error) {
-	feed := &Feed{}
-	for range feedTries {
-		rows, proof, pages, err := readFeedOnce(ctx, s, form, of, since)
+func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, since func(newest time.Time) time.Time) (*Feed, error) {
+	feed, most := &Feed{}, s.PageSize()
+	for tries := 0; tries < feedTries; tries++ {
+		rows, proof, pages, err := readFeedOnce(ctx, s, form, of, most, since)
 		if errors.Is(err, errShifted) {
+			continue
+		}
+		if transport.TooHeavy(err) && most > 2 { // Reader.serve does the same
+			most, tries = most/2, tries-1
 			continue
 		}
 		if err != nil {
@@ -115,45 +120,58 @@ func ReadFeed(ctx context.Context, s Service, form string, of Window, since func
 var errShifted = errors.New("the rows of the feed shifted")
 
 // readFeedOnce reads the feed once. It returns the rows in their order, whether a
-// page proves that the service sorts, and how many pages there were.
-func readFeedOnce(ctx context.Context, s Service, form string, of Window, since func(time.Time) time.Time) (rows []Change, proof bool, pages int, err error) {
+// page proves that the service sorts, and how many pages there were. most is how many
+// results a page holds.
+func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, most int, since func(time.Time) time.Time) (rows []Change, proof bool, pages int, err error) {
 	var floor time.Time
-	most := s.PageSize()
 	size := most
 	for pages = 1; ; pages++ {
-		// With a limit that is smaller by k-1, page k begins k-1 rows before the end of page k-1.
-		limit := max(2, size-pages+1) // a page of one row could not show whether it is the last
-		got, ownProof, err := feedPage(ctx, s, form, ResultsQuery{Window: of, Sort: UpdateMeta, Descending: true, Limit: limit, Page: pages})
+		of.Sort, of.Descending, of.Halved = UpdateMeta, true, most > 2
+		if of.Limit, of.Page = most, 1; pages > 1 {
+			of.Limit, of.Page = following(len(rows), size, most)
+		}
+		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {
 			return nil, false, pages, err
 		}
-		if size == 2 && pages == 2 && len(got) == 0 {
-			return rows, proof, 1, nil // the form has two results
-		}
 		proof = proof || ownProof
-		full := len(got) == limit
-		known := len(rows)
+		fresh := got
 		if pages == 1 {
-			floor, size = since(got[0].At), len(got) // some services send shorter pages than specified
-			rows = got
+			floor, size = since(got[0].At), len(got) // some services send shorter pages than they are asked for
 		} else {
-			overlap := overlapOf(rows[max(0, len(rows)-size):], got)
+			overlap := overlapOf(rows, got)
 			if overlap == 0 {
 				return nil, false, pages, errShifted
 			}
-			rows = append(rows, got[overlap:]...)
+			fresh = got[overlap:]
 		}
+		rows = append(rows, fresh...)
 		switch newest := rows[0].At; {
-		case pages == 2 && !full && len(rows) == known:
+		case len(fresh) == 0 && pages == 2:
 			return rows, proof, 1, nil // the first page held everything
-		case rows[len(rows)-1].At.Before(floor), pages > 1 && !full, size == 1:
+		case len(fresh) == 0, rows[len(rows)-1].At.Before(floor):
 			return rows, proof, pages, nil
-		case full && size == most && got[0].At.Equal(got[len(got)-1].At):
+		case len(got) == most && got[0].At.Equal(got[len(got)-1].At):
 			return nil, false, pages, &FeedError{Problem: "more than a page of results changed within one second", Sorts: true, Newest: newest}
-		case pages == mostFeedPages, len(rows) == known:
+		case pages == mostFeedPages:
 			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}
 		}
 	}
+}
+
+// following returns limit and number of a page that begins with the last of the rows that
+// are known, or a few before it, and reaches beyond them. The limit is at most size, the
+// length of the first page, so that it is surely honoured. On the first page it is most.
+func following(known, size, most int) (limit, number int) {
+	for overlap := 1; overlap < known; overlap++ {
+		start := known - overlap
+		for limit := min(size, start); limit > overlap; limit-- {
+			if start%limit == 0 {
+				return limit, start/limit + 1
+			}
+		}
+	}
+	return most, 1
 }
 
 // overlapOf returns how many rows at the beginning of a page are those at the end

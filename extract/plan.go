@@ -33,6 +33,9 @@ type Range struct {
 	PageSize  int         // most results of a page; 0 means PageSize
 	Most      int64       // most requests that the plan may need; 0 means no bound
 	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
+	// Endless means that the results of the range are counted without its end. So more are
+	// counted than are read if some are dated later.
+	Endless bool
 	// Unverified means that nobody compares what was read with counts. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
@@ -103,10 +106,11 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	plan := &Plan{Range: r, Total: Unknown}
 	var err error
 	if !r.Uncounted {
-		if plan.Total, err = p.count(ctx, r.Window); err != nil {
-			return nil, err
+		whole := r.Window
+		if r.Endless {
+			whole.To = time.Time{}
 		}
-		if err = p.checkBeginning(ctx, plan.Total); err != nil {
+		if plan.Total, err = p.count(ctx, whole); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +152,6 @@ type planner struct {
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
-	halved bool      // the halves of a range without a beginning were compared
 	begins time.Time // no counted result is earlier; zero if unknown or From is set
 }
 
@@ -317,11 +320,6 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		}
 		// While results come in, the rest may be wrong by a few. So the
 		// verification counts empty windows too.
-		if c.From.IsZero() {
-			if err := p.checkHalves(ctx, c, Window{To: middles[j]}, Window{middles[j], c.To}, counts[j]); err != nil {
-				return nil, err
-			}
-		}
 		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
 		if lower.n == 0 && c.From.IsZero() {
@@ -365,17 +363,7 @@ func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, l
 		return err
 	}
 	for k, j := range empty {
-		c := &pieces[ask[j]]
-		if nearly(counts[j], found[k]) { // perhaps the service ignores dates
-			both, err := p.count(ctx, c.Window)
-			if err != nil {
-				return err
-			}
-			if err := bothWhole([2]Window{lowers[j], uppers[k]}, [2]int64{counts[j], found[k]}, both); err != nil {
-				return err
-			}
-		}
-		c.n = counts[j] + found[k]
+		pieces[ask[j]].n = counts[j] + found[k]
 	}
 	return nil
 }
@@ -425,9 +413,6 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		lower := Window{From: Epoch, To: middle} // undated results may match a lone upper bound
 		n, err := p.count(ctx, lower)
 		if err != nil {
-			return time.Time{}, err
-		}
-		if err := p.checkHalves(ctx, c, lower, Window{middle, c.To}, n); err != nil {
 			return time.Time{}, err
 		}
 		if n == 0 {

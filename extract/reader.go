@@ -4,340 +4,271 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// paging is the way in which a reader asks for the pages of a window.
-type paging int64
-
-const (
-	// keysetUp asks for ids above the last one seen. Results that are inserted or
-	// deleted meanwhile cannot shift a page.
-	keysetUp paging = iota
-	// keysetDown asks for ids below the last one seen, if the service ignores the order.
-	keysetDown
-	// numbered asks by page number (fs_page), if the service ignores the id
-	// bounds or keeps no order. Ids that come again are dropped.
-	numbered
-)
-
-// Reader reads windows of a form page by page. All windows of a run share it,
-// because each shows how the service behaves: how long its pages are and
-// whether it keeps the order. It is safe for concurrent use.
+// Reader reads windows of a form page by page, in ascending order of ids. All windows of
+// a run share it, because each shows how the service behaves. It is safe for concurrent use.
 type Reader struct {
-	service  Service
-	size     int // of a full page
-	form     string
-	common   ResultsQuery
-	longest  atomic.Int64 // results of the longest page seen; a shorter page ends its window
-	way      atomic.Int64 // the paging that new windows begin with; it only rises
-	sure     atomic.Bool  // pages came in ascending order, see takeUp
-	ordered  atomic.Bool  // see RequireOrder
-	trusting atomic.Bool  // see Trust
+	service Service
+	form    string
+	common  ResultsQuery
+	// Notice is called once if the service cannot serve full pages. It may be nil.
+	Notice func(what string)
+
+	limit    atomic.Int64 // results that a request asks for
+	good     atomic.Int64 // pages that came since the limit changed, while it is lower than a full page
+	noticed  atomic.Bool
+	endless  atomic.Bool  // see DoubtEnds
 	stamps   atomic.Bool  // see CountUnstamped
 	lacking  atomic.Int64 // results without a date_update
+	newest   atomic.Pointer[string]
+	dateless bool         // see LeaveDatesOut
 	doubts   dateDoubts
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func NewReader(service Service, form string, common ResultsQuery) *Reader {
-	return &Reader{service: service, size: service.PageSize(), form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+	r := &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+	r.limit.Store(int64(service.PageSize()))
+	return r
 }
 
-// Trust sets whether a page that is not full ends a window with
-// an end and without a count. That saves a request. Some services send shorter
-// pages, which only a run that compares its windows with counts afterwards
-// notices.
-func (r *Reader) Trust(yes bool) { r.trusting.Store(yes) }
+// LeaveDatesOut makes all requests omit dates, so that each window holds all
+// results. Call it before any window is read.
+func (r *Reader) LeaveDatesOut() { r.dateless = true }
+
+// DoubtEnds sets whether nothing is believed of an answer that says that no page follows.
+func (r *Reader) DoubtEnds(yes bool) { r.endless.Store(yes) }
 
 // CountUnstamped sets whether results are counted that carry no date_update.
 func (r *Reader) CountUnstamped(yes bool) { r.stamps.Store(yes) }
-
-// RequireOrder sets whether a page out of order is a *PagingError. Without the
-// order of ids a window is kept in memory until it is complete, so large windows
-// need the order.
-func (r *Reader) RequireOrder(yes bool) { r.ordered.Store(yes) }
 
 // Unstamped returns how many results were read that carry no date_update, if they
 // are counted.
 func (r *Reader) Unstamped() int64 { return r.lacking.Load() }
 
-// Window returns a reader of the window w; ids may bound it further. count is
-// the planner's count of its results, or Unknown. A count may save a request.
+// Window returns a reader of the window w; ids may bound it further. count is how many
+// results the service counts there, or Unknown. It may save a request.
 func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
-	return &WindowReader{reader: r, window: w, ids: ids, count: count, way: paging(r.way.Load()), lastID: max(0, ids.Min) - 1}
+	return &WindowReader{reader: r, window: w, ids: ids, count: count, lastID: max(0, ids.Min) - 1}
 }
 
-// Ascending tells whether the results are known to come in ascending order of
-// id. A later reading can then resume after any of them.
-func (w *WindowReader) Ascending() bool { return w.way == keysetUp && w.reader.sure.Load() }
-
-// Downgraded says how pages are read because the service breaks the
-// specification. It returns "" if the service keeps to it.
-func (r *Reader) Downgraded() string {
-	switch paging(r.way.Load()) {
-	case keysetDown:
-		return "the service ignores fs_sort_direction: pages are read downwards by fs_max_id"
-	case numbered:
-		return "the service ignores the order or the id bounds: pages are read by fs_page"
-	}
-	return ""
-}
-
-// WindowReader returns the pages of one window. It is not safe for concurrent use.
+// WindowReader returns the pages of one window. Each request asks for the ids above the
+// last one, so that results which come or go meanwhile cannot shift a page. It is not safe
+// for concurrent use.
 type WindowReader struct {
 	reader *Reader
 	window Window
 	ids    IDRange
 	count  int64
+	shared bool // see Share
 
-	way      paging
-	page     int   // pages asked for in the current way
-	rows     int64 // results received in the current way
-	lastID   int64 // the last id in the way's direction, -1 before the first
-	finished bool
-	given    bool               // pages were ready, so the window cannot begin again
-	ready    []*page.Page       // pages for Next to return
-	held     []*page.Page       // pages whose order is not known yet
-	seen     map[int64]struct{} // ids of the pages that were read by number
+	page   int // requests so far
+	rows   int64
+	lastID int64 // -1 before the first
+	ended  bool
+	open   bool
 }
 
-// Next returns the window's next page, or nil at the end. Its results are in
-// ascending order of id and follow those of earlier pages. The caller releases
-// the page.
-func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
-	for len(w.ready) == 0 && !w.finished {
-		if err := w.request(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if len(w.ready) == 0 {
-		return nil, nil
-	}
-	next := w.ready[0]
-	w.ready = w.ready[1:]
-	return next, nil
-}
+// Share tells the reader that the window was counted together with what others read. A
+// page that is not full then ends it, see Open.
+func (w *WindowReader) Share() { w.shared = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
 // reader reads those above.
 func (w *WindowReader) Until(id int64) {
-	if w.way == keysetUp && (w.ids.Max == 0 || id < w.ids.Max) {
-		w.ids.Max, w.count = id, Unknown
+	if w.ids.Max == 0 || id < w.ids.Max {
+		w.ids.Max = id
+		w.shared, w.count = w.shared || w.count != Unknown, Unknown
 	}
 }
 
-// Ended tells whether Next has returned all pages. It then sends no more requests.
-func (w *WindowReader) Ended() bool { return w.finished && len(w.ready) == 0 }
+// Ended tells whether Next sends no more requests.
+func (w *WindowReader) Ended() bool { return w.ended }
 
-// Close releases the pages that Next has not returned.
-func (w *WindowReader) Close() {
-	w.finished = true
-	release(w.ready)
-	release(w.held)
-	w.ready, w.held = nil, nil
+// Open tells whether the reader ended at a page that was not full, though results may
+// follow: nobody asked for ids above the last one. That shows when all that was counted
+// together is compared with the count.
+func (w *WindowReader) Open() bool { return w.open }
+
+// Next returns the window's next page, or nil at the end. The caller releases the page.
+//
+// A page that is not full may be shorter than the service could make it. So it ends the
+// window only where all counted results have come, or where the answer says that none
+// follows and nothing is counted. Else an empty page does.
+func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
+	if !w.ended && w.ids.Max != 0 && w.lastID >= w.ids.Max {
+		w.ended = true
+	}
+	if w.ended {
+		return nil, nil
+	}
+	w.page++
+	p, limit, err := w.ask(ctx)
+	if err == nil && p.Len() > 0 {
+		err = w.checkDates(ctx, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)
+	}
+	r, n := w.reader, p.Len()
+	if n == 0 {
+		p.Release()
+		w.ended = true
+		return nil, nil
+	}
+	r.noteNewest(p)
+	if r.stamps.Load() {
+		r.lacking.Add(int64(unstamped(p)))
+	}
+	w.rows, w.lastID = w.rows+int64(n), p.ID(n-1)
+	switch {
+	case w.lastID == math.MaxInt64 || w.ids.Max != 0 && w.lastID >= w.ids.Max:
+		w.ended = true
+	case n >= limit: // a count may agree by chance
+	case w.rows == w.count:
+		w.ended = true
+	case w.shared:
+		w.ended, w.open = true, true
+	case w.count == Unknown:
+		w.ended = p.Ends && !r.endless.Load()
+	}
+	return p, nil
 }
 
-// request asks for one page and adds it to the pages of the window.
-func (w *WindowReader) request(ctx context.Context) error {
-	w.page++
+// ask asks for the next page. It asks once more where the page is not what was asked for:
+// ids that ascend strictly, between the bounds. limit is how many results it asked for.
+func (w *WindowReader) ask(ctx context.Context) (p *page.Page, limit int, err error) {
 	q := w.reader.common
-	q.IDs, q.Headings = w.ids, w.page == 1
-	if !w.reader.doubts.leftOut {
+	q.IDs, q.Headings = IDRange{Min: w.lastID + 1, Max: w.ids.Max}, w.page == 1
+	if !w.reader.dateless {
 		q.Window = w.window
 	}
-	if w.way == numbered {
-		q.Page = w.page
-	} else if w.rows > 0 && !w.beyond(&q.IDs) {
-		return w.finish()
-	}
-	p, err := w.reader.service.Results(ctx, w.reader.form, q)
-	if err != nil {
-		return fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)
-	}
-	n := p.Len()
-	if w.reader.stamps.Load() {
-		w.reader.lacking.Add(int64(unstamped(p)))
-	}
-	if w.way == keysetDown && w.rows > 0 && w.lastID == 1 {
-		p.Filter(func(id int64) bool { return id < 1 }) // id 1 was asked for again, see beyond
-	}
-	if p.Len() == 0 {
+	for try := 1; ; try++ {
+		if p, limit, err = w.reader.serve(ctx, q); err != nil {
+			return nil, limit, err
+		}
+		breach := breachOf(p, q.IDs)
+		if breach == nil {
+			return p, limit, nil
+		}
 		p.Release()
-		return w.finish()
+		if try == 2 {
+			return nil, limit, breach
+		}
 	}
-	if err := w.checkDates(ctx, p); err != nil {
-		p.Release()
-		return fmt.Errorf("%spage %d: %w", w.window.place(), w.page, err)
-	}
-	taken, err := w.accept(ctx, p)
-	if err != nil {
-		return fmt.Errorf("form %s, %spage %d: %w", w.reader.form, w.window.place(), w.page, err)
-	}
-	if taken && !w.finished && w.isLast(n) {
-		return w.finish()
+}
+
+// breachOf tells what a page ignores of what was asked for; nil if nothing.
+func breachOf(p *page.Page, asked IDRange) error {
+	last := int64(-1)
+	for i := range p.Len() {
+		id := p.ID(i)
+		switch {
+		case id < asked.Min:
+			return &BreachError{Ignores: "the lower bound of ids", Proof: fmt.Sprintf("result %d came where those from %d on were asked for", id, asked.Min)}
+		case asked.Max != 0 && id > asked.Max:
+			return &BreachError{Ignores: "the upper bound of ids", Proof: fmt.Sprintf("result %d came where those up to %d were asked for", id, asked.Max)}
+		case id == last:
+			return &BreachError{Ignores: "the ascending order of ids", Proof: fmt.Sprintf("result %d came twice on a page", id)}
+		case id < last:
+			return &BreachError{Ignores: "the ascending order of ids", Proof: fmt.Sprintf("result %d came after result %d", id, last)}
+		}
+		last = id
 	}
 	return nil
 }
 
-// beyond bounds ids to those that come next in the direction of the way. It
-// returns false if no id can come next.
-func (w *WindowReader) beyond(ids *IDRange) bool {
-	if w.way == keysetUp {
-		if w.lastID == math.MaxInt64 {
-			return false
+// growsAfter is how many pages must come before more results are asked for again.
+const growsAfter = 10
+
+// serve asks for a page. If the service cannot serve so many results at once, though it
+// answers other requests, serve asks for half as many. After some pages it asks for more.
+func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit int, err error) {
+	probed := false
+	for {
+		limit = int(r.limit.Load())
+		q.Limit, q.Halved = limit, limit > 1
+		p, err = r.service.Results(ctx, r.form, q)
+		if err == nil {
+			if full := int64(r.service.PageSize()); int64(limit) < full && r.good.Add(1) >= growsAfter {
+				r.good.Store(0)
+				r.limit.CompareAndSwap(int64(limit), min(full, 2*int64(limit)))
+			}
+			return p, limit, nil
 		}
-		ids.Min = w.lastID + 1
-		return ids.Max == 0 || ids.Min <= ids.Max
+		if !transport.TooHeavy(err) {
+			return nil, limit, err
+		}
+		if !probed || limit == 1 {
+			// In an outage this fails too.
+			if _, err := r.service.Results(ctx, r.form, ResultsQuery{Limit: 1}); err != nil {
+				return nil, limit, err
+			}
+			probed = true
+		}
+		if limit == 1 {
+			return nil, limit, &UnservedError{After: q.IDs.Min - 1, Err: err}
+		}
+		r.good.Store(0)
+		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {
+			r.Notice(fmt.Sprintf("the service cannot serve pages of %d results: fewer are asked for", limit))
+		}
 	}
-	// Below id 1 only id 0 is left. A bound of 0 would mean no bound, so id 1 is asked for again.
-	ids.Max = max(1, w.lastID-1)
-	return w.lastID > 0 && ids.Max >= ids.Min
 }
 
-// isLast tells whether a page of n results that was just accepted ends the window.
-// A page ends it if another page was longer, if it completes the count, or if
-// Trust allows it. A full page never does, because a count may agree by chance.
-func (w *WindowReader) isLast(n int) bool {
-	raise(&w.reader.longest, int64(n))
-	if n >= w.reader.size {
-		return false
+// Newest returns the latest date of the results that were read, wall-clock time of the
+// account. It is zero if none has a date.
+func (r *Reader) Newest() (newest time.Time) {
+	if text := r.newest.Load(); text != nil {
+		newest, _ = time.Parse(WireTime, *text)
 	}
-	trusted := w.count == Unknown && !w.window.To.IsZero() && w.reader.trusting.Load()
-	return int64(n) < w.reader.longest.Load() || w.rows == w.count || trusted
+	return newest
 }
 
-// accept adds a page if its ids are in the order of the window's way. After any
-// other page the window begins again in the next way. If pages of the window
-// were ready for Next before, the error is an *OrderError instead. If the order is
-// required, it is a *PagingError.
-func (w *WindowReader) accept(ctx context.Context, p *page.Page) (taken bool, err error) {
-	first, last := p.ID(0), p.ID(p.Len()-1)
-	rises, falls := p.Order()
-	switch w.way {
-	case keysetUp:
-		if rises && first > w.lastID {
-			return true, w.takeUp(p, last)
-		}
-		if w.reader.ordered.Load() {
-			p.Release()
-			return false, &PagingError{}
-		}
-		if w.given {
-			p.Release()
-			raise(&w.reader.way, int64(numbered))
-			return false, &OrderError{After: w.lastID}
-		}
-		if falls && w.page == 1 {
-			w.restart(keysetDown)
-			w.page = 1
-			w.takeDown(p, last)
-			return true, nil
-		}
-	case keysetDown:
-		if falls && (w.rows == 0 || first < w.lastID) {
-			w.takeDown(p, last)
-			return true, nil
-		}
-	case numbered:
-		return true, w.takeNumbered(ctx, p)
+func (r *Reader) noteNewest(p *page.Page) {
+	newest := ""
+	known := r.newest.Load()
+	if known != nil {
+		newest = *known
 	}
-	p.Release()
-	w.restart(numbered)
-	return false, nil
+	for i := range p.Len() {
+		for _, c := range p.Cells(i) {
+			if f := &p.Fields[c.Field]; c.Values == 0 || f.Kind != page.KindMeta || !strings.HasPrefix(f.ID, "date_") {
+				continue
+			}
+			if v := p.Value(c, 0); len(v) == len(WireTime) && string(v) > newest { // dates are compared as text
+				if _, err := time.Parse(WireTime, string(v)); err == nil {
+					newest = string(v)
+				}
+			}
+		}
+	}
+	for newest != "" && (known == nil || newest > *known) && !r.newest.CompareAndSwap(known, &newest) {
+		known = r.newest.Load()
+	}
 }
 
-// takeUp adds a page in ascending order. Next may return it as soon as the
-// service is known to keep the order, which the page after it shows. If the order
-// is required, the page itself suffices, because any page out of order ends the run.
-func (w *WindowReader) takeUp(p *page.Page, last int64) error {
-	if w.rows > 0 || w.reader.ordered.Load() && p.Len() > 1 {
-		w.reader.sure.Store(true)
-	}
-	w.rows += int64(p.Len())
-	w.lastID = last
-	w.held = append(w.held, p)
-	if !w.reader.sure.Load() {
-		return nil
-	}
-	return w.give()
-}
-
-func (w *WindowReader) takeDown(p *page.Page, last int64) {
-	w.rows += int64(p.Len())
-	p.Filter(w.ids.holds)
-	w.lastID = last
-	w.held = append(w.held, p)
-}
-
-// takeNumbered adds a page without results that came before, because an
-// insertion shifts results to the next page.
-func (w *WindowReader) takeNumbered(ctx context.Context, p *page.Page) error {
-	if w.seen == nil {
-		w.seen = map[int64]struct{}{}
-	}
-	all := int64(p.Len())
-	p.Filter(func(id int64) bool {
-		_, again := w.seen[id]
-		w.seen[id] = struct{}{}
-		return !again
-	})
-	fresh := int64(p.Len())
-	p.Filter(w.ids.holds)
-	w.rows += fresh
-	w.held = append(w.held, p)
-	if fresh > 0 {
-		return nil
-	}
-	if w.page == 2 && all == w.rows {
-		if err := w.repeated(ctx); err != nil {
+// Each calls each with the pages of a window, in ascending order of id. A page
+// is valid only during the call.
+func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
+	wr := r.Window(w, ids, Unknown)
+	for {
+		p, err := wr.Next(ctx)
+		if err != nil || p == nil {
+			return err
+		}
+		err = each(p)
+		p.Release()
+		if err != nil {
 			return err
 		}
 	}
-	return w.finish()
-}
-
-// repeated handles a second page that equals the first. Some services repeat the last
-// page for ever, others ignore fs_page, which is an error. A count tells them apart.
-func (w *WindowReader) repeated(ctx context.Context) error {
-	q := CountQuery{Window: w.window, IDs: w.ids}
-	if w.reader.doubts.leftOut {
-		q.Window = Window{}
-	}
-	n, err := w.reader.service.Count(ctx, w.reader.form, q)
-	if err != nil || n <= w.rows {
-		return err
-	}
-	return &transport.AnswerError{Offset: -1, Problem: fmt.Sprintf(
-		"it repeats the page before, though the service counts %d results where %d came: it ignores fs_min_id, fs_max_id and fs_page alike, so that the others cannot be reached; choose smaller windows", n, w.rows)}
-}
-
-func (w *WindowReader) restart(way paging) {
-	release(w.held)
-	w.way, w.page, w.rows, w.lastID, w.held, w.seen = way, 0, 0, -1, nil, nil
-	raise(&w.reader.way, int64(way))
-}
-
-// raise sets a to n if a is lower.
-func raise(a *atomic.Int64, n int64) {
-	for now := a.Load(); now < n && !a.CompareAndSwap(now, n); now = a.Load() {
-	}
-}
-
-// give sorts the held pages and makes them ready for Next.
-func (w *WindowReader) give() error {
-	pages, err := inOrder(w.held)
-	w.held = nil
-	w.ready = append(w.ready, pages...)
-	w.given = w.given || len(w.ready) > 0
-	return err
-}
-
-func (w *WindowReader) finish() error {
-	w.finished = true
-	return w.give()
 }

@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
@@ -59,6 +60,9 @@ type Webhooks interface {
 type Meter interface {
 	Requests() transport.Requests
 	Outcomes() map[string]int64
+	// Clocks returns the time that the service's last answer was dated, and when it came by
+	// our clock. Both are zero if answers carry no date.
+	Clocks() (theirs, ours time.Time)
 }
 
 // Session lets clients of one account share its connections and bounds.
@@ -77,6 +81,7 @@ type ResultsQuery struct {
 	Window       Window // fs_min_date and fs_max_date, always with a time part
 	IDs          IDRange
 	Limit        int    // fs_limit; 0, or at least the service's page size, means full pages
+	Halved       bool   // half as many results are asked for if this fails, see transport.TooHeavy
 	Page         int    // fs_page; 0 means the first page
 	Sort         string // fs_sort: a meta or item id; "" is the result id
 	Descending   bool   // fs_sort_direction

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/formetl/formetl/extract/page"
 )
 
 // Results without a date match no bound of date, so no bounded window contains
@@ -135,22 +133,4 @@ func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error)
 		return err
 	}
 	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
-}
-
-// Each calls each with the pages of a window, in ascending order of id. A page
-// is valid only during the call.
-func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
-	wr := r.Window(w, ids, Unknown)
-	defer wr.Close()
-	for {
-		p, err := wr.Next(ctx)
-		if err != nil || p == nil {
-			return err
-		}
-		err = each(p)
-		p.Release()
-		if err != nil {
-			return err
-		}
-	}
 }

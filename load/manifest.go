@@ -168,6 +168,9 @@ type Verified struct {
 	Method string `json:"method,omitempty"`
 	// Reason says why counts were not compared, "" if they were.
 	Reason string `json:"reason,omitempty"`
+	// Unproven says what the run did not prove of its results, and why. It is "" if it proved
+	// that none is missing and none is there twice.
+	Unproven string `json:"unproven,omitempty"`
 }
 
 // Requests counts the requests of a run to the service.

@@ -67,8 +67,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&reconcile.VerifyError{Counted: 5, Extracted: 4, Windows: []extract.Window{w}}, "the service counts 5 results and 4 were read; after 3 more readings they still do not agree in the windows 2026-01-01 00:00:00/2026-01-02 00:00:00; nothing was written: run again when the form is quieter, or without verification"},
-		{&reconcile.DuplicateError{ID: 7, Windows: []extract.Window{w, {}}}, "result 7 is in more than one window, 2026-01-01 00:00:00/2026-01-02 00:00:00 and undated, however often they are read; nothing was written: run again when the form is quieter"},
+		{&reconcile.VerifyError{Counted: 5, Extracted: 4, Windows: []extract.Window{w}}, "the service counts 5 results and sends 4, also when it is asked again in the windows 2026-01-01 00:00:00/2026-01-02 00:00:00: its counts do not agree with its pages; nothing was written: `formetl doctor` shows what the service honours"},
 		{&account.NoFormsError{Patterns: []string{"a*"}, Chosen: []string{"b"}}, "no form matches a* and --form b; `formetl forms` lists those of the account"},
 		{&account.FormsError{Forms: 3, Errors: []error{errors.New("one"), errors.New("two")}}, "2 of 3 forms failed:\none\ntwo"},
 		{&account.FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},

@@ -2,10 +2,10 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -25,7 +25,7 @@ import (
 // run reads only what changed. Else it reads its lookback.
 func (f *formRun) follow(ctx context.Context) error {
 	manifests := f.outputs.Manifests()
-	if !f.reader.Def.Extract.Incremental || len(manifests) == 0 || f.reader.Dateless {
+	if !f.reader.Def.Extract.Incremental || len(manifests) == 0 {
 		return nil
 	}
 	if f.noFeed != nil {
@@ -36,10 +36,17 @@ func (f *formRun) follow(ctx context.Context) error {
 		f.reconciler.Changes = changes.Off(manifests, reason)
 		return nil
 	}
+	if f.reconciler.Lookback = uncounted(f.reader); f.reconciler.Lookback != "" {
+		return nil // what changes while several windows are read is asked for all the same
+	}
 	if err := f.askChanges(ctx); err != nil {
 		return err
 	}
 	if s := f.reconciler.Changes; s.Continues {
+		now := load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Time
+		if f.beyond.IsZero() && f.iv.Endless() && s.NamesSince(now.Add(interval.ClockLeeway)) {
+			return &reconcile.LateError{Now: now, Beyond: now.Add(interval.WidestZone + time.Hour)}
+		}
 		f.iv = f.iv.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
 	}
 	return nil
@@ -51,20 +58,24 @@ func countable(outputs *output.Set) bool {
 	return slices.ContainsFunc(outputs.Datasets(), func(d reconcile.Dataset) bool { return !d.Child })
 }
 
-// feedless says why a run cannot ask the service what changed; "" if it can.
+// feedless says why a run does not ask the service what changed; "" if it does.
 func feedless(r *reading.Reader) string {
-	e := r.Def.Extract
-	switch {
-	case e.Changes == definition.ChangesLookback:
+	if r.Def.Extract.Changes == definition.ChangesLookback {
 		return "the definition says changes: lookback"
-	case r.Filtered():
-		return "counts know neither searches nor views"
-	case !e.Verify:
-		return "the definition says verify: false"
-	case r.Countless != "":
-		return r.Countless
 	}
 	return ""
+}
+
+// uncounted says why counts cannot show whether a dataset is whole, so that an incremental
+// run reads its lookback; "" if they can.
+func uncounted(r *reading.Reader) string {
+	switch {
+	case r.Filtered():
+		return "counts know neither searches nor views"
+	case !r.Def.Extract.Verify:
+		return "the definition says verify: false"
+	}
+	return r.Countless
 }
 
 // askChanges asks the service what changed. A run that takes over what another one
@@ -78,7 +89,7 @@ func (f *formRun) askChanges(ctx context.Context) (err error) {
 	}
 	f.reconciler.Changes, err = changes.Ask(ctx, f.reader.Form, changes.Since{
 		Manifests: manifests, Lookback: f.iv.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: f.iv.Continues && countable(f.outputs), Whole: f.iv.Whole(f.reader.Def, manifests),
+		Continues: f.iv.Continues && countable(f.outputs) && uncounted(f.reader) == "", Whole: f.iv.Whole(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err
@@ -100,7 +111,7 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 	// is empty, so the feed is asked before it.
 	var once sync.Once
 	var asked error
-	wanted := f.reconciler.Changes == nil && !r.Dateless && feedless(r) == "" && f.noFeed == nil
+	wanted := f.reconciler.Changes == nil && !f.iv.Dateless() && feedless(r) == "" && f.noFeed == nil
 	ask := func() error {
 		if wanted {
 			once.Do(func() { asked = f.askChanges(ctx) })
@@ -108,23 +119,23 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 		return asked
 	}
 	count := f.counts.Remembered(r.Counter(), f.o.Now)
-	if count == nil {
-		return r.NewPlan(ctx, f.iv, f.iv.Read, nil)
-	}
-	counted := false
-	var mu sync.Mutex
-	plan, err := r.NewPlan(ctx, f.iv, f.iv.Read, func(ctx context.Context, w extract.Window) (int64, error) {
-		mu.Lock()
-		further := counted
-		counted = true
-		mu.Unlock()
-		if further {
-			if err := ask(); err != nil {
-				return 0, err
+	if known := count; known != nil && uncounted(r) == "" {
+		counted := false
+		var mu sync.Mutex
+		count = func(ctx context.Context, w extract.Window) (int64, error) {
+			mu.Lock()
+			further := counted
+			counted = true
+			mu.Unlock()
+			if further {
+				if err := ask(); err != nil {
+					return 0, err
+				}
 			}
+			return known(ctx, w)
 		}
-		return count(ctx, w)
-	})
+	}
+	plan, err := r.NewPlan(ctx, f.iv, f.iv.Read, count)
 	if err == nil && reading.MayMiss(plan) {
 		err = ask()
 	}
@@ -151,12 +162,4 @@ func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *c
 		count = nil
 	}
 	return r.NewPlan(ctx, iv, iv.Read, count)
-}
-
-// withoutFeed gives the same run once more, which reads its lookback.
-func (f *formRun) withoutFeed(ctx context.Context, err error) *formRun {
-	again := f.again()
-	again.noFeed, _ = errors.AsType[*extract.FeedError](err)
-	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the service does not tell what changed; the lookback is read again", slog.String("reason", again.noFeed.Problem))
-	return again
 }

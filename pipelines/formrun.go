@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -19,8 +20,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// runForm runs one form. If the service breaks the specification, the run begins again
-// without what the service lacks.
+// runForm runs one form. It begins again without what the specification leaves open and the
+// service lacks, and with a range that ends later if results are dated later than now.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f, err := lastRun(ctx, def, o, client, form)
 	return f.report, err
@@ -33,17 +34,21 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 	f := newFormRun(def, o, client.Fork(), form, seen)
 	for {
 		err := f.run(ctx)
+		late, isLate := errors.AsType[*reconcile.LateError](err)
 		switch {
-		case leavesDatesOut(err) && !f.reader.Dateless:
-			f = f.withoutDates(ctx)
-		case isError[*extract.PagingError](err):
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the run begins again with small windows", slog.String("reason", err.Error()))
-			f = f.again()
-			f.reader.Unordered = true
+		case isLate && f.beyond.IsZero():
+			f = f.again(ctx, "the range is read up to the newest results", err)
+			f.beyond = late.Beyond
 		case isError[*extract.FeedError](err) && f.noFeed == nil:
-			f = f.withoutFeed(ctx, err)
-		case f.doubtsCounts(err):
-			f = f.withoutCounts(ctx, err)
+			noFeed, _ := errors.AsType[*extract.FeedError](err)
+			f = f.again(ctx, "the lookback is read again, because the service does not tell what changed", err)
+			f.noFeed = noFeed
+		case f.reader.Countless == "" && countless(f.reader, err) != "":
+			why := countless(f.reader, err)
+			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
+			f.reader.Countless = why
+			f.reader.Pages.DoubtEnds(true)
+			f.drift(why)
 		default:
 			return f, err
 		}
@@ -52,11 +57,34 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 
 // again gives the same run once more. Its requests are counted together with those
 // of the first.
-func (f *formRun) again() *formRun {
+func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
+	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("reason", why.Error()))
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name, f.seen)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
-	again.noFeed, again.reader.Unordered, again.reader.Countless = f.noFeed, f.reader.Unordered, f.reader.Countless
+	again.noFeed, again.reader.Countless, again.beyond = f.noFeed, f.reader.Countless, f.beyond
+	again.reader.Pages.DoubtEnds(f.reader.Countless != "")
 	return again
+}
+
+// API v2 has no request for a count. Counts are taken from its headers, and nothing
+// promises what these hold (service-v2.md, section 9).
+const (
+	tellsNoCounts    = "the service tells no counts"
+	tellsWrongCounts = "the service tells no counts: its headers never agreed with the results that came"
+)
+
+// countless returns why a run that failed can do without counts: the service has told
+// none that agreed with what it sent. It is "" if it cannot.
+func countless(r *reading.Reader, err error) string {
+	wrong, ok := errors.AsType[*reconcile.VerifyError](err)
+	switch {
+	case r.Told():
+	case errors.Is(err, extract.ErrNoCount):
+		return tellsNoCounts
+	case ok && wrong.Untold && r.CountMethod() == load.MethodPagination:
+		return tellsWrongCounts
+	}
+	return ""
 }
 
 // formRun is the run of one form: what the steps have given so far.
@@ -66,6 +94,7 @@ type formRun struct {
 	iv         interval.Interval
 	outputs    *output.Set
 	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
+	beyond     time.Time             // see interval.Flags
 	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
@@ -95,6 +124,10 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 			return sharedSteps{f}.leaveAgain(ctx, windows)
 		},
 	}
+	f.reader.Pages.Notice = func(what string) {
+		f.drift(what)
+		f.reader.Log.LogAttrs(context.Background(), slog.LevelWarn, what)
+	}
 	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
@@ -114,7 +147,9 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 // kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
-	if f.iv, err = interval.Ask(f.reader.Def, f.o.Flags(), f.o.Shared.decided(f.o.Now())); err != nil {
+	flags := f.o.Flags()
+	flags.Beyond = f.beyond
+	if f.iv, err = interval.Ask(f.reader.Def, flags, f.o.Shared.decided(f.o.Now())); err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
@@ -130,8 +165,10 @@ func (f *formRun) run(ctx context.Context) (err error) {
 			return nil
 		} else if err != nil {
 			f.endFaults(ctx, err)
-			err = withLetters(ctx, f, err)
-			return stopped(ctx, needsDates(err, f.reader.Def, f.o.Flags(), f.iv, f.outputs))
+			if f.reader.Told() && errors.Is(err, extract.ErrNoCount) {
+				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
+			}
+			return stopped(ctx, withLetters(ctx, f, err))
 		}
 	}
 	return nil
@@ -198,9 +235,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 		r.Expect(extract.Unknown)
 	} else {
 		r.Expect(c.Plan.Total)
-		r.Pages.Trust(c.Verifies())
 	}
-	r.Pages.RequireOrder(r.Large(c.Plan))
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
 		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
@@ -239,10 +274,6 @@ func (f *formRun) read(ctx context.Context) error {
 	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
 		return err
 	}
-	if how := r.Pages.Downgraded(); how != "" {
-		f.drift(how)
-		r.Log.LogAttrs(ctx, slog.LevelWarn, how)
-	}
 	return c.ReadUndated(ctx)
 }
 
@@ -250,6 +281,17 @@ func (f *formRun) read(ctx context.Context) error {
 func (f *formRun) reconcile(ctx context.Context) (err error) {
 	if err := f.reconciler.Reconcile(ctx); err != nil {
 		return err
+	}
+	theirs, ours := f.reader.Client.Clocks()
+	f.reconciler.Interval = f.reconciler.Interval.Behind(ours.Sub(theirs))
+	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Add(interval.ClockLeeway)) {
+		if theirs.IsZero() {
+			ours = f.o.Now()
+		}
+		if what, cure := interval.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
+			f.drift(what)
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("hint", cure))
+		}
 	}
 	f.snapshot, err = f.reconciler.Snapshot(ctx)
 	return err

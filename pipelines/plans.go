@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -170,18 +171,14 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	f := p.follows(form, i, outputs, o.Now())
 	if f.continues {
 		err := p.makeTail(ctx, f)
-		if why := countless(err, form.CountMethod()); why == "" {
+		if !errors.Is(err, extract.ErrNoCount) {
 			return err
 		}
 		f.continues = false // the other plan meets the same
 	}
 	plan, err := wouldPlan(ctx, form, i)
-	if err = needsDates(err, def, flags, i, outputs); leavesDatesOut(err) {
-		f.form.Dateless, p.Changes = true, nil
-		plan, err = wouldPlan(ctx, f.form, i)
-	}
-	if why := countless(err, form.CountMethod()); why != "" {
-		f.form.Countless, p.Changes = why, nil
+	if errors.Is(err, extract.ErrNoCount) {
+		f.form.Countless, p.Changes = tellsNoCounts, nil
 		plan, err = wouldPlan(ctx, f.form, i)
 	}
 	if plan == nil || err != nil {
@@ -189,7 +186,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	}
 	stale := f.stale(i.Read)
 	p.take(plan, stale)
-	if f.form.Large(plan) { // some of those who share the window end their part with a page that is not full
+	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget { // some of those who share the window end their part with a page that is not full
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
 	}
 	p.warn(f.form, plan)
@@ -204,7 +201,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 // countUndated adds the requests for results without a date to those for pages. It
 // returns how many counts a run sends for them. A run over everything reads them too.
 func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i interval.Interval, plan *extract.Plan) (int64, error) {
-	if form.Client == nil || form.Dateless || !i.Everything() || plan.Total == extract.Unknown {
+	if form.Client == nil || i.Dateless() || !i.Everything() || plan.Total == extract.Unknown {
 		return 0, nil
 	}
 	p.Requests.Planned++
@@ -236,18 +233,11 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) error {
 	return nil
 }
 
-// noticing is about how many requests a run sends before it notices that the service
-// ignores dates, and begins again.
-const noticing = 4
-
 // sum adds up the requests of the run. counts are those that do not ask for changes.
 func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
-		if f.form.Dateless {
-			counts += noticing
-		}
 		expected := feed
 		if feed > 2 && !f.form.Def.Extract.Incremental { // nobody continues, so that the run seldom needs all of them
 			expected--
@@ -273,9 +263,6 @@ func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*ex
 
 // warn adds what the run would warn of before it reads.
 func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
-	if form.Dateless {
-		p.Warnings = append(p.Warnings, datesIgnored)
-	}
 	if form.Countless != "" {
 		p.Warnings = append(p.Warnings, form.Countless)
 	}
@@ -293,7 +280,7 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 func laterCounts(form reading.Form, i interval.Interval) int {
 	verifies := form.Def.Extract.Verify && !form.Filtered()
 	switch {
-	case i.Everything() && !form.Dateless:
+	case i.Everything() && !i.Dateless():
 		return 2
 	case verifies:
 		return 1

@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -48,7 +49,8 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 		return f
 	}
 	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo, Stale: len(base.Stale)}
-	why := feedless(&reading.Reader{Form: form})
+	r := &reading.Reader{Form: form}
+	why := cmp.Or(feedless(r), uncounted(r))
 	switch {
 	case why != "":
 		p.Changes.Reason = why
@@ -101,7 +103,7 @@ func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extrac
 // stale returns the spans of stale parts that the run reads besides its range, with
 // how many results they held. They are at most as many as the definition allows.
 func (f *following) stale(read extract.Window) (spans []extract.Planned) {
-	if !f.iv.Continues || f.form.Dateless {
+	if !f.iv.Continues {
 		return nil
 	}
 	for _, s := range f.base.Stale {
@@ -120,7 +122,8 @@ func (f *following) stale(read extract.Window) (spans []extract.Planned) {
 // at most so many if each feed has one page, and counts.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
-	if !asks || f.form.Dateless || feedless(&reading.Reader{Form: f.form}) != "" {
+	r := &reading.Reader{Form: f.form}
+	if !asks || f.iv.Dateless() || feedless(r) != "" || uncounted(r) != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
 	feed = int64(changes.MostRequests(f.base, f.now, f.form.Def.Extract.Incremental))

@@ -112,8 +112,6 @@ func (f *formRun) fits(found *checkpoint.Inherited) error {
 		return err
 	case f.o.Resume.Within < 0:
 		return errors.New("everything is to be read anew")
-	case f.reader.Dateless:
-		return errors.New("the service ignored dates, so that all results are read again")
 	}
 	return found.Unfit(checkpoint.Next{At: f.o.Now(), Fingerprint: own, Full: f.o.Full, Bases: f.outputs.Bases()})
 }

@@ -188,7 +188,7 @@ func ReadGroup(ctx context.Context, def *definition.Definition, o Options, form 
 		}
 	}
 	err = f.reader.Read(ctx, left)
-	if leavesDatesOut(err) || isError[*extract.PagingError](err) || f.doubtsCounts(err) {
+	if countless(f.reader, err) != "" {
 		report.Left = err.Error()
 		return report, nil
 	}
@@ -239,13 +239,11 @@ func (f sharedSteps) joinGroup(ctx context.Context, group int) ([]*reading.Windo
 	if err := r.Checkpoint.FindOwn(ctx, found, of); err != nil {
 		return nil, err
 	}
-	shares := &extract.Plan{Groups: []int64{0}}
+	shares := &extract.Plan{Groups: []int64{extract.Unknown}}
 	for _, s := range plan.Groups[group] {
 		shares.Windows = append(shares.Windows, s.Planned())
 	}
 	r.Expect(extract.Unknown)
-	r.Pages.Trust(found.Trusted && !plan.Again)
-	r.Pages.RequireOrder(plan.Ordered)
 	if err := r.SettleSchema(ctx, reading.Start{Kept: f.outputs.Kept, Left: found, Joined: true}); err != nil {
 		return nil, err
 	}
@@ -262,7 +260,7 @@ func groupName(of string, group any) string { return fmt.Sprint(of, ".r", group)
 // in the usual way.
 func (f sharedSteps) shareable(by step) bool {
 	r := f.reader
-	return f.o.Shared.is(by) && !r.Dateless && !r.Unordered && r.Countless == "" && !f.iv.Continues && f.outputs.Shared()
+	return f.o.Shared.is(by) && r.Countless == "" && !f.iv.Continues && f.outputs.Shared()
 }
 
 // share ends the run of PlanForm if other processes can read for it. A run of one group
@@ -291,7 +289,7 @@ func (f sharedSteps) leaveAgain(ctx context.Context, windows []*reading.Window) 
 // leaveWindows leaves windows to other processes, in groups.
 func (f sharedSteps) leaveWindows(ctx context.Context, windows []*reading.Window, again bool) error {
 	r, c, s := f.reader, f.reconciler, f.o.Shared
-	plan := checkpoint.Plan{Run: s.Run, Groups: f.groups(windows), Ordered: r.Large(c.Plan), Again: again}
+	plan := checkpoint.Plan{Run: s.Run, Groups: f.groups(windows), Again: again}
 	if err := r.KeepHeads(ctx, windows); err != nil {
 		return err
 	}

@@ -81,13 +81,16 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	if err := verified.count(ctx); err != nil {
 		return err
 	}
+	if what := verified.unproven(); what != "" && def.Extract.Proof {
+		return &reconcile.UnprovenError{What: what}
+	}
 	w := &reading.Window{Planned: extract.Planned{Window: iv.Asked, Count: verified.expected(0)}, Done: true}
 	windows := []*reading.Window{w}
 	seen.Plan(windows)
 	defer func() { f.Detail = detailOf(seen, windows) }()
 	began, watched := o.Now().UTC(), seen.Window(ctx, w)
 	s, err := stream.Open(watched, client, stream.Query{
-		Form: f.Form, Results: query, Limit: limit, Schema: def.Schema, Labels: def.Labels, Some: def.Outputs[0].Select != nil,
+		Form: f.Form, Results: query, Limit: limit, Count: verified.expected(0), Schema: def.Schema, Labels: def.Labels, Some: def.Outputs[0].Select != nil,
 		Options: transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches},
 	})
 	if err != nil {
@@ -121,6 +124,8 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	return set.Commit(ctx, reconcile.Streamed(iv, w, s.Schema, s.Labels, v), func(context.Context) {})
 }
 
+const turnedOff = "turned off"
+
 // reasonNotVerified says why a stream is not compared with counts, or "".
 func reasonNotVerified(def *definition.Definition, limit int64) string {
 	switch {
@@ -129,7 +134,7 @@ func reasonNotVerified(def *definition.Definition, limit int64) string {
 	case len(def.Extract.Search.Where) > 0 || def.Extract.View != "":
 		return "not applicable: counts know neither searches nor views"
 	case !def.Extract.Verify:
-		return "turned off"
+		return turnedOff
 	}
 	return ""
 }
@@ -166,6 +171,17 @@ func (v *verification) count(ctx context.Context) error {
 	return err
 }
 
+// unproven says what nobody can prove of the rows, "" if it is proven.
+func (v *verification) unproven() string {
+	switch v.off {
+	case turnedOff:
+		return "no counts are compared, as was asked for"
+	case tellsNoCounts:
+		return tellsNoCounts
+	}
+	return ""
+}
+
 func (v *verification) expected(limit int64) int64 {
 	switch {
 	case limit > 0:
@@ -178,7 +194,7 @@ func (v *verification) expected(limit int64) int64 {
 
 func (v *verification) result(read int64) (load.Verified, error) {
 	if v.off != "" {
-		return load.Verified{Extracted: read, Reason: v.off, Method: v.method}, nil
+		return load.Verified{Extracted: read, Reason: v.off, Method: v.method, Unproven: v.unproven()}, nil
 	}
 	last := v.counts[len(v.counts)-1]
 	is := load.Verified{Counted: last, Extracted: read, Match: last == read, Method: v.method}

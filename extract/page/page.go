@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 )
@@ -62,6 +61,7 @@ type Page struct {
 	Headings []Heading // in document order; empty unless asked for
 	Fields   []Field   // in order of first occurrence
 	Replaced int       // characters that XML 1.0 forbids or invalid UTF-8, replaced by U+FFFD
+	Ends     bool      // the answer says that no page follows
 
 	text    []byte // the answer in UTF-8; decoded texts are rewritten in place
 	results []result
@@ -85,7 +85,7 @@ func (p *Page) Release() {
 }
 
 func (p *Page) reset() {
-	p.Headings, p.Fields, p.Replaced = p.Headings[:0], p.Fields[:0], 0
+	p.Headings, p.Fields, p.Replaced, p.Ends = p.Headings[:0], p.Fields[:0], 0, false
 	p.text, p.results, p.cells, p.values = p.text[:0], p.results[:0], p.cells[:0], p.values[:0]
 }
 
@@ -138,44 +138,4 @@ func (p *Page) Filter(keep func(id int64) bool) {
 // SortByID orders the results by ascending id.
 func (p *Page) SortByID() {
 	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
-}
-
-// Absorb appends the results of q to p and leaves q as it is. It does nothing and
-// returns false if both texts together exceed 2 GiB. Views into p stay valid.
-func (p *Page) Absorb(q *Page) bool {
-	if len(p.text)+len(q.text) > math.MaxInt32 {
-		return false
-	}
-	if len(p.Headings) == 0 {
-		p.Headings = append(p.Headings, q.Headings...)
-	}
-	p.Replaced += q.Replaced
-	fields := make([]int32, len(q.Fields))
-	for i, f := range q.Fields {
-		fields[i] = p.fieldLike(f)
-	}
-	text, values, cells := int32(len(p.text)), int32(len(p.values)), int32(len(p.cells)) //nolint:gosec // bounded by the text
-	p.text = append(p.text, q.text...)
-	for _, v := range q.values {
-		p.values = append(p.values, Span{v.Start + text, v.End + text})
-	}
-	for _, c := range q.cells {
-		c.Field = fields[c.Field]
-		c.first += values
-		p.cells = append(p.cells, c)
-	}
-	for _, r := range q.results {
-		p.results = append(p.results, result{r.id, r.first + cells, r.last + cells})
-	}
-	return true
-}
-
-// fieldLike returns the index of the field with the Kind and ID of f, or adds it.
-func (p *Page) fieldLike(f Field) int32 {
-	i := slices.IndexFunc(p.Fields, func(g Field) bool { return g.Kind == f.Kind && g.ID == f.ID })
-	if i < 0 {
-		i = len(p.Fields)
-		p.Fields = append(p.Fields, f)
-	}
-	return int32(i) //nolint:gosec // fields of a form
 }

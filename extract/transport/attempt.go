@@ -48,6 +48,9 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After")), Fields: res.Header}
+	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil && res.Header.Get("Age") == "" {
+		s.dated.Store(&dated{at, time.Now()})
+	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(call, res)}
 	}

@@ -110,6 +110,21 @@ func isAbsence(err error, met bool) bool {
 	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0
 }
 
+// TooHeavy tells whether a request failed as it does if its answer is more than the
+// service can serve: with HTTP status 504, cut short, or not within the time limit.
+func TooHeavy(err error) bool { return !is[*OutageError](err) && isHeavy(err) }
+
+func isHeavy(err error) bool {
+	if n, ok := errors.AsType[*NetworkError](err); ok {
+		return !n.Final && !n.Unreached()
+	}
+	if s, ok := errors.AsType[*StatusError](err); ok {
+		return s.Status == http.StatusGatewayTimeout
+	}
+	a, ok := errors.AsType[*AnswerError](err)
+	return ok && a.Fault == FaultCut
+}
+
 // isUnsent tells whether an attempt failed because no connection could be made.
 func isUnsent(err error) bool {
 	n, ok := errors.AsType[*NetworkError](err)

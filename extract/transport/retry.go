@@ -13,6 +13,9 @@ const (
 	// likely final. These are doubtful refusals, the same wrong answer, and the
 	// same foreign web page if the service has answered nothing yet.
 	doubtfulTries = 3
+	// heavyTries is how often an answer that is too heavy is asked for if the caller can
+	// ask for less.
+	heavyTries = 2
 )
 
 // effort records the attempts of one request so far.
@@ -22,6 +25,7 @@ type effort struct {
 	attempts   int           // attempts that were sent
 	unsent     int           // attempts without a connection among them
 	doubtful   int           // attempts with a doubtful refusal
+	heavy      int           // attempts that failed as heavy answers do
 	spent      time.Duration // time in attempts and pauses
 	last       error
 	told       string // the last error that the log has
@@ -38,6 +42,13 @@ func (e *effort) unreadable(a *AnswerError) {
 	}
 	e.varies = e.varies || a.sum != e.sum
 	a.varies = e.varies
+}
+
+// weigh counts the last attempt if it failed as heavy answers do.
+func (e *effort) weigh() {
+	if isHeavy(e.last) {
+		e.heavy++
+	}
 }
 
 // samePage tells whether every attempt that had a connection got the same foreign

@@ -95,6 +95,7 @@ type Call struct {
 	Form        string // "" if the request concerns no form
 	Detail      string // the parameters as people read them; secrets are redacted
 	Asked       string // see RequestError.Asked; the key is redacted
+	Halved      bool   // the caller asks for less if the answer is too heavy, see TooHeavy
 
 	Body      *[]byte // the buffer that answers are read into
 	MostBytes int64   // the most bytes of an answer, decompressed
@@ -120,6 +121,19 @@ type Sender struct {
 	circuit *circuit
 	numbers *numbers
 	usual   *[kinds]atomic.Int64 // size in bytes of the last answer of each kind
+	dated   *atomic.Pointer[dated]
+}
+
+// dated is the date of an answer, and when it came.
+type dated struct{ theirs, ours time.Time }
+
+// Clocks returns the time that the last answer was dated, and when it came by our clock.
+// Both are zero if answers carry no date. One from a cache says nothing.
+func (s *Sender) Clocks() (theirs, ours time.Time) {
+	if d := s.dated.Load(); d != nil {
+		return d.theirs, d.ours
+	}
+	return time.Time{}, time.Time{}
 }
 
 // NewSender checks the configuration and returns a sender. It sends nothing.
@@ -142,7 +156,7 @@ func NewSender(cfg Config) (*Sender, error) {
 	}
 	// This gzip is faster than that of net/http: an export takes 8 % less CPU time.
 	unzipping := gzhttp.Transport(cfg.Transport, gzhttp.TransportEnableZstd(false))
-	return &Sender{cfg: cfg, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, usual: &[kinds]atomic.Int64{}}, nil
+	return &Sender{cfg: cfg, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, usual: &[kinds]atomic.Int64{}, dated: &atomic.Pointer[dated]{}}, nil
 }
 
 func newTransport(concurrency int) *http.Transport {
@@ -198,6 +212,9 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 			return context.Cause(ctx)
 		}
 		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
+			break
+		}
+		if e.weigh(); call.Halved && e.heavy == heavyTries && s.circuit.wasMet() && !s.circuit.isOpen() {
 			break
 		}
 		if s.circuit.isOpen() {

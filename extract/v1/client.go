@@ -71,6 +71,7 @@ type call struct {
 	path        string // the transaction's name in the address
 	parameters  transport.Parameters
 	asked       string // see transport.RequestError.Asked
+	halved      bool   // see transport.Call
 }
 
 // ask sends a transaction. d decodes its answer, and success reads the content
@@ -89,7 +90,7 @@ func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() err
 	}
 	return c.Send(ctx, transport.Call{
 		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked,
+		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked, Halved: r.halved,
 		Body: &d.Text, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			err := d.decode(h.ContentType, c.bounds, success)

@@ -20,7 +20,7 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 	d := newDecoder()
 	defer d.release()
 	err := c.ask(ctx, call{
-		transaction: "Get Results", kind: transport.KindResults, form: form, path: "results", parameters: resultsParameters(q), asked: q.Asked(),
+		transaction: "Get Results", kind: transport.KindResults, form: form, path: "results", parameters: resultsParameters(q), asked: q.Asked(), halved: q.Halved,
 	}, d, d.readPage)
 	if err != nil {
 		return nil, err

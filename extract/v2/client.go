@@ -89,6 +89,7 @@ type call struct {
 	path        string // what of the form is asked for, "" for the form itself
 	parameters  transport.Parameters
 	asked       string               // see transport.RequestError.Asked
+	halved      bool                 // see transport.Call
 	method      string               // "" is GET
 	fields      transport.Parameters // see transport.Call.Fields
 	hidden      []transport.Secret   // see transport.Call.Hidden
@@ -113,7 +114,7 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(tra
 	}
 	return c.Send(ctx, transport.Call{
 		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind, Fields: r.fields, Hidden: r.hidden,
-		Transaction: r.transaction, Form: r.form, Detail: slices.Concat(r.parameters, r.fields).String(), Asked: r.asked,
+		Transaction: r.transaction, Form: r.form, Detail: slices.Concat(r.parameters, r.fields).String(), Asked: r.asked, Halved: r.halved,
 		Body: body, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			var err error

@@ -420,7 +420,6 @@ func TestReaderPages(t *testing.T) {
 	}, nil)
 	reader := extract.NewReader(c, "f", extract.ResultsQuery{})
 	w := reader.Window(extract.Window{}, extract.IDRange{}, results)
-	defer w.Close()
 	n := int64(0)
 	for {
 		p, err := w.Next(t.Context())

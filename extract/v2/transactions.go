@@ -30,9 +30,15 @@ const (
 // The caller releases the page. The error is an *extract.SearchError if the service cannot
 // express the search.
 func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
-	p, err := c.results(ctx, transport.KindResults, form, q, func(transport.Header) {})
-	if err != nil || !q.Headings {
-		return p, err
+	var last string
+	p, err := c.results(ctx, transport.KindResults, form, q, func(h transport.Header) { last = h.Fields.Get(lastPage) })
+	if err != nil {
+		return nil, err
+	}
+	n, none := strconv.ParseInt(strings.TrimSpace(last), 10, 64)
+	p.Ends = none == nil && n <= int64(max(1, q.Page))
+	if !q.Headings {
+		return p, nil
 	}
 	headings, err := c.headings(ctx, form, q.CustomLabels)
 	if err != nil {
@@ -66,7 +72,7 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	unsorted := c.shared.unsorted.Load()
 	ask := func() (*page.Page, error) {
 		ps := resultsParameters(q, c.zone, unsorted)
-		return c.askPage(ctx, call{transaction: getResults, kind: kind, form: form, path: "results", parameters: ps, asked: asked(q)}, look)
+		return c.askPage(ctx, call{transaction: getResults, kind: kind, form: form, path: "results", parameters: ps, asked: asked(q), halved: q.Halved}, look)
 	}
 	p, err := ask()
 	refused, ok := errors.AsType[*extract.ServiceError](err)
@@ -99,6 +105,14 @@ const (
 // result, the number of the last page is the number of results (service-v2.md, section 9,
 // confidence C). The error wraps extract.ErrNoCount if the answer does not tell.
 func (c *Client) Count(ctx context.Context, form string, q extract.CountQuery) (int64, error) {
+	n, err := c.count(ctx, form, q)
+	if errors.Is(err, extract.ErrNoCount) {
+		return c.count(ctx, form, q) // one answer may have come from elsewhere
+	}
+	return n, err
+}
+
+func (c *Client) count(ctx context.Context, form string, q extract.CountQuery) (int64, error) {
 	var last, limit string
 	p, err := c.results(ctx, transport.KindCount, form, extract.ResultsQuery{Window: q.Window, IDs: q.IDs, Limit: 1}, func(h transport.Header) {
 		last, limit = h.Fields.Get(lastPage), h.Fields.Get(pageLimit)

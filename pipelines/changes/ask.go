@@ -123,7 +123,7 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 		}
 		return newest
 	}
-	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, back)
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), back)
 	if err == nil {
 		err = s.prove(ctx, f, feed, since.Later)
 	}
@@ -188,7 +188,9 @@ func (s *Start) askOlder(ctx context.Context, f reading.Form, since Since, faile
 	if s.base.KnownTo.IsZero() || !since.Continues || since.Lookback.From.IsZero() {
 		return nil // nothing was known before, or everything is read
 	}
-	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{To: since.Lookback.From}, back)
+	older := reading.Query(f.Def.Extract)
+	older.Window.To = since.Lookback.From
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, older, back)
 	if _, ok := errors.AsType[*extract.FeedError](err); ok {
 		s.AllStale = true
 		return nil
@@ -263,7 +265,7 @@ func (s *Start) Void(f reading.Form, reason string) {
 // More asks what changed since the feed was asked before, and adds it to Named. That
 // was a moment ago, so it reads the margin only as far as one page reaches. The error is a *extract.FeedError if the service does not tell.
 func (s *Start) More(ctx context.Context, f reading.Form) (more []extract.Change, err error) {
-	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, func(time.Time) time.Time { return s.newest })
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return s.newest })
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +280,7 @@ func (s *Start) More(ctx context.Context, f reading.Form) (more []extract.Change
 // change is the first. The error is a *extract.FeedError if the service does not tell.
 func (s *Start) Since(ctx context.Context, f reading.Form) ([]extract.Change, error) {
 	back := from(s.state)
-	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, extract.Window{}, func(time.Time) time.Time { return back })
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return back })
 	if err != nil {
 		return nil, err
 	}

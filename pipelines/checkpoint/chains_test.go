@@ -26,10 +26,6 @@ func piece(t testing.TB, w string, after, through int64, number int) Piece {
 
 func TestChains(t *testing.T) {
 	const one, two = "01-01/01-02", "01-02/01-03"
-	whole := func(p Piece) Piece {
-		p.Whole = true
-		return p
-	}
 	empty := func(p Piece) Piece {
 		p.IDs, p.Stats = roaring64.New(), transform.Stats{}
 		return p
@@ -46,9 +42,6 @@ func TestChains(t *testing.T) {
 		"with a gap":                  {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 6, Last, 1)}, "01-01/01-02 (-1,5] (6,end]"},
 		"with an overlap":             {[]Piece{piece(t, one, First, 5, 0), piece(t, one, 4, Last, 1)}, "01-01/01-02 (-1,5]"},
 		"read twice":                  {[]Piece{piece(t, one, First, 5, 0), piece(t, one, First, 7, 1), piece(t, one, 5, Last, 2), piece(t, one, 7, Last, 3)}, "01-01/01-02 (-1,7] (7,end]"},
-		"whole, and complete":         {[]Piece{whole(piece(t, one, First, 5, 0)), piece(t, one, 5, Last, 1)}, "01-01/01-02 (-1,5] (5,end]"},
-		"whole, and not complete":     {[]Piece{whole(piece(t, one, First, 5, 0)), piece(t, one, 5, 9, 1)}, ""},
-		"whole behind a gap":          {[]Piece{piece(t, one, First, 5, 0), whole(piece(t, one, 6, Last, 1))}, ""},
 		"two windows, in their order": {[]Piece{piece(t, two, 50, Last, 1), piece(t, one, First, 50, 0), empty(piece(t, two, First, 50, 2))}, "01-01/01-02 (-1,50]; 01-02/01-03 (-1,50] (50,end]"},
 		"doubles":                     {[]Piece{piece(t, one, First, 50, 0), piece(t, two, First, 9, 1), piece(t, "01-03/01-04", 60, Last, 2)}, "01-03/01-04 (60,end]"},
 		"doubles beside another":      {[]Piece{piece(t, one, First, 5, 0), piece(t, two, First, 5, 1), empty(piece(t, "01-03/01-04", First, Last, 2))}, "01-03/01-04 (-1,end]"},

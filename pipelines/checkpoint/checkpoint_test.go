@@ -47,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 			source(t, "meta:date_finish"): {Filled: 1, Many: true},
 		}
 		want := Piece{
-			Window: window(t, "01-01/01-02 12:00"), After: 7, Through: 99, Whole: true, ReadAt: at(t, "02-01 12:34"), Run: "run1",
+			Window: window(t, "01-01/01-02 12:00"), After: 7, Through: 99, ReadAt: at(t, "02-01 12:34"), Run: "run1",
 			IDs: roaring64.BitmapOf(8, 9, 99), Replaced: 5,
 			Rejects: []transform.Reject{{ResultID: 9, Column: "n", Raw: "\x00é", Reason: "no number"}},
 			Stats: transform.Stats{

@@ -32,10 +32,6 @@ type Piece struct {
 	Window  extract.Window `json:"-"`
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
-	// Whole means that the piece can be used only with all other pieces of its
-	// window. The service did not page by ids, so another run cannot continue
-	// behind the piece.
-	Whole   bool      `json:"whole,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
@@ -132,8 +128,7 @@ func (c Chain) IDs() *roaring64.Bitmap {
 	return ids
 }
 
-// chains groups pieces by window and orders them into chains. It leaves out
-// pieces from which another run cannot continue. It also leaves out chains that
+// chains groups pieces by window and orders them into chains. It leaves out chains that
 // share a result, because only a new reading shows which window has it now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
@@ -165,9 +160,6 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 		if p.After >= through {
 			c.Pieces, through = append(c.Pieces, p), p.Through
 		}
-	}
-	if !c.Complete() && slices.ContainsFunc(c.Pieces, func(p Piece) bool { return p.Whole }) {
-		return Chain{Window: w}
 	}
 	return c
 }

@@ -24,8 +24,6 @@ import (
 type Plan struct {
 	Run    string    `json:"run"` // id of the run
 	Groups [][]Share `json:"groups"`
-	// Ordered means that windows may be too large for memory, and are read in the order of ids.
-	Ordered bool `json:"ordered,omitempty"`
 	// Again means that the windows were read before, and did not agree with the counts.
 	Again bool `json:"again,omitempty"`
 }

@@ -92,6 +92,7 @@ type Extract struct {
 	CustomLabels  string
 	Search        extract.Search
 	Verify        bool
+	Proof         bool // a run that does not prove what it promises fails
 }
 
 // MostStale returns how many parts outside its range one run reads again at most.

@@ -19,7 +19,13 @@ func (r *reader) readExtract(v strictyaml.Value) {
 		strictyaml.Optional("view", strictyaml.Text(&x.View)),
 		strictyaml.Optional("custom_labels", strictyaml.Text(&x.CustomLabels)),
 		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),
-		strictyaml.Optional("verify", strictyaml.Boolean(&x.Verify)),
+		strictyaml.Optional("verify", func(v strictyaml.Value) {
+			if word, _ := v.Scalar(); word == "required" {
+				x.Proof = true
+				return
+			}
+			strictyaml.Boolean(&x.Verify)(v)
+		}),
 	)
 	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {
 		values["to"].Fail("write a later `to`; it is exclusive: the day after the last day that is wanted",

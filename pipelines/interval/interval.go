@@ -2,7 +2,8 @@
 // begins.
 //
 // The definition or flags say which span a run reads; without an end, it reads
-// up to now. An incremental run begins at the start of the day that lies
+// up to now. Where neither bounds nor divides anything by time, a run reads all results
+// without dates. An incremental run begins at the start of the day that lies
 // `lookback` before the least watermark of its datasets. The parts of a dataset
 // cover time without overlap, so the span is widened to whole parts. Thus
 // lookback and backfill are the same operation. A run commits the end of what it
@@ -42,6 +43,9 @@ type Interval struct {
 type Flags struct {
 	From, To time.Time // override the definition's bounds unless zero
 	Full     bool      // ignore watermarks and replace whole datasets
+	// Beyond is the end of a range without one if results are dated later than now,
+	// because a clock or the zone is wrong. It is zero if there are none.
+	Beyond time.Time
 }
 
 // RangeError reports a range that is empty or ends before it begins.
@@ -57,14 +61,20 @@ func (e *RangeError) Error() string {
 func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, error) {
 	i := Interval{Given: Given(def.Extract, flags), Complete: Settled(def, now)}
 	i.Asked = i.Given
-	if i.Asked.To.IsZero() {
-		i.Asked.To = i.Complete
+	if i.Asked.To.IsZero() && !needsNoDates(def, i.Given) {
+		i.Asked.To = later(i.Complete, flags.Beyond)
 	}
 	if !i.Asked.From.IsZero() && !i.Asked.From.Before(i.Asked.To) {
 		return i, &RangeError{Window: i.Asked}
 	}
 	i.Read = i.Asked
 	return i, nil
+}
+
+// needsNoDates tells whether a run writes all results of a form to single files. A dataset
+// is divided by time, or may be later.
+func needsNoDates(def *definition.Definition, given extract.Window) bool {
+	return given == extract.Window{} && !def.Extract.Incremental && def.Extract.Window.Auto() && !slices.ContainsFunc(def.Outputs, definition.Output.Dataset)
 }
 
 // Given returns the span that flags or the definition set. A missing bound is zero.
@@ -85,9 +95,24 @@ func Settled(def *definition.Definition, at time.Time) time.Time {
 	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
+// Behind returns the interval if the service's clock is so much behind ours. The watermark
+// never passes it.
+func (i Interval) Behind(by time.Duration) Interval {
+	if by > ClockLeeway {
+		i.Complete = i.Complete.Add(-by)
+	}
+	return i
+}
+
 // Everything tells whether the interval has no given bound. If so, the run also
 // reads results without a date.
 func (i Interval) Everything() bool { return i.Given == extract.Window{} }
+
+// Dateless tells whether the run asks for all results at once, without dates.
+func (i Interval) Dateless() bool { return i.Read == extract.Window{} }
+
+// Endless tells whether the range has no given end, so that results may be dated later.
+func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Dateless() }
 
 // Decide returns the interval that is read. committed are the manifests of the
 // datasets, nil for a dataset that no run has committed. oldest is when the
@@ -239,7 +264,12 @@ func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
 // lies in the future, although a range may end there. Nor does it lie after the
 // time of the oldest piece taken over from a checkpoint. Results of that piece
 // may have been edited since, and the next run's lookback must reach them.
-func (i Interval) reached() time.Time { return earlier(i.Read.To, i.Complete) }
+func (i Interval) reached() time.Time {
+	if i.Dateless() {
+		return i.Complete
+	}
+	return earlier(i.Read.To, i.Complete)
+}
 
 // Watermark returns the time up to which a dataset has results without a gap after
 // this run. before is the dataset's earlier watermark. The watermark never falls,
@@ -256,6 +286,13 @@ func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.Wal
 		return before
 	}
 	return to
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func earlier(a, b time.Time) time.Time {

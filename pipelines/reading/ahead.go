@@ -6,31 +6,25 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// received is a page of a window as it was received.
-type received struct {
-	page      *page.Page // nil after the last one
-	ascending bool       // see extract.WindowReader.Ascending
-}
-
 // ahead calls use with each page that next returns. It asks for a page while use
 // works on the one before, so that at most two pages are kept. It returns the
 // first error, and only after the last call of next has ended.
-func ahead(ctx context.Context, next func(context.Context) (received, error), use func(received) error) (err error) {
+func ahead(ctx context.Context, next func(context.Context) (*page.Page, error), use func(*page.Page) error) (err error) {
 	ctx, stop := context.WithCancel(ctx)
-	pages := make(chan received)
+	pages := make(chan *page.Page)
 	var failed error // of next; it is set before pages is closed
 	go func() {
 		defer close(pages)
 		for {
 			p, err := next(ctx)
-			if err != nil || p.page == nil {
+			if err != nil || p == nil {
 				failed = err
 				return
 			}
 			select {
 			case pages <- p:
 			case <-ctx.Done():
-				p.page.Release()
+				p.Release()
 				failed = context.Cause(ctx)
 				return
 			}
@@ -38,7 +32,7 @@ func ahead(ctx context.Context, next func(context.Context) (received, error), us
 	}()
 	for p := range pages {
 		if err != nil {
-			p.page.Release()
+			p.Release()
 		} else if err = use(p); err != nil {
 			stop()
 		}

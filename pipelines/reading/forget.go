@@ -47,8 +47,7 @@ func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
 
 // divisible tells whether it is worth it to read only some pieces of a window again.
 func divisible(w *Window) bool {
-	return w.Results() > extract.DefaultTarget && w.Undated == nil && w.Older == nil && len(w.Chains) == 1 &&
-		!slices.ContainsFunc(w.Pieces(), func(p checkpoint.Piece) bool { return p.Whole })
+	return w.Results() > extract.DefaultTarget && w.Undated == nil && w.Older == nil && len(w.Chains) == 1
 }
 
 // miscounted returns those of adjacent pieces that do not hold as many results as the
@@ -66,9 +65,6 @@ func (f Form) miscounted(ctx context.Context, w extract.Window, pieces []checkpo
 	}
 	lower, upper := pieces[:len(pieces)/2], pieces[len(pieces)/2:]
 	ids := gap{w, checkpoint.Gap{After: lower[0].After, Through: lower[len(lower)-1].Through}}.ids()
-	if f.Dateless {
-		w = extract.Window{}
-	}
 	n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
 	if err != nil {
 		return nil, err

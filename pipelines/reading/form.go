@@ -5,7 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -26,11 +29,6 @@ type Form struct {
 	// Watched gives the context of a window's requests, by which they are watched. nil:
 	// nobody watches them.
 	Watched func(context.Context, *Window) context.Context
-	// Unordered means that windows are small, because the service does not page by
-	// ascending ids. Then a window is read by one request after the other, in memory.
-	Unordered bool
-	// Dateless means that requests contain no dates, because the service ignores them.
-	Dateless bool
 	// Countless says why counts are of no use: the service's answers do not tell them, or
 	// tell wrong ones. It is "" if counts can be asked for.
 	Countless string
@@ -67,18 +65,63 @@ func (f Form) CountMethod() string {
 	return load.MethodCounts
 }
 
-// CoarseBounds tells whether bounds of dates may be coarser than the dates. Then a result
-// can come in two adjacent windows. API v2 has dates of milliseconds, and nobody knows how
-// it compares them (service-v2.md, section 10). API v1 has no dates between two seconds.
+// CoarseBounds tells whether bounds of dates are coarser than the dates. API v2 has dates
+// of milliseconds, and bounds of whole seconds that leave their own second out. So a window
+// also gets the results of the second before it (service-v2.md, section 9).
 func (f Form) CoarseBounds() bool { return f.Client.Generation() == "v2" }
+
+// before returns the results of a page that lie in the second before a window, by
+// the date by which services most likely filter (service-notes.md).
+func (f Form) before(p *page.Page, w extract.Window) *roaring64.Bitmap {
+	if !f.CoarseBounds() || w.From.IsZero() || shownTwice(w.From.Add(-time.Second), f.Def.Source.Zone) {
+		return roaring64.New()
+	}
+	return seemDated(p, extract.Window{From: w.From.Add(-time.Second), To: w.From})
+}
+
+// shownTwice tells whether the clocks of a zone show a time twice. Then it does not say
+// whether a result lies before a window.
+func shownTwice(wall time.Time, zone *time.Location) bool {
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	for _, shift := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
+		for _, other := range []time.Time{at.Add(shift), at.Add(-shift)} {
+			if load.Wall(other).Equal(wall) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Overlap returns how many results a count of a window that begins at this time includes
+// though they lie before it. See CoarseBounds.
+func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err error) {
+	if !r.CoarseBounds() || from.IsZero() {
+		return 0, nil
+	}
+	if known, ok := r.overlaps.Load(from); ok {
+		return known.(int64), nil
+	}
+	w := extract.Window{From: from, To: from.Add(time.Second)}
+	err = r.Pages.Each(ctx, w, extract.IDRange{}, func(p *page.Page) error {
+		n += int64(r.before(p, w).GetCardinality()) //nolint:gosec // a page has few results
+		return nil
+	})
+	if err == nil {
+		r.overlaps.Store(from, n)
+	}
+	return n, err
+}
 
 // Holds tells whether a window holds one of the results with some ids.
 func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
-	if f.Countless == "" {
+	if f.Countless == "" && !f.Filtered() {
 		n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
 		return n > 0, err
 	}
-	p, err := f.Client.Results(ctx, f.Name, extract.ResultsQuery{Window: w, IDs: ids, Limit: 1})
+	q := Query(f.Def.Extract)
+	q.Window, q.IDs, q.Limit = w, ids, 1
+	p, err := f.Client.Results(ctx, f.Name, q)
 	if err != nil {
 		return false, err
 	}
@@ -93,20 +136,8 @@ func (f Form) Counter() extract.Counter {
 		return nil
 	}
 	return func(ctx context.Context, w extract.Window) (int64, error) {
-		if f.Dateless {
-			w = extract.Window{}
-		}
 		return f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w})
 	}
-}
-
-// usable returns count if a window gives that many results. It returns
-// extract.Unknown if a search or a view leaves some out.
-func (f Form) usable(count int64) int64 {
-	if f.Filtered() {
-		return extract.Unknown
-	}
-	return count
 }
 
 // watched returns the context of a window's requests.

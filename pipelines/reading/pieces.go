@@ -135,6 +135,8 @@ func (p *pieces) close(ctx context.Context, err error) error {
 		return err
 	}
 	switch {
+	case err == nil && p.st.open:
+		err = p.end(ctx, p.last)
 	case err == nil:
 		err = p.end(ctx, p.st.gap.Through)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
@@ -212,7 +214,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 		if err := p.page(page); err != nil {
 			return err
 		}
-		return p.cut(ctx, true)
+		return p.cut(ctx)
 	}
 	for _, u := range p.w.Undated.Ranges {
 		if err := p.r.Pages.Each(ctx, extract.Window{}, u.IDs, page); err != nil {
@@ -223,39 +225,51 @@ func (p *pieces) readUndated(ctx context.Context) error {
 }
 
 func (p *pieces) readPages(ctx context.Context) error {
-	w, head, source := p.w, p.st.head, p.st.source
+	head, source := p.st.head, p.st.source
 	if source == nil {
-		count := int64(extract.Unknown)
-		if p.st.gap == wholeOf(w.Planned.Window) && w.Tries == 1 {
-			count = p.r.usable(w.Planned.Count)
-		}
-		source = p.r.Pages.Window(p.st.gap.window, p.st.gap.ids(), count)
+		source = p.r.source(p.st)
 	}
-	defer source.Close()
-	return ahead(ctx, func(ctx context.Context) (next received, err error) {
+	err := ahead(ctx, func(ctx context.Context) (next *page.Page, err error) {
 		if len(head) > 0 {
-			next.page, head = head[0], head[1:]
+			next, head = head[0], head[1:]
 		} else {
 			if through := p.others.bound(p.st); through != checkpoint.Last {
 				source.Until(through)
 			}
-			if next.page, err = source.Next(ctx); err != nil {
+			if next, err = source.Next(ctx); err != nil {
 				return next, err
 			}
 		}
-		next.ascending = source.Ascending()
 		p.others.received(p.st, next, len(head) == 0 && source.Ended())
 		return next, nil
-	}, func(next received) error {
-		defer next.page.Release()
-		if later := p.w.Later; later != nil {
-			next.page.Filter(func(id int64) bool { return !later.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+	}, func(next *page.Page) error {
+		defer next.Release()
+		earlier := p.r.before(next, p.st.gap.window)
+		if p.w.Earlier != nil {
+			earlier.Or(p.w.Earlier)
 		}
-		if err := p.page(next.page); err != nil {
+		next.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+		if err := p.page(next); err != nil {
 			return err
 		}
-		return p.cut(ctx, !next.ascending)
+		return p.cut(ctx)
 	})
+	p.st.open = source.Open()
+	return err
+}
+
+// source returns a reader of a stretch. What was counted may save its last request.
+func (f Form) source(st *stretch) *extract.WindowReader {
+	w, count := st.w, int64(extract.Unknown)
+	whole := st.gap == wholeOf(w.Planned.Window)
+	if whole && !st.tail {
+		count = w.counted()
+	}
+	source := f.Pages.Window(st.gap.window, st.gap.ids(), count)
+	if !st.tail && count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
+		source.Share()
+	}
+	return source
 }
 
 // keepHead writes the first pages of a stretch, which are already read, to the
@@ -271,17 +285,14 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 			return err
 		}
 	}
-	if st.source.Ended() {
+	if st.source.Ended() && !st.source.Open() {
 		return p.end(ctx, st.gap.Through)
 	}
-	p.piece.Whole = !st.source.Ascending()
 	return p.end(ctx, p.last)
 }
 
-// cut ends the piece after the current page if the checkpoint's pace demands
-// it. whole is the value for checkpoint.Piece.Whole.
-func (p *pieces) cut(ctx context.Context, whole bool) error {
-	p.piece.Whole = whole
+// cut ends the piece after the current page if the checkpoint's pace demands it.
+func (p *pieces) cut(ctx context.Context) error {
 	pace := p.r.Checkpoint.Pace
 	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
 		return nil

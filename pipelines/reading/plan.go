@@ -55,17 +55,12 @@ func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter
 // Range says how to divide a span of time. The span is cut at the bounds of
 // what was asked for, and at the start of the next run.
 func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
-	if f.Dateless { // all results are one window
-		return extract.Range{Window: span, PageSize: int(f.PageSize()), Target: math.MaxInt, Uncounted: !f.Def.Extract.Verify}
-	}
 	r := extract.Range{
 		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.PageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
 	}
 	switch {
 	case f.Def.Extract.Incremental:
 		r.Target, r.Finer = PartTarget, true // a part is never smaller than a window
-	case f.Unordered:
-		r.Finer = true
 	case !f.Def.HasUndivided():
 		r.Target = math.MaxInt // windows of any size are shared
 	}
@@ -74,6 +69,7 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 		r.Cuts = append(r.Cuts, i.Asked.From, i.Asked.To)
 	}
 	r.Cuts = append(r.Cuts, i.Next)
+	r.Endless = i.Endless() && span == i.Read && !span.From.IsZero()
 	// Without verification, fixed windows of a bounded range need no count.
 	r.Uncounted = !f.Def.Extract.Verify && !r.Step.Auto() && !r.Window.From.IsZero()
 	return r
@@ -84,12 +80,6 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 // that by ascending ids within seconds.
 func MayMiss(plan *extract.Plan) bool {
 	return len(plan.Windows) > 1 || plan.Total > extract.DefaultTarget
-}
-
-// Large tells whether windows of the plan may hold more results than fit into memory.
-// They are read in the order of ids, so that no window is kept there.
-func (f Form) Large(plan *extract.Plan) bool {
-	return plan.Range.Target == math.MaxInt && !f.Dateless && plan.Range.Step.Auto() && plan.Total > extract.DefaultTarget
 }
 
 // TooCostly returns an *extract.CostError if a plan needs more requests than

@@ -39,7 +39,9 @@ type Reader struct {
 	Done func(*Window)
 
 	flatteners flatteners
+	overlaps   sync.Map // from the beginning of a window to Overlap
 
+	told     atomic.Bool  // see Tell
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
@@ -65,6 +67,17 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 	}
 	return group.Wait()
 }
+
+// Tell notes that as many results were read as the service counts, which shows that its
+// counts are right. None says nothing.
+func (r *Reader) Tell(results int64) {
+	if results > 0 {
+		r.told.Store(true)
+	}
+}
+
+// Told tells whether a count of the service has agreed with what was read.
+func (r *Reader) Told() bool { return r.told.Load() }
 
 // Reads returns how many windows were read so far. A window read twice counts twice.
 func (r *Reader) Reads() int64 { return r.reads.Load() }

@@ -177,11 +177,9 @@ const pageGuess = 50
 func (f Form) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, error) {
 	most := max(1, samplePages/len(windows))
 	for _, w := range windows {
-		count := f.usable(w.Planned.Count)
-		w.begun = []*stretch{{
-			w: w, gap: wholeOf(w.Planned.Window), expected: count,
-			source: f.Pages.Window(w.Planned.Window, extract.IDRange{}, count),
-		}}
+		st := &stretch{w: w, gap: wholeOf(w.Planned.Window), expected: w.Planned.Count}
+		st.source = f.source(st)
+		w.begun = []*stretch{st}
 	}
 	err := f.beginAll(ctx, windows, 1)
 	for _, w := range windows {
@@ -236,7 +234,7 @@ func (st *stretch) begin(ctx context.Context, most int) error {
 // results are about as many, by the window's count and by how dense the ids are. So
 // equal results are divided in the same way in each run.
 func (f Form) spread(st *stretch, most int) []*stretch {
-	dense := &stretch{gap: st.gap, expected: st.expected, divisible: st.source.Ascending()}
+	dense := &stretch{gap: st.gap, expected: st.expected, divisible: true}
 	for _, p := range st.head {
 		dense.note(p)
 	}
@@ -255,7 +253,7 @@ func (f Form) spread(st *stretch, most int) []*stretch {
 	st.expected = dense.read + rest - n*(rest/(n+1))
 	st.source.Until(st.gap.Through)
 	for _, up := range list[1:] {
-		up.source = f.Pages.Window(up.gap.window, up.gap.ids(), extract.Unknown)
+		up.source = f.source(up)
 	}
 	return list
 }

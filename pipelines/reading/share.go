@@ -2,7 +2,6 @@ package reading
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"slices"
@@ -37,7 +36,9 @@ type stretch struct {
 	expected    int64 // results that it is expected to hold, or extract.Unknown
 	read        int64 // results received so far
 	first, last int64 // the first and the last id received
-	divisible   bool  // the service pages by ascending ids, and more requests follow
+	divisible   bool  // more requests follow
+	tail        bool  // it may be empty: what it was counted with lacks results
+	open        bool  // see extract.WindowReader.Open
 }
 
 // rest returns how many results a stretch probably still has to receive, and how
@@ -58,9 +59,8 @@ func (st *stretch) rest() (results, ids int64) {
 // job is a window that is being read, perhaps by several goroutines.
 type job struct {
 	w        *Window
-	waiting  []*stretch // that nobody reads yet
-	running  []*stretch
-	disorder bool // the service broke the order of ids
+	waiting []*stretch // that nobody reads yet
+	running []*stretch
 }
 
 // shared is the work of the goroutines that read windows side by side.
@@ -213,18 +213,18 @@ func (s *shared) bound(st *stretch) int64 {
 // received notes that a page of a stretch was received, or that there is no further
 // one. ended tells that no request follows. It removes results from the page that
 // another goroutine reads.
-func (s *shared) received(st *stretch, r received, ended bool) {
+func (s *shared) received(st *stretch, p *page.Page, ended bool) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := pageLen(r.page); n > 0 && st.gap.Through != checkpoint.Last && r.page.ID(n-1) > st.gap.Through {
-		r.page.Filter(func(id int64) bool { return id <= st.gap.Through })
+	if n := pageLen(p); n > 0 && st.gap.Through != checkpoint.Last && p.ID(n-1) > st.gap.Through {
+		p.Filter(func(id int64) bool { return id <= st.gap.Through })
 	}
-	st.note(r.page)
-	over := r.page == nil || ended
-	if st.divisible = r.ascending && !over; over {
+	st.note(p)
+	over := p == nil || ended
+	if st.divisible = !over; over {
 		s.settle(st)
 	}
 	s.changed.Broadcast()
@@ -267,13 +267,11 @@ func (s *shared) read(ctx context.Context, st *stretch) error {
 	if err == nil {
 		err = s.r.readStretch(ctx, st, s)
 	}
-	_, disorder := errors.AsType[*extract.OrderError](err)
-	if err != nil && !disorder {
+	if err != nil {
 		return err
 	}
 	j := st.job
 	s.mu.Lock()
-	j.disorder = j.disorder || disorder
 	j.running = slices.DeleteFunc(j.running, func(is *stretch) bool { return is == st })
 	last := len(j.running)+len(j.waiting) == 0
 	s.mu.Unlock()
@@ -283,25 +281,68 @@ func (s *shared) read(ctx context.Context, st *stretch) error {
 	return err
 }
 
-// end reads a window once more if the service broke the order of its pages or if a
-// result moved within it. Then the window is done.
+// end reads a window once more if a result moved within it, and asks for its tails if it
+// lacks results of its count. Then the window is done. The last window of a group that
+// lacks results has the tails of all its windows asked for.
 func (s *shared) end(ctx context.Context, j *job) error {
 	r, w := s.r, j.w
-	if moved := w.IDs != nil && w.holdsTwice(); j.disorder || moved {
-		if moved {
-			r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
-		}
+	if w.IDs != nil && w.holdsTwice() {
+		r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}
-		if err := r.readAlone(ctx, w); err != nil { // r.Pages may have changed its way of paging
+		if err := r.readAlone(ctx, w); err != nil {
 			return err
 		}
 	}
+	if !w.shares() && s.askTails(w, j) {
+		return nil
+	}
 	r.done(w)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.jobs = slices.DeleteFunc(s.jobs, func(is *job) bool { return is == j })
-	s.changed.Broadcast()
+	s.mu.Unlock()
+	if w.shares() && s.r.endsGroup(w.Group) {
+		for _, is := range w.Group.Windows {
+			s.askTails(is, nil)
+		}
+	}
+	s.wake()
 	return nil
+}
+
+// askTails adds the tails of a window to its job, or to a new one. It returns false if
+// there are none.
+func (s *shared) askTails(w *Window, j *job) bool {
+	s.r.mu.Lock()
+	tails := w.tails()
+	if w.reached() {
+		s.r.Tell(w.Results())
+	}
+	s.r.mu.Unlock()
+	if len(tails) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j == nil {
+		j = &job{w: w}
+		s.jobs = append(s.jobs, j)
+	}
+	for _, g := range tails {
+		j.waiting = append(j.waiting, &stretch{w: w, gap: g, tail: true})
+	}
+	s.changed.Broadcast()
+	return true
+}
+
+// endsGroup tells, once, that all windows of a group were read.
+func (r *Reader) endsGroup(g *Group) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g.ended || slices.ContainsFunc(g.Windows, func(is *Window) bool { return !is.Done }) {
+		return false
+	}
+	g.ended = true
+	return true
 }

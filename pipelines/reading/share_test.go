@@ -78,11 +78,11 @@ func TestLargestFirst(t *testing.T) {
 func TestSettle(t *testing.T) {
 	lower, upper := half(0, 3000, 600), half(3000, checkpoint.Last, 600)
 	s := running(lower, upper)
-	s.received(lower, received{}, false)
+	s.received(lower, nil, false)
 	if upper.expected != 1100 || lower.divisible {
 		t.Errorf("%d are expected above", upper.expected)
 	}
-	s.received(lower, received{}, false)
+	s.received(lower, nil, false)
 	if upper.expected != 1100 {
 		t.Errorf("%d are expected above after the second time", upper.expected)
 	}

@@ -47,7 +47,7 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		results += w.Results()
 	}
 	for _, w := range inOrderOfReading(windows) {
-		if w.Done = len(gaps(w.Planned.Window, w.Chains)) == 0; w.Done {
+		if w.Done = len(w.tails()) == 0; w.Done {
 			w.Number = r.reads.Add(1)
 			whole++
 		}

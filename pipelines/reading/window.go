@@ -30,9 +30,9 @@ type Window struct {
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
-	// Later are ids that the window does not hold, though the service gives them: the window
-	// after it holds them, see reconcile. It is nil if there are none.
-	Later *roaring64.Bitmap
+	// Earlier are ids that the window leaves out, though the service gives them: the window
+	// before it holds them, see reconcile. It is nil if there are none.
+	Earlier *roaring64.Bitmap
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch
@@ -59,6 +59,44 @@ type Reading struct {
 type Group struct {
 	Windows []*Window
 	Count   int64
+	ended   bool // all of them were read, and their tails asked for where results lacked
+}
+
+// counted returns the service's last count of the window, or extract.Unknown.
+func (w *Window) counted() int64 {
+	if n := len(w.Counts); n > 0 {
+		return w.Counts[n-1]
+	}
+	return extract.Unknown
+}
+
+// shares tells whether the window is compared with a count together with its group, and
+// not by itself. A window that is read again is not.
+func (w *Window) shares() bool {
+	return w.counted() == extract.Unknown && w.Group != nil && w.Group.Count != extract.Unknown && w.Tries < 2
+}
+
+// tails returns what nobody asked for of a window that was read: what lies above the last
+// results of its stretches. It is empty where the window, or the group that was counted
+// with it, holds as many results as were counted.
+func (w *Window) tails() []gap {
+	if w.Undated != nil || w.reached() {
+		return nil
+	}
+	return gaps(w.Planned.Window, w.Chains)
+}
+
+// reached tells whether the window, or the group that was counted with it, holds as many
+// results as were counted.
+func (w *Window) reached() bool {
+	if !w.shares() {
+		return w.Results() == w.counted()
+	}
+	var n int64
+	for _, is := range w.Group.Windows {
+		n += is.Results()
+	}
+	return n == w.Group.Count
 }
 
 // Name returns the window's name for people.

@@ -13,39 +13,26 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-const (
-	// rereads is how often a window is read again before the run gives up.
-	rereads = 3
-	// mostRounds limits how often duplicates are looked for. A form that
-	// changes with every request has new ones each time.
-	mostRounds = 20
-)
-
 // settleDuplicates reads windows again until no id is in two windows. A result
 // that is finished during the run moves to a later window. Then the window that
-// was read first is stale.
+// was read first is stale. If a result still is in two windows, and comes in both when it
+// is asked for, the service ignores dates.
 func (c *Reconciler) settleDuplicates(ctx context.Context) error {
-	var history []*roaring64.Bitmap // [i]: ids that were in two windows in each of the last i+1 rounds
-	for round := 0; ; round++ {
+	before := roaring64.New() // ids that were in two windows in the round before
+	for {
 		stale, twice := staleWindows(c.Windows)
 		if len(stale) == 0 {
 			return nil
 		}
-		for i := range history {
-			history[i].And(twice)
-		}
-		history = append([]*roaring64.Bitmap{twice}, history[:min(len(history), rereads)]...)
-		if oldest := history[len(history)-1]; len(history) > rereads && !oldest.IsEmpty() {
-			return duplicateError(c.Windows, oldest.Minimum())
-		}
-		if round == mostRounds {
-			return duplicateError(c.Windows, twice.Minimum())
-		}
-		if round > 0 && c.Reader.CoarseBounds() {
-			if yielding := yieldLater(c.Windows, history[1]); len(yielding) > 0 {
+		if before.And(twice); !before.IsEmpty() {
+			yielding := yieldLater(c, before)
+			if len(yielding) > 0 {
 				stale = yielding
+			} else if err := c.proveDates(ctx, before.Minimum()); err != nil {
+				return err
 			}
 		}
+		before = twice
 		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, twice) }
 		if err := c.readAgain(ctx, stale, "a result is in two windows", forget); err != nil {
 			return err
@@ -69,11 +56,15 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *ro
 	return stale, twice
 }
 
-// yieldLater looks for ids that two adjacent windows hold though both were read again. The
-// service's bounds are coarser than its dates then, and the later window holds the result.
-// yieldLater returns the earlier windows, which leave these ids out from now on.
-func yieldLater(windows []*reading.Window, twice *roaring64.Bitmap) (yielding []*reading.Window) {
-	read := readWindows(windows)
+// yieldLater looks for ids that two adjacent windows hold though one was read again. Where
+// bounds are coarser than dates (see reading.Form.CoarseBounds), these are results whose
+// dates are not shown. The earlier window keeps them. yieldLater returns the later
+// windows, which leave these ids out from now on.
+func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Window) {
+	if !c.Reader.CoarseBounds() {
+		return nil
+	}
+	read := readWindows(c.Windows)
 	for _, w := range read {
 		for _, next := range read {
 			if w.Undated != nil || next.Undated != nil || w.Planned.Window.To.IsZero() || !next.Planned.Window.From.Equal(w.Planned.Window.To) {
@@ -83,14 +74,28 @@ func yieldLater(windows []*reading.Window, twice *roaring64.Bitmap) (yielding []
 			if both.And(twice); both.IsEmpty() {
 				continue
 			}
-			if w.Later == nil {
-				w.Later = roaring64.New()
+			if next.Earlier == nil {
+				next.Earlier = roaring64.New()
 			}
-			w.Later.Or(both)
-			yielding = append(yielding, w)
+			next.Earlier.Or(both)
+			yielding = append(yielding, next)
 		}
 	}
 	return yielding
+}
+
+// proveDates asks for a result in two windows that hold it.
+func (c *Reconciler) proveDates(ctx context.Context, id uint64) error {
+	var in []extract.Window
+	for _, w := range readWindows(c.Windows) {
+		if w.Undated == nil && w.IDs.Contains(id) {
+			in = append(in, w.Planned.Window)
+		}
+	}
+	if len(in) < 2 {
+		return nil
+	}
+	return c.Reader.Pages.ProveDates(ctx, int64(id), in[0], in[1]) //nolint:gosec // ids were int64
 }
 
 func readWindows(windows []*reading.Window) []*reading.Window {
@@ -126,10 +131,10 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		}
 	}
 	c.Work.Reread += len(dated) + len(undated)
-	if err := c.Reader.Read(ctx, dated); err != nil {
+	if err := c.readForBudget(ctx, dated); err != nil {
 		return err
 	}
-	return c.Reader.Read(ctx, undated)
+	return c.readForBudget(ctx, undated)
 }
 
 // plan divides a span into windows. They replace the run's windows with indexes
@@ -149,15 +154,4 @@ func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *readi
 	}
 	c.Windows = slices.Replace(c.Windows, from, to, fresh...)
 	return plan, slices.DeleteFunc(fresh, func(w *reading.Window) bool { return w.Done }), nil
-}
-
-// duplicateError returns an error with the windows that hold an id.
-func duplicateError(windows []*reading.Window, id uint64) error {
-	e := &DuplicateError{ID: id}
-	for _, w := range readWindows(windows) {
-		if w.IDs.Contains(id) {
-			e.Windows = append(e.Windows, w.Planned.Window)
-		}
-	}
-	return e
 }

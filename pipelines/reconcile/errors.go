@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,11 +9,13 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// VerifyError reports that what was read does not agree with the service's count.
+// VerifyError reports that what was read does not agree with the service's count, which
+// did not change while it was read again.
 type VerifyError struct {
 	Counted, Extracted int64
 	Windows            []extract.Window // the windows that do not agree
 	Undated            bool             // the results without a date do not agree
+	Untold             bool             // no count of the service has agreed in this run
 }
 
 // Error names the windows.
@@ -21,35 +24,102 @@ func (e *VerifyError) Error() string {
 	if e.Undated {
 		what, where = "results without a date", ""
 	}
-	return fmt.Sprintf("the service counts %d %s and %d were read; after %d more readings they still do not agree%s; nothing was written: run again when the form is quieter, or without verification",
-		e.Counted, what, e.Extracted, rereads, where)
+	return fmt.Sprintf("the service counts %d %s and sends %d, also when it is asked again%s: its counts do not agree with its pages; nothing was written: `formetl doctor` shows what the service honours",
+		e.Counted, what, e.Extracted, where)
 }
 
 // DataFault returns true: another run would meet the same counts.
 func (e *VerifyError) DataFault() bool { return true }
 
-// DuplicateError reports an id that is in two windows however often they are read.
-type DuplicateError struct {
-	ID      uint64
-	Windows []extract.Window // the zero Window stands for the results without a date
+// UnprovenError reports that a run which must prove what it promises cannot.
+type UnprovenError struct{ What string } // what is not proven, and why
+
+// Error says what is not proven.
+func (e *UnprovenError) Error() string {
+	return "not verified: " + e.What + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)"
 }
 
-// Error names the id and the windows.
-func (e *DuplicateError) Error() string {
-	return fmt.Sprintf("result %d is in more than one window, %s, however often they are read; nothing was written: run again when the form is quieter",
-		e.ID, names(e.Windows, " and "))
+// DataFault returns true: another run would prove no more.
+func (e *UnprovenError) DataFault() bool { return true }
+
+// BusyError reports a form that changes faster than it can be read.
+type BusyError struct {
+	Window   string // the one that was read again most often
+	Times    int    // how often it was read
+	Requests int64  // that were sent to read windows again
 }
 
-// DataFault returns true: another run would find the id in the same windows.
-func (e *DuplicateError) DataFault() bool { return true }
+// Error names the window.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the form changes faster than it can be read: %d requests went into reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
+		e.Requests, e.Window, e.Times)
+}
+
+// Temporary returns true: the form may be quieter later.
+func (e *BusyError) Temporary() bool { return true }
+
+// rereads is how often a window is read again while its count stands still.
+const rereads = 3
+
+// leastRereads is how many requests a run may always spend on reading windows again.
+const leastRereads = 200
+
+// spend counts requests that were sent to read windows again. All together may be as many
+// as the others of the run. The error is a *BusyError.
+func (c *Reconciler) spend(requests int64) error {
+	c.spent += requests
+	if c.spent <= max(leastRereads, c.sent()-c.spent) {
+		return nil
+	}
+	e := &BusyError{Requests: c.spent}
+	for _, w := range c.Windows {
+		if w.Tries > e.Times {
+			e.Window, e.Times = w.Name(), w.Tries
+		}
+	}
+	return e
+}
+
+// sent returns how many requests the form has cost so far.
+func (c *Reconciler) sent() int64 {
+	r := c.Reader.Client.Requests()
+	return r.Results + r.Count + r.Retries
+}
+
+// readForBudget reads windows again, at the expense of the budget.
+func (c *Reconciler) readForBudget(ctx context.Context, windows []*reading.Window) error {
+	before := c.sent()
+	if err := c.Reader.Read(ctx, windows); err != nil {
+		return err
+	}
+	return c.spend(c.sent() - before)
+}
+
+// stoodStill tells whether a count was the same before and after each of the last
+// readings.
+func stoodStill(counts []int64) bool {
+	n := len(counts)
+	if n <= rereads {
+		return false
+	}
+	for _, k := range counts[n-1-rereads:] {
+		if k != counts[n-1] {
+			return false
+		}
+	}
+	return true
+}
 
 // names returns the windows as text for people.
 func names(windows []extract.Window, separator string) string {
-	list := make([]string, len(windows))
+	const most = 5
+	list := make([]string, 0, most+1)
 	for i, w := range windows {
-		if list[i] = w.String(); w == (extract.Window{}) {
-			list[i] = reading.UndatedName
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(windows)-most))
+			break
 		}
+		list = append(list, w.String())
 	}
 	return strings.Join(list, separator)
 }

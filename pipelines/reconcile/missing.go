@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -32,7 +31,6 @@ type search struct {
 	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
 	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
 	later     []int64          // of outside, those that lie after the range
-	rounds    int              // how often ids were asked for
 	followed  bool             // the feed was asked once more, if that is needed
 	weak      bool             // not every loss would be noticed
 }
@@ -41,7 +39,7 @@ type search struct {
 // again that they are in now. It returns true if it read any.
 func (s *search) settle(ctx context.Context) (again bool, err error) {
 	c := s.c
-	if c.Reader.Dateless {
+	if c.Interval.Dateless() {
 		s.weak = true
 		return false, nil // there is only one window
 	}
@@ -52,9 +50,6 @@ func (s *search) settle(ctx context.Context) (again bool, err error) {
 	if err != nil || missing.IsEmpty() {
 		return false, err
 	}
-	if s.rounds++; s.rounds > mostRounds {
-		return false, &MissingError{IDs: missing.ToArray()}
-	}
 	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
 	if err != nil {
 		return false, err
@@ -64,10 +59,6 @@ func (s *search) settle(ctx context.Context) (again bool, err error) {
 	}
 	if unnamed := s.unnamedOf(missing); !unnamed.IsEmpty() {
 		return true, s.explain(ctx, unnamed)
-	}
-	if c.Reader.Pages.Downgraded() != "" { // it cannot be asked for ids
-		s.weak = true
-		return false, nil
 	}
 	return s.askFor(ctx, missing)
 }
@@ -242,9 +233,6 @@ func (s *search) notNamed(ctx context.Context, id int64) error {
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)}
 	err := c.Reader.Pages.Each(ctx, extract.Window{}, extract.IDRange{Min: id, Max: id}, func(p *page.Page) error {
 		for _, change := range extract.ChangesOf(p) {
-			if change.ID != id {
-				continue // the service ignores bounds of ids
-			}
 			if e.Newest = change.At; e.Newest.IsZero() {
 				e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
 			}
@@ -309,13 +297,13 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 	}
 	rest := roaring64.AndNot(missing, &s.explained)
 	var found []extract.Change
-	inside, others := roaring64.New(), false
+	inside := roaring64.New()
 	time := c.Interval.Read
 	if c.Interval.Continues {
 		time = c.whole()
 	}
 	for _, r := range clusters(rest) {
-		changed, more, err := s.changesIn(ctx, time, r.IDs)
+		changed, err := s.changesIn(ctx, time, r.IDs)
 		if err != nil {
 			return false, err
 		}
@@ -324,15 +312,8 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 				found = append(found, change)
 			}
 		}
-		others = others || more
 	}
 	s.explained.Or(missing)
-	if others { // counts ignore the bounds too, so they cannot show where a result is
-		if s.weak = true; c.Changes != nil && c.Changes.Continues {
-			return false, &extract.FeedError{Problem: "the service ignores bounds of ids, so it cannot be asked where a changed result is"}
-		}
-		return false, nil
-	}
 	for _, change := range found {
 		s.explained.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
 	}
@@ -355,23 +336,16 @@ func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again b
 	return true, c.sums.recount(ctx)
 }
 
-// changesIn asks for the results of a window with certain ids. others tells whether
-// the service gave further ids, because it ignores their bounds.
-func (s *search) changesIn(ctx context.Context, w extract.Window, ids extract.IDRange) (changed []extract.Change, others bool, err error) {
+// changesIn asks for the results of a window with certain ids.
+func (s *search) changesIn(ctx context.Context, w extract.Window, ids extract.IDRange) (changed []extract.Change, err error) {
 	err = s.c.Reader.Pages.Each(ctx, w, ids, func(p *page.Page) error {
-		for _, change := range extract.ChangesOf(p) {
-			if change.ID < ids.Min || change.ID > ids.Max {
-				others = true
-				continue
-			}
-			changed = append(changed, change)
-		}
+		changed = append(changed, extract.ChangesOf(p)...)
 		return nil
 	})
 	if err != nil {
-		return nil, others, fmt.Errorf("results that are in no window: %w", err)
+		return nil, fmt.Errorf("results that are in no window: %w", err)
 	}
-	return changed, others, nil
+	return changed, nil
 }
 
 // likelyLater returns those of the missing ids that probably lie after the range: they
@@ -403,7 +377,7 @@ func (s *search) keepLater(ctx context.Context, missing *roaring64.Bitmap) error
 	ids.Or(laterBefore(c.Changes))
 	ids.And(missing)
 	for _, r := range clusters(ids) {
-		changed, _, err := s.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
+		changed, err := s.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
 		if err != nil {
 			return err
 		}
@@ -515,20 +489,3 @@ func laterBefore(s *changes.Start) *roaring64.Bitmap {
 	}
 	return ids
 }
-
-// MissingError reports results that exist and that no reading of any window gave.
-type MissingError struct{ IDs []uint64 }
-
-// Error names the first results.
-func (e *MissingError) Error() string {
-	const most = 5
-	names := make([]string, 0, most)
-	for _, id := range e.IDs[:min(most, len(e.IDs))] {
-		names = append(names, fmt.Sprint(id))
-	}
-	return fmt.Sprintf("%d results exist and moved away from every window that was read, however often: %s; nothing was written: run again when the form is quieter",
-		len(e.IDs), strings.Join(names, ", "))
-}
-
-// DataFault returns true: the data changed faster than they could be read.
-func (e *MissingError) DataFault() bool { return true }

@@ -67,6 +67,9 @@ type Reconciler struct {
 	Full     bool // the run replaces everything
 	Files    bool // an output holds only what was asked for, not whole parts
 	Trusted  bool // counts must confirm what an earlier run read
+	// Lookback says why an incremental run reads its lookback, whatever the service tells
+	// of changes; "" if it does not.
+	Lookback string
 	// Changes is what the service named as changed before the run read anything;
 	// nil if it was not asked.
 	Changes *changes.Start
@@ -77,6 +80,7 @@ type Reconciler struct {
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
+	spent   int64 // requests that went into reading windows again
 	counted counted
 	older   older
 	search  search
@@ -120,23 +124,39 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 			return err
 		}
 		if !again {
-			c.nameMethod()
-			return nil
+			return c.nameMethod()
+		}
+		if err := c.spend(1); err != nil {
+			return err
 		}
 	}
 }
 
-// nameMethod says in the result how the run made sure that nothing is lost.
-func (c *Reconciler) nameMethod() {
+// nameMethod says in the result how the run made sure that nothing is lost, and what it
+// did not prove.
+func (c *Reconciler) nameMethod() error {
+	v := c.Verified
 	switch {
 	case c.Reader.Countless != "":
-		c.Verified.Method = load.MethodRead
-	case c.Verified.Reason != "" && !c.Verifies():
+		v.Method, v.Unproven = load.MethodRead, c.Reader.Countless
+	case !c.Verifies():
+		if !c.search.weak {
+			v.Method = load.MethodChanges
+		} else if reading.MayMiss(c.Plan) {
+			v.Unproven = "results that moved while they were read may be missing, because the service does not tell what changed"
+		}
+		if !c.Reader.Def.Extract.Verify {
+			v.Unproven = "no counts are compared, as was asked for"
+		}
 	case c.search.weak:
-		c.Verified.Method = c.Reader.CountMethod()
+		v.Method = c.Reader.CountMethod()
 	default:
-		c.Verified.Method = load.MethodChanges
+		v.Method = load.MethodChanges
 	}
+	if v.Unproven != "" && c.Reader.Def.Extract.Proof {
+		return &UnprovenError{What: v.Unproven}
+	}
+	return nil
 }
 
 // Verifies tells whether what is read is compared with counts. That is so if

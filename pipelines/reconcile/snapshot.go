@@ -67,7 +67,14 @@ func Streamed(i interval.Interval, w *reading.Window, schema *schemas.Schema, la
 
 // changesAfter returns what the manifests say of changes after this run.
 func (c *Reconciler) changesAfter() *load.Changes {
-	if c.Changes == nil || !c.Reader.Def.Extract.Incremental {
+	if !c.Reader.Def.Extract.Incremental {
+		return nil
+	}
+	asked := c.Changes
+	if c.Lookback != "" {
+		asked = changes.Off(manifestsOf(c.Parts), c.Lookback)
+	}
+	if asked == nil {
 		return nil
 	}
 	// Time that the run did not read may hold results that changed, even if no part
@@ -81,14 +88,14 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	seen.Or(&c.search.outside)
 	e := changes.End{
 		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, Short: !c.Interval.Continues && c.Interval.Read.To.Before(c.Interval.Complete),
-		Lookback: kept && !c.Changes.Continues,
-		Older:    c.Changes.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
+		Lookback: kept && !asked.Continues,
+		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}
 	slices.SortFunc(c.older.left, func(a, b extract.Window) int { return a.From.Compare(b.From) })
 	for _, w := range c.older.left {
 		e.Left = append(e.Left, load.Span(w.From, w.To))
 	}
-	return c.Changes.Manifest(e)
+	return asked.Manifest(e)
 }
 
 // Own returns the windows of the range that was asked for. It leaves out those
@@ -99,7 +106,7 @@ func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Windo
 	for _, w := range windows {
 		p := w.Planned.Window
 		before := !i.Asked.From.IsZero() && (p.From.IsZero() || p.From.Before(i.Asked.From))
-		after := p.To.IsZero() || p.To.After(i.Asked.To)
+		after := !i.Asked.To.IsZero() && (p.To.IsZero() || p.To.After(i.Asked.To))
 		if w.Undated != nil && i.Everything() || w.Undated == nil && w.Older == nil && !before && !after {
 			own = append(own, w)
 		}

@@ -41,14 +41,14 @@ func (s *sums) verify(ctx context.Context) error {
 		}
 		counted := s.counted()
 		switch {
-		case len(wrong) == 0, round == rereads && reading.Plausible(s.counts, s.held):
+		case len(wrong) == 0, round >= rereads && reading.Plausible(s.counts, s.held):
 			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
 			if n := len(c.older.left); n > 0 && !c.Verified.Match {
 				c.Verified.Reason = fmt.Sprintf("%d parts are known to be stale; the next runs read them", n)
 			}
 			c.Reader.At(PointVerified)
 			return nil
-		case round == rereads:
+		case stoodStill(s.counts):
 			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong)}
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
@@ -86,7 +86,7 @@ func (s *sums) compare() []span {
 func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
 	line := s.compare()
 	if len(s.c.older.left) > 0 {
-		return s.differingRead(ctx, round == rereads)
+		return s.differingRead(ctx, round >= rereads)
 	}
 	if line == nil {
 		return nil, nil
@@ -97,7 +97,7 @@ func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
 // differingRead returns the windows that do not agree with counts of their own. In
 // the last round it leaves out those whose results lie between their counts.
 func (s *sums) differingRead(ctx context.Context, last bool) (wrong []span, err error) {
-	count := s.c.Reader.Counter()
+	count := s.c.count
 	for _, line := range stretches(s.c.timeline()) {
 		n, err := count(ctx, extract.Window{From: line[0].From, To: line[len(line)-1].To})
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *sums) recount(ctx context.Context) error {
 
 // count asks for the count of all results that the datasets should hold.
 func (s *sums) count(ctx context.Context) error {
-	n, err := s.c.Reader.Counter()(ctx, s.c.whole())
+	n, err := s.c.count(ctx, s.c.whole())
 	s.counts = append(s.counts, n)
 	return err
 }
@@ -168,7 +168,7 @@ func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough b
 	}
 	middle := divide(line, likely, s.c.whole().To.Add(-s.c.Reader.Def.Extract.Lookback))
 	lower, upper := line[:middle], line[middle:]
-	n, err := s.c.Reader.Counter()(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
+	n, err := s.c.count(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 // wantsUndated tells whether results without a date are read. They may belong
 // to the answer, or a dataset that is replaced as a whole may hold some.
 func (c *Reconciler) wantsUndated() bool {
-	if c.Interval.Everything() || c.older.undated || c.Reader.Dateless {
+	if c.Interval.Everything() || c.older.undated {
 		return true
 	}
 	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), holdsUndated)
@@ -35,7 +35,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		return nil
 	}
 	c.Work.Undated = true
-	if c.Reader.Dateless {
+	if c.Interval.Dateless() {
 		return nil // they are in the run's only window
 	}
 	if c.Reader.Countless != "" { // all results are asked for once more, without dates
@@ -49,8 +49,10 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkRest(ctx, total, n); err != nil {
-		return err
+	if in := c.counted.read; in != extract.Unknown && total > in+n && c.Interval.Endless() {
+		if err := c.lookAhead(ctx); err != nil {
+			return err
+		}
 	}
 	ranges, err := extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n)
 	if err != nil || len(ranges) == 0 {
@@ -98,22 +100,6 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 		})
 	}
 	return total, group.Wait()
-}
-
-// checkRest looks for results that are neither in the range nor without a date. Usually
-// these are later. If every result counts as later, the service ignores fs_min_date.
-// Undated results cannot be found then, and checkRest returns an *extract.DatesError.
-func (c *Reconciler) checkRest(ctx context.Context, total, undated int64) error {
-	in := c.Plan.Total
-	if in <= 0 || total <= in+undated || !c.Interval.Read.From.IsZero() {
-		return nil
-	}
-	rest := extract.Window{From: c.Interval.Read.To}
-	later, err := c.Reader.Counter()(ctx, rest)
-	if err != nil || later < total {
-		return err
-	}
-	return &extract.DatesError{Windows: [2]extract.Window{c.Interval.Read, rest}}
 }
 
 // addUndated reads results without a date as the run's last window.

@@ -31,7 +31,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		return c.sums.verify(ctx)
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
-	for round := 0; ; round++ {
+	for {
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		if err := c.older.verify(ctx); err != nil {
 			return err
 		}
-		if c.Reader.Reads() == read || round == rereads {
+		if c.Reader.Reads() == read {
 			break // otherwise windows were read again and must agree, too
 		}
 	}
@@ -54,10 +54,11 @@ func (c *Reconciler) verify(ctx context.Context) error {
 	return nil
 }
 
-// settle reads windows again until they agree with their counts, each at most
-// rereads times. Then it returns an error unless their results are plausible.
+// settle reads windows again until they agree with their counts. A window whose count
+// moves all the time passes if its results lie between its counts. One whose count stands
+// still does not.
 func (v *verification) settle(ctx context.Context) error {
-	for round := 0; round < mostRounds; round++ {
+	for {
 		agrees, err := v.whole(ctx)
 		if err != nil || agrees {
 			return err
@@ -69,57 +70,53 @@ func (v *verification) settle(ctx context.Context) error {
 		if v.thorough && len(changed) == 0 {
 			return nil
 		}
-		again, wrong := v.judge(changed, round == mostRounds-1)
+		again, wrong := v.judge(changed)
 		if len(wrong) > 0 {
-			return v.failed(wrong)
+			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong), Untold: !v.c.Reader.Told()}
 		}
-		if len(again) == 0 && len(changed) > 0 {
-			return v.endUnsettled(changed)
+		if len(again) == 0 {
+			if len(changed) > 0 && reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
+				return nil
+			}
+			again = changed
+		}
+		if err := v.c.spend(1); err != nil {
+			return err
 		}
 		if err := v.c.readChanged(ctx, again); err != nil {
 			return err
 		}
 	}
-	return v.endUnsettled(dated(v.c.Windows))
 }
 
-// endUnsettled ends a verification whose counts never agreed exactly. It
-// returns nil if the number of results over the whole range is plausible.
-func (v *verification) endUnsettled(changed []*reading.Window) error {
-	if reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
-		return nil
-	}
-	return v.failed(changed)
-}
-
-// failed returns the error that names the windows that do not agree.
-func (v *verification) failed(windows []*reading.Window) error {
-	return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(windows)}
-}
-
-// judge sorts the windows whose count has changed since they were read. again are
-// those to read once more; with final there are none. wrong are the others whose
-// number of results does not lie between the counts before and after the reading.
-// A window that was counted once is judged by the counts of the whole range.
-func (v *verification) judge(changed []*reading.Window, final bool) (again, wrong []*reading.Window) {
-	n := v.extracted()
-	whole := min(v.before, v.after) <= n && n <= max(v.before, v.after)
-	plausible := func(w *reading.Window) bool { return w.Plausible() || len(w.Counts) < 2 && whole }
+// judge sorts the windows that do not agree with their last count. again are those to read
+// once more. wrong are those whose count stood still meanwhile. The others lie between
+// their counts.
+func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading.Window) {
 	for _, w := range changed {
 		w.Disagreed++
 		switch {
-		case w.Disagreed <= rereads && !final:
-			again = append(again, w)
-		case !plausible(w):
+		case stoodStill(w.Counts):
 			wrong = append(wrong, w)
+		case w.Disagreed <= rereads || !w.Plausible():
+			again = append(again, w)
 		}
 	}
 	return again, wrong
 }
 
+// count asks how many results a window holds, without those of the second before it.
+func (c *Reconciler) count(ctx context.Context, w extract.Window) (int64, error) {
+	n, err := c.Reader.Counter()(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	overlap, err := c.Reader.Overlap(ctx, w.From)
+	return n - overlap, err
+}
+
 // readChanged reads the windows again that do not agree with their counts.
 func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
-	c.Reader.Pages.Trust(false) // pages of the service may be shorter than specified
 	if err := c.readAgain(ctx, changed, "the service counts otherwise", c.Reader.ForgetMiscounted); err != nil {
 		return err
 	}
@@ -135,6 +132,7 @@ type verification struct {
 	// missed result and a deleted one may cancel out. So windows are compared even
 	// if the whole range agrees, unless the service tells what changed.
 	thorough bool
+	looked   bool // for results after the range
 }
 
 // dated returns the windows of the run's range, without undated results and
@@ -159,11 +157,27 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if v.before == extract.Unknown { // nothing was counted for the plan
 		v.before, v.last = n, n
 	}
+	if late := v.last - n; late > 0 && v.c.Plan.Range.Endless && !v.looked {
+		v.looked = true
+		late, err := v.c.late(ctx)
+		if err != nil {
+			return false, err
+		}
+		v.before, v.last = v.before-late, v.last-late
+	}
 	v.thorough = n != v.last && (v.c.Changes == nil || !v.c.Changes.Usable)
 	v.after, v.last, v.c.counted.own = n, n, extract.Unknown
-	if n != v.extracted() || v.thorough {
+	if n != v.extracted() {
+		overlap, err := v.c.Reader.Overlap(ctx, v.c.Interval.Read.From)
+		if err != nil {
+			return false, err
+		}
+		v.after -= overlap
+	}
+	if v.after != v.extracted() || v.thorough {
 		return false, nil
 	}
+	v.c.Reader.Tell(v.after)
 	err := v.countOwn(ctx)
 	return v.c.counted.own == extract.Unknown || v.c.counted.own == reading.Results(v.ownWindows()), err
 }
@@ -215,12 +229,13 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		w := ws[0]
 		if !exact {
 			var err error
-			if counted, err = v.c.Reader.Counter()(ctx, w.Planned.Window); err != nil {
+			if counted, err = v.c.count(ctx, w.Planned.Window); err != nil {
 				return nil, err
 			}
 		}
 		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
+			v.c.Reader.Tell(counted)
 			return nil, nil
 		}
 		return ws, nil
@@ -229,7 +244,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		return v.countEach(ctx, ws)
 	}
 	lower, upper := ws[:len(ws)/2], ws[len(ws)/2:]
-	n, err := v.c.Reader.Counter()(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
+	n, err := v.c.count(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +301,7 @@ func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*
 	group.SetLimit(v.c.Reader.Def.Source.Requests.Concurrency)
 	for i, w := range ws {
 		group.Go(func() (err error) {
-			counts[i], err = v.c.Reader.Counter()(ctx, w.Planned.Window)
+			counts[i], err = v.c.count(ctx, w.Planned.Window)
 			return err
 		})
 	}
@@ -316,18 +331,16 @@ func (v *verification) undated(ctx context.Context) error {
 	if err := v.readLate(ctx, w); err != nil || w.Results() == w.Counts[0] {
 		return err
 	}
-	for round := 0; ; round++ {
+	for {
 		total, n, err := c.countUndated(ctx)
 		if err != nil {
 			return err
 		}
 		w.Counts = append(w.Counts, n)
 		switch {
-		case w.Results() == n:
+		case w.Results() == n, len(w.Counts) > rereads && w.Plausible() && !stoodStill(w.Counts):
 			return nil
-		case round == rereads && w.Plausible():
-			return nil
-		case round == rereads:
+		case stoodStill(w.Counts):
 			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true}
 		}
 		if err := v.settle(ctx); err != nil {

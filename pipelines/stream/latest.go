@@ -17,17 +17,6 @@ type latest struct {
 	over    bool
 }
 
-// OrderError reports a service that does not give the latest results first.
-type OrderError struct{}
-
-// Error says what to do instead.
-func (e *OrderError) Error() string {
-	return "the service ignores the order of results, so that it cannot be asked for the latest: give --from with a recent date"
-}
-
-// DataFault returns true: another run would meet the same service.
-func (e *OrderError) DataFault() bool { return true }
-
 // Next implements source.
 func (l *latest) Next(ctx context.Context) (*page.Page, error) {
 	left := l.q.Limit - l.read
@@ -50,12 +39,9 @@ func (l *latest) Next(ctx context.Context) (*page.Page, error) {
 	}
 	if _, falls := p.Order(); !falls || l.lowest > 0 && p.ID(0) >= l.lowest {
 		p.Release()
-		return nil, &OrderError{}
+		return nil, &extract.BreachError{Ignores: "the descending order of ids", Proof: "the latest results do not come first"}
 	}
 	l.read, l.lowest = l.read+int64(n), p.ID(n-1)
 	l.over = n < q.Limit || l.lowest <= 1
 	return p, nil
 }
-
-// Close implements source.
-func (l *latest) Close() {}

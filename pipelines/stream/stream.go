@@ -9,7 +9,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +27,7 @@ type Query struct {
 	Form    string
 	Results extract.ResultsQuery // its search, view, custom labels and window
 	Limit   int64                // most results; 0 for all
+	Count   int64                // results by the service's count, or extract.Unknown
 	Latest  bool                 // the results with the highest ids, these first; needs a Limit
 	// Schema says what the rows hold. If it is nil, the columns are those of the headings
 	// and of the first 500 results.
@@ -60,20 +60,13 @@ type Stream struct {
 // source gives the pages of a stream one by one, and nil at the end.
 type source interface {
 	Next(ctx context.Context) (*page.Page, error)
-	Close()
 }
 
 // Open asks for the first page, and for more if columns are inferred from them. The
 // caller closes the stream.
 func Open(ctx context.Context, service extract.Service, q Query) (*Stream, error) {
-	s := &Stream{Schema: q.Schema, IDs: roaring64.New(), q: q, service: service, pages: pagesOf(service, q, true)}
-	err := s.sample(ctx)
-	if _, unordered := errors.AsType[*extract.PagingError](err); unordered {
-		s.Close()
-		s.pages = pagesOf(service, q, false)
-		err = s.sample(ctx)
-	}
-	if err != nil {
+	s := &Stream{Schema: q.Schema, IDs: roaring64.New(), q: q, service: service, pages: pagesOf(service, q)}
+	if err := s.sample(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -83,15 +76,13 @@ func Open(ctx context.Context, service extract.Service, q Query) (*Stream, error
 	return s, nil
 }
 
-func pagesOf(service extract.Service, q Query, ordered bool) source {
+func pagesOf(service extract.Service, q Query) source {
 	if q.Latest {
 		return &latest{service: service, q: q}
 	}
 	common := q.Results
 	common.Window = extract.Window{}
-	r := extract.NewReader(service, q.Form, common)
-	r.RequireOrder(ordered)
-	return r.Window(q.Results.Window, extract.IDRange{}, extract.Unknown)
+	return extract.NewReader(service, q.Form, common).Window(q.Results.Window, extract.IDRange{}, q.Count)
 }
 
 // sample reads the pages that columns are inferred from, or one page.
@@ -132,7 +123,6 @@ func (s *Stream) Close() {
 		p.Release()
 	}
 	s.head = nil
-	s.pages.Close()
 }
 
 // LateColumnError reports a field that is on no result and in no heading of the first

@@ -138,6 +138,10 @@ func codeOf(err error) int {
 		return NoInput
 	case *extract.ServiceError:
 		return serviceCode(e)
+	case *reconcile.BusyError:
+		return Temporary
+	case *extract.UnservedError:
+		return Unavailable
 	case *extract.UnclearError: // a person has to look before the command is run again
 		return Unavailable
 	case *transport.StatusError, *transport.NetworkError:
@@ -250,8 +254,10 @@ func hintOf(err error, command, again string) string {
 		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
 	case code == Config && is[*extract.CostError](err):
 		return "shorten the range, or raise `max_requests`; then " + again
-	case code == Data && (is[*reconcile.VerifyError](err) || is[*reconcile.DuplicateError](err)):
-		return "the form may change faster than it is read: end the range earlier (`to`, or a longer `settle`), or read smaller windows (`window`); or " + again + " at a quieter time"
+	case is[*extract.BreachError](err), is[*reconcile.VerifyError](err):
+		return "send the table that `formetl doctor` prints to those who run the service; it holds no answers"
+	case is[*reconcile.BusyError](err):
+		return again + " at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
 	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}

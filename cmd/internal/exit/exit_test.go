@@ -55,7 +55,7 @@ func TestExitCode(t *testing.T) {
 		{Usage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
 		{Usage, &Error{Usage, &definition.Error{}}}, // the outermost class decides
 		{Data, &transport.AnswerError{}},
-		{Data, fmt.Errorf("x: %w", &extract.OrderError{})},
+		{Data, fmt.Errorf("x: %w", &extract.BreachError{})},
 		{Temporary, unreadable("")},
 		{Temporary, unreadable("<html><br></html>")},
 		{Temporary, unreadable("hello")},
