@@ -36,6 +36,9 @@ type Range struct {
 	// Endless means that the results of the range are counted without its end. So more are
 	// counted than are read if some are dated later.
 	Endless bool
+	// Prove is called where the counts of two halves show that the service may ignore dates.
+	// Its error ends the plan. It may be nil.
+	Prove func(ctx context.Context, one, other Window) error
 	// Unverified means that nobody compares what was read with counts. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
@@ -152,6 +155,7 @@ type planner struct {
 	asked  atomic.Int64
 	budget int // counts that may still be spent on sizing windows
 	groups []int64
+	halved bool      // the range was halved
 	begins time.Time // no counted result is earlier; zero if unknown or From is set
 }
 
@@ -320,6 +324,9 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		}
 		// While results come in, the rest may be wrong by a few. So the
 		// verification counts empty windows too.
+		if err := p.suspect(ctx, c, lowers[j], counts[j]); err != nil {
+			return nil, err
+		}
 		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
 		if lower.n == 0 && c.From.IsZero() {
@@ -331,6 +338,17 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		j++
 	}
 	return halves, nil
+}
+
+// suspect looks at the first half of a range without a beginning. It ends before online
+// forms existed. If it holds all results, the service may ignore dates.
+func (p *planner) suspect(ctx context.Context, c piece, lower Window, n int64) error {
+	first := c.From.IsZero() && !p.halved
+	p.halved = true
+	if !first || n == 0 || n < c.n || p.Prove == nil {
+		return nil
+	}
+	return p.Prove(ctx, lower, Window{lower.To, c.To})
 }
 
 // countEach counts windows, several at a time.
@@ -412,6 +430,9 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 		}
 		lower := Window{From: Epoch, To: middle} // undated results may match a lone upper bound
 		n, err := p.count(ctx, lower)
+		if err == nil {
+			err = p.suspect(ctx, c, lower, n)
+		}
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -44,8 +44,8 @@ func (f *formRun) follow(ctx context.Context) error {
 	}
 	if s := f.reconciler.Changes; s.Continues {
 		now := load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Time
-		if f.beyond.IsZero() && f.iv.Endless() && s.NamesSince(now.Add(interval.ClockLeeway)) {
-			return &reconcile.LateError{Now: now, Beyond: now.Add(interval.WidestZone + time.Hour)}
+		if latest := s.Latest(); f.beyond.IsZero() && f.iv.Endless() && latest.After(now.Add(interval.ClockLeeway)) {
+			return &reconcile.LateError{Results: 1, Now: now, Beyond: latest.Add(time.Second)}
 		}
 		f.iv = f.iv.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
 	}

@@ -77,9 +77,17 @@ func (s *Start) State() *load.Changes {
 
 // NamesSince tells whether a changed result may be dated since a time.
 func (s *Start) NamesSince(from time.Time) bool {
-	return len(s.base.Later) > 0 || slices.ContainsFunc(s.Named, func(c extract.Change) bool {
-		return len(c.Dates) > 0 && !c.Dates[0].Before(from)
-	})
+	return len(s.base.Later) > 0 || !s.Latest().Before(from)
+}
+
+// Latest returns the latest date of the changed results. It is zero if none has one.
+func (s *Start) Latest() (latest time.Time) {
+	for _, c := range s.Named {
+		if len(c.Dates) > 0 && c.Dates[0].After(latest) {
+			latest = c.Dates[0]
+		}
+	}
+	return latest
 }
 
 // KnownTo returns the moment up to which changes were known at the start of the

@@ -157,7 +157,7 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 			d.readAt = "02-01 12:00"
 		}
 		p := Piece{
-			Window: window(t, d.window), After: d.after, Through: d.through, Whole: d.whole, Passing: d.passing, ReadAt: at(t, d.readAt), Run: "run1",
+			Window: window(t, d.window), After: d.after, Through: d.through, Passing: d.passing, ReadAt: at(t, d.readAt), Run: "run1",
 			IDs: roaring64.BitmapOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
 			Stats: transform.Stats{Rows: int64(len(d.ids)), Rejected: int64(len(d.rejects))},
 		}

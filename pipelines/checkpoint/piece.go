@@ -32,6 +32,9 @@ type Piece struct {
 	Window  extract.Window `json:"-"`
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
+	// Open means that the piece ends with a page that was not full, so that no result is
+	// expected to follow up to the next piece. Nobody asked for one.
+	Open    bool      `json:"open,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it

@@ -136,6 +136,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	}
 	switch {
 	case err == nil && p.st.open:
+		p.piece.Open = true
 		err = p.end(ctx, p.last)
 	case err == nil:
 		err = p.end(ctx, p.st.gap.Through)
@@ -288,6 +289,7 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	if st.source.Ended() && !st.source.Open() {
 		return p.end(ctx, st.gap.Through)
 	}
+	p.piece.Open = st.source.Open()
 	return p.end(ctx, p.last)
 }
 

@@ -316,9 +316,6 @@ func (s *shared) end(ctx context.Context, j *job) error {
 func (s *shared) askTails(w *Window, j *job) bool {
 	s.r.mu.Lock()
 	tails := w.tails()
-	if w.reached() {
-		s.r.Tell(w.Results())
-	}
 	s.r.mu.Unlock()
 	if len(tails) == 0 {
 		return false

@@ -46,13 +46,35 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		w.Taken, w.Done = true, false
 		results += w.Results()
 	}
-	for _, w := range inOrderOfReading(windows) {
-		if w.Done = len(w.tails()) == 0; w.Done {
+	taken := inOrderOfReading(windows)
+	for _, w := range taken {
+		w.Done = len(w.tails()) == 0 || w.shares() && w.ends()
+	}
+	for _, w := range taken {
+		// A group of which nothing is left to read is compared with its count here.
+		if w.shares() && !slices.ContainsFunc(w.Group.Windows, func(is *Window) bool { return !is.Done }) {
+			w.Done = len(w.tails()) == 0
+		}
+	}
+	for _, w := range taken {
+		if w.Done {
 			w.Number = r.reads.Add(1)
 			whole++
 		}
 	}
 	return all, whole, results, nil
+}
+
+// ends tells whether a window was read up to pages that were not full.
+func (w *Window) ends() bool {
+	for _, g := range gaps(w.Planned.Window, w.Chains) {
+		if !slices.ContainsFunc(w.Chains, func(c checkpoint.Chain) bool {
+			return c.Window == g.window && slices.ContainsFunc(c.Pieces, func(p checkpoint.Piece) bool { return p.Open && p.Through == g.After })
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // pagesSaved returns how many requests it would take to read chains again. size

@@ -31,6 +31,9 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		return c.sums.verify(ctx)
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
+	if v.extracted() == c.Plan.Total {
+		c.Reader.Tell(c.Plan.Total)
+	}
 	for {
 		if err := v.settle(ctx); err != nil {
 			return err

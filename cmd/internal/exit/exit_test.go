@@ -72,13 +72,15 @@ func TestExitCode(t *testing.T) {
 		{CantCreate, &load.UnlistedPartsError{}},
 		{Data, &load.CellError{}},
 		{Data, &reconcile.VerifyError{}},
-		{Data, &reconcile.DuplicateError{}},
+		{Data, &reconcile.UnprovenError{}},
+		{Temporary, &reconcile.BusyError{}},
+		{Unavailable, &extract.UnservedError{Err: &transport.NetworkError{}}},
 		{Data, &transform.ValueError{}},
 		{Data, &transform.UnknownFieldError{}},
 		{Data, &output.ChoicesError{}},
 		{Data, &output.LettersError{}},
 		{Data, &ddl.UnfitError{}},
-		{Data, &extract.OrderError{}},
+		{Data, &extract.BreachError{}},
 		{NoInput, service(extract.CodeInvalidUser, 0)},
 		{NoInput, service(extract.CodeInvalidForm, 0)},
 		{NoInput, &account.NoFormsError{}},
@@ -149,8 +151,8 @@ func TestExitCode(t *testing.T) {
 func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
-		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.DuplicateError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &reconcile.MissingError{}, &extract.FeedError{}, &extract.DatesError{}, &pipelines.DatesIgnoredError{Err: &extract.DatesError{}}, &transform.ColumnsError{}, &stream.LateColumnError{}, &stream.OrderError{}, &audit.Error{},
+		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.UnprovenError{}, &output.ChoicesError{}, &output.LettersError{},
+		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &stream.LateColumnError{}, &audit.Error{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
