@@ -31,21 +31,25 @@ type ServiceError struct {
 	Message    string        // the service's own words, with the API key redacted
 	Status     int           // HTTP status
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
+	Sent       string        // the parameters of the request, with the API key redacted
 	// ByStatus is set if the service has no codes (API v2). Then Code is the code with
 	// the meaning of Status.
 	ByStatus bool
 }
 
-// Error names the code, its meaning by the specification and the service's words.
+// Error names the code, its meaning by the specification and the service's words. If the
+// service refuses a parameter, it also tells what was sent.
 func (e *ServiceError) Error() string {
+	kind, number := "error", e.Code
 	if e.ByStatus {
-		message := e.Message
-		if message == "" {
-			message = "without a message"
-		}
-		return fmt.Sprintf("the service answered HTTP status %d (%s): %s%s", e.Status, codeMeaning(e.Code), message, transport.ComeBack(e.RetryAfter))
+		kind, number = "HTTP status", e.Status
 	}
-	return fmt.Sprintf("the service answered error %d (%s): %s%s", e.Code, codeMeaning(e.Code), e.Message, transport.ComeBack(e.RetryAfter))
+	sent := ""
+	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
+		sent = "; sent were " + e.Sent
+	}
+	message := cmp.Or(e.Message, "without a message")
+	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, codeMeaning(e.Code), message, sent, transport.ComeBack(e.RetryAfter))
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429

@@ -28,7 +28,7 @@ type Reader struct {
 	stamps   atomic.Bool  // see CountUnstamped
 	lacking  atomic.Int64 // results without a date_update
 	newest   atomic.Pointer[string]
-	dateless bool         // see LeaveDatesOut
+	dateless bool // see LeaveDatesOut
 	doubts   dateDoubts
 }
 

@@ -75,11 +75,14 @@ func (b *Builder) Field(kind Kind, id []byte) (field int32, added bool) {
 // Result begins a result with an id.
 func (b *Builder) Result(id int64) {
 	at := int32(len(b.Page.cells)) //nolint:gosec // a cell takes some bytes of Text
-	b.Page.results = append(b.Page.results, result{id, at, at})
+	b.Page.results = append(b.Page.results, result{id: id, first: at, last: at})
 }
 
 // SetID sets the id of the result that was begun last.
 func (b *Builder) SetID(id int64) { b.Page.results[len(b.Page.results)-1].id = id }
+
+// Early marks the result that was begun last as early, see Page.Early.
+func (b *Builder) Early() { b.Page.results[len(b.Page.results)-1].early = true }
 
 // Cell begins a meta or item of the result that was begun last. field is its index.
 func (b *Builder) Cell(field int32) {

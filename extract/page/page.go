@@ -52,6 +52,7 @@ type Cell struct {
 type result struct {
 	id          int64
 	first, last int32 // cells[first:last]
+	early       bool  // see Page.Early
 }
 
 // Page is one decoded answer of Get Results. It owns the answer's bytes; results,
@@ -94,6 +95,18 @@ func (p *Page) Len() int { return len(p.results) }
 
 // ID returns the id of result i, 0 <= i < Len.
 func (p *Page) ID(i int) int64 { return p.results[i].id }
+
+// Early tells whether result i was finished before the window that was asked for, by less
+// than a second. API v2 cannot be asked without such results, and counts them
+// (service-v2.md, section 9). They belong to the window before.
+func (p *Page) Early(i int) bool { return p.results[i].early }
+
+// DropEarly removes the early results, and returns how many they were.
+func (p *Page) DropEarly() int {
+	n := len(p.results)
+	p.results = slices.DeleteFunc(p.results, func(r result) bool { return r.early })
+	return n - len(p.results)
+}
 
 // IDs returns the ids of the results, in the order of the results.
 func (p *Page) IDs() []int64 {

@@ -95,7 +95,7 @@ func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() err
 		Decode: func(h transport.Header) error {
 			err := d.decode(h.ContentType, c.bounds, success)
 			if s, ok := errors.AsType[*extract.ServiceError](err); ok {
-				s.Status, s.RetryAfter, s.Message = h.Status, h.RetryAfter, c.key.Redact(s.Message)
+				s.Status, s.RetryAfter, s.Message, s.Sent = h.Status, h.RetryAfter, c.key.Redact(s.Message), c.key.Redact(r.parameters.String())
 			}
 			return err
 		},

@@ -213,6 +213,31 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestRefusedParameters: the error of a refused parameter tells what was sent, without the
+// key. Other errors do not.
+func TestRefusedParameters(t *testing.T) {
+	for _, tc := range []struct {
+		code int
+		want string
+	}{
+		{2, "; sent were fs_min_date=2026-01-01 00:00:00, fs_max_date=2026-01-31 23:59:59, fs_min_id=5, fs_sort_direction=asc, " +
+			"fs_search_begins_1=a [redacted], fs_view=12, fs_include_headings"},
+		{103, "; sent were fs_min_date="},
+		{102, ""},
+	} {
+		body := fmt.Sprintf(`<fs_response status="error"><error code="%d">No</error></fs_response>`, tc.code)
+		c := extracttest.Answering(t, "k3y w1th sp4ce", func(*http.Request) (*http.Response, error) { return extracttest.Respond(400, body), nil }, nil)
+		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{
+			Window: extracttest.Window("2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5}, View: "12", Headings: true,
+			Search: extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpBegins, Term: "a k3y w1th sp4ce"}}},
+		})
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, "No"+tc.want) || tc.want == "" && strings.Contains(text, "sent were") || strings.Contains(text, "k3y") {
+			t.Errorf("error %d: %s", tc.code, text)
+		}
+	}
+}
+
 func TestSearchIsChecked(t *testing.T) {
 	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) {
 		t.Error("a request was sent")

@@ -36,7 +36,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 		case column == "result_status":
 			s.Where[i].Term = cmp.Or(map[string]string{"Confirmed": "Complete", "Unconfirmed": "Incomplete"}[criterion.Term], criterion.Term)
 			continue
-		case isMeta([]byte(column)) || column == "id" || column == defaultSort:
+		case isMeta([]byte(column)) || column == "id" || column == "result_id":
 			continue
 		}
 		all, err := c.choices(ctx, form)

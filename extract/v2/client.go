@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -41,9 +40,8 @@ type Client struct {
 
 // shared is what a client and its forks have learned of the account.
 type shared struct {
-	unsorted atomic.Bool // the service refuses the name of the default order
-	labels   kept[labelSet, []page.Heading]
-	choices  kept[string, map[string]*choices] // by form
+	labels  kept[labelSet, []page.Heading]
+	choices kept[string, map[string]*choices] // by form
 }
 
 var (
@@ -138,7 +136,8 @@ func (c *Client) settled(err error, h transport.Header, r call) error {
 	if h.Status >= http.StatusBadRequest || s.Status == 0 {
 		s.Status = h.Status
 	}
-	s.Code, s.RetryAfter, s.Message = codeOf(s.Status, r.form != ""), h.RetryAfter, transport.RedactAll(c.key.Redact(s.Message), r.hidden...)
+	hide := func(text string) string { return transport.RedactAll(c.key.Redact(text), r.hidden...) }
+	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.form != ""), h.RetryAfter, hide(s.Message), hide(r.parameters.String())
 	return err
 }
 
@@ -165,18 +164,4 @@ func (c *Client) parse(body []byte) (object, error) {
 		return nil, failureOf(failure)
 	}
 	return o, nil
-}
-
-// askPage sends a request for results. The caller releases the page.
-func (c *Client) askPage(ctx context.Context, r call, look func(transport.Header)) (*page.Page, error) {
-	d := newDecoder(c.zone)
-	defer d.release()
-	err := c.ask(ctx, r, &d.Text, func(h transport.Header) error {
-		look(h)
-		return d.decode(c.bounds)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return d.Finish(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,7 +66,7 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Release()
-	if got.URL.EscapedPath() != "/api/v2/acme/forms/form%201/results" || got.URL.RawQuery != "after_id=6&limit=500&sort_id=result_id&sort_direction=asc" {
+	if got.URL.EscapedPath() != "/api/v2/acme/forms/form%201/results" || got.URL.RawQuery != "after_id=6&limit=500&sort_direction=asc" {
 		t.Errorf("asked %s", got.URL)
 	}
 	if h := got.Header; h.Get("Authorization") != "bearer "+canary || h.Get("Accept") != "application/json" {
@@ -215,28 +216,82 @@ func TestBusyIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestDefaultOrderIsRefused(t *testing.T) {
-	var asked []string
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Query().Get("sort_id"))
-		if r.URL.Query().Has("sort_id") {
-			answer(422, `{"error":{"message":"sort_id","status":422}}`)(w, r)
-			return
-		}
-		fmt.Fprint(w, `{"results":[]}`)
+// TestRefusedParameters: the error of a refused parameter tells what was sent, without
+// the token.
+func TestRefusedParameters(t *testing.T) {
+	var asked atomic.Int32
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		answer(422, `{"error":{"message":"Invalid parameter","status":422}}`)(w, nil)
 	}, nil)
-	for range 2 {
-		p, err := c.Fork().Results(t.Context(), "f", extract.ResultsQuery{})
+	q := extract.ResultsQuery{
+		IDs: extract.IDRange{Min: 7}, Page: 2, Sort: "user_ip", View: "101",
+		Window: extract.Window{From: extract.Epoch.AddDate(56, 0, 0), To: extract.Epoch.AddDate(56, 0, 1)},
+		Search: extract.Search{Where: []extract.Criterion{{Column: "user_ip", Operator: extract.OpEquals, Term: "a b " + canary}}},
+	}
+	_, err := c.Results(t.Context(), "f", q)
+	const want = "Invalid parameter; sent were after_date=2025-12-31T23:59:59Z, before_date=2026-01-02T00:00:00Z, after_id=6, limit=500, page=2, " +
+		"sort_id=user_ip, sort_direction=asc, search_equals[user_ip]=a b [redacted], results_view=101"
+	if !isCode(err, extract.CodeInvalidValue) || !strings.HasSuffix(err.Error(), want) || asked.Load() != 1 {
+		t.Errorf("%d requests, err = %v", asked.Load(), err)
+	}
+	if _, err := c.Forms(t.Context()); !isCode(err, extract.CodeInvalidValue) || strings.Contains(err.Error(), "sent") {
+		t.Errorf("without parameters: %v", err)
+	}
+	const hook = "https://hooks.example.com/x?secret=s3cr3t"
+	if err := c.RemoveWebhook(t.Context(), "f", hook); !isCode(err, extract.CodeInvalidValue) || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("a webhook: %v", err)
+	}
+}
+
+// TestEarly: of a window's page, what was finished in the second before the window is
+// marked, by the instant and not by the wall clock.
+func TestEarly(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := serve(t, answer(200, `{"results":[
+		{"id":"1","date_finish":"2026-10-25T00:29:59.000Z"},
+		{"id":"2","date_finish":"2026-10-25T00:29:59.999Z"},
+		{"id":"3","date_finish":"2026-10-25T00:30:00Z"},
+		{"id":"4","date_finish":"2026-10-25T01:29:59.500Z"},
+		{"id":"5","date_start":"2026-10-25T00:29:59.500Z","date_finish":"2026-10-25T00:31:00.000Z"},
+		{"id":"6","date_start":"2026-10-25T00:29:59.500Z"},
+		{"id":"7","date_finish":"2026-10-25T02:29:59.1+02:00"},
+		{"id":"8","date_finish":"2026-10-25T00:29:58.999Z"},
+		{"id":"9","date_finish":"soon"}]}`), func(cfg *v2.Config) { cfg.Zone = berlin })
+	for _, r := range []struct {
+		from string
+		want []int64
+	}{
+		{"2026-10-25 02:30:00", []int64{1, 2, 7}}, // the first pass of the hour; 4 is of the second
+		{"2026-10-25 02:30:01", []int64{3}},
+		{"", nil},
+	} {
+		var w extract.Window
+		if r.from != "" {
+			if w.From, err = time.Parse(extract.WireTime, r.from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := c.Results(t.Context(), "f", extract.ResultsQuery{Window: w})
 		if err != nil {
 			t.Fatal(err)
 		}
+		var got []int64
+		for i := range p.Len() {
+			if p.Early(i) {
+				got = append(got, p.ID(i))
+			}
+		}
+		if !slices.Equal(got, r.want) {
+			t.Errorf("from %q: %v are early, want %v", r.from, got, r.want)
+		}
+		if n := p.Len(); p.DropEarly() != len(r.want) || p.Len() != n-len(r.want) {
+			t.Errorf("from %q: %d are left of %d", r.from, p.Len(), n)
+		}
 		p.Release()
-	}
-	if _, err := c.Results(t.Context(), "f", extract.ResultsQuery{Sort: "user_ip"}); !isCode(err, extract.CodeInvalidValue) {
-		t.Errorf("err = %v", err)
-	}
-	if got := strings.Join(asked, ","); got != "result_id,,,user_ip" {
-		t.Errorf("asked %q", got)
 	}
 }
 

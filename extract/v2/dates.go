@@ -62,17 +62,18 @@ const (
 )
 
 // toWall rewrites an instant in place (ISO 8601, service-v2.md, section 6) as the
-// account's wall-clock time, and returns the span of that. The fraction of the second is
-// cut. A text that is no instant stays as it is.
-func (c *clock) toWall(buf []byte, text page.Span) page.Span {
-	at, ok := parseInstant(buf[text.Start:text.End])
+// account's wall-clock time, and returns the span of that and the instant in Unix time. The
+// fraction of the second is cut. A text that is no instant stays as it is; its instant is
+// latest.
+func (c *clock) toWall(buf []byte, text page.Span) (wall page.Span, instant int64) {
+	instant, ok := parseInstant(buf[text.Start:text.End])
 	if !ok {
-		return text
+		return text, latest
 	}
-	at += c.offset(at)
+	at := instant + c.offset(instant)
 	year, month, day := civil(floorDiv(at, secondsPerDay))
 	if year < 0 || year > 9999 {
-		return text
+		return text, instant
 	}
 	second := at - floorDiv(at, secondsPerDay)*secondsPerDay
 	out := buf[text.Start : int(text.Start)+len(extract.WireTime)]
@@ -88,7 +89,7 @@ func (c *clock) toWall(buf []byte, text page.Span) page.Span {
 	pair(out[14:], second/60%60)
 	out[16] = ':'
 	pair(out[17:], second%60)
-	return page.Span{Start: text.Start, End: text.Start + int32(len(extract.WireTime))}
+	return page.Span{Start: text.Start, End: text.Start + int32(len(extract.WireTime))}, instant
 }
 
 // pair writes a number below 100 as two digits.

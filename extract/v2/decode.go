@@ -45,6 +45,7 @@ type decoder struct {
 	clock   clock
 	entries []entry // of the item that is being read
 	row     int32   // number of the result that is being read, from 1
+	early   int64   // a second of Unix time: results that were finished in it are early
 	left    int     // cells and values that the bound still allows
 	name    []byte  // of a meta whose name was put together
 }
@@ -56,6 +57,7 @@ func newDecoder(zone *time.Location) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
 	d.clock.use(zone)
+	d.early = earliest
 	return d
 }
 

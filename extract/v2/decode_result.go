@@ -207,7 +207,11 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	}
 	known.row, known.nested = d.row, nested
 	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
-		text = d.clock.toWall(d.scan.buf, text)
+		var second int64
+		text, second = d.clock.toWall(d.scan.buf, text)
+		if second == d.early && d.Page.Fields[at-fieldSteps].ID == "date_finish" {
+			d.Early()
+		}
 	}
 	if err := d.room(2, start); err != nil {
 		return err

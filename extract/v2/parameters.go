@@ -8,14 +8,10 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// defaultSort is the name of the default order, the result's id. One client gives it
-// (service-v2.md, section 4), so a service may refuse it.
-const defaultSort = "result_id"
-
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
-// limit is always sent, because without it the service sends pages of 100. unsorted
-// leaves out the name of the default order.
-func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted bool) transport.Parameters {
+// limit is always sent, because without it the service sends pages of 100. The default
+// order, by the result's id, has no name that every service knows, so it is not named.
+func resultsParameters(q extract.ResultsQuery, zone *time.Location) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
 	limit := PageSize
 	if q.Limit > 0 {
@@ -25,12 +21,7 @@ func resultsParameters(q extract.ResultsQuery, zone *time.Location, unsorted boo
 	if q.Page > 0 {
 		ps.Add("page", strconv.Itoa(q.Page))
 	}
-	switch {
-	case q.Sort != "":
-		ps.Add("sort_id", q.Sort)
-	case !unsorted:
-		ps.Add("sort_id", defaultSort)
-	}
+	ps.Add("sort_id", q.Sort)
 	direction := "asc"
 	if q.Descending {
 		direction = "desc"
@@ -65,25 +56,47 @@ func searchable(c extract.Criterion) error {
 	return &extract.SearchError{Generation: generation, Criterion: c, Why: why}
 }
 
-// wireInstant is the layout of an instant in UTC, to the millisecond.
-const wireInstant = "2006-01-02T15:04:05.000Z"
-
 // constrain returns the bounds of results as parameters. All bounds of the service are
-// exclusive (service-v2.md, section 4), so a window begins a millisecond earlier.
+// exclusive, and whether it compares fractions of seconds is unknown. So a window begins
+// a second earlier on the wire, and secondBefore tells what to leave out (service-v2.md,
+// section 9).
 func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps transport.Parameters) {
 	if !w.From.IsZero() {
-		ps.Add("after_date", instant(w.From, zone).Add(-time.Millisecond).Format(wireInstant))
+		ps.Add("after_date", onWire(instant(w.From, zone).Add(-time.Second)))
 	}
 	if !w.To.IsZero() {
-		ps.Add("before_date", instant(w.To, zone).Format(wireInstant))
+		ps.Add("before_date", onWire(instant(w.To, zone)))
 	}
-	if ids.Min > 0 {
+	if ids.Min > 1 {
 		ps.Add("after_id", strconv.FormatInt(ids.Min-1, 10))
 	}
 	if ids.Max > 0 && ids.Max+1 > 0 {
 		ps.Add("before_id", strconv.FormatInt(ids.Max+1, 10))
 	}
 	return ps
+}
+
+// wireInstant is the layout of a bound in UTC, in whole seconds.
+const wireInstant = "2006-01-02T15:04:05Z"
+
+// onWire spells a bound. No client has ever sent one before
+// 1970, and no result is that old, so an earlier one becomes the beginning of 1970. It is
+// not left out, because only a bound keeps out results without a date.
+func onWire(at time.Time) string {
+	if at.Before(extract.Epoch) {
+		at = extract.Epoch
+	}
+	return at.Format(wireInstant)
+}
+
+// secondBefore returns the last second before a window, in Unix time. The service may send
+// the results of this second with those of the window. It is earliest for a window without
+// a beginning.
+func secondBefore(w extract.Window, zone *time.Location) int64 {
+	if w.From.IsZero() {
+		return earliest
+	}
+	return instant(w.From, zone).Unix() - 1
 }
 
 // instant returns the first instant at which the clocks of a zone show the wall-clock time

@@ -59,8 +59,7 @@ func shows(p *page.Page, item string) bool {
 	return slices.ContainsFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindItem && f.ID == item })
 }
 
-// results asks for one page of results. A service may refuse the name of the default
-// order. Then it is asked without that name, and if that helps, it is not sent again.
+// results asks for one page of results.
 func (c *Client) results(ctx context.Context, kind transport.Kind, form string, q extract.ResultsQuery, look func(transport.Header)) (*page.Page, error) {
 	if err := q.Search.Check(); err != nil {
 		return nil, err
@@ -69,23 +68,18 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	if q.Search, err = c.translate(ctx, form, q.Search); err != nil {
 		return nil, err
 	}
-	unsorted := c.shared.unsorted.Load()
-	ask := func() (*page.Page, error) {
-		ps := resultsParameters(q, c.zone, unsorted)
-		return c.askPage(ctx, call{transaction: getResults, kind: kind, form: form, path: "results", parameters: ps, asked: asked(q), halved: q.Halved}, look)
-	}
-	p, err := ask()
-	refused, ok := errors.AsType[*extract.ServiceError](err)
-	if !ok || refused.Code != extract.CodeInvalidValue || unsorted || q.Sort != "" {
-		return p, err
-	}
-	unsorted = true
-	p, again := ask()
-	if again != nil {
+	d := newDecoder(c.zone)
+	defer d.release()
+	d.early = secondBefore(q.Window, c.zone)
+	r := call{transaction: getResults, kind: kind, form: form, path: "results", parameters: resultsParameters(q, c.zone), asked: asked(q), halved: q.Halved}
+	err = c.ask(ctx, r, &d.Text, func(h transport.Header) error {
+		look(h)
+		return d.decode(c.bounds)
+	})
+	if err != nil {
 		return nil, err
 	}
-	c.shared.unsorted.Store(true)
-	return p, nil
+	return d.Finish(), nil
 }
 
 // asked names what restricts the results besides range and page. Custom labels belong to
