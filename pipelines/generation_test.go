@@ -126,6 +126,46 @@ func TestOtherShapesOfV2(t *testing.T) {
 	}
 }
 
+// TestStrictDatesOfV2: a service that takes bounds of dates in whole seconds alone, and
+// none before 1970, is read whole and by a range, whatever the dates of its results are.
+func TestStrictDatesOfV2(t *testing.T) {
+	for name, early := range map[string]string{"undated": "", "stored as 1970": "1970-01-01 00:00:00", "before 1970": "1960-01-01 00:00:00"} {
+		for _, zone := range []string{"UTC", "Europe/Berlin", "America/Chicago"} {
+			for _, ranged := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, range %v", name, zone, ranged), func(t *testing.T) {
+					t.Parallel()
+					results := make([]formservice.Result, 0, 60)
+					for i := range 60 {
+						results = append(results, pipelinestest.Result(int64(i+1), []string{early, "2026-01-02 10:00:00"}[i%2], "a"))
+					}
+					form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
+					w := newWorld(t, form)
+					var err error
+					if w.source.Zone, err = time.LoadLocation(zone); err != nil {
+						t.Fatal(err)
+					}
+					w.byV2().service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true}})
+					outs := []definition.Output{{Path: "form1.ndjson", Format: "ndjson"}}
+					keep := func(formservice.Result) bool { return true }
+					if ranged {
+						outs = append(outs, days())
+						keep = func(r formservice.Result) bool { return strings.HasPrefix(pipelinestest.Date(r), "2026-01-02") }
+					}
+					def := w.definition(outs...)
+					if ranged {
+						def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-08")
+					}
+					w.run(def)
+					w.checkFile("form1.ndjson", pipelinestest.Truth(form, keep))
+					if ranged {
+						w.checkDataset("days", pipelinestest.Truth(form, keep))
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestBoundsAreCoarserThanDates: a service that drops the fraction of its bounds gives a
 // result of a day's last second in the window of the next day too. The later one holds it.
 func TestBoundsAreCoarserThanDates(t *testing.T) {
