@@ -185,7 +185,7 @@ func TestDates(t *testing.T) {
 		for at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == 2026; at = at.Add(1799 * time.Second) {
 			for _, text := range []string{at.Format(time.RFC3339), at.Add(87 * time.Millisecond).Format("2006-01-02T15:04:05.000Z"), at.In(time.FixedZone("", -5400)).Format(time.RFC3339)} {
 				buf := []byte("x" + text + "y")
-				span , _ := c.toWall(buf, page.Span{Start: 1, End: int32(1 + len(text))})
+				span, _ := c.toWall(buf, page.Span{Start: 1, End: int32(1 + len(text))})
 				if got, want := string(buf[span.Start:span.End]), at.In(zone).Format(extract.WireTime); got != want {
 					t.Fatalf("%s: %s became %s, want %s", name, text, got, want)
 				}
@@ -199,7 +199,7 @@ func TestDates(t *testing.T) {
 		}
 		buf := []byte(at.Format(time.RFC3339))
 		c := clock{zone: time.UTC}
-		if span , _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != at.Format(extract.WireTime) {
+		if span, _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != at.Format(extract.WireTime) {
 			t.Fatalf("year %d: %s", year, buf)
 		}
 	}
@@ -214,7 +214,7 @@ func TestNoDates(t *testing.T) {
 		"2026-01-01T00:00:00+0100", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00ZZ", "20a6-01-01T00:00:00Z", "0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00",
 	} {
 		buf := []byte(text)
-		if span , _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != text {
+		if span, _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != text {
 			t.Errorf("%q became %q", text, buf[:span.End])
 		}
 	}
