@@ -26,7 +26,6 @@ func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, 
 	}
 	n = 0
 	err = NewReader(c.Client, form, ResultsQuery{}).Each(ctx, q.Window, q.IDs, func(p *page.Page) error {
-		p.DropEarly()
 		n += int64(p.Len())
 		return nil
 	})

@@ -256,8 +256,8 @@ func (r *Reader) noteNewest(p *page.Page) {
 	}
 }
 
-// Each calls each with the pages of a window, in ascending order of id. A page
-// is valid only during the call.
+// Each calls each with the pages of a window, in ascending order of id, without early
+// results (see page.Page.Early). A page is valid only during the call.
 func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*page.Page) error) error {
 	wr := r.Window(w, ids, Unknown)
 	for {
@@ -265,6 +265,7 @@ func (r *Reader) Each(ctx context.Context, w Window, ids IDRange, each func(*pag
 		if err != nil || p == nil {
 			return err
 		}
+		p.DropEarly()
 		err = each(p)
 		p.Release()
 		if err != nil {

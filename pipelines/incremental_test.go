@@ -504,22 +504,3 @@ func TestUndatedGetsItsDateWhileTheOthersAreRead(t *testing.T) {
 	l.goOn()
 	l.check("2026-01-21 11:59:00", nil)
 }
-
-// TestUndatedOfRangesWithoutAnEnd: a service that ignores fs_max_id gives an
-// undated result with each range of ids that begins below it. Each is written
-// once, also where nothing is counted.
-func TestUndatedOfRangesWithoutAnEnd(t *testing.T) {
-	for _, verify := range []bool{true, false} {
-		l := newLiving(t)
-		l.edit = func(d *definition.Definition) { d.Extract.Verify = verify }
-		l.service.SetFaults(formservice.Faults{IgnoreMaxID: true})
-		for _, id := range []int64{1000, 2000, 3000} {
-			l.insert(id, "", "unfinished")
-		}
-		l.goOn()
-		l.now("2026-01-21 12:00:00")
-		l.finish(1000, "2026-01-21 11:00:00")
-		l.goOn()
-		l.check("2026-01-21 11:59:00", nil)
-	}
-}

@@ -2,10 +2,10 @@ package pipelines_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -200,25 +201,32 @@ func (l *living) onceEach(name string, gone map[int64]bool) {
 	}
 }
 
-// TestIgnoredByTheService: where the service ignores fs_min_id, the order, or
-// both, the report says so and every result is there once.
+// TestIgnoredByTheService: a service that ignores the order or the bounds of ids is asked
+// once more. Then the run ends, names what was ignored, and leaves what was there.
 func TestIgnoredByTheService(t *testing.T) {
 	for name, c := range map[string]struct {
-		faults formservice.Faults
-		drift  string
+		faults  formservice.Faults
+		ignores string
 	}{
-		"fs_min_id":                  {formservice.Faults{IgnoreMinID: true}, "pages are read by fs_page"},
-		"the order":                  {formservice.Faults{IgnoreDirection: true}, "the service ignores fs_sort_direction"},
-		"both":                       {formservice.Faults{IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true}, "pages are read by fs_page"},
-		"the order, and pages of 60": {formservice.Faults{IgnoreDirection: true, PageCap: 60}, "the service ignores fs_sort_direction"},
+		"fs_min_id":                  {formservice.Faults{IgnoreMinID: true}, "the lower bound of ids"},
+		"the order":                  {formservice.Faults{IgnoreDirection: true}, "the ascending order of ids"},
+		"no order":                   {formservice.Faults{Unsorted: true}, "the ascending order of ids"},
+		"both":                       {formservice.Faults{IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true}, "the ascending order of ids"},
+		"the order, and pages of 60": {formservice.Faults{IgnoreDirection: true, PageCap: 60}, "the ascending order of ids"},
+		"rows that come twice":       {formservice.Faults{Twice: 50}, "the ascending order of ids"},
+		"dates":                      {formservice.Faults{IgnoreDates: true}, "the bounds of dates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachMode(t, c.faults, func(t *testing.T, l *living) {
-				f, _ := l.goOn()
-				l.complete()
-				if drift := strings.Join(f.Drift, "\n"); !strings.Contains(drift, c.drift) || !f.Verified.Match {
-					t.Errorf("drift %q, want %q; verified %+v", drift, c.drift, f.Verified)
+				before, sent := tree(t, l.path("days")), l.sent()
+				_, err := pipelines.Run(t.Context(), l.definition(), l.o)
+				if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != c.ignores || !pipelines.DataAtFault(err) {
+					t.Errorf("err = %v, want %q", err, c.ignores)
 				}
+				if n := l.sent() - sent; n > 40 {
+					t.Errorf("%d requests before it was noticed", n)
+				}
+				sameTree(t, before, tree(t, l.path("days")))
 			})
 		})
 	}

@@ -36,8 +36,6 @@ func TestPlanTellsTheTruth(t *testing.T) {
 		"ignore-sort": {IgnoreSort: true},
 		"lack-update": {LackUpdate: 50},
 		"old":         {OldRoot: true, Errors200: true, Latin1: true, Headings: "nested"},
-		"direction":   {IgnoreDirection: true},
-		"max-id":      {IgnoreMaxID: true},
 		"page":        {IgnorePage: true},
 		"dates":       {IgnoreDates: true},
 		"strict":      {StrictLimit: true, BareMaxMidnight: true, NoGzip: true},

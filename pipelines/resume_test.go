@@ -101,6 +101,9 @@ func (r *resumed) askedUntidy(def *definition.Definition) ([]string, *pipelines.
 	}
 	var days []string
 	for _, request := range r.service.Log() {
+		if strings.Contains(request.Query, "fs_min_id=") {
+			continue // the tail of a day that was read
+		}
 		if _, from, ok := strings.Cut(request.Query, "fs_min_date="); ok && request.Transaction == formservice.TransactionResults {
 			days = append(days, from[:len("2026-01-01")])
 		}

@@ -122,30 +122,6 @@ func TestSharedWindow(t *testing.T) {
 	}
 }
 
-// TestNotShared: a service that cannot be paged by ids is asked for one page at a time.
-func TestNotShared(t *testing.T) {
-	for name, faults := range map[string]formservice.Faults{
-		"no lower bound of ids": {IgnoreMinID: true}, "no ascending order": {IgnoreDirection: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, generated(1500))
-			w.service.SetFaults(faults)
-			u := &under{}
-			w.service.Before = func(q formservice.Request) {
-				u.add(q, 1)
-				defer u.add(q, -1)
-				time.Sleep(2 * time.Millisecond)
-			}
-			def := w.inOneWindow(6)
-			def.Extract.From, def.Extract.To = extractRange()
-			w.run(def)
-			if u.most > 1 {
-				t.Errorf("%d requests for pages at once", u.most)
-			}
-		})
-	}
-}
-
 // TestSharedAndKilled: what each goroutine had read of a window is of use to the next
 // run, wherever the others were.
 func TestSharedAndKilled(t *testing.T) {

@@ -248,6 +248,9 @@ func (f sharedSteps) joinGroup(ctx context.Context, group int) ([]*reading.Windo
 		return nil, err
 	}
 	windows := reading.Windows(shares)
+	for _, w := range windows {
+		w.Summed = w.Planned.Count == extract.Unknown && found.Trusted && !plan.Again
+	}
 	return windows, r.Join(windows, found)
 }
 

@@ -61,11 +61,11 @@ func TestChains(t *testing.T) {
 // TestChainSums: what a chain says of itself is what its pieces hold.
 func TestChainSums(t *testing.T) {
 	c := chains([]Piece{piece(t, "01-01/01-02", First, 5, 0), piece(t, "01-01/01-02", 5, 9, 1)})[0]
-	if c.Complete() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().GetCardinality() != 9 {
-		t.Errorf("%t, %d, %d, %v", c.Complete(), c.Gaps(), c.Results(), c.IDs())
+	if c.Ended() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().GetCardinality() != 9 {
+		t.Errorf("%t, %d, %d, %v", c.Ended(), c.Gaps(), c.Results(), c.IDs())
 	}
 	var none Chain
-	if none.Complete() || !slices.Equal(none.Gaps(), []Gap{{First, Last}}) || none.Results() != 0 || !none.IDs().IsEmpty() {
+	if none.Ended() || !slices.Equal(none.Gaps(), []Gap{{First, Last}}) || none.Results() != 0 || !none.IDs().IsEmpty() {
 		t.Errorf("an empty chain is %+v", none)
 	}
 }

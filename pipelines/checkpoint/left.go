@@ -82,7 +82,7 @@ func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
 	}
 	l := &Left{Header: found.Header, found: found}
 	for _, chain := range chains(found.all) {
-		if chain.Complete() {
+		if chain.Ended() {
 			l.Windows++
 		}
 		for _, p := range chain.Pieces {

@@ -105,8 +105,16 @@ func (c Chain) Gaps() (gaps []Gap) {
 	return gaps
 }
 
-// Complete tells whether the chain covers all ids of its window.
-func (c Chain) Complete() bool { return len(c.Gaps()) == 0 }
+// Ended tells whether no result is expected in the ids that the chain does not cover, see
+// Piece.Open.
+func (c Chain) Ended() bool {
+	for _, g := range c.Gaps() {
+		if !slices.ContainsFunc(c.Pieces, func(p Piece) bool { return p.Open && p.Through == g.After }) {
+			return false
+		}
+	}
+	return true
+}
 
 // Add inserts a piece. The chain must not cover any of its ids yet.
 func (c *Chain) Add(p Piece) {

@@ -127,11 +127,25 @@ func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*l
 			i.Given.From, i.Continues = i.Asked.From, true
 		}
 	}
+	if i.Endless() {
+		for _, m := range committed {
+			for _, p := range partsOf(m) { // an earlier run met results that are dated later than now
+				i.Asked.To = later(i.Asked.To, p.To.Time)
+			}
+		}
+	}
 	i.Read = Widen(i.Asked, committed, flags.Full)
 	if def.Extract.Incremental && !slices.ContainsFunc(committed, func(m *load.Manifest) bool { return m != nil && i.reached().Before(m.Watermark.Time) }) {
 		i.Next = nextStart(i.reached(), def.Extract.Lookback)
 	}
 	return i
+}
+
+func partsOf(m *load.Manifest) []load.Part {
+	if m == nil {
+		return nil
+	}
+	return m.Parts
 }
 
 // Whole returns the time of all results that datasets should hold, in whole parts.

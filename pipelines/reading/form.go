@@ -5,10 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -70,44 +67,13 @@ func (f Form) CountMethod() string {
 // also gets the results of the second before it (service-v2.md, section 9).
 func (f Form) CoarseBounds() bool { return f.Client.Generation() == "v2" }
 
-// before returns the results of a page that lie in the second before a window, by
-// the date by which services most likely filter (service-notes.md).
-func (f Form) before(p *page.Page, w extract.Window) *roaring64.Bitmap {
-	if !f.CoarseBounds() || w.From.IsZero() || shownTwice(w.From.Add(-time.Second), f.Def.Source.Zone) {
-		return roaring64.New()
-	}
-	return seemDated(p, extract.Window{From: w.From.Add(-time.Second), To: w.From})
-}
-
-// shownTwice tells whether the clocks of a zone show a time twice. Then it does not say
-// whether a result lies before a window.
-func shownTwice(wall time.Time, zone *time.Location) bool {
-	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
-	for _, shift := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
-		for _, other := range []time.Time{at.Add(shift), at.Add(-shift)} {
-			if load.Wall(other).Equal(wall) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // Overlap returns how many results a count of a window that begins at this time includes
 // though they lie before it. See CoarseBounds.
 func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err error) {
-	if !r.CoarseBounds() || from.IsZero() {
-		return 0, nil
-	}
 	if known, ok := r.overlaps.Load(from); ok {
 		return known.(int64), nil
 	}
-	w := extract.Window{From: from, To: from.Add(time.Second)}
-	err = r.Pages.Each(ctx, w, extract.IDRange{}, func(p *page.Page) error {
-		n += int64(r.before(p, w).GetCardinality()) //nolint:gosec // a page has few results
-		return nil
-	})
-	if err == nil {
+	if n, err = extract.Overlap(ctx, r.Client, r.Name, extract.CountQuery{Window: extract.Window{From: from}}); err == nil {
 		r.overlaps.Store(from, n)
 	}
 	return n, err
@@ -115,7 +81,7 @@ func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err erro
 
 // Holds tells whether a window holds one of the results with some ids.
 func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
-	if f.Countless == "" && !f.Filtered() {
+	if f.Countless == "" && !f.Filtered() && !f.CoarseBounds() {
 		n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
 		return n > 0, err
 	}
@@ -126,6 +92,7 @@ func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) 
 		return false, err
 	}
 	defer p.Release()
+	p.DropEarly()
 	return p.Len() > 0, nil
 }
 

@@ -245,11 +245,10 @@ func (p *pieces) readPages(ctx context.Context) error {
 		return next, nil
 	}, func(next *page.Page) error {
 		defer next.Release()
-		earlier := p.r.before(next, p.st.gap.window)
-		if p.w.Earlier != nil {
-			earlier.Or(p.w.Earlier)
+		next.DropEarly()
+		if earlier := p.w.Earlier; earlier != nil {
+			next.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
 		}
-		next.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
 		if err := p.page(next); err != nil {
 			return err
 		}

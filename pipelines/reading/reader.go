@@ -59,10 +59,14 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 	if err := r.Leave(ctx, windows); err != nil {
 		return err
 	}
-	s := newShared(r, windows)
+	return newShared(r, windows).run(ctx)
+}
+
+// run does all the work.
+func (s *shared) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, s.wake)()
-	for range cap(r.Slots) {
+	for range cap(s.r.Slots) {
 		group.Go(func() error { return s.work(ctx) })
 	}
 	return group.Wait()

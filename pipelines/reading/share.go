@@ -58,7 +58,7 @@ func (st *stretch) rest() (results, ids int64) {
 
 // job is a window that is being read, perhaps by several goroutines.
 type job struct {
-	w        *Window
+	w       *Window
 	waiting []*stretch // that nobody reads yet
 	running []*stretch
 }
@@ -331,6 +331,22 @@ func (s *shared) askTails(w *Window, j *job) bool {
 	}
 	s.changed.Broadcast()
 	return true
+}
+
+// ReadTails asks for the tails of windows that were counted together with a dataset that
+// lacks results. It returns false if there are none.
+func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, err error) {
+	s := newShared(r, nil)
+	for _, w := range windows {
+		if w.Summed && w.IDs != nil {
+			w.Summed = false
+			asked = s.askTails(w, nil) || asked
+		}
+	}
+	if !asked {
+		return false, nil
+	}
+	return true, s.run(ctx)
 }
 
 // endsGroup tells, once, that all windows of a group were read.

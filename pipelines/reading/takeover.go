@@ -68,9 +68,8 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 // ends tells whether a window was read up to pages that were not full.
 func (w *Window) ends() bool {
 	for _, g := range gaps(w.Planned.Window, w.Chains) {
-		if !slices.ContainsFunc(w.Chains, func(c checkpoint.Chain) bool {
-			return c.Window == g.window && slices.ContainsFunc(c.Pieces, func(p checkpoint.Piece) bool { return p.Open && p.Through == g.After })
-		}) {
+		at := slices.IndexFunc(w.Chains, func(c checkpoint.Chain) bool { return c.Window == g.window })
+		if at < 0 || !w.Chains[at].Ended() {
 			return false
 		}
 	}

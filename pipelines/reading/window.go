@@ -30,6 +30,9 @@ type Window struct {
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
+	// Summed means that all of a dataset was counted together, with the window. It is not
+	// counted by itself.
+	Summed bool
 	// Earlier are ids that the window leaves out, though the service gives them: the window
 	// before it holds them, see reconcile. It is nil if there are none.
 	Earlier *roaring64.Bitmap
@@ -73,7 +76,7 @@ func (w *Window) counted() int64 {
 // shares tells whether the window is compared with a count together with its group, and
 // not by itself. A window that is read again is not.
 func (w *Window) shares() bool {
-	return w.counted() == extract.Unknown && w.Group != nil && w.Group.Count != extract.Unknown && w.Tries < 2
+	return w.counted() == extract.Unknown && w.Tries < 2 && (w.Summed || w.Group != nil && w.Group.Count != extract.Unknown)
 }
 
 // tails returns what nobody asked for of a window that was read: what lies above the last
@@ -91,6 +94,9 @@ func (w *Window) tails() []gap {
 func (w *Window) reached() bool {
 	if !w.shares() {
 		return w.Results() == w.counted()
+	}
+	if w.Summed {
+		return true // until the sums are compared
 	}
 	var n int64
 	for _, is := range w.Group.Windows {

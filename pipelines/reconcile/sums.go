@@ -23,6 +23,9 @@ type sums struct {
 	held   int64   // results of the first dataset that differs, or else of the first one
 }
 
+// sumsUp tells whether all of the datasets is compared with one count.
+func (c *Reconciler) sumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
+
 // verify reads again what does not agree with the count.
 func (s *sums) verify(ctx context.Context) error {
 	c := s.c
@@ -33,6 +36,15 @@ func (s *sums) verify(ctx context.Context) error {
 		if round > 0 && s.compare() != nil {
 			if err := s.recount(ctx); err != nil {
 				return err
+			}
+		}
+		if s.compare() != nil && s.held < s.counted() {
+			if asked, err := c.Reader.ReadTails(ctx, c.Windows); err != nil {
+				return err
+			} else if asked {
+				if err := c.settleDuplicates(ctx); err != nil {
+					return err
+				}
 			}
 		}
 		wrong, err := s.differing(ctx, round)
