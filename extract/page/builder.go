@@ -81,9 +81,6 @@ func (b *Builder) Result(id int64) {
 // SetID sets the id of the result that was begun last.
 func (b *Builder) SetID(id int64) { b.Page.results[len(b.Page.results)-1].id = id }
 
-// Early marks the result that was begun last as early, see Page.Early.
-func (b *Builder) Early() { b.Page.results[len(b.Page.results)-1].early = true }
-
 // Cell begins a meta or item of the result that was begun last. field is its index.
 func (b *Builder) Cell(field int32) {
 	p := b.Page

@@ -97,9 +97,12 @@ func (p *Page) Len() int { return len(p.results) }
 func (p *Page) ID(i int) int64 { return p.results[i].id }
 
 // Early tells whether result i was finished before the window that was asked for, by less
-// than a second. API v2 cannot be asked without such results, and counts them
+// than a second. An unfinished result counts as of its start. API v2 cannot be asked without such results, and counts them
 // (service-v2.md, section 9). They belong to the window before.
 func (p *Page) Early(i int) bool { return p.results[i].early }
+
+// MarkEarly marks result i as early.
+func (p *Page) MarkEarly(i int) { p.results[i].early = true }
 
 // DropEarly removes the early results, and returns how many they were.
 func (p *Page) DropEarly() int {

@@ -245,7 +245,8 @@ func TestRefusedParameters(t *testing.T) {
 }
 
 // TestEarly: of a window's page, what was finished in the second before the window is
-// marked, by the instant and not by the wall clock.
+// marked, by the instant and not by the wall clock. What is unfinished counts as of its
+// start, and only what is known to be unfinished.
 func TestEarly(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -260,12 +261,16 @@ func TestEarly(t *testing.T) {
 		{"id":"6","date_start":"2026-10-25T00:29:59.500Z"},
 		{"id":"7","date_finish":"2026-10-25T02:29:59.1+02:00"},
 		{"id":"8","date_finish":"2026-10-25T00:29:58.999Z"},
-		{"id":"9","date_finish":"soon"}]}`), func(cfg *v2.Config) { cfg.Zone = berlin })
+		{"id":"9","date_finish":"soon"},
+		{"id":"10","date_start":"2026-10-25T00:29:59.500Z","result_status":"Incomplete"},
+		{"id":"11","result_status":"Incomplete","date_start":"2026-10-25T00:29:59.500Z","date_finish":""},
+		{"id":"12","result_status":"Complete","date_start":"2026-10-25T00:29:59.500Z"},
+		{"id":"13","result_status":"Incomplete","date_start":"2026-10-25T00:30:59.500Z"}]}`), func(cfg *v2.Config) { cfg.Zone = berlin })
 	for _, r := range []struct {
 		from string
 		want []int64
 	}{
-		{"2026-10-25 02:30:00", []int64{1, 2, 7}}, // the first pass of the hour; 4 is of the second
+		{"2026-10-25 02:30:00", []int64{1, 2, 7, 10, 11}}, // the first pass of the hour; 4 is of the second
 		{"2026-10-25 02:30:01", []int64{3}},
 		{"", nil},
 	} {

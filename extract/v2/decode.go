@@ -46,6 +46,7 @@ type decoder struct {
 	entries []entry // of the item that is being read
 	row     int32   // number of the result that is being read, from 1
 	early   int64   // a second of Unix time: results that were finished in it are early
+	begun   []int   // results that were begun in this second
 	left    int     // cells and values that the bound still allows
 	name    []byte  // of a meta whose name was put together
 }
@@ -97,7 +98,7 @@ func (d *decoder) decode(bounds Bounds) error {
 		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
 	}
 	d.scan.init(d.Text, first, d.bounds.Depth)
-	d.left = d.bounds.Values
+	d.left, d.begun = d.bounds.Values, d.begun[:0]
 	err = d.readAnswer()
 	d.Page.Replaced += d.scan.replaced
 	d.scan.buf = nil

@@ -209,8 +209,8 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
 		var second int64
 		text, second = d.clock.toWall(d.scan.buf, text)
-		if second == d.early && d.Page.Fields[at-fieldSteps].ID == "date_finish" {
-			d.Early()
+		if second == d.early {
+			d.nearDate(d.Page.Fields[at-fieldSteps].ID)
 		}
 	}
 	if err := d.room(2, start); err != nil {
@@ -219,6 +219,34 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	d.Cell(at - fieldSteps)
 	d.Value(text)
 	return nil
+}
+
+// nearDate takes note of a date that lies in the second before the window.
+func (d *decoder) nearDate(meta string) {
+	switch i := d.Page.Len() - 1; meta {
+	case "date_finish":
+		d.Page.MarkEarly(i)
+	case "date_start":
+		d.begun = append(d.begun, i)
+	}
+}
+
+// markUnfinished marks unfinished results as early by the date of their start, because they
+// have no other that a service may filter by.
+func markUnfinished(p *page.Page, begun []int) {
+	for _, i := range begun {
+		incomplete, finished := false, false
+		for _, c := range p.Cells(i) {
+			f := p.Fields[c.Field]
+			if f.Kind == page.KindMeta && c.Values > 0 {
+				incomplete = incomplete || f.ID == "result_status" && string(p.Value(c, 0)) == "Incomplete"
+				finished = finished || f.ID == "date_finish" && len(p.Value(c, 0)) > 0
+			}
+		}
+		if incomplete && !finished {
+			p.MarkEarly(i)
+		}
+	}
 }
 
 // room takes n cells and values from what the bound allows.

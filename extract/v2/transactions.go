@@ -79,7 +79,9 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	if err != nil {
 		return nil, err
 	}
-	return d.Finish(), nil
+	p := d.Finish()
+	markUnfinished(p, d.begun)
+	return p, nil
 }
 
 // asked names what restricts the results besides range and page. Custom labels belong to
