@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,14 +15,17 @@ import (
 // without `to` ends too far from the service's present.
 const clockFault = 15 * time.Minute
 
-// clockWatch is a transport that notes the service's clock. The header Date of each
-// answer tells it (RFC 9110, section 6.6.1).
+// clockWatch is a transport that notes the service's clock, which the header Date of each
+// answer tells (RFC 9110, section 6.6.1), and the latest request for results.
 type clockWatch struct {
 	next http.RoundTripper
 	our  func() time.Time
 
 	mu   sync.Mutex
 	seen *clockSight // of the latest answer that had a Date
+	// Of the latest request for results, and of its answer.
+	query    url.Values
+	lastPage string
 }
 
 // clockSight is a sight of the service's clock: it showed date between sent and came, to
@@ -43,9 +48,12 @@ func (w *clockWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer, err
 	}
 	came := w.our()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, "/results") {
+		w.query, w.lastPage = r.URL.Query(), answer.Header.Get("Pagination-Page-Last")
+	}
 	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil && answer.Header.Get("Age") == "" {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.seen = &clockSight{date, sent, came}
 	}
 	return answer, nil
@@ -62,6 +70,14 @@ func (w *clockWatch) sight() *clockSight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen
+}
+
+// asked returns the parameters of the latest request for results, and the number of the
+// last page by the headers of its answer.
+func (w *clockWatch) asked() (query url.Values, lastPage string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.query, w.lastPage
 }
 
 // now returns the present by our clock, and by the service's where it is known.

@@ -55,6 +55,7 @@ type Report struct {
 	At         time.Time // when it was made, by this machine's clock
 	Checks     []Check
 	Requests   int64 // that were sent to the service, repeated ones too
+	Honours    *Honours
 }
 
 // Err returns a *FaultsError of the checks that failed, nil if there are none.
@@ -105,7 +106,7 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 	report := &Report{Pipeline: def.Name, Definition: def.File, At: o.Now()}
 	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(def.State))
 	asked := askService(ctx, def, o, noKey)
-	report.Requests = asked.requests
+	report.Requests, report.Honours = asked.requests, asked.told
 	places, err := placeChecks(ctx, def, o, asked.forms)
 	if ctx.Err() != nil {
 		return report, context.Cause(ctx)

@@ -48,7 +48,7 @@ func form(name string) *formservice.Form {
 	at := time.Now().In(zone).Add(-time.Minute).Format(formservice.WallTime)
 	result := pipelinestest.Result(1, at, "x")
 	result.Metas = append(result.Metas, formservice.Meta{ID: "date_update", Value: at})
-	return formservice.NewForm(name, nil, []formservice.Result{result})
+	return formservice.NewForm(name, []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Name"}}, []formservice.Result{result})
 }
 
 func newWorld(t *testing.T, dest load.Destination, forms ...*formservice.Form) *world {
@@ -244,9 +244,9 @@ func TestRequests(t *testing.T) {
 		most  int
 		zone  doctor.State
 	}{
-		{"one form", []string{"form1"}, []*formservice.Form{form("form1")}, 2, doctor.OK},
-		{"all forms", []string{"*"}, []*formservice.Form{form("a"), form("b"), form("c"), form("d")}, 2, doctor.OK},
-		{"no dates", []string{"*"}, []*formservice.Form{dateless("a"), dateless("b"), dateless("c"), form("d")}, 5, doctor.NotChecked},
+		{"one form", []string{"form1"}, []*formservice.Form{form("form1")}, 5, doctor.OK},
+		{"all forms", []string{"*"}, []*formservice.Form{form("a"), form("b"), form("c"), form("d")}, 5, doctor.OK},
+		{"no dates", []string{"*"}, []*formservice.Form{dateless("a"), dateless("b"), dateless("c"), form("d")}, 8, doctor.NotChecked},
 		{"missing forms", []string{"u", "v", "w", "x", "y", "a"}, []*formservice.Form{dateless("a")}, 6, doctor.NotChecked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestSortRefused(t *testing.T) {
 		return http.DefaultTransport.RoundTrip(r)
 	})
 	r := w.examine(t)
-	if got := states(r)["zone"]; got != doctor.OK || refused.Load() != 1 || r.Requests != 3 {
+	if got := states(r)["zone"]; got != doctor.OK || refused.Load() != 1 || r.Requests != 6 {
 		t.Errorf("the zone is %s after %d requests, %d of them sorted", got, r.Requests, refused.Load())
 	}
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,11 @@ import (
 )
 
 // MostRequests is how many requests are sent at most, if none has to be sent again: Get
-// Forms, a count for each of mostUnlisted forms, and one page for each of mostSampled forms,
-// which is asked for a second time where the service refuses fs_sort.
-const MostRequests = 1 + mostUnlisted + 2*mostSampled
+// Forms, a count for each of mostUnlisted forms, and what finds out what the service honours.
+const MostRequests = 1 + mostUnlisted + MostAsked
 
 const (
 	mostUnlisted = 3
-	mostSampled  = 2
 	sampleSize   = 20
 )
 
@@ -31,6 +30,7 @@ type answers struct {
 	checks   []Check
 	forms    []string // that a run would read; nil if they are not known
 	requests int64
+	told     *Honours // nil: nothing was asked
 }
 
 // session is a conversation with the service.
@@ -66,16 +66,22 @@ func askService(ctx context.Context, def *definition.Definition, o account.Optio
 	if s.client == nil {
 		s.skip(why, "service", "account")
 		s.key(noKey, why)
-		s.skip(why, "forms", "clock", "zone")
+		s.skip(why, "forms", "clock", "zone", "specification")
 		return s.answers
 	}
 	defer s.client.Close()
 	s.listForms(ctx)
 	s.add(s.clock.check())
-	s.zone(ctx)
-	sent := s.client.Requests()
-	s.requests = sent.Results + sent.Count + sent.Other + sent.Retries
+	s.askForm(ctx)
+	s.skip("no form is known whose results could be asked for", "zone", "specification")
+	s.requests = s.sent() + s.client.Requests().Retries
 	return s.answers
+}
+
+// sent returns how many requests were sent, each once.
+func (s *session) sent() int64 {
+	sent := s.client.Requests()
+	return sent.Results + sent.Count + sent.Other
 }
 
 func (s *session) add(checks ...Check) { s.checks = append(s.checks, checks...) }
@@ -213,50 +219,27 @@ func (s *session) free() bool {
 	return err == nil && !use.Next.After(now)
 }
 
-// zone looks at the newest results of a form or two, whose dates are in the account's
-// wall-clock time.
-func (s *session) zone(ctx context.Context) {
-	left := mostSampled
-	why := "no form is known whose results could be looked at"
-	for _, form := range s.forms {
-		if s.gone[form] || left == 0 {
-			continue
-		}
-		if !s.free() {
-			why = "the budget does not allow another request now"
-			break
-		}
-		left--
-		dates, err := s.newest(ctx, form)
-		if err != nil {
-			s.failed("forms", form, err, serviceCure(err))
-			continue
-		}
-		if len(dates) > 0 {
-			ours, theirs := s.clock.now()
-			s.add(judgeZone(s.def.Source.Zone, form, dates, ours, theirs))
-			return
-		}
-		why = "no result of the page that was asked for has a date"
+// askForm looks at the newest results of the first form, whose dates are in the account's
+// wall-clock time, and asks what the service honours with it.
+func (s *session) askForm(ctx context.Context) {
+	i := slices.IndexFunc(s.forms, func(form string) bool { return !s.gone[form] })
+	if i < 0 {
+		return
 	}
-	s.skip(why, "zone")
-}
-
-// newest returns the dates of the last change of a form's newest results, the latest
-// first, in the account's wall-clock time.
-func (s *session) newest(ctx context.Context, form string) ([]time.Time, error) {
+	p := &probe{session: s, Honours: Honours{API: s.client.Generation(), Form: s.forms[i]}, before: s.sent()}
 	q := extract.ResultsQuery{Sort: extract.UpdateMeta, Descending: true, Limit: sampleSize}
-	p, err := s.client.Results(ctx, form, q)
-	if e, ok := errors.AsType[*extract.ServiceError](err); ok && e.Code == extract.CodeInvalidValue && s.free() {
+	newest := p.ask(ctx, q, false)
+	unsorted := newest.refused
+	if unsorted != "" {
 		q.Sort = "" // the newest by their ids, then
-		p, err = s.client.Results(ctx, form, q)
+		newest = p.ask(ctx, q, false)
 	}
-	if err != nil {
-		return nil, err
+	if !newest.came {
+		s.skip(cmp.Or(p.over, newest.refused), "zone", "specification")
+		return
 	}
-	defer p.Release()
 	var dates []time.Time
-	for _, c := range extract.ChangesOf(p) {
+	for _, c := range newest.rows {
 		switch {
 		case !c.At.IsZero():
 			dates = append(dates, c.At)
@@ -264,8 +247,13 @@ func (s *session) newest(ctx context.Context, form string) ([]time.Time, error) 
 			dates = append(dates, c.Dates[0])
 		}
 	}
-	slices.SortFunc(dates, func(a, b time.Time) int { return b.Compare(a) })
-	return dates, nil
+	if len(dates) > 0 {
+		slices.SortFunc(dates, func(a, b time.Time) int { return b.Compare(a) })
+		ours, theirs := s.clock.now()
+		s.add(judgeZone(s.def.Source.Zone, p.Form, dates, ours, theirs))
+	}
+	s.skip("no result of the page that was asked for has a date", "zone")
+	p.honours(ctx, newest, unsorted)
 }
 
 // budgetCheck tells how much of the budget is booked. A run waits where the minute's is

@@ -17,18 +17,25 @@ func doctorCommand(p *process) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor DEFINITION",
-		Short: "Check key, forms, zone, clocks, budget, destinations and disk",
+		Short: "Check key, forms, zone, clocks, budget, what the service honours, destinations and disk",
 		Long: `Doctor checks what a run needs, and says for each fault what to do. All checks
 are made, so that one fault does not hide another.
 
-It sends at most eight requests, usually two: Get Forms and a page of results. At
-each output it writes small objects below .formetl/ and removes them again, so
-nothing that it makes stays. The requests count in the budget.
+It also asks, by at most twelve requests, what the service honours with the first
+form: order and bounds of ids, bounds of dates, counts, sorting by changes,
+headings and full pages. The table that it prints of that holds nothing of the
+results, so that it can be shown to others. What a run needs and the service does
+not honour is a fault (65); a form with few results leaves most of it not shown.
+
+Other requests are Get Forms, and a count for up to three forms that are not
+listed. All count in the budget. At each output it writes small objects below
+.formetl/ and removes them again, so nothing that it makes stays.
 
 It ends with 0 if nothing failed, also with warnings. Otherwise it ends with the
 exit code that a run would end with.`,
 		Example: `  formetl doctor feedback.yaml
-  formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'`,
+  formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
+  formetl doctor feedback.yaml --json | jq .honours`,
 		Args: flags.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return examine(cmd.Context(), p, args, f, asJSON) },
 	}

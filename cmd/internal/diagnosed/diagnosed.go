@@ -24,6 +24,8 @@ type Result struct {
 	Requests   int64     `json:"requests"`  // that were sent to the service
 	Counts     Counts    `json:"counts"`
 	Checks     []Check   `json:"checks"`
+	// Honours is left out where the service was not asked.
+	Honours *doctor.Honours `json:"honours,omitempty"`
 }
 
 // Counts says how many checks came out in which way.
@@ -49,7 +51,7 @@ func Of(r *doctor.Report) Result {
 	err := r.Err()
 	result := Result{
 		Pipeline: r.Pipeline, Definition: r.Definition, At: r.At.UTC().Truncate(time.Second), Healthy: err == nil, ExitCode: exit.Code(err),
-		Requests: r.Requests, Checks: make([]Check, len(r.Checks)),
+		Requests: r.Requests, Checks: make([]Check, len(r.Checks)), Honours: r.Honours,
 	}
 	for i, c := range r.Checks {
 		result.Checks[i] = Check{Name: c.Name, Of: c.Of, State: c.State, Detail: c.Detail, Cure: c.Cure, ExitCode: exit.Code(c.Err)}
@@ -82,8 +84,8 @@ func Print(w io.Writer, r *doctor.Report, asJSON bool) error {
 	return r.Err()
 }
 
-// Text is the checklist for people: a line for each check, one for each cure, and a last
-// line that sums up.
+// Text is the checklist for people: a line for each check, one for each cure, the table of
+// what the service honours, and a last line that sums up.
 func (r Result) Text() string {
 	rows := make([][]string, 0, 2*len(r.Checks))
 	for _, c := range r.Checks {
@@ -96,7 +98,20 @@ func (r Result) Text() string {
 			rows = append(rows, []string{"", "", "cure: " + c.Cure})
 		}
 	}
-	return show.Columns("", rows) + r.summary() + "\n"
+	return show.Columns("", rows) + r.table() + r.summary() + "\n"
+}
+
+// table says what the service honours.
+func (r Result) table() string {
+	if r.Honours == nil {
+		return ""
+	}
+	rows := make([][]string, 0, len(r.Honours.Rows))
+	for _, row := range r.Honours.Rows {
+		rows = append(rows, []string{row.Answer, row.Asked, row.Reason})
+	}
+	return fmt.Sprintf("what the service honours, by API %s with form %s alone, asked by %s (nothing of the results stands here):\n",
+		r.Honours.API, show.Cell(r.Honours.Form), show.Plural(r.Honours.Requests, "request")) + show.Columns("  ", rows)
 }
 
 // summary is the last line of the checklist.

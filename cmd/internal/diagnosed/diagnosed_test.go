@@ -22,6 +22,10 @@ func report() *doctor.Report {
 			{Name: "conditional writes", Of: "s3://b/", State: doctor.Warning, Detail: "the store ignores them", Cure: "use another store"},
 			{Name: "clock", State: doctor.NotChecked, Detail: "no answer came"},
 		},
+		Honours: &doctor.Honours{API: "v1", Form: "form1", Requests: 2, Rows: []doctor.Row{
+			{Asked: "ascending ids", Answer: doctor.Yes, Reason: "on each page", Needed: true},
+			{Asked: "fs_min_id", Answer: doctor.NotShown, Reason: "the form has too few results", Needed: true},
+		}},
 	}
 }
 
@@ -35,6 +39,9 @@ failed       runs                /lake/form1/: run 1 is writing there
 warning      conditional writes  s3://b/: the store ignores them
                                  cure: use another store
 not checked  clock               no answer came
+what the service honours, by API v1 with form form1 alone, asked by 2 requests (nothing of the results stands here):
+  yes        ascending ids  on each page
+  not shown  fs_min_id      the form has too few results
 5 checks: 1 ok, 1 warning, 2 failed, 1 not checked; 1 request sent; a run would end with 78
 `
 	var got bytes.Buffer
@@ -77,11 +84,24 @@ func TestJSON(t *testing.T) {
       "cure": "use another store",
       "exit_code": 0
     }
-  ]
+  ],
+  "honours": {
+    "api": "v1",
+    "form": "form1",
+    "requests": 2,
+    "rows": [
+      {
+        "asked": "fs_min_id",
+        "answer": "not shown",
+        "reason": "the form has too few results",
+        "needed": true
+      }
+    ]
+  }
 }
 `
 	r := report()
-	r.Checks = []doctor.Check{r.Checks[0], r.Checks[3]}
+	r.Checks, r.Honours.Rows = []doctor.Check{r.Checks[0], r.Checks[3]}, r.Honours.Rows[1:]
 	var got bytes.Buffer
 	if err := diagnosed.Print(&got, r, true); err != nil || got.String() != want {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, &got, want)

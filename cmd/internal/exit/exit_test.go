@@ -128,6 +128,7 @@ func TestExitCode(t *testing.T) {
 		{Config, &transport.RedirectError{}},
 		{Config, service(extract.CodeInvalidURL, 404)},
 		{Config, &interval.ZoneError{}},
+		{Data, &doctor.BrokenError{}},
 		{IO, &interval.ClockError{}},
 		{NoPermission, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &interval.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
 		{Temporary, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
@@ -152,7 +153,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.UnprovenError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &stream.LateColumnError{}, &audit.Error{},
+		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &stream.LateColumnError{}, &audit.Error{}, &doctor.BrokenError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
