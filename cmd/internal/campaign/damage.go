@@ -50,7 +50,7 @@ func (l *life) harm() error {
 			kinds = append(kinds, kind)
 		}
 	}
-	if l.def.unfinished != none || len(kinds) == 0 || !chance(l.random, 22) {
+	if l.def.unfinished != none || len(kinds) == 0 || !l.copes() || !chance(l.random, 22) {
 		return nil
 	}
 	out := l.def.outputs[l.random.IntN(len(l.def.outputs))]
@@ -215,7 +215,8 @@ func (l *life) end() error {
 		if err := l.take(calm(kind)); err != nil {
 			return err
 		}
-		if last := l.told[len(l.told)-1]; !strings.Contains(last, "ended with 0 ") {
+		last := l.told[len(l.told)-1]
+		if said := !l.copes() && strings.Contains(last, "ended with 65 "); !said && !strings.Contains(last, "ended with 0 ") {
 			return fmt.Errorf("nobody disturbed it: %s", last)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 type definition struct {
 	model.Definition
 	file        string // where it lies
+	api         string
 	concurrency int
 	retries     int
 	names       string
@@ -34,11 +35,15 @@ type definition struct {
 	// unfinished is the moment at which the first run began that a later one may
 	// resume from; none where the last one ended well.
 	unfinished history.Moment
+	few        bool // too few of its results were there to show that the service sorts
 	undated    bool // such a run read results without a date
 	ranged     bool // the last run that ended well had a range of its own
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span
 }
+
+// counted tells whether the service counts what the definition reads, and is asked.
+func (d *definition) counted() bool { return d.Verified() && d.verify && !d.Uncounted }
 
 // maxRejects is more than a life ever rejects.
 const maxRejects = 100_000
@@ -66,7 +71,7 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time) *defin
 		file: filepath.Join(s.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
 		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), unfinished: none,
 	}
-	d.Zone = p.zone
+	d.Zone, d.api = p.zone, p.api
 	switch {
 	case chance(random, 12):
 		d.Where, d.Any = newSearch(random, p), chance(random, 50)
@@ -122,14 +127,19 @@ func (d *definition) reads(now time.Time) readback.Span {
 
 // newSearch is one condition or two.
 func newSearch(random *rand.Rand, p *people) []formservice.Condition {
-	where := []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
+	status := formservice.Condition{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}
 	known := p.items[:len(p.items)-p.late]
-	if len(known) > 0 && chance(random, 50) {
-		where = append(where, formservice.Condition{
-			Column: known[random.IntN(len(known))].ID, Operator: pick(random, formservice.Empty, formservice.NotEmpty, formservice.Contains), Term: "a",
-		})
+	if len(known) == 0 || !chance(random, 50) {
+		return []formservice.Condition{status}
 	}
-	return where
+	it := known[random.IntN(len(known))]
+	c := formservice.Condition{Column: it.ID, Operator: pick(random, formservice.Empty, formservice.NotEmpty, formservice.Contains), Term: "a"}
+	if p.api == formservice.V2 { // it searches texts for what they hold, and choices by equals alone
+		if c.Operator = formservice.Contains; it.Choices != nil {
+			return []formservice.Condition{status}
+		}
+	}
+	return []formservice.Condition{status, c}
 }
 
 // declare gives the definition a schema of its own.
@@ -226,8 +236,8 @@ func (o *output) child(list string) *output {
 // text is the definition as formetl reads it.
 func (d *definition) text(at *service, in *bucket) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d}}\n",
-		at.URL, d.Zone, d.concurrency, d.retries)
+	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {api: %s, base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d, per_minute: 0, per_day: 0}}\n",
+		d.api, at.URL, d.Zone, d.concurrency, d.retries)
 	fmt.Fprintf(&b, "forms: [%s]\nstate: state\nnames: %s\nextract:\n  window: %s\n  verify: %t\n", formName, d.names, d.window, d.verify)
 	if !d.from.IsZero() {
 		fmt.Fprintf(&b, "  from: %q\n", d.from.Format(formservice.WallTime))

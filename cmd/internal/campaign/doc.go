@@ -4,6 +4,7 @@
 //	go run ./cmd/internal/campaign -lives 40 -seed 7    # the lives of the seeds 7 to 46
 //	go run ./cmd/internal/campaign -life 23             # one life again, to look at
 //	go run ./cmd/internal/campaign -lives 500 -s3 -without dates,parts
+//	go run ./cmd/internal/campaign -lives 300 -lawful   # nothing but moves, edits and deletes under a run
 //
 // A life is a random form, a random definition and a service with faults and
 // manners of its own. In it the binary, which is built with the tag
@@ -13,13 +14,15 @@
 // empty, and processes are killed at fault points, requests and moments or told
 // to stop. Between runs somebody removes parts and manifests, or leaves files.
 //
-// The service stamps every change by a clock of its own, which may be off and may
+// Half of the lives speak the XML generation of the service, half the JSON one. The
+// service stamps every change by a clock of its own, which may be off and may
 // jump. In some lives it does not sort by these stamps, or lacks them.
 //
 // After every step each output is read back and compared with the history of
 // every result (package model). A run that ends with 0 must have written what
 // was there; any other end must be one that the circumstances explain, with
-// outputs as they were before or whole. Where the service told an incremental run
+// outputs as they were before or whole. A service that breaks its specification ends
+// runs with 65, or its manner never mattered and the outputs are right. Where the service told an incremental run
 // what had changed, its datasets hold the present of results of any age. Damage must be healed by the cure that
 // formetl's contract names. In the end an undisturbed run, run --full and clean
 // must leave exactly what the service holds, and no file may hold the API key.
@@ -30,8 +33,10 @@
 // another order, and moments pass differently.
 //
 // Everything that a life may meet is a feature, which -with and -without turn
-// on and off by name (features.go). Gaps of the program that are known, and not
-// closed yet, are features that are off.
+// on and off by name (features.go). With -lawful, services keep their specification
+// and nobody disturbs a run but those who change results: no run may end with 65.
+// The last line counts the exit codes, those of lawful services apart from those of
+// services that break the specification.
 //
 // To extend it: what results do belongs in people.go, what a definition may say
 // in definition.go, what a service may do in service.go, and what may happen to

@@ -12,7 +12,7 @@ import (
 // a definition that has one file, which lies on disk.
 func (l *life) newExport(random *rand.Rand) *definition {
 	e := &definition{names: pick(random, "id", "label"), verify: true, window: "auto", unfinished: none}
-	e.Zone, e.DatesIgnored, e.SearchIgnored = l.def.Zone, l.def.DatesIgnored, l.def.SearchIgnored
+	e.Zone, e.DatesIgnored, e.SearchIgnored, e.Uncounted, e.api = l.def.Zone, l.def.DatesIgnored, l.def.SearchIgnored, l.def.Uncounted, l.def.api
 	if chance(random, 15) {
 		e.Where = []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
 	}
@@ -30,8 +30,8 @@ func (l *life) newExport(random *rand.Rand) *definition {
 // exportArguments are those of the command line of formetl export.
 func (d *definition) exportArguments(serviceURL string) []string {
 	args := []string{
-		"export", "--base-url", serviceURL, "--account", "acme", "--timezone", d.Zone.String(), "--form", formName,
-		"-o", filepath.Join("export", d.outputs[0].Name), "--names", d.names, "--codebook", "--manifest",
+		"export", "--api", d.api, "--base-url", serviceURL, "--account", "acme", "--timezone", d.Zone.String(), "--form", formName,
+		"-o", filepath.Join("export", d.outputs[0].Name), "--names", d.names, "--codebook", "--manifest", "--requests-per-minute", "0",
 	}
 	if !d.from.IsZero() {
 		args = append(args, "--from", d.from.Format(formservice.WallTime), "--to", d.to.Format(formservice.WallTime))

@@ -15,10 +15,13 @@ const (
 	featureSignals     = "signals"     // SIGTERM and SIGINT
 	featureFaults      = "faults"      // busy, cut, slow and reset answers, pages of proxies, outages
 	featureEmpty       = "empty"       // an empty body, or a login page, with HTTP 200
+	featureV2          = "v2"          // the JSON generation, in half of the lives
+	featureUncountable = "uncountable" // services of the JSON generation whose headers tell no counts, or wrong ones
 	featureQuirks      = "quirks"      // services that ignore bounds of ids, the order or searches
 	featureDates       = "dates"       // services that ignore dates
 	featureUnsorted    = "unsorted"    // services that ignore fs_sort, or whose results lack date_update
 	featureChanges     = "changes"     // results that change while they are read
+	featureRestless    = "restless"    // results that change before every request of a run, which may end with 75
 	featureParts       = "parts"       // parts that are removed or emptied between runs
 	featureManifests   = "manifests"   // manifests that are removed or damaged between runs
 	featureUnlisted    = "unlisted"    // parts that no manifest lists
@@ -33,48 +36,55 @@ const (
 	// counts agree although the moved one is lost. Two windows of a day: after
 	// day 1 is read, a result of day 2 moves to day 1 and one of day 1 is
 	// deleted. A run that asks the service what changed finds it all the same. So
-	// lives have this where the service sorts and the definition can be counted,
-	// has no `changes: lookback`, and the form has enough results to show that the
-	// service sorts. Where one of these fails, the gap stands: a run then says
-	// `verified.method: counts`, and its results either move or go.
+	// lives have this where it can be asked, see asks. Elsewhere results either move
+	// or go: a run says `verified.method: counts` there and promises no more.
 	featureCompensation = "compensation"
 
-	// Known gaps, which are off until the program closes them.
-
 	// Results move while they are read by a definition whose results cannot be
-	// counted (search, view, verify: false).
+	// counted (search, view, verify: false), where the service can be asked what
+	// changed. Elsewhere the last line of a run says what was not proven.
 	featureUncounted = "uncounted"
 	// Results come, get another date, or come to match a search, while they are
 	// read without a range.
-	// One that is dated within a window that was read is then found by its id
-	// among those without a date: the run reads these again, and never the
-	// window, and ends with 65; with verify: false it writes it as undated.
 	featureUndated = "undated"
 	// Results go while a service is read whose pages hold fewer than a hundred.
-	// A page that is cut short so ends its window for a run that trusts the
-	// counts; where as many were deleted meanwhile, the sums agree, and what the
-	// page had no room for is lost.
 	featureShortPages = "shortpages"
-	// A run --full of several outputs without a schema ends early. Where one of
-	// them is committed and the rest is cleaned away, they may hold one column
-	// as a text and as a list, and the next run ends with 78.
+	// A run --full of several outputs without a schema ends early, so that one of
+	// them is committed and the rest is cleaned away.
 	featureHalfFull = "halffull"
-	// Results come, go or move while a service is read that can only be paged
-	// by number.
+	// Results come, go or move while a service is read that breaks its
+	// specification. Such a run may end with 65, and writes nothing that is wrong.
 	featureShifting = "shifting"
 )
+
+// breaking are the features whose services break the specification, and disturbing
+// those that keep a run from its end. Lives without both are lawful: every run of theirs
+// ends with 0, and with 75 only where a change comes with every request.
+var (
+	breaking   = []string{featureQuirks, featureDates, featureUnsorted, featureShifting}
+	disturbing = []string{
+		featureKills, featureSignals, featureFaults, featureEmpty, featureParts, featureManifests, featureUnlisted, featureForeign, featureTogether, featureLong,
+	}
+)
+
+// featureLawful is on where the flag -lawful is given: results change under most runs.
+const featureLawful = "lawful"
 
 // features tells of each feature, by name, whether lives have it.
 type features map[string]bool
 
 // usual tells of each feature whether lives have it where no flag says otherwise.
 func usual() features {
-	return features{
-		featureS3: false, featureKills: true, featureSignals: true, featureFaults: true, featureEmpty: true, featureQuirks: true,
-		featureDates: true, featureUnsorted: true, featureChanges: true, featureParts: true, featureManifests: true, featureUnlisted: true,
-		featureForeign: true, featureExports: true, featureMaintenance: true, featureTogether: true, featureEscapes: true,
-		featureLong: true, featureCompensation: true, featureUncounted: false, featureUndated: false, featureShortPages: false, featureHalfFull: false, featureShifting: false,
+	f := features{}
+	for _, name := range []string{
+		featureS3, featureKills, featureSignals, featureFaults, featureEmpty, featureV2, featureUncountable, featureQuirks,
+		featureDates, featureUnsorted, featureChanges, featureRestless, featureParts, featureManifests, featureUnlisted,
+		featureForeign, featureExports, featureMaintenance, featureTogether, featureEscapes,
+		featureLong, featureCompensation, featureUncounted, featureUndated, featureShortPages, featureHalfFull, featureShifting,
+	} {
+		f[name] = name != featureS3
 	}
+	return f
 }
 
 // choose turns features on and off, as lists of flags say.

@@ -17,6 +17,7 @@ type people struct {
 	form    *model.Form
 	random  *rand.Rand
 	zone    *time.Location
+	api     string             // the generation that they are read by
 	items   []formservice.Item // also those that turn up later
 	late    int                // so many of the last ones have not turned up yet
 	texts   []string
@@ -29,17 +30,29 @@ type people struct {
 // newPeople makes a form with a past that ends now.
 // Each result carries when it was changed last, by the service's clock, unless
 // its id is a multiple of lack.
-func newPeople(random *rand.Rand, service *clock, lack int, now time.Time, on features) *people {
+func newPeople(random *rand.Rand, service *clock, api string, lack int, now time.Time, on features) *people {
 	zone := service.zone
-	p := &people{random: random, zone: zone, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts(on)}
+	p := &people{random: random, zone: zone, api: api, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts(on)}
 	p.begin = now.AddDate(0, 0, -pick(random, 2, 5, 20, 45))
 	p.items = newItems(random)
 	p.late = random.IntN(min(3, len(p.items)))
+	for i, it := range p.items {
+		switch last := i >= len(p.items)-p.late; {
+		case api != formservice.V2 || !several(it.Type):
+		case last:
+			p.items[i].Type = "text" // of an item that the form does not list yet nobody knows the places of its choices
+		default: // the JSON generation tells their places
+			p.items[i].Choices = []string{"blue", "red", "green", "a|b", `c\d`}
+		}
+	}
 	served := formservice.NewForm(formName, p.items[:len(p.items)-p.late], nil)
 	served.Metas = []string{"result_status", "date_start", "date_finish", "date_update", "user_ip"}
 	served.Views = []formservice.View{newView(random, p.items)}
 	p.form = model.NewForm(served)
 	p.form.Lack = lack
+	if api == formservice.V2 {
+		p.form.Instants = zone
+	}
 	for range p.amount() {
 		date := p.date(now)
 		r := p.newResult(date)
@@ -94,11 +107,14 @@ func newItems(random *rand.Rand) []formservice.Item {
 
 // newView is a Results View of a few columns and, sometimes, of a few results.
 func newView(random *rand.Rand, items []formservice.Item) formservice.View {
-	v := formservice.View{ID: "12", Columns: []string{"result_status", "date_finish"}}
+	v := formservice.View{ID: "101", Columns: []string{"result_status", "date_finish"}}
 	for _, it := range items {
 		if chance(random, 60) {
 			v.Columns = append(v.Columns, it.ID)
 		}
+	}
+	if chance(random, 50) {
+		v.Columns = append(v.Columns, "date_update", "user_ip")
 	}
 	if chance(random, 50) {
 		v.Where = []formservice.Condition{{Column: "result_status", Operator: formservice.Equals, Term: "Complete"}}
@@ -157,11 +173,18 @@ func (p *people) answer(r *formservice.Result) {
 			continue // not answered
 		}
 		a := formservice.Answer{ID: it.ID, Type: it.Type, Index: it.Index}
-		if it.Type == "checkbox" || it.Type == "list" {
+		switch {
+		case it.Choices != nil: // in the order of their places
+			for _, c := range it.Choices {
+				if chance(p.random, 30) {
+					a.Values = append(a.Values, c)
+				}
+			}
+		case several(it.Type):
 			for range p.random.IntN(4) {
 				a.Values = append(a.Values, pick(p.random, "red", "green", "a|b", `c\d`, "", p.text()))
 			}
-		} else if !chance(p.random, 3) {
+		case !chance(p.random, 3):
 			a.Values = []string{p.value(it.Type)}
 		}
 		r.Items = append(r.Items, a)
@@ -186,6 +209,9 @@ func (p *people) value(kind string) string {
 	}
 	return pick(p.random, "Anna", "O'Neil", "Ćirić", "山田", p.text())
 }
+
+// several tells whether an answer to an item of a type may hold several values.
+func several(kind string) bool { return kind == "checkbox" || kind == "list" }
 
 func (p *people) text() string { return p.texts[p.random.IntN(len(p.texts))] }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -36,8 +37,24 @@ type life struct {
 // figures are what a life comes to.
 type figures struct {
 	steps, kills, stops, continued, damages, changed, requests, rows int
-	codes                                                            map[int]int
+	lawful, broken                                                   codes          // of runs against lawful services, and against those that break the specification
 	methods                                                          map[string]int // how runs made sure, and found what had changed
+}
+
+func newFigures() figures {
+	return figures{lawful: codes{}, broken: codes{}, methods: map[string]int{}}
+}
+
+// codes counts exit codes.
+type codes map[int]int
+
+// String is a list such as "0: 512, 75: 3".
+func (c codes) String() string {
+	list := make([]string, 0, len(c))
+	for _, code := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, fmt.Sprintf("%d: %d", code, c[code]))
+	}
+	return cmp.Or(strings.Join(list, ", "), "nothing")
 }
 
 // site is where a life takes place.
@@ -47,8 +64,8 @@ type site struct {
 	bucket *bucket // nil where all outputs lie on disk
 }
 
-// count adds what a process did.
-func (f *figures) count(o *outcome) {
+// count adds what a process did. lawful tells whether its service keeps the specification.
+func (f *figures) count(o *outcome, lawful bool) {
 	f.steps++
 	f.requests += o.requests
 	switch {
@@ -58,7 +75,7 @@ func (f *figures) count(o *outcome) {
 		f.stops++
 		fallthrough
 	default:
-		f.codes[o.code]++
+		map[bool]codes{true: f.lawful, false: f.broken}[lawful][o.code]++
 	}
 	if o.report != nil {
 		for _, r := range o.report.Forms {
@@ -83,7 +100,7 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	if err != nil {
 		return nil, err
 	}
-	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: figures{codes: map[int]int{}, methods: map[string]int{}}}
+	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: newFigures()}
 	random := source(seed, 2)
 	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
 	if err != nil {
@@ -95,12 +112,14 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	l.clock = newClock(source(seed, 8), zone, l.now)
 	faults := newQuirks(source(seed, 4), seed, on)
 	addUnsorted(source(seed, 9), &faults, on)
-	l.people = newPeople(source(seed, 3), l.clock, faults.LackUpdate, l.now, on)
+	api := addV2(source(seed, 11), &faults, on)
+	l.people = newPeople(source(seed, 3), l.clock, api, faults.LackUpdate, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {
 		l.site.bucket = bucket
 	}
-	l.service = startService(string(l.key), l.people.form.Served, faults)
+	l.service = startService(string(l.key), l.people.form.Served, zone, faults)
 	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now)
+	l.def.Uncounted = faults.V2.Pagination != ""
 	l.def.follow(source(seed, 10))
 	l.obey(source(seed, 6))
 	l.export = l.newExport(source(seed, 7))
@@ -146,15 +165,33 @@ func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 	return f
 }
 
-// addUnsorted chooses whether the service lets itself be asked what changed. In
-// a third of the lives it does not.
-func addUnsorted(random *rand.Rand, f *formservice.Faults, on features) {
-	if !on[featureUnsorted] {
-		return
+// addV2 chooses the generation that the definition asks for, and the shapes of the JSON
+// one. What it never does, or formetl refuses, is taken back.
+func addV2(random *rand.Rand, f *formservice.Faults, on features) (api string) {
+	if !on[featureV2] || chance(random, 50) {
+		return formservice.V1
 	}
+	f.OldRoot, f.Latin1, f.Control, f.StrictLimit = false, false, "", false
+	f.V2 = formservice.V2Shapes{
+		NumberIDs: chance(random, 30), NumberMetas: chance(random, 30), Fractions: pick(random, "", "none", "random"), Seconds: chance(random, 20),
+		CoarseBounds: chance(random, 15), StrictDates: chance(random, 30), ClampLimit: chance(random, 30), OwnPositions: chance(random, 30),
+		MixValues: chance(random, 30), BareForm: chance(random, 30), SnakeStats: chance(random, 30),
+	}
+	if on[featureUncountable] && chance(random, 20) {
+		f.V2.Pagination = pick(random, "missing", "zero", "more", "less")
+		if f.V2.Pagination == "less" {
+			f.PageCap = 0 // a short page that says that none follows is believed
+		}
+	}
+	return formservice.V2
+}
+
+// addUnsorted chooses whether the service lets itself be asked what changed. In
+// a third of the lives it does not. It may lack the stamps and be lawful.
+func addUnsorted(random *rand.Rand, f *formservice.Faults, on features) {
 	switch n := random.IntN(100); {
 	case n < 20:
-		f.IgnoreSort = true
+		f.IgnoreSort = on[featureUnsorted]
 	case n < 33:
 		f.LackUpdate = pick(random, 1, 2, 3, 7, 40)
 	}
@@ -165,11 +202,42 @@ func addUnsorted(random *rand.Rand, f *formservice.Faults, on features) {
 const enough = 12
 
 // tells tells whether the service tells for sure what changed of the results that
-// a definition reads.
-func (l *life) tells(d *definition) bool {
+// a definition reads, and counts them.
+func (l *life) tells(d *definition) bool { return l.sorts(d) && d.counted() && !l.fewNow() }
+
+// sorts tells whether a definition may ask the service for what changed.
+func (l *life) sorts(d *definition) bool {
 	f := l.service.form.Faults
-	sorts := !f.IgnoreSort && f.LackUpdate == 0 && !f.IgnoreDirection && !f.IgnoreDates && !f.IgnoreMinID && !f.IgnoreMaxID
-	return sorts && d.Verified() && d.verify && !d.byLookback && !l.fewNow()
+	return !f.IgnoreSort && f.LackUpdate == 0 && !l.breaks() && !d.byLookback
+}
+
+// asks tells whether the service tells for sure what changed of results that it does not
+// count: enough of them show that it sorts, by columns that the view does not hide.
+func (l *life) asks(d *definition) bool {
+	if !l.sorts(d) || d.Uncounted || d.View != nil && !slices.Contains(d.View.Columns, "date_update") {
+		return false
+	}
+	n := 0
+	for _, id := range l.people.form.IDs() {
+		if r, there := l.people.form.Served.Get(id); there && d.Matches(r) {
+			n++
+		}
+	}
+	d.few = d.few || n < enough
+	return !d.few
+}
+
+// breaks tells whether the service breaks its specification in what a run needs.
+func (l *life) breaks() bool {
+	f := l.service.form.Faults
+	return f.IgnoreDirection || f.IgnoreDates || f.IgnoreMinID || f.IgnoreMaxID
+}
+
+// copes tells whether runs end well all the same: a definition without range and partition
+// needs no dates.
+func (l *life) copes() bool {
+	f := l.service.form.Faults
+	return !f.IgnoreDirection && !f.IgnoreMinID && !f.IgnoreMaxID && (!f.IgnoreDates || l.def.DatesIgnored)
 }
 
 // fewNow tells whether the form has too few results to show that the service
@@ -180,12 +248,15 @@ func (l *life) fewNow() bool {
 }
 
 // obey fits definition and service to each other. From a service that ignores
-// dates a definition can only ask for all results, and cannot divide them.
+// dates, half of the definitions ask for all results and do not divide them.
 func (l *life) obey(random *rand.Rand) {
 	f := &l.service.form.Faults // they are read at the first request
 	l.def.SearchIgnored = f.IgnoreSearch
-	if l.on[featureDates] && chance(random, 5) {
-		f.IgnoreDates, l.def.DatesIgnored, l.def.incremental = true, true, false
+	if !l.on[featureDates] || !chance(random, 8) {
+		return
+	}
+	if f.IgnoreDates = true; chance(random, 50) {
+		l.def.DatesIgnored, l.def.incremental, l.def.window = true, false, "auto"
 		l.def.from, l.def.to = time.Time{}, time.Time{}
 		for _, o := range l.def.outputs {
 			o.Partition = "none"
@@ -243,16 +314,16 @@ func (l *life) passTime() {
 }
 
 // manners are what people may do while a definition reads results, or has a
-// reading that is not finished. See the known gaps of the features.
+// reading that is not finished. See the features.
 func (l *life) manners(d *definition) manners {
 	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
 	// A result that moves out of what is read is one that leaves.
 	m.within = append(slices.Clone(d.narrowed), d.reads(l.now))
-	if l.on[featureCompensation] && l.tells(d) {
+	asks := !d.counted() && l.on[featureUncounted] && l.asks(d)
+	if l.on[featureCompensation] && (asks || l.tells(d)) {
 		m = freely()
 	}
-	counted := d.Verified() && d.verify
-	if !counted && !l.on[featureUncounted] {
+	if !d.counted() && !asks {
 		m.move = false
 	}
 	if everything := d.from.IsZero() && d.to.IsZero(); everything && !l.on[featureUndated] {
@@ -262,7 +333,10 @@ func (l *life) manners(d *definition) manners {
 	if q.PageCap > 0 && !l.on[featureShortPages] {
 		m.leave = false
 	}
-	if (q.IgnoreMinID || q.IgnoreMaxID || q.IgnoreDates || q.IgnoreDirection) && !l.on[featureShifting] {
+	switch {
+	case l.breaks() && l.on[featureShifting]:
+		m = freely()
+	case l.breaks():
 		m = manners{edit: m.edit, within: m.within}
 	}
 	return m
@@ -277,7 +351,7 @@ func (l *life) take(s *step) error {
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]
 		*last += fmt.Sprintf("; ended with %d (killed: %t) after %d requests", o.code, o.killed, o.requests)
-		l.figures.count(o)
+		l.figures.count(o, !l.breaks())
 	}
 	if err != nil {
 		return l.wrong(s, outcomes, err)

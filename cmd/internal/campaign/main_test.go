@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
@@ -43,25 +44,39 @@ func TestFlags(t *testing.T) {
 
 // TestEndsAreChecked tells which ends of a process are to be expected.
 func TestEndsAreChecked(t *testing.T) {
-	l := &life{key: "a key of some length", def: &definition{}}
+	const says = "the service ignores the bounds of dates; `formetl doctor` shows what it honours"
+	dates := formservice.Faults{IgnoreDates: true}
 	for _, c := range []struct {
 		name string
 		step step
 		o    outcome
 		want bool
+
+		faults   formservice.Faults
+		needless bool // the definition needs no dates
 	}{
-		{"well", step{}, outcome{}, true},
-		{"busy for no reason", step{}, outcome{code: 75}, false},
-		{"in a storm", step{storm: 0.1}, outcome{code: 75}, true},
-		{"data in a storm", step{storm: 0.1}, outcome{code: 65}, false},
-		{"killed", step{fault: "parts:1"}, outcome{code: -1, killed: true}, true},
-		{"killed by nobody", step{}, outcome{code: -1, killed: true}, false},
-		{"terminated", step{signal: 15}, outcome{code: 143, stopped: true}, true},
-		{"terminated before it was told to", step{signal: 15}, outcome{code: 143}, false},
-		{"interrupted and terminated", step{signal: 2}, outcome{code: 143, stopped: true}, false},
-		{"a bug", step{storm: 0.1}, outcome{code: 70}, false},
-		{"a panic", step{}, outcome{stderr: "panic: nil map"}, false},
+		{name: "a service that ignores dates", o: outcome{code: 65, stderr: says}, want: true, faults: dates},
+		{name: "it, and nobody says so", o: outcome{code: 65}, faults: dates},
+		{name: "it, and no dates are needed", o: outcome{code: 65, stderr: says}, faults: dates, needless: true},
+		{name: "it, and a range needs them", step: step{kind: stepRange}, o: outcome{code: 65, stderr: says}, want: true, faults: dates, needless: true},
+		{name: "a lawful service", o: outcome{code: 65, stderr: says}},
+		{name: "a change with every request", step: step{restless: true}, o: outcome{code: 75}, want: true},
+		{name: "data at every request", step: step{restless: true}, o: outcome{code: 65}},
+		{name: "many changes", step: step{changes: []int{1, 2, 3, 4, 5}}, o: outcome{code: 75}},
+		{name: "well", want: true},
+		{name: "busy for no reason", step: step{}, o: outcome{code: 75}, want: false},
+		{name: "in a storm", step: step{storm: 0.1}, o: outcome{code: 75}, want: true},
+		{name: "data in a storm", step: step{storm: 0.1}, o: outcome{code: 65}, want: false},
+		{name: "killed", step: step{fault: "parts:1"}, o: outcome{code: -1, killed: true}, want: true},
+		{name: "killed by nobody", step: step{}, o: outcome{code: -1, killed: true}, want: false},
+		{name: "terminated", step: step{signal: 15}, o: outcome{code: 143, stopped: true}, want: true},
+		{name: "terminated before it was told to", step: step{signal: 15}, o: outcome{code: 143}, want: false},
+		{name: "interrupted and terminated", step: step{signal: 2}, o: outcome{code: 143, stopped: true}, want: false},
+		{name: "a bug", step: step{storm: 0.1}, o: outcome{code: 70}, want: false},
+		{name: "a panic", step: step{}, o: outcome{stderr: "panic: nil map"}, want: false},
 	} {
+		l := &life{key: "a key of some length", def: &definition{}, service: &service{form: &formservice.Server{Faults: c.faults}}}
+		l.def.DatesIgnored = c.needless
 		if err := l.mayEnd(&c.step, &c.o); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -159,7 +159,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		processes[i] = l.process(s.fault, l.arguments(s, reportFile)...)
 	}
 	first := processes[0]
-	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
+	sky := weather{seed: l.random.Uint64(), now: l.now, storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
 	manners := l.manners(l.def)
 	if s.kind == stepRange {
 		manners.within = append(manners.within, s.span())
@@ -167,15 +167,24 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	if s.kind == stepExport {
 		manners = l.manners(l.export)
 	}
+	var mu sync.Mutex // requests may come side by side
+	change := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		l.people.change(l.now, manners)
+		l.figures.changed++
+	}
 	for _, n := range s.changes {
 		earlier := sky.before[n]
 		sky.before[n] = func() {
 			if earlier != nil {
 				earlier()
 			}
-			l.people.change(l.now, manners)
-			l.figures.changed++
+			change()
 		}
+	}
+	if s.restless {
+		sky.always = change
 	}
 	s.aim(first, &sky)
 	start := l.people.form.At()

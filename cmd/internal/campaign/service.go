@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -18,10 +19,12 @@ type weather struct {
 	seed     uint64
 	storm    float64 // share of requests that go wrong
 	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
+	now      time.Time
 	outage   formservice.Fault
 	outageAt int            // the request that it begins at, 0 for none
 	before   map[int]func() // what happens when so many requests have come, before that one is answered
 	after    map[int]func() // the same after it
+	always   func()         // what happens before every request, nil for nothing
 }
 
 // bad tells whether requests may fail.
@@ -40,8 +43,8 @@ type service struct {
 	arrived  int
 }
 
-func startService(key string, form *formservice.Form, faults formservice.Faults) *service {
-	s := &service{form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults}}
+func startService(key string, form *formservice.Form, zone *time.Location, faults formservice.Faults) *service {
+	s := &service{form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Zone: zone}}
 	s.idle = sync.NewCond(&s.mu)
 	s.form.Decide = s.decide
 	s.http = httptest.NewUnstartedServer(s)
@@ -93,9 +96,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			s.idle.Broadcast()
 		}
 	}()
+	if sky.always != nil {
+		sky.always()
+	}
 	if act := sky.before[n]; act != nil {
 		act()
 	}
+	w.Header().Set("Date", sky.now.UTC().Format(http.TimeFormat))
 	if random := source(sky.seed, uint64(n)); random.Float64() < sky.empty { //nolint:gosec // counted from 1
 		w.Header().Set("Content-Type", "text/html")
 		body := pick(random, "", "<html><body>Please log in.<br></body></html>")

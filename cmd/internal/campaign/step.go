@@ -33,6 +33,7 @@ type step struct {
 	outage   formservice.Fault
 	outageAt int
 	changes  []int // requests before which results change
+	restless bool  // results change before every request
 
 	fault     string         // the point at which it kills itself
 	stopAt    int            // the request at which it is stopped, or
@@ -68,6 +69,7 @@ func (s *step) String() string {
 	note(s.empty > 0, "%.0f %% of answers are empty or a page for people", 100*s.empty)
 	note(s.outageAt > 0, "from request %d on all end in %s", s.outageAt, s.outage)
 	note(len(s.changes) > 0, "results change before the requests %v", s.changes)
+	note(s.restless, "results change before every request")
 	note(s.fault != "", "killed at %s", s.fault)
 	note(s.signal != 0 && s.stopAt > 0, "%s at request %d, answered: %t", s.signal, s.stopAt, s.answered)
 	note(s.signal != 0 && s.stopAt == 0, "%s after %s", s.signal, s.stopAfter)
@@ -120,18 +122,27 @@ func (l *life) newStep(random *rand.Rand) *step {
 	for range mayChange(random, l.on) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
-	s.twin = l.on[featureTogether] && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
+	s.restless = l.on[featureRestless] && l.on[featureChanges] && chance(random, 4)
+	s.twin = l.on[featureTogether] && l.copes() && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
 	return s
 }
 
 // disturbed tells whether anything keeps the step from what it is to do.
 func (s *step) disturbed() bool {
-	return s.storm > 0 || s.empty > 0 || s.outageAt > 0 || len(s.changes) > 0 || s.fault != "" || s.signal != 0
+	return s.storm > 0 || s.empty > 0 || s.outageAt > 0 || s.changed() || s.fault != "" || s.signal != 0
 }
 
-// mayChange is how many changes a step meets, mostly none.
+// changed tells whether results change while the step reads them.
+func (s *step) changed() bool { return len(s.changes) > 0 || s.restless }
+
+// mayChange is how many changes a step meets, mostly none, and mostly some in a lawful life.
 func mayChange(random *rand.Rand, on features) int {
-	if !on[featureChanges] || chance(random, 55) {
+	switch none := chance(random, 55); {
+	case !on[featureChanges]:
+		return 0
+	case on[featureLawful]:
+		return random.IntN(13)
+	case none:
 		return 0
 	}
 	return 1 + random.IntN(5)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -55,13 +56,10 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 	switch {
 	case o.killed && s.killed(), o.stopped && s.stopped(o.code), o.code == 0:
 		return nil
-	case o.code == 75 && (sky.bad() || s.twin):
+	case o.code == 75 && (sky.bad() || s.twin || s.restless):
 		return nil
-	case o.code == 65 && len(s.changes) > 2 && strings.Contains(o.stderr, "changed"):
-		return nil // it was read again three times, and changed each time
-	}
-	if o.code == 65 && l.def.DatesIgnored && s.kind == stepRange && strings.Contains(o.stderr, "the service ignores fs_min_date") {
-		return nil // it said so, instead of writing other results than were asked for
+	case o.code == 65 && l.breaks() && l.mayRefuse(s) && broken.MatchString(o.stderr):
+		return nil // it says what the service does, instead of writing other results than were asked for
 	}
 	for _, d := range l.damages {
 		if d.explains(o.code) {
@@ -70,6 +68,12 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 	}
 	return fmt.Errorf("it ended with %d (killed: %t, signalled: %t), which nothing explains", o.code, o.killed, o.stopped)
 }
+
+// broken is how a run says that the service breaks its specification.
+var broken = regexp.MustCompile(`ignores |does not keep the order|formetl doctor`)
+
+// mayRefuse tells whether a step may end because of what the service ignores.
+func (l *life) mayRefuse(s *step) bool { return !l.copes() || s.kind == stepRange }
 
 // look judges the outputs of a definition after a process of it.
 func (l *life) look(d *definition, s *step, o *outcome) error {
@@ -128,6 +132,7 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	f.Undated = everything && s.kind != stepReplay && (!d.incremental || s.kind == stepFull || d.beginning())
 	f.AskedFrom, f.AskedTo, f.AskedToLatest = from, to, to
 	if to.IsZero() {
+		f.Open = true
 		f.AskedTo = wall(o.began.Add(-settle), d.Zone)
 		f.AskedToLatest = wall(o.began.Add(o.took-settle), d.Zone).Add(time.Second)
 	}
@@ -224,7 +229,7 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 		if r.Error != "" {
 			return fmt.Errorf("it ended well, and the report says %q", r.Error)
 		}
-		if counted := d.verify && d.Verified() && len(s.changes) == 0 && !d.leavesStale(); counted && (r.Verified == nil || !r.Verified.Match) {
+		if counted := d.counted() && !s.changed() && !d.leavesStale(); counted && (r.Verified == nil || !r.Verified.Match) {
 			return fmt.Errorf("it ended well, and the report of the range %s is not verified", r.Range)
 		}
 	}
@@ -261,13 +266,13 @@ func (l *life) method(d *definition, s *step, o *outcome) error {
 		if r.Changes != nil {
 			found = r.Changes.Method
 		}
-		unsorted := l.service.form.Faults.IgnoreSort || d.byLookback || !d.verify || !d.Verified()
+		unsorted := l.service.form.Faults.IgnoreSort || d.byLookback
 		if unsorted && (verified == model.MethodChanges || found == model.MethodChanges && s.kind == stepRun) {
 			return fmt.Errorf("the report says that it was verified by %q and changes were found by %q, and the service was not, or cannot be, asked", verified, found)
 		}
 		why := r.Changes.reason()
-		quiet := len(s.changes) == 0 && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
-		quiet = quiet && why != ""                                                                // else the manifest knew no moment
+		quiet := !s.changed() && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
+		quiet = quiet && why != ""                                                         // else the manifest knew no moment
 		// What a range of its own left out does not count as changed since.
 		quiet = quiet && (!d.ranged || !strings.Contains(why, "does not name it"))
 		if d.incremental && quiet && l.tells(d) && found == "lookback" {

@@ -21,6 +21,8 @@ type Definition struct {
 	// such bound had been asked for.
 	DatesIgnored  bool
 	SearchIgnored bool
+	// Uncounted tells of a service whose answers tell no counts, or wrong ones.
+	Uncounted bool
 }
 
 // Column is a declared column.

@@ -68,7 +68,7 @@ func (j *judge) present(id int64, since history.Moment) string {
 // show that one is gone, which stale parts hinder; they are asked of the time of
 // the definition, and know nothing of results without a date.
 func (j *judge) mustLoseDeleted(p readback.Part) bool {
-	return len(j.after.Changes.Stale) == 0 && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
+	return j.d.Verified() && !j.d.Uncounted && len(j.after.Changes.Stale) == 0 && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
 }
 
 // stale tells whether the manifest says that a span is stale.

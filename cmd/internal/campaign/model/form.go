@@ -2,10 +2,12 @@ package model
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -23,6 +25,9 @@ type Form struct {
 	// Lack tells of a service that shows results without date_update whose ids
 	// are multiples of it. 0: it shows all of them with it.
 	Lack int
+	// Instants tells of a service that answers by the JSON generation: dates are instants
+	// of this zone, and an answer without a choice is an empty one.
+	Instants *time.Location
 
 	mu      sync.Mutex
 	at      history.Moment
@@ -65,6 +70,19 @@ func (f *Form) shown(id int64) formservice.Result {
 	r, _ := f.Served.Get(id) // it was stored just now
 	if f.Lack > 0 && id%int64(f.Lack) == 0 {
 		r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.ID == "date_update" })
+	}
+	if f.Instants == nil {
+		return r
+	}
+	for i, m := range r.Metas {
+		if at, err := time.Parse(formservice.WallTime, m.Value); err == nil && strings.HasPrefix(m.ID, "date_") {
+			r.Metas[i].Value = readback.Instant(at, f.Instants).Format(formservice.WallTime) // a time that clocks leave out is moved
+		}
+	}
+	for i, a := range r.Items {
+		if len(a.Values) == 0 && (a.Type == "checkbox" || a.Type == "list") {
+			r.Items[i].Values = []string{""}
+		}
 	}
 	return r
 }

@@ -30,8 +30,10 @@ type Facts struct {
 	// Blind is the moment up to which nobody knew what had changed.
 	Blind history.Moment
 	// Asked is the range that a single file has to hold. Its end may lie
-	// anywhere from the one to the other, as the clock goes on.
+	// anywhere from the one to the other, as the clock goes on. Open tells that no end
+	// was asked for: then later results may be there too.
 	AskedFrom, AskedTo, AskedToLatest time.Time
+	Open                              bool
 }
 
 // Reading is a range that a run read.
@@ -94,7 +96,8 @@ func (j *judge) asked() error {
 	if !j.f.Good {
 		return nil
 	}
-	if !is.From.Equal(j.f.AskedFrom) || is.To.Before(j.f.AskedTo) || is.To.After(j.f.AskedToLatest) {
+	ends := !is.To.Before(j.f.AskedTo) && !is.To.After(j.f.AskedToLatest) || j.f.Open && (is.To.IsZero() || is.To.After(j.f.AskedTo))
+	if !is.From.Equal(j.f.AskedFrom) || !ends {
 		return fmt.Errorf("%s holds the range %s, and should hold that from %s to %s", j.o, is, j.f.AskedFrom, j.f.AskedTo)
 	}
 	return nil
@@ -205,7 +208,8 @@ func (j *judge) holds(p readback.Part, s State) bool {
 	case s.Date.IsZero():
 		return j.f.Undated
 	}
-	return j.after.Manifest.Range.Holds(s.Date)
+	is := j.after.Manifest.Range
+	return is.Holds(s.Date) || j.f.Open && !is.To.IsZero() && !s.Date.Before(is.To.Time)
 }
 
 // elements tells in what the rows of a child output differ from a state.
