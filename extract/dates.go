@@ -71,6 +71,7 @@ func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err
 		return false, fmt.Errorf("result %d, window %s: %w", id, w, err)
 	}
 	defer p.Release()
+	p.DropEarly()
 	return slices.Contains(p.IDs(), id), nil
 }
 
@@ -96,11 +97,11 @@ func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	for i, f := range p.Fields {
 		dated[i] = f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_") && f.ID != UpdateMeta // an edit of today moves no result
 	}
-	from, to := "", onWire(w.window.To, "9999") // dates are compared as text
-	if !w.window.From.IsZero() {
-		from = onWire(w.window.From.Add(-time.Second), "") // bounds may be coarser than dates (API v2)
-	}
+	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
 	for i := range p.Len() {
+		if p.Early(i) {
+			continue
+		}
 		inside, later := false, false
 		for _, c := range p.Cells(i) {
 			if !dated[c.Field] || c.Values == 0 {

@@ -310,6 +310,11 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 	if err != nil {
 		return nil, err
 	}
+	for j, i := range ask {
+		if err := p.suspect(ctx, pieces[i], lowers[j], counts[j]); err != nil {
+			return nil, err
+		}
+	}
 	if p.Unverified {
 		if err := p.confirmEmpty(ctx, pieces, ask, lowers, counts); err != nil {
 			return nil, err
@@ -324,9 +329,6 @@ func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]pi
 		}
 		// While results come in, the rest may be wrong by a few. So the
 		// verification counts empty windows too.
-		if err := p.suspect(ctx, c, lowers[j], counts[j]); err != nil {
-			return nil, err
-		}
 		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
 		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
 		if lower.n == 0 && c.From.IsZero() {
@@ -348,7 +350,11 @@ func (p *planner) suspect(ctx context.Context, c piece, lower Window, n int64) e
 	if !first || n == 0 || n < c.n || p.Prove == nil {
 		return nil
 	}
-	return p.Prove(ctx, lower, Window{lower.To, c.To})
+	upper := Window{lower.To, c.To}
+	if rest, err := p.count(ctx, upper); err != nil || rest < c.n {
+		return err
+	}
+	return p.Prove(ctx, lower, upper)
 }
 
 // countEach counts windows, several at a time.

@@ -80,12 +80,12 @@ func TestLargeWindowChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "one comes and one goes" { // all others were there throughout, and the sum agrees
-				form.Delete(7001)
-				if _, err := form.Insert(largeResult(3002)); err != nil {
-					t.Fatal(err)
+				if n := len(readNDJSON(t, w.path("form1.ndjson"))); n != largeResults {
+					t.Errorf("%d rows", n)
 				}
+			} else {
+				w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
 			}
-			w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
 			if f := report.Forms[0]; f.Windows != 1 || !f.Verified.Match {
 				t.Errorf("%d windows, verified %+v", f.Windows, f.Verified)
 			}

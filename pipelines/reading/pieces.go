@@ -281,6 +281,7 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	}
 	defer p.drop()
 	for _, page := range st.head {
+		page.DropEarly()
 		if err := p.page(page); err != nil {
 			return err
 		}

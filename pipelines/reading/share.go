@@ -155,7 +155,9 @@ func stretchesOf(w *Window) []*stretch {
 	}
 	todo := []gap{wholeOf(extract.Window{})}
 	if w.Undated == nil {
-		todo = gaps(w.Planned.Window, w.Chains)
+		if todo = w.unread(); len(todo) == 0 {
+			todo = gaps(w.Planned.Window, w.Chains)
+		}
 	}
 	expected := w.Planned.Count
 	if expected != extract.Unknown {

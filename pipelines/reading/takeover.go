@@ -32,7 +32,7 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		if len(chains) == 0 || w.Planned.Count == 0 {
 			continue // an empty window has no part; the verification reads it if it holds results after all
 		}
-		if len(gaps(w.Planned.Window, chains))-1 > pagesSaved(chains, r.PageSize()) {
+		if left := (&Window{Planned: w.Planned, Reading: Reading{Chains: chains}}).unread(); len(left)-1 > pagesSaved(chains, r.PageSize()) {
 			continue // each gap costs a request, and all gaps cost more than the whole window
 		}
 		all = append(all, chains...)
@@ -48,7 +48,7 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 	}
 	taken := inOrderOfReading(windows)
 	for _, w := range taken {
-		w.Done = len(w.tails()) == 0 || w.shares() && w.ends()
+		w.Done = len(w.tails()) == 0 || w.shares() && len(w.unread()) == 0
 	}
 	for _, w := range taken {
 		// A group of which nothing is left to read is compared with its count here.
@@ -63,17 +63,6 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		}
 	}
 	return all, whole, results, nil
-}
-
-// ends tells whether a window was read up to pages that were not full.
-func (w *Window) ends() bool {
-	for _, g := range gaps(w.Planned.Window, w.Chains) {
-		at := slices.IndexFunc(w.Chains, func(c checkpoint.Chain) bool { return c.Window == g.window })
-		if at < 0 || !w.Chains[at].Ended() {
-			return false
-		}
-	}
-	return true
 }
 
 // pagesSaved returns how many requests it would take to read chains again. size

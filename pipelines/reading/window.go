@@ -13,11 +13,35 @@ import (
 // UndatedName is the name of the window of results without a date.
 const UndatedName = "undated"
 
+// Standstill tells whether a count stands still though what is read does not agree with it.
+// The zero value has seen no count.
+type Standstill struct {
+	count int64
+	times int // how often in a row this count did not agree
+}
+
+// rereads is how often something is read again while its count stands still.
+const rereads = 3
+
+// Disagrees notes a count that does not agree. It returns true if the same count did not
+// agree before and after each of the last readings.
+func (s *Standstill) Disagrees(count int64) bool {
+	if s.count != count {
+		*s = Standstill{count: count}
+	}
+	s.times++
+	return s.times > rereads
+}
+
+// Agrees notes a count that agrees.
+func (s *Standstill) Agrees() { *s = Standstill{} }
+
 // Older is a span outside the run's range that is read again. It consists of
 // whole parts of every dataset.
 type Older struct {
 	Window extract.Window
-	Counts []int64 // the service's counts so far; extract.Unknown if it was not asked
+	Counts []int64    // the service's counts so far; extract.Unknown if it was not asked
+	Still  Standstill `json:"-"`
 }
 
 // Window is one window of a run, with what was read of it.
@@ -30,6 +54,7 @@ type Window struct {
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
+	Still     Standstill
 	// Summed means that all of a dataset was counted together, with the window. It is not
 	// counted by itself.
 	Summed bool
@@ -87,6 +112,15 @@ func (w *Window) tails() []gap {
 		return nil
 	}
 	return gaps(w.Planned.Window, w.Chains)
+}
+
+// unread returns what is still to be read of a window: its gaps, but for the tails.
+func (w *Window) unread() []gap {
+	return slices.DeleteFunc(gaps(w.Planned.Window, w.Chains), func(g gap) bool {
+		return slices.ContainsFunc(w.Chains, func(c checkpoint.Chain) bool {
+			return c.Window == g.window && slices.ContainsFunc(c.Pieces, func(p checkpoint.Piece) bool { return p.Open && p.Through == g.After })
+		})
+	})
 }
 
 // reached tells whether the window, or the group that was counted with it, holds as many

@@ -58,7 +58,8 @@ func (e *BusyError) Error() string {
 // Temporary returns true: the form may be quieter later.
 func (e *BusyError) Temporary() bool { return true }
 
-// rereads is how often a window is read again while its count stands still.
+// rereads is how often a window is read again before results that lie between its moving
+// counts will do.
 const rereads = 3
 
 // leastRereads is how many requests a run may always spend on reading windows again.
@@ -93,21 +94,6 @@ func (c *Reconciler) readForBudget(ctx context.Context, windows []*reading.Windo
 		return err
 	}
 	return c.spend(c.sent() - before)
-}
-
-// stoodStill tells whether a count was the same before and after each of the last
-// readings.
-func stoodStill(counts []int64) bool {
-	n := len(counts)
-	if n <= rereads {
-		return false
-	}
-	for _, k := range counts[n-1-rereads:] {
-		if k != counts[n-1] {
-			return false
-		}
-	}
-	return true
 }
 
 // names returns the windows as text for people.

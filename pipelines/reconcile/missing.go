@@ -46,9 +46,15 @@ func (s *search) settle(ctx context.Context) (again bool, err error) {
 	if again, err := s.follow(ctx); err != nil || again {
 		return again, err
 	}
+	if w := undatedWindow(c.Windows); w != nil && w.Undated.Late != nil {
+		s.expected.Or(w.Undated.Late) // they were left out of those without a date
+	}
 	missing, err := s.missing(ctx)
-	if err != nil || missing.IsEmpty() {
+	if err != nil {
 		return false, err
+	}
+	if missing.IsEmpty() {
+		return c.readLate(ctx)
 	}
 	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
 	if err != nil {

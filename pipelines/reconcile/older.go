@@ -179,7 +179,7 @@ func (o *older) verify(ctx context.Context) error {
 			if r.Counts = append(r.Counts, counted); n == counted || round >= rereads && reading.Plausible(r.Counts, n) {
 				break
 			}
-			if stoodStill(r.Counts) {
+			if r.Still.Disagrees(counted) {
 				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows)}
 			}
 			if err := c.readChanged(ctx, windows); err != nil {

@@ -20,7 +20,8 @@ import (
 type sums struct {
 	c      *Reconciler
 	counts []int64 // the service's counts of all that the datasets should hold
-	held   int64   // results of the first dataset that differs, or else of the first one
+	still  reading.Standstill
+	held   int64 // results of the first dataset that differs, or else of the first one
 }
 
 // sumsUp tells whether all of the datasets is compared with one count.
@@ -54,13 +55,14 @@ func (s *sums) verify(ctx context.Context) error {
 		counted := s.counted()
 		switch {
 		case len(wrong) == 0, round >= rereads && reading.Plausible(s.counts, s.held):
+			s.still.Agrees()
 			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
 			if n := len(c.older.left); n > 0 && !c.Verified.Match {
 				c.Verified.Reason = fmt.Sprintf("%d parts are known to be stale; the next runs read them", n)
 			}
 			c.Reader.At(PointVerified)
 			return nil
-		case stoodStill(s.counts):
+		case s.still.Disagrees(counted):
 			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong)}
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",

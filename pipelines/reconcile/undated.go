@@ -60,11 +60,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
-	u := reading.Undated{Ranges: ranges}
-	if c.Verifies() && (c.Changes == nil || !c.Changes.Continues) { // counts show which windows lack a late result
-		u.Late = roaring64.New()
-	}
-	return c.addUndated(ctx, u, n)
+	return c.addUndated(ctx, reading.Undated{Ranges: ranges}, n)
 }
 
 // counted holds what the service was asked for once all windows were read.
@@ -113,9 +109,27 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 		}
 		return dated
 	}
+	if c.Changes == nil || !c.Changes.Continues {
+		u.Late = roaring64.New()
+	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
 	return c.Reader.Read(ctx, []*reading.Window{w})
+}
+
+// readLate reads the results without a date again if it left out some that no window
+// with a date holds. Their dates are then not what the service goes by. The other
+// windows hold all that they should.
+func (c *Reconciler) readLate(ctx context.Context) (again bool, err error) {
+	w := undatedWindow(c.Windows)
+	if w == nil || w.Undated.Late == nil || roaring64.AndNot(w.Undated.Late, w.Undated.Dated()).IsEmpty() {
+		return false, nil
+	}
+	w.Undated.Late = nil
+	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {
+		return true, err
+	}
+	return true, c.settleDuplicates(ctx)
 }
 
 // undatedWindow returns the window of the results without a date, or nil.

@@ -99,7 +99,7 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 	for _, w := range changed {
 		w.Disagreed++
 		switch {
-		case stoodStill(w.Counts):
+		case w.Still.Disagrees(w.Counts[len(w.Counts)-1]):
 			wrong = append(wrong, w)
 		case w.Disagreed <= rereads || !w.Plausible():
 			again = append(again, w)
@@ -239,6 +239,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
 			v.c.Reader.Tell(counted)
+			w.Still.Agrees()
 			return nil, nil
 		}
 		return ws, nil
@@ -331,7 +332,7 @@ func (v *verification) undated(ctx context.Context) error {
 	if w == nil || w.Undated.Only != nil {
 		return nil
 	}
-	if err := v.readLate(ctx, w); err != nil || w.Results() == w.Counts[0] {
+	if _, err := c.readLate(ctx); err != nil || w.Results() == w.Counts[0] {
 		return err
 	}
 	for {
@@ -341,10 +342,12 @@ func (v *verification) undated(ctx context.Context) error {
 		}
 		w.Counts = append(w.Counts, n)
 		switch {
-		case w.Results() == n, len(w.Counts) > rereads && w.Plausible() && !stoodStill(w.Counts):
+		case w.Results() == n:
 			return nil
-		case stoodStill(w.Counts):
+		case w.Still.Disagrees(n):
 			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true}
+		case len(w.Counts) > rereads && w.Plausible():
+			return nil
 		}
 		if err := v.settle(ctx); err != nil {
 			return err
@@ -358,26 +361,6 @@ func (v *verification) undated(ctx context.Context) error {
 	}
 }
 
-// readLate reads the results without a date again if it left out some that no window
-// with a date holds. Their dates are then not what the service goes by. The other
-// windows must agree with their counts.
-func (v *verification) readLate(ctx context.Context, w *reading.Window) error {
-	if w.Undated.Late == nil {
-		return nil
-	}
-	missing := w.Undated.Late.Clone()
-	missing.AndNot(w.Undated.Dated())
-	if missing.IsEmpty() {
-		return nil
-	}
-	w.Undated.Late = nil
-	err := v.c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", v.c.Reader.Forget)
-	if err != nil {
-		return err
-	}
-	return v.c.settleDuplicates(ctx)
-}
-
 // countUndated counts the results that no window with a date can hold. From all
 // results it subtracts those up to the range's end and those after it. This
 // takes one more request than total and extract.CountUndated. But it agrees with the
@@ -385,7 +368,7 @@ func (v *verification) readLate(ctx context.Context, w *reading.Window) error {
 // undated results.
 func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
 	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
-		n, err := c.Reader.Counter()(ctx, w)
+		n, err := c.count(ctx, w)
 		if err != nil {
 			return 0, 0, err
 		}

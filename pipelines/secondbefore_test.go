@@ -1,0 +1,55 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+)
+
+// TestSecondBeforeWindows: dates of milliseconds in the last second of half hours, around the
+// changes of clocks, come once and in their own window.
+func TestSecondBeforeWindows(t *testing.T) {
+	for _, zone := range []string{"Europe/Berlin", "America/Chicago", "UTC"} {
+		for _, day := range []string{"2025-11-02", "2026-03-29", "2026-03-08", "2026-01-05"} {
+			for _, step := range []extract.Step{{Seconds: 1800}, {Seconds: 3600}, {}} {
+				t.Run(fmt.Sprint(zone, day, step), func(t *testing.T) {
+					z, err := time.LoadLocation(zone)
+					if err != nil {
+						t.Fatal(err)
+					}
+					from := extracttest.Wall(day)
+					var rs []formservice.Result
+					for i := range 60 {
+						at := from.Add(time.Duration(i)*30*time.Minute - 2*time.Hour - time.Second)
+						r := pipelinestest.Result(int64(i+1), at.Format(formservice.WallTime), "a")
+						if i%5 == 0 {
+							r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: at.Format(formservice.WallTime)}}
+						}
+						rs = append(rs, r)
+					}
+					form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
+					w := newWorld(t, form)
+					w.source.Zone = z
+					w.byV2().service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
+					def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
+					def.Extract.Window = step
+					def.Extract.From, def.Extract.To = from, from.AddDate(0, 0, 1)
+					w.run(def)
+					w.checkFile("form1.ndjson", pipelinestest.Truth(form, func(r formservice.Result) bool {
+						d := pipelinestest.Date(r)
+						if d == "" {
+							d, _ = r.Meta("date_start")
+						}
+						return d >= from.Format(formservice.WallTime) && d < from.AddDate(0, 0, 1).Format(formservice.WallTime)
+					}))
+				})
+			}
+		}
+	}
+}
