@@ -73,6 +73,9 @@ func (e *ServiceError) Class() transport.Class {
 	return transport.ClassFinal
 }
 
+// HTTPStatus returns Status.
+func (e *ServiceError) HTTPStatus() int { return e.Status }
+
 // ComeAfter returns RetryAfter.
 func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 

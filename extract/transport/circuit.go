@@ -22,6 +22,7 @@ const opensAfter = 5
 //
 // The streak must be of several requests. If several forms are read, it must be of several
 // forms. A request that fails alone may ask for something that the service cannot give.
+// Those whose caller asks for less do not count, see Call.Halved.
 //
 // Each waiting request measures the time itself, so the circuit needs no goroutine.
 type circuit struct {
@@ -147,6 +148,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 	s := &c.streak
 	switch {
 	case ended:
+	case e.halved && c.met && isHeavy(e.last): // perhaps it is too much, which a smaller request shows
 	case isAnswer(e.last):
 		if c.open {
 			c.wake()

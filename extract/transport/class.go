@@ -121,6 +121,12 @@ func isHeavy(err error) bool {
 	if s, ok := errors.AsType[*StatusError](err); ok {
 		return s.Status == http.StatusGatewayTimeout
 	}
+	if r, ok := errors.AsType[interface {
+		Refusal
+		HTTPStatus() int
+	}](err); ok {
+		return r.HTTPStatus() == http.StatusGatewayTimeout
+	}
 	a, ok := errors.AsType[*AnswerError](err)
 	return ok && a.Fault == FaultCut
 }

@@ -22,6 +22,7 @@ const (
 type effort struct {
 	form       string
 	repeatable bool          // sending the request twice does no harm
+	halved     bool          // see Call.Halved
 	attempts   int           // attempts that were sent
 	unsent     int           // attempts without a connection among them
 	doubtful   int           // attempts with a doubtful refusal
@@ -44,11 +45,12 @@ func (e *effort) unreadable(a *AnswerError) {
 	a.varies = e.varies
 }
 
-// weigh counts the last attempt if it failed as heavy answers do.
-func (e *effort) weigh() {
+// tooHeavy tells whether the caller should rather ask for less than once more.
+func (e *effort) tooHeavy() bool {
 	if isHeavy(e.last) {
 		e.heavy++
 	}
+	return e.halved && e.heavy >= heavyTries
 }
 
 // samePage tells whether every attempt that had a connection got the same foreign

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,6 +315,151 @@ func TestTimeoutInTheBody(t *testing.T) {
 		}
 		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// TestTooHeavy: what fails as an answer that is too large for the service is asked for twice
+// if the caller can ask for less. But a service that has answered nothing may be away.
+func TestTooHeavy(t *testing.T) {
+	const many = transport.DefaultRetries + 1
+	for name, tc := range map[string]struct {
+		status   int
+		body     string
+		err      error // in place of an answer; without one, and without a status, none comes in time
+		heavy    bool
+		attempts int // of a request for a page after the service has answered once
+	}{
+		"504":                    {504, "<html>", nil, true, 2},
+		"504 with an error code": {504, failure("0"), nil, true, 2},
+		"cut":                    {200, `<fs_response status="success"><results><result id="1">`, nil, true, 2},
+		"reset":                  {0, "", errors.New("connection reset by peer"), true, 2},
+		"time limit":             {0, "", nil, true, 2},
+		"no connection":          {0, "", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, false, many},
+		"no such host":           {0, "", &net.DNSError{IsNotFound: true, Name: "x"}, false, transport.DoubtfulTries},
+		"502":                    {502, "<html>", nil, false, many},
+		"503":                    {503, "<html>", nil, false, many},
+		"busy":                   {429, failure("3"), nil, false, many},
+		"refused":                {404, failure("102"), nil, false, 1},
+		"no results":             {200, extracttest.Success("<forms/>"), nil, false, transport.DoubtfulTries},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fails := false
+				c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
+					switch {
+					case !fails:
+						return extracttest.Respond(200, countOf7), nil
+					case tc.status > 0:
+						return extracttest.Respond(tc.status, tc.body), nil
+					case tc.err != nil:
+						return nil, tc.err
+					}
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}, func(cfg *v1.Config) { cfg.Timeout, cfg.Patience = 5*time.Second, time.Hour })
+				if err := countOnly(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				fails = true
+				_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Halved: true})
+				if transport.TooHeavy(err) != tc.heavy {
+					t.Errorf("too heavy is %v: %v", !tc.heavy, err)
+				}
+				if n := transport.MustAs[*transport.RequestError](t, err).Attempts; n != tc.attempts {
+					t.Errorf("%d attempts, want %d: %v", n, tc.attempts, err)
+				}
+			})
+		})
+	}
+	if transport.TooHeavy(nil) || transport.TooHeavy(&transport.OutageError{Last: &transport.StatusError{Status: 504}}) {
+		t.Error("no error, or an outage, is too heavy")
+	}
+}
+
+// TestHeavyPagesAreNoOutage: several requests at once fail because they ask for too much,
+// and smaller ones do not. If those fail too, it is an outage.
+func TestHeavyPagesAreNoOutage(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var met atomic.Bool
+			c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
+				if !met.Load() || !away && strings.Contains(r.URL.RawQuery, "fs_limit=1&") {
+					return extracttest.Respond(200, extracttest.Success("<results/>")), nil
+				}
+				time.Sleep(10 * time.Second)
+				return extracttest.Respond(504, "<html>"), nil
+			}, func(cfg *v1.Config) { cfg.Concurrency = 8 })
+			page := func(limit int) error {
+				p, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Limit: limit, Halved: limit > 1})
+				if err == nil {
+					p.Release()
+				}
+				return err
+			}
+			if err := page(1); err != nil {
+				t.Fatal(err)
+			}
+			met.Store(true)
+			start := time.Now()
+			var group sync.WaitGroup
+			for range 8 {
+				group.Go(func() {
+					for range 3 {
+						err := page(100)
+						if !transport.TooHeavy(err) && !away {
+							t.Errorf("a large page: %v", err)
+						}
+						if err = page(1); (err != nil) != away {
+							t.Errorf("a small page: %v", err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if took := time.Since(start); !away && took > 3*time.Minute {
+				t.Errorf("it took %s", took)
+			}
+			if err := page(100); errors.As(err, new(*transport.OutageError)) != away {
+				t.Errorf("away is %v: %v", away, err)
+			}
+		})
+	}
+}
+
+// TestClocks: the date of the last answer beside our own time. Answers without one, and of
+// a cache, say nothing.
+func TestClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var headers []string
+		c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
+			return extracttest.Respond(200, countOf7, headers...), nil
+		}, nil)
+		began := time.Now()
+		for _, tc := range []struct {
+			headers      []string
+			theirs, ours time.Duration // after began; -1 is none
+		}{
+			{nil, -1, -1},
+			{[]string{"Date: soon"}, -1, -1},
+			{[]string{"Date: " + began.Add(time.Hour).UTC().Format(http.TimeFormat)}, time.Hour, 3 * time.Second},
+			{nil, time.Hour, 3 * time.Second},
+			{[]string{"Date: " + began.UTC().Format(http.TimeFormat), "Age: 5"}, time.Hour, 3 * time.Second},
+			{[]string{"Date: " + began.Add(-time.Hour).UTC().Format(http.TimeFormat)}, -time.Hour, 6 * time.Second},
+		} {
+			time.Sleep(time.Second)
+			headers = tc.headers
+			if err := countOnly(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			theirs, ours := c.Fork().Clocks()
+			if tc.theirs == -1 {
+				if !theirs.IsZero() || !ours.IsZero() {
+					t.Errorf("%v: %s, %s", tc.headers, theirs, ours)
+				}
+			} else if theirs.Sub(began) != tc.theirs || ours.Sub(began) != tc.ours {
+				t.Errorf("%v: %s, %s", tc.headers, theirs.Sub(began), ours.Sub(began))
+			}
 		}
 	})
 }

@@ -201,7 +201,7 @@ func (s *Sender) Close() {
 // Send sends the call and decodes the answer. It repeats an attempt that failed
 // and may succeed later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
-	e := &effort{form: call.Form, repeatable: call.Method == http.MethodGet}
+	e := &effort{form: call.Form, repeatable: call.Method == http.MethodGet, halved: call.Halved}
 	pauses := backoff.ExponentialBackOff{InitialInterval: s.cfg.BackoffMin, Multiplier: 2}
 	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
@@ -214,7 +214,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
 			break
 		}
-		if e.weigh(); call.Halved && e.heavy == heavyTries && s.circuit.wasMet() && !s.circuit.isOpen() {
+		if e.tooHeavy() && s.circuit.wasMet() && !s.circuit.isOpen() {
 			break
 		}
 		if s.circuit.isOpen() {
