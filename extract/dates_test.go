@@ -7,59 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 )
-
-// TestPlanNoticesIgnoredDates by counts, and how many that takes; 0 where it is
-// left to the reader. Where dates are kept no plan is taken in.
-func TestPlanNoticesIgnoredDates(t *testing.T) {
-	to := extracttest.Wall("2026-01-01")
-	year := extracttest.Window("2025-01-01", "2026-01-01")
-	for _, tc := range []struct {
-		name    string
-		r       extract.Range
-		n       int
-		counts  int
-		uncover bool
-	}{
-		{"weeks", extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Days: 7}}, 300, 3, true},
-		{"quarters of an hour", extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Seconds: 900}}, 300, 3, true},
-		{"one result", extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Months: 1}}, 1, 3, true},
-		{"auto by days", extract.Range{Window: extract.Window{To: to}, Partition: extract.UnitDay}, 300, 3, true},
-		{"auto, large", extract.Range{Window: extract.Window{To: to}}, 100_000, 3, true},
-		{"auto, small", extract.Range{Window: extract.Window{To: to}}, 300, 1, false},
-		{"a large range", extract.Range{Window: year}, 2000, 3, true},
-		{"a large range in weeks", extract.Range{Window: year, Step: extract.Step{Days: 7}}, 2000, 3, true},
-		{"a small range", extract.Range{Window: year}, 1999, 1, false},
-		{"a range that may not be counted", extract.Range{Window: year, Step: extract.Step{Days: 7}, Uncounted: true}, 5000, 0, false},
-		{"nothing", extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Days: 7}}, 0, 1, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			asked := 0
-			p, err := extract.NewPlan(t.Context(), tc.r, func(context.Context, extract.Window) (int64, error) { asked++; return int64(tc.n), nil })
-			ignored, ok := errors.AsType[*extract.DatesError](err)
-			if ok != tc.uncover || !ok && err != nil || asked != tc.counts {
-				t.Fatalf("after %d counts: %+v, %v; want %d", asked, p, err, tc.counts)
-			}
-			if ok {
-				if a, b := ignored.Windows[0], ignored.Windows[1]; !a.To.Equal(b.From) {
-					t.Errorf("windows %v share time or leave some out", ignored.Windows)
-				}
-			}
-			mustPlan(t, tc.r, newDates(random(tc.n, year, 3)))
-		})
-	}
-	// As much before the range as in it, and all of a form in its first half.
-	before := append(random(3000, extracttest.Window("2020-01-01", "2024-01-01"), 1), random(3000, year, 2)...)
-	if p := mustPlan(t, extract.Range{Window: year}, newDates(before)); p.Total != 3000 {
-		t.Errorf("total %d", p.Total)
-	}
-	mustPlan(t, extract.Range{Window: extract.Window{To: to}, Step: extract.Step{Months: 1}}, newDates(random(300, extracttest.Window("1975-01-01", "1980-01-01"), 1)))
-}
 
 // TestPlanHasABound: no more is counted than may be asked for.
 func TestPlanHasABound(t *testing.T) {
@@ -76,57 +30,97 @@ func TestPlanHasABound(t *testing.T) {
 	}
 }
 
-// TestReaderNoticesIgnoredDates by results that come in two windows: after so
-// many requests, those included that brought pages.
-func TestReaderNoticesIgnoredDates(t *testing.T) {
+// TestReaderProvesIgnoredDates: a result that comes in two windows which share no time, each
+// bounded on both sides, and comes there again, is the proof. Nothing less is one.
+func TestReaderProvesIgnoredDates(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3, NoUndated: true})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
 	march := extracttest.Window("2025-03-01", "2025-04-01")
+	const breach, other = "the bounds of dates", "the lower bound of ids"
 	for _, tc := range []struct {
-		name   string
-		faults formservice.Faults
-		w      extract.Window
-		view   string
-		sent   int
-		proven bool
+		name    string
+		faults  formservice.Faults
+		w       extract.Window
+		view    string
+		doubts  int // requests for one result
+		ignores string
 	}{
-		{"a month", formservice.Faults{IgnoreDates: true}, march, "", 3, true},
-		{"a month, no ids", formservice.Faults{IgnoreDates: true, IgnoreMinID: true, IgnoreMaxID: true}, march, "", 3, true},
-		{"a month, no order", formservice.Faults{IgnoreDates: true, IgnoreDirection: true}, march, "", 3, true},
-		{"no lower bound", formservice.Faults{IgnoreMinDate: true}, march, "", 3, true},
-		{"no upper bound", formservice.Faults{IgnoreMaxDate: true}, march, "", 3, true},
-		{"from March", formservice.Faults{IgnoreDates: true}, extract.Window{From: march.From}, "", 3, true},
-		{"up to March", formservice.Faults{IgnoreDates: true}, extract.Window{To: march.From}, "", 3, true},
-		{"no dates shown", formservice.Faults{IgnoreDates: true}, march, "7", 3, true},
-		{"all of it", formservice.Faults{IgnoreDates: true}, extracttest.Window("2024-01-01", "2027-01-01"), "", 4, false},
-		{"no bounds", formservice.Faults{IgnoreDates: true}, extract.Window{}, "", 4, false},
-		{"kept", formservice.Faults{}, march, "", 1, false},
-		{"kept, no dates shown", formservice.Faults{}, march, "7", 2, false},
+		{"a month", formservice.Faults{IgnoreDates: true}, march, "", 3, breach},
+		{"no lower bound", formservice.Faults{IgnoreMinDate: true}, march, "", 3, breach},
+		{"no upper bound", formservice.Faults{IgnoreMaxDate: true}, march, "", 3, breach},
+		{"from March", formservice.Faults{IgnoreDates: true}, extract.Window{From: march.From}, "", 3, breach},
+		{"up to March", formservice.Faults{IgnoreDates: true}, extract.Window{To: march.From}, "", 3, breach},
+		{"no dates shown", formservice.Faults{IgnoreDates: true}, march, "7", 3, breach},
+		{"all of it", formservice.Faults{IgnoreDates: true}, extracttest.Window("2024-01-01", "2027-01-01"), "", 0, ""},
+		{"no bounds", formservice.Faults{IgnoreDates: true}, extract.Window{}, "", 0, ""},
+		{"kept", formservice.Faults{}, march, "", 0, ""},
+		{"kept, no dates shown", formservice.Faults{}, march, "7", 1, ""},
+		{"ids too", formservice.Faults{IgnoreDates: true, IgnoreMinID: true}, extract.Window{}, "", 0, other},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: tc.faults}
-			r := extract.NewReader(extracttest.Serve(t, server, nil), form.Directory, extract.ResultsQuery{View: tc.view})
-			r.Trust(true)
-			read := func() error {
-				return r.Each(t.Context(), tc.w, extract.IDRange{}, func(*page.Page) error { return nil })
+		for _, generation := range generations {
+			t.Run(tc.name+" "+generation, func(t *testing.T) {
+				server, c := serve(t, generation, tc.faults, form)
+				r := extract.NewReader(c, form.Directory, extract.ResultsQuery{View: tc.view})
+				err := r.Each(t.Context(), tc.w, extract.IDRange{}, func(*page.Page) error { return nil })
+				found, _ := errors.AsType[*extract.BreachError](err)
+				switch {
+				case tc.ignores == "" || generation == formservice.V2 && tc.ignores == other: // one page holds all
+					if err != nil {
+						t.Fatal(err)
+					}
+				case found == nil || found.Ignores != tc.ignores:
+					t.Fatalf("err = %v", err)
+				}
+				doubts := 0
+				for _, asked := range server.Log() {
+					if !strings.Contains(asked.Query, "fs_max_id=") && !strings.Contains(asked.Query, "before_id=") {
+						continue
+					}
+					doubts++
+					for _, bounds := range [][2]string{{"fs_min_date=", "after_date="}, {"fs_max_date=", "before_date="}} {
+						if !strings.Contains(asked.Query, bounds[0]) && !strings.Contains(asked.Query, bounds[1]) {
+							t.Errorf("no %s in %s", bounds[0], asked.Query)
+						}
+					}
+				}
+				if doubts != tc.doubts {
+					t.Errorf("%d requests for one result, want %d: %v", doubts, tc.doubts, server.Log())
+				}
+			})
+		}
+	}
+}
+
+// TestProofsOfDates: a result that moves from one window to the other between two requests
+// proves nothing, and neither does one that a window does not hold.
+func TestProofsOfDates(t *testing.T) {
+	jan, feb := extracttest.Window("2026-01-01", "2026-02-01"), extracttest.Window("2026-02-01", "2026-03-01")
+	for moved := 0; moved <= 3; moved++ {
+		for _, generation := range generations {
+			form := numberedForm(1, 10)
+			server, c := serve(t, generation, formservice.Faults{}, form)
+			server.Before = func(r formservice.Request) {
+				if r.Number == moved {
+					if err := form.Finish(5, feb.From.Add(time.Hour)); err != nil {
+						t.Error(err)
+					}
+				}
 			}
-			err := read()
-			if _, ok := errors.AsType[*extract.DatesError](err); ok != tc.proven || !ok && err != nil {
-				t.Fatalf("err = %v", err)
+			r := extract.NewReader(c, "f", extract.ResultsQuery{})
+			if err := r.ProveDates(t.Context(), 5, jan, feb); err != nil {
+				t.Errorf("%s, moved before request %d: %v", generation, moved, err)
 			}
-			if n := len(server.Log()); n != tc.sent {
-				t.Errorf("%d requests, want %d: %v", n, tc.sent, server.Log())
+			if err := r.ProveDates(t.Context(), 77, jan, feb); err != nil {
+				t.Errorf("no such result: %v", err)
 			}
-			server.Reset()
-			if err := read(); tc.proven && (err == nil || len(server.Log()) != 1) {
-				t.Errorf("once more: %d requests, %v", len(server.Log()), err)
-			}
-			r.LeaveDatesOut()
-			rows := 0
-			if err := r.Each(t.Context(), tc.w, extract.IDRange{}, func(p *page.Page) error { rows += p.Len(); return nil }); err != nil || rows != 300 {
-				t.Errorf("without dates %d results, %v", rows, err)
-			}
-		})
+		}
+	}
+	_, c := serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 10))
+	err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), 5, jan, extract.Window{From: feb.From})
+	const want = "the service breaks its specification: it ignores the bounds of dates (asked twice, result 5 came in two windows that share no time, " +
+		"2026-01-01 00:00:00/2026-02-01 00:00:00 and 2026-02-01 00:00:00/..); `formetl doctor` shows what it honours"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 
@@ -135,16 +129,15 @@ func TestReaderNoticesIgnoredDates(t *testing.T) {
 func TestDoubtsEnd(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
-	server := &formservice.Server{Forms: []*formservice.Form{form}}
-	r := extract.NewReader(extracttest.Serve(t, server, nil), form.Directory, extract.ResultsQuery{View: "7"})
-	r.Trust(true)
+	server, c := serve(t, formservice.V2, formservice.Faults{}, form)
+	r := extract.NewReader(c, form.Directory, extract.ResultsQuery{View: "7"})
 	for month := 1; month <= 9; month++ {
 		w := extracttest.Window(fmt.Sprintf("2025-%02d-01", month), fmt.Sprintf("2025-%02d-01", month+1))
 		if err := r.Each(t.Context(), w, extract.IDRange{}, func(*page.Page) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(server.Log()); n != 9+extract.MostDoubts {
+	if n := pagesAsked(server); n != 9+extract.MostDoubts {
 		t.Errorf("%d requests for nine windows", n)
 	}
 }

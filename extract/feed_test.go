@@ -58,7 +58,7 @@ func (w *feedWorld) edit(t *testing.T, ids ...int64) {
 func (w *feedWorld) read(t *testing.T, since time.Time) (*extract.Feed, error) {
 	t.Helper()
 	w.service.Reset()
-	return extract.ReadFeed(t.Context(), w.client, "form1", extract.Window{}, func(time.Time) time.Time { return since })
+	return extract.ReadFeed(t.Context(), w.client, "form1", extract.ResultsQuery{}, func(time.Time) time.Time { return since })
 }
 
 // check compares a feed with the result that changed first.

@@ -71,6 +71,7 @@ type WindowReader struct {
 	shared bool // see Share
 
 	page   int // requests so far
+	most   int // results of the longest page
 	rows   int64
 	lastID int64 // -1 before the first
 	ended  bool
@@ -128,7 +129,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	if r.stamps.Load() {
 		r.lacking.Add(int64(unstamped(p)))
 	}
-	w.rows, w.lastID = w.rows+int64(n), p.ID(n-1)
+	w.rows, w.lastID, w.most = w.rows+int64(n), p.ID(n-1), max(n, w.most)
 	switch {
 	case w.lastID == math.MaxInt64 || w.ids.Max != 0 && w.lastID >= w.ids.Max:
 		w.ended = true
@@ -137,7 +138,9 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		w.ended = true
 	case w.shared:
 		w.ended, w.open = true, true
-	case w.count == Unknown:
+	case w.count != Unknown: // else results that come with each request would let it read on and on
+		w.ended = w.rows > w.count && n < w.most
+	default:
 		w.ended = p.Ends && !r.endless.Load()
 	}
 	return p, nil
@@ -208,8 +211,7 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			return nil, limit, err
 		}
 		if !probed || limit == 1 {
-			// In an outage this fails too.
-			if _, err := r.service.Results(ctx, r.form, ResultsQuery{Limit: 1}); err != nil {
+			if err := answers(ctx, r.service, r.form); err != nil {
 				return nil, limit, err
 			}
 			probed = true
@@ -222,6 +224,22 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			r.Notice(fmt.Sprintf("the service cannot serve pages of %d results: fewer are asked for", limit))
 		}
 	}
+}
+
+// answers returns an error unless the service answers a request for one result, the first
+// or the last of the form. In an outage it answers neither.
+func answers(ctx context.Context, s Service, form string) (err error) {
+	for _, last := range []bool{false, true} {
+		var p *page.Page
+		if p, err = s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: last}); err == nil {
+			p.Release()
+			return nil
+		}
+		if !transport.TooHeavy(err) {
+			break
+		}
+	}
+	return err
 }
 
 // Newest returns the latest date of the results that were read, wall-clock time of the

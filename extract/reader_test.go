@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +17,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 var epoch2026 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -43,13 +44,31 @@ func lateForm(first, n int, late time.Duration) *formservice.Form {
 	return f
 }
 
+// generations are those that a reader reads by. Every test service speaks both.
+var generations = []string{formservice.V1, formservice.V2}
+
+// serve serves forms by one generation of the interface.
+func serve(t testing.TB, generation string, faults formservice.Faults, forms ...*formservice.Form) (*formservice.Server, extract.Client) {
+	t.Helper()
+	server := &formservice.Server{Forms: forms, Faults: faults, API: formservice.Both}
+	return server, extracttest.ServeBy(t, generation, server, func(cfg *transport.Config) { cfg.Retries = 20 })
+}
+
+// pagesAsked returns how many pages a service was asked for.
+func pagesAsked(server *formservice.Server) int {
+	return server.Counts()[formservice.TransactionResults]
+}
+
 // readWindow reads a window to its end and checks what holds for every page:
 // ids ascend strictly within pages and across them, values are those of their
 // results, and the headings are there.
 func readWindow(t testing.TB, r *extract.Reader, w extract.Window, ids extract.IDRange, count int64) ([]int64, error) {
 	t.Helper()
-	wr := r.Window(w, ids, count)
-	defer wr.Close()
+	return readPages(t, r.Window(w, ids, count))
+}
+
+func readPages(t testing.TB, wr *extract.WindowReader) ([]int64, error) {
+	t.Helper()
 	var got []int64
 	last := int64(-1)
 	headings := false
@@ -92,84 +111,124 @@ func sequence(first, n int) []int64 {
 	return ids
 }
 
-// requestsFor is what a window of n results costs: a full page never ends one.
-func requestsFor(n, perPage int) int { return n/perPage + 1 }
-
+// TestReaderSizes: a full page never ends a window, and its own count does.
 func TestReaderSizes(t *testing.T) {
-	for _, first := range []int{1, 2, 1000} {
-		for _, n := range []int{0, 1, 2, 99, 100, 101, 199, 200, 201, 1000} {
-			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}}
-			c := extracttest.Serve(t, server, nil)
-			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, int64(n))
-			if err != nil || !slices.Equal(got, sequence(first, n)) {
-				t.Errorf("%d results from %d: %d came, %v", n, first, len(got), err)
-			}
-			if asked := server.Counts()[formservice.TransactionResults]; asked != requestsFor(n, extract.PageSize) {
-				t.Errorf("%d results: %d requests, want %d", n, asked, requestsFor(n, extract.PageSize))
+	for _, generation := range generations {
+		for _, first := range []int{1, 2, 1000} {
+			server, c := serve(t, generation, formservice.Faults{})
+			full := c.PageSize()
+			for _, n := range []int{0, 1, 2, full - 1, full, full + 1, 2 * full, 2*full + 1} {
+				server.SetForms(numberedForm(first, n))
+				server.Reset()
+				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, int64(n))
+				if err != nil || !slices.Equal(got, sequence(first, n)) {
+					t.Errorf("%s, %d results from %d: %d came, %v", generation, n, first, len(got), err)
+				}
+				if asked := pagesAsked(server); asked != n/full+1 {
+					t.Errorf("%s, %d results: %d requests, want %d", generation, n, asked, n/full+1)
+				}
 			}
 		}
 	}
 }
 
-// hostileServices are the ways in which a service may differ from the
-// specification and still be read.
-func hostileServices() map[string]formservice.Faults {
+// lawfulServices are ways in which services differ from each other, and faults that pass.
+func lawfulServices() map[string]formservice.Faults {
 	return map[string]formservice.Faults{
-		"none":                     {},
-		"pages of 50":              {PageCap: 50},
-		"pages of 99":              {PageCap: 99},
-		"pages of 1":               {PageCap: 1},
-		"min id":                   {IgnoreMinID: true},
-		"max id":                   {IgnoreMaxID: true},
-		"both ids":                 {IgnoreMinID: true, IgnoreMaxID: true},
-		"direction":                {IgnoreDirection: true},
-		"direction, pages of 50":   {IgnoreDirection: true, PageCap: 50},
-		"direction and min id":     {IgnoreDirection: true, IgnoreMinID: true},
-		"direction and max id":     {IgnoreDirection: true, IgnoreMaxID: true},
-		"direction and both ids":   {IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true},
-		"page":                     {IgnorePage: true},
-		"both ids, pages of 99":    {IgnoreMinID: true, IgnoreMaxID: true, PageCap: 99},
-		"strict limit, headings":   {StrictLimit: true, Headings: "nested", OldRoot: true},
-		"direction, faults":        {IgnoreDirection: true, Busy: 0.1, Cut: 0.1, Truncate: 0.05},
-		"both ids, passing faults": {IgnoreMinID: true, IgnoreMaxID: true, HTML: 0.1, Reset: 0.1},
+		"none":             {},
+		"pages of 50":      {PageCap: 50},
+		"pages of 99":      {PageCap: 99},
+		"pages of 1":       {PageCap: 1},
+		"pages cut to 70":  {CutPages: 70, V2: formservice.V2Shapes{Pagination: "missing"}},
+		"no page numbers":  {IgnorePage: true},
+		"a row twice":      {TwiceOnce: 7},
+		"headers missing":  {V2: formservice.V2Shapes{Pagination: "missing"}},
+		"numbers as ids":   {V2: formservice.V2Shapes{NumberIDs: true, Fractions: "random"}},
+		"nested headings":  {Headings: "nested", OldRoot: true},
+		"faults that pass": {Busy: 0.1, Cut: 0.1, Truncate: 0.05, HTML: 0.1, Reset: 0.1},
 	}
 }
 
-// TestReaderOfHostileServices: each result once, in order, in every window and
-// with every count; the second window profits from what the first has learnt.
-func TestReaderOfHostileServices(t *testing.T) {
-	for name, faults := range hostileServices() {
+// TestReaderOfLawfulServices: each result once, in order, in every window and with every count.
+func TestReaderOfLawfulServices(t *testing.T) {
+	for name, faults := range lawfulServices() {
 		t.Run(name, func(t *testing.T) {
-			const first = 1
-			for _, n := range []int{0, 1, 50, 99, 100, 101, 200, 255} {
-				if faults.PageCap == 1 && n > 101 {
-					continue
-				}
-				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(first, n)}, Faults: faults}
-				c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
-				r := extract.NewReader(c, "f", extract.ResultsQuery{})
-				for _, count := range []int64{int64(n), extract.Unknown} {
-					got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, count)
-					if err != nil || !slices.Equal(got, sequence(first, n)) {
-						t.Errorf("%d results, count %d: %d came, %v", n, count, len(got), err)
+			for _, generation := range generations {
+				for _, n := range []int{0, 1, 50, 99, 100, 255, 500, 501} {
+					if faults.PageCap == 1 && n > 100 {
+						continue
 					}
-				}
-				if faults.IgnoreMinID || faults.IgnoreMaxID || n == 0 {
-					continue
-				}
-				half := extract.IDRange{int64(first + n/4), int64(first + n/2)}
-				got, err := readWindow(t, r, extract.Window{}, half, extract.Unknown)
-				if err != nil || !slices.Equal(got, sequence(first+n/4, n/2-n/4+1)) {
-					t.Errorf("%d results, ids %v: %v, %v", n, half, got, err)
+					_, c := serve(t, generation, faults, numberedForm(1, n))
+					r := extract.NewReader(c, "f", extract.ResultsQuery{})
+					for _, count := range []int64{int64(n), extract.Unknown} {
+						got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, count)
+						if err != nil || !slices.Equal(got, sequence(1, n)) {
+							t.Errorf("%s, %d results, count %d: %d came, %v", generation, n, count, len(got), err)
+						}
+					}
+					half := extract.IDRange{Min: int64(1 + n/4), Max: int64(1 + n/2)}
+					got, err := readWindow(t, r, extract.Window{}, half, extract.Unknown)
+					if err != nil || !slices.Equal(got, sequence(1+n/4, min(n, n/2+1)-n/4)) {
+						t.Errorf("%s, %d results, ids %v: %v, %v", generation, n, half, got, err)
+					}
 				}
 			}
 		})
 	}
 }
 
+// TestReaderNamesWhatIsIgnored of a service that breaks its specification. It asks for the
+// page once more and gives no page that is not in order.
+func TestReaderNamesWhatIsIgnored(t *testing.T) {
+	const lower, upper, order = "the lower bound of ids", "the upper bound of ids", "the ascending order of ids"
+	for _, tc := range []struct {
+		faults  string
+		ids     extract.IDRange
+		ignores string
+		proof   string // for pages of 100; API v2 may find another one
+		pages   int    // that come first
+	}{
+		{"ignore-min-id", extract.IDRange{}, lower, "result 1 came where those from 101 on were asked for", 1},
+		{"ignore-min-id", extract.IDRange{Min: 50}, lower, "result 1 came where those from 50 on were asked for", 0},
+		{"ignore-max-id", extract.IDRange{Min: 7, Max: 30}, upper, "result 31 came where those up to 30 were asked for", 0},
+		{"ignore-min-id,ignore-max-id", extract.IDRange{}, lower, "", 1},
+		{"ignore-direction", extract.IDRange{}, order, "result 1099 came after result 1100", 0},
+		{"ignore-direction,page-cap=50", extract.IDRange{}, order, "result 1099 came after result 1100", 0},
+		{"ignore-direction,ignore-min-id,ignore-max-id", extract.IDRange{}, order, "", 0},
+		{"by-date", extract.IDRange{}, order, "result 4 came after result 33", 0},
+		{"unsorted", extract.IDRange{}, order, "", 0},
+		{"twice=60", extract.IDRange{}, order, "result 60 came twice on a page", 0},
+	} {
+		for _, generation := range generations {
+			t.Run(tc.faults+" "+generation, func(t *testing.T) {
+				faults, err := formservice.ParseFaults(tc.faults)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server, c := serve(t, generation, faults, numberedForm(1, 1100))
+				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, tc.ids, extract.Unknown)
+				breach := extracttest.MustAs[*extract.BreachError](t, err)
+				if breach.Ignores != tc.ignores || breach.Proof == "" || !breach.DataFault() {
+					t.Errorf("%+v", breach)
+				}
+				if generation == formservice.V1 && tc.proof != "" && breach.Proof != tc.proof {
+					t.Errorf("%s, want %s", breach.Proof, tc.proof)
+				}
+				want := fmt.Sprintf("page %d: the service breaks its specification: it ignores %s (asked twice, %s); `formetl doctor` shows what it honours", tc.pages+1, tc.ignores, breach.Proof)
+				if err.Error() != want {
+					t.Errorf("%v, want %s", err, want)
+				}
+				if asked := pagesAsked(server); asked != tc.pages+2 || len(got) != tc.pages*c.PageSize() {
+					t.Errorf("%d requests, %d results", asked, len(got))
+				}
+			})
+		}
+	}
+}
+
 // bareService serves n results whose ids begin at 0: the specification says
 // that ids are numbers, not that they begin at 1.
-func bareService(n int, descends bool) http.Handler {
+func bareService(n int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		least, most := 0, n-1
 		if v := r.URL.Query().Get("fs_min_id"); v != "" {
@@ -179,31 +238,21 @@ func bareService(n int, descends bool) http.Handler {
 			_, _ = fmt.Sscan(v, &most)
 		}
 		var b strings.Builder
-		for i := range extract.PageSize {
-			id := least + i
-			if descends {
-				id = min(most, n-1) - i
-			}
-			if id < least || id > min(most, n-1) {
-				break
-			}
+		for id := least; id <= min(most, n-1) && id < least+extract.PageSize; id++ {
 			fmt.Fprintf(&b, `<result id="%d"/>`, id)
 		}
 		_, _ = w.Write([]byte(extracttest.Success(`<headings><heading for="1">One</heading></headings><results>` + b.String() + "</results>")))
 	})
 }
 
-// TestReaderOfIDZero reaches the result 0 in both directions, though a bound
-// of 0 is no bound.
+// TestReaderOfIDZero reaches the result 0, though a bound of 0 is no bound.
 func TestReaderOfIDZero(t *testing.T) {
-	for _, descends := range []bool{false, true} {
-		for _, n := range []int{0, 1, 2, 100, 101, 102, 201, 202} {
-			for _, count := range []int64{int64(n), extract.Unknown} {
-				c := extracttest.Serve(t, bareService(n, descends), nil)
-				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
-				if err != nil || !slices.Equal(got, sequence(0, n)) {
-					t.Errorf("descends %v, %d results: %d came, %v", descends, n, len(got), err)
-				}
+	for _, n := range []int{0, 1, 2, 100, 101, 201} {
+		for _, count := range []int64{int64(n), extract.Unknown} {
+			c := extracttest.Serve(t, bareService(n), nil)
+			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
+			if err != nil || !slices.Equal(got, sequence(0, n)) {
+				t.Errorf("%d results: %d came, %v", n, len(got), err)
 			}
 		}
 	}
@@ -222,277 +271,322 @@ func TestReaderOfTheHighestID(t *testing.T) {
 	}
 }
 
-// TestReaderSaysHowItReads names what was found out about the service.
-func TestReaderSaysHowItReads(t *testing.T) {
+// TestReaderEnds counts the requests of a window of ids 1, 2, … up to n, and tells where a
+// page that is not full ends it.
+func TestReaderEnds(t *testing.T) {
+	const none = extract.Unknown
+	missing := formservice.V2Shapes{Pagination: "missing"}
+	for _, tc := range []struct {
+		generation string
+		faults     formservice.Faults
+		n          int
+		count      int64
+		doubt      bool
+		requests   int
+		came       int
+	}{
+		{"v1", formservice.Faults{}, 37, 37, false, 1, 37},
+		{"v1", formservice.Faults{}, 37, none, false, 2, 37}, // 37 may be the most that a page holds
+		{"v1", formservice.Faults{}, 137, none, false, 3, 137},
+		{"v1", formservice.Faults{}, 200, 200, false, 3, 200}, // a count may agree by chance
+		{"v1", formservice.Faults{}, 37, 40, false, 2, 37},    // more were counted
+		{"v1", formservice.Faults{PageCap: 50}, 137, 137, false, 3, 137},
+		{"v1", formservice.Faults{PageCap: 50}, 137, none, false, 4, 137},
+		{"v1", formservice.Faults{PageCap: 50}, 150, 150, false, 3, 150},
+
+		{"v2", formservice.Faults{}, 37, 37, false, 1, 37},
+		{"v2", formservice.Faults{}, 37, none, false, 1, 37}, // the answer says that none follows
+		{"v2", formservice.Faults{}, 37, none, true, 2, 37},
+		{"v2", formservice.Faults{}, 500, none, false, 2, 500},
+		{"v2", formservice.Faults{}, 537, none, false, 2, 537},
+		{"v2", formservice.Faults{PageCap: 200}, 537, none, false, 3, 537},
+		{"v2", formservice.Faults{V2: missing}, 37, none, false, 2, 37},
+		{"v2", formservice.Faults{V2: missing, PageCap: 200}, 537, none, false, 4, 537},
+		// Pages that are cut short, under headers that say that none follows.
+		{"v2", formservice.Faults{CutPages: 225}, 300, 300, false, 2, 300},
+		{"v2", formservice.Faults{CutPages: 225}, 300, none, true, 3, 300},
+		{"v2", formservice.Faults{CutPages: 225}, 300, none, false, 1, 225},
+		{"v2", formservice.Faults{CutPages: 225, V2: formservice.V2Shapes{Pagination: "zero"}}, 300, none, true, 3, 300},
+	} {
+		server, c := serve(t, tc.generation, tc.faults, numberedForm(1, tc.n))
+		r := extract.NewReader(c, "f", extract.ResultsQuery{})
+		r.DoubtEnds(tc.doubt)
+		got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, tc.count)
+		if asked := pagesAsked(server); err != nil || !slices.Equal(got, sequence(1, tc.came)) || asked != tc.requests {
+			t.Errorf("%+v: %d came by %d requests, %v", tc, len(got), asked, err)
+		}
+	}
+}
+
+// TestReaderOfAShorterPage: one page of API v2 without counts is shorter than the one
+// before. Results follow it all the same.
+func TestReaderOfAShorterPage(t *testing.T) {
+	for cut := 1; cut <= 3; cut++ {
+		server, c := serve(t, formservice.V2, formservice.Faults{}, numberedForm(1, 1300))
+		shapes := formservice.V2Shapes{Pagination: "missing"}
+		server.Before = func(r formservice.Request) {
+			faults := formservice.Faults{V2: shapes}
+			if r.Transaction == formservice.TransactionResults && r.Nth == cut {
+				faults.CutPages = 120
+			}
+			server.SetFaults(faults)
+		}
+		got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
+		if err != nil || !slices.Equal(got, sequence(1, 1300)) {
+			t.Errorf("page %d is shorter: %d came, %v", cut, len(got), err)
+		}
+	}
+}
+
+// TestReaderOfARepeatedRow: a row comes twice on one page while results are deleted. The
+// page is asked for once more, and no other result is lost.
+func TestReaderOfARepeatedRow(t *testing.T) {
+	for _, generation := range generations {
+		form := numberedForm(1, 1234)
+		server, c := serve(t, generation, formservice.Faults{TwiceOnce: 77, DeleteEvery: 1}, form)
+		got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkThroughout(t, form, 1234, got)
+		pages := 1234/c.PageSize() + 1
+		if generation == formservice.V1 {
+			pages++ // whether 34 are a full page, the next one shows
+		}
+		if asked := pagesAsked(server); asked != pages+1 {
+			t.Errorf("%s: %d requests, want %d", generation, asked, pages+1)
+		}
+	}
+}
+
+// checkThroughout checks that no result came twice, and that all of 1, 2, … up to n came
+// that were there throughout.
+func checkThroughout(t *testing.T, form *formservice.Form, n int, got []int64) {
+	t.Helper()
+	came, gone := map[int64]bool{}, map[int64]bool{}
+	for _, id := range got {
+		if came[id] {
+			t.Errorf("result %d came twice", id)
+		}
+		came[id] = true
+	}
+	for _, ch := range form.Changes() {
+		if ch.Kind == formservice.Deleted {
+			gone[ch.Before.ID] = true
+		}
+	}
+	for _, id := range sequence(1, n) {
+		if !gone[id] && !came[id] {
+			t.Errorf("result %d was there throughout and did not come", id)
+		}
+	}
+	if len(form.Changes()) == 0 {
+		t.Error("nothing changed")
+	}
+}
+
+// TestReaderOfShortPagesThatShrink reads three windows of a hundred by pages of ninety.
+// Thirty results of one of them are deleted before one of the requests. The windows are
+// counted each, or together, so that the tails of those that ended open are asked for.
+func TestReaderOfShortPagesThatShrink(t *testing.T) {
+	days := extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 3))
+	for _, together := range []bool{false, true} {
+		for request := 1; request <= 7; request++ {
+			for first := int64(1); first < 300; first += 30 {
+				form := numberedForm(1, 300)
+				for id := range int64(300) { // a hundred on each day
+					r, _ := form.Get(id + 1)
+					r.Metas[0].Value = days[id/100].From.Add(time.Hour).Format(extract.WireTime)
+					if err := form.Update(r); err != nil {
+						t.Fatal(err)
+					}
+				}
+				server, c := serve(t, formservice.V1, formservice.Faults{PageCap: 90}, form)
+				server.Before = func(r formservice.Request) {
+					for id := first; r.Number == request && id < first+30; id++ {
+						form.Delete(id)
+					}
+				}
+				reader := extract.NewReader(c, "f", extract.ResultsQuery{})
+				var got []int64
+				read := func(w extract.Window, ids extract.IDRange, count int64) bool {
+					wr := reader.Window(w, ids, count)
+					if together {
+						wr.Share()
+					}
+					came, err := readPages(t, wr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, came...)
+					return wr.Open()
+				}
+				for i, w := range days {
+					if !together {
+						read(w, extract.IDRange{}, 100)
+						continue
+					}
+					for open := read(w, extract.IDRange{}, extract.Unknown); open && len(got) < 100*(i+1); {
+						open = read(w, extract.IDRange{Min: got[len(got)-1] + 1}, extract.Unknown)
+					}
+				}
+				checkThroughout(t, form, 300, got)
+			}
+		}
+	}
+}
+
+// TestReaderShares: of a window that was counted with others, a page that is not full ends
+// it open, a last id at the bound does not, and an empty page does not.
+func TestReaderShares(t *testing.T) {
 	for _, tc := range []struct {
 		faults formservice.Faults
-		want   string
+		ids    extract.IDRange
+		pages  []int
+		open   bool
 	}{
-		{formservice.Faults{}, ""},
-		{formservice.Faults{IgnoreMaxID: true}, ""},
-		{formservice.Faults{IgnoreDirection: true}, "downwards"},
-		{formservice.Faults{IgnoreMinID: true}, "fs_page"},
-		{formservice.Faults{IgnoreDirection: true, IgnoreMaxID: true}, "fs_page"},
+		{formservice.Faults{}, extract.IDRange{}, []int{100, 37}, true},
+		{formservice.Faults{PageCap: 90}, extract.IDRange{}, []int{90}, true},
+		{formservice.Faults{}, extract.IDRange{Min: 38}, []int{100}, false},
+		{formservice.Faults{}, extract.IDRange{Min: 100, Max: 120}, []int{21}, false},
+		{formservice.Faults{}, extract.IDRange{Min: 500}, nil, false},
 	} {
-		c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 350)}, Faults: tc.faults}, nil)
-		r := extract.NewReader(c, "f", extract.ResultsQuery{})
-		if _, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil {
-			t.Errorf("%s: %v", tc.faults, err)
-		}
-		if how := r.Downgraded(); (how == "") != (tc.want == "") || !strings.Contains(how, tc.want) {
-			t.Errorf("%s: %q, want %q", tc.faults, how, tc.want)
-		}
-	}
-}
-
-// TestReaderCost counts requests where the service teaches something.
-func TestReaderCost(t *testing.T) {
-	for _, tc := range []struct {
-		faults      formservice.Faults
-		n           int
-		count       int64
-		first, next int // requests of the first window and of a second one
-	}{
-		{formservice.Faults{}, 37, 37, 1, 1},
-		{formservice.Faults{}, 37, extract.Unknown, 2, 2}, // 37 may be the most that a page holds
-		{formservice.Faults{}, 137, extract.Unknown, 2, 2},
-		{formservice.Faults{}, 200, 200, 3, 3}, // a count may agree by chance
-		{formservice.Faults{PageCap: 50}, 137, 137, 3, 3},
-		{formservice.Faults{PageCap: 50}, 137, extract.Unknown, 3, 3},
-		{formservice.Faults{PageCap: 50}, 150, 150, 3, 3},
-		{formservice.Faults{PageCap: 50}, 150, extract.Unknown, 4, 4},
-		{formservice.Faults{IgnoreDirection: true}, 250, 250, 3, 3},
-		{formservice.Faults{IgnoreMinID: true}, 250, 250, 2 + 3, 3}, // two to find out
-	} {
-		server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, tc.n)}, Faults: tc.faults}
-		c := extracttest.Serve(t, server, nil)
-		r := extract.NewReader(c, "f", extract.ResultsQuery{})
-		for i, want := range []int{tc.first, tc.next} {
-			server.Reset()
-			if _, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, tc.count); err != nil {
+		_, c := serve(t, formservice.V1, tc.faults, numberedForm(1, 137))
+		w := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, tc.ids, extract.Unknown)
+		w.Share()
+		var pages []int
+		for {
+			p, err := w.Next(t.Context())
+			if err != nil {
 				t.Fatal(err)
 			}
-			if asked := len(server.Log()); asked != want {
-				t.Errorf("%s, %d results, count %d, window %d: %d requests, want %d", tc.faults, tc.n, tc.count, i+1, asked, want)
+			if p == nil {
+				break
 			}
+			pages = append(pages, p.Len())
+		}
+		if !slices.Equal(pages, tc.pages) || w.Open() != tc.open || !w.Ended() {
+			t.Errorf("%s %v: pages %v, open %v", tc.faults, tc.ids, pages, w.Open())
 		}
 	}
 }
 
-// TestReaderCannotReachTheRest of a service that ignores ids and pages alike:
-// a clear error, no matter how long its pages are, and none where the first
-// page is everything.
-func TestReaderCannotReachTheRest(t *testing.T) {
-	for _, capped := range []int{0, 50} {
-		full := 100
-		if capped > 0 {
-			full = capped
-		}
-		for _, n := range []int{full - 1, full, full + 1, 2*full + 1} {
-			faults := formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true, IgnorePage: true, PageCap: capped}
-			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}
-			c := extracttest.Serve(t, server, nil)
-			got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-			if n <= full {
-				if err != nil || len(got) != n {
-					t.Errorf("pages of %d, %d results: %d came, %v", full, n, len(got), err)
-				}
-				continue
-			}
-			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, fmt.Sprintf("counts %d results where %d came", n, full)) || !strings.Contains(err.Error(), "form f, page 2: ") {
-				t.Errorf("pages of %d, %d results: %v", full, n, err)
-			}
-			if len(got) != 0 {
-				t.Errorf("%d results were given before the error", len(got))
-			}
-			if asked := len(server.Log()); asked > 6 {
-				t.Errorf("%d requests", asked)
-			}
-		}
+// TestReaderUntil gives the upper part of a counted window to another reader. Its count no
+// longer ends it.
+func TestReaderUntil(t *testing.T) {
+	_, c := serve(t, formservice.V1, formservice.Faults{PageCap: 50}, numberedForm(1, 240))
+	w := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, extract.IDRange{}, 100)
+	w.Until(180)
+	w.Until(230) // no bound rises
+	got, err := readPages(t, w)
+	if err != nil || !slices.Equal(got, sequence(1, 50)) || !w.Open() {
+		t.Errorf("%d came, open %v, %v", len(got), w.Open(), err)
 	}
-}
-
-// TestReaderWhereTheLastPageRepeats: some services give the last page for any
-// page beyond it. That is an end, not an error.
-func TestReaderWhereTheLastPageRepeats(t *testing.T) {
-	for _, n := range []int{100, 150, 200} {
-		server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true}}
-		last := max(1, (n+99)/100)
-		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for page := last + 1; page < last+5; page++ {
-				r.URL.RawQuery = strings.Replace(r.URL.RawQuery, fmt.Sprintf("fs_page=%d", page), fmt.Sprintf("fs_page=%d", last), 1)
-			}
-			server.ServeHTTP(w, r)
-		}), nil)
-		got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-		if err != nil || !slices.Equal(got, sequence(1, n)) {
-			t.Errorf("%d results: %d came, %v", n, len(got), err)
-		}
-	}
-}
-
-// sortedBy lets a service sort by a column, whatever is asked for.
-func sortedBy(column string, server http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/results") {
-			r.URL.RawQuery += "&fs_sort=" + column
-		}
-		server.ServeHTTP(w, r)
-	})
-}
-
-// TestReaderOfADateSortedService falls back to pages by number and sorts.
-func TestReaderOfADateSortedService(t *testing.T) {
-	for _, faults := range []formservice.Faults{{}, {IgnoreDirection: true}, {PageCap: 50}} {
-		for _, n := range []int{0, 1, 20, 100, 450} {
-			c := extracttest.Serve(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, n)}, Faults: faults}), nil)
-			r := extract.NewReader(c, "f", extract.ResultsQuery{})
-			for range 2 {
-				got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, int64(n))
-				if err != nil || !slices.Equal(got, sequence(1, n)) {
-					t.Errorf("%s, %d results: %d came, %v", faults, n, len(got), err)
-				}
-			}
-		}
-	}
-}
-
-// TestReaderOfOrdersByChance: the first pages of a service that sorts by date
-// ascend by id too. The window fails when that ends, and can be read again.
-func TestReaderOfOrdersByChance(t *testing.T) {
-	c := extracttest.Serve(t, sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), nil)
-	r := extract.NewReader(c, "f", extract.ResultsQuery{})
-	got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 450)
-	if e := extracttest.MustAs[*extract.OrderError](t, err); e.After == 0 || len(got) == 0 {
-		t.Errorf("%d came, %v", len(got), err)
-	}
-	if _, ok := errors.AsType[*transport.AnswerError](err); !ok {
-		t.Errorf("%v is no *AnswerError: the exit code is that of bad data", err)
-	}
-	if got, err = readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil || !slices.Equal(got, sequence(1, 450)) {
-		t.Errorf("read again: %d came, %v", len(got), err)
-	}
-}
-
-// TestReaderRequiresOrder: where the order is required, the first page in order is
-// given at once, and the reading fails at the first page that breaks it.
-func TestReaderRequiresOrder(t *testing.T) {
-	for name, c := range map[string]struct {
-		server http.Handler
-		pages  int // given before the error; all pages if there is none
-		fails  bool
-	}{
-		"kept":             {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}}, 5, false},
-		"by dates":         {sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}}), 0, true},
-		"by chance":        {sortedBy("date_finish", &formservice.Server{Forms: []*formservice.Form{lateForm(1, 450, 48*time.Hour)}}), 0, true},
-		"downwards":        {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}, Faults: formservice.Faults{IgnoreDirection: true}}, 0, true},
-		"without id bound": {&formservice.Server{Forms: []*formservice.Form{numberedForm(1, 450)}, Faults: formservice.Faults{IgnoreMinID: true}}, 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := extract.NewReader(extracttest.Serve(t, c.server, nil), "f", extract.ResultsQuery{})
-			r.RequireOrder(true)
-			w := r.Window(extract.Window{}, extract.IDRange{}, extract.Unknown)
-			defer w.Close()
-			for given := 0; ; given++ {
-				p, err := w.Next(t.Context())
-				if p == nil {
-					if _, broken := errors.AsType[*extract.PagingError](err); broken != c.fails || given < c.pages {
-						t.Errorf("%d pages, then %v", given, err)
-					}
-					return
-				}
-				if !w.Ascending() {
-					t.Error("the page does not show the order")
-				}
-				p.Release()
-			}
-		})
-	}
-}
-
-// TestReaderLosesTheOrderLate: a service that kept the order and then does
-// not cannot be read on where pages were given; the error says so.
-func TestReaderLosesTheOrderLate(t *testing.T) {
-	asked := 0
-	server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 1000)}, Before: func(formservice.Request) { asked++ }}
-	shuffle := sortedBy("1", server)
-	c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked >= 3 {
-			shuffle.ServeHTTP(w, r)
-			return
-		}
-		server.ServeHTTP(w, r)
-	}), nil)
-	r := extract.NewReader(c, "f", extract.ResultsQuery{})
-	_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "do not follow result 300") || !strings.Contains(err.Error(), "page 4") {
-		t.Errorf("err = %v", err)
-	}
-	// The next window begins with nothing given, and can be read.
-	if got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, extract.Unknown); err != nil || !slices.Equal(got, sequence(1, 1000)) {
-		t.Errorf("%d came, %v", len(got), err)
+	w = extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, extract.IDRange{}, extract.Unknown)
+	w.Until(180)
+	got, err = readPages(t, w)
+	if err != nil || !slices.Equal(got, sequence(1, 180)) || w.Open() {
+		t.Errorf("%d came, open %v, %v", len(got), w.Open(), err)
 	}
 }
 
 // TestReaderWindows bounds dates: each result lies in the window of its date.
 func TestReaderWindows(t *testing.T) {
-	form := numberedForm(1, 5000)
-	c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{form}}, nil)
-	r := extract.NewReader(c, "f", extract.ResultsQuery{})
-	seen := map[int64]bool{}
-	for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
-		got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, id := range got {
-			result, _ := form.Get(id)
-			date, _ := result.Meta("date_finish")
-			if finish := extracttest.Wall(date); seen[id] || finish.Before(w.From) || !finish.Before(w.To) {
-				t.Errorf("result %d of %s in window %s", id, date, w)
+	for _, generation := range generations {
+		form := numberedForm(1, 5000)
+		_, c := serve(t, generation, formservice.Faults{}, form)
+		r := extract.NewReader(c, "f", extract.ResultsQuery{})
+		seen := map[int64]bool{}
+		for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
+			got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
+			if err != nil {
+				t.Fatal(err)
 			}
-			seen[id] = true
+			for _, id := range got {
+				result, _ := form.Get(id)
+				date, _ := result.Meta("date_finish")
+				if finish := extracttest.Wall(date); seen[id] || finish.Before(w.From) || !finish.Before(w.To) {
+					t.Errorf("result %d of %s in window %s", id, date, w)
+				}
+				seen[id] = true
+			}
 		}
-	}
-	if len(seen) != 5000 {
-		t.Errorf("%d results came", len(seen))
+		if len(seen) != 5000 {
+			t.Errorf("%d results came", len(seen))
+		}
+		last, _ := form.Get(4995) // 4993 minutes and half an hour
+		if date, _ := last.Meta("date_finish"); !r.Newest().Equal(extracttest.Wall(date)) {
+			t.Errorf("the newest is of %s, want %s", r.Newest(), date)
+		}
 	}
 }
 
-// TestReaderShared reads windows side by side with one Reader, on services
-// that all of them find out about at once.
+// TestReaderWithoutDates asks for everything, whatever the window.
+func TestReaderWithoutDates(t *testing.T) {
+	server, c := serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 130))
+	r := extract.NewReader(c, "f", extract.ResultsQuery{})
+	if !r.Newest().IsZero() {
+		t.Errorf("nothing was read, and the newest is of %s", r.Newest())
+	}
+	r.LeaveDatesOut()
+	got, err := readWindow(t, r, extracttest.Window("2020-01-01", "2020-02-01"), extract.IDRange{}, 130)
+	if err != nil || len(got) != 130 {
+		t.Errorf("%d came, %v", len(got), err)
+	}
+	for _, asked := range server.Log() {
+		if strings.Contains(asked.Query, "date") {
+			t.Errorf("asked for %s", asked.Query)
+		}
+	}
+}
+
+// TestReaderShared reads windows side by side with one Reader, also on services that all
+// of them find out about at once.
 func TestReaderShared(t *testing.T) {
-	for _, name := range []string{"none", "direction", "min id", "pages of 50", "both ids, passing faults"} {
-		t.Run(name, func(t *testing.T) {
-			server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 2500)}, Faults: hostileServices()[name]}
-			c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Concurrency = 8; cfg.Retries = 20 })
-			r := extract.NewReader(c, "f", extract.ResultsQuery{})
-			var mu sync.Mutex
-			seen := map[int64]int{}
-			var group sync.WaitGroup
-			for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 5)) {
-				group.Go(func() {
-					got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
-					if err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					for _, id := range got {
-						seen[id]++
-					}
+	services := map[string]formservice.Faults{"504 above 30": {Page504: 30}}
+	for _, name := range []string{"none", "pages of 50", "a row twice", "faults that pass"} {
+		services[name] = lawfulServices()[name]
+	}
+	for name, faults := range services {
+		for _, generation := range generations {
+			t.Run(name+" "+generation, func(t *testing.T) {
+				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 7200)}, Faults: faults, API: formservice.Both}
+				c := extracttest.ServeBy(t, generation, server, func(cfg *transport.Config) {
+					cfg.Concurrency, cfg.Retries, cfg.Patience = 8, 1000, 5*time.Second
 				})
-			}
-			group.Wait()
-			for _, id := range sequence(1, 2500) {
-				if seen[id] != 1 {
-					t.Fatalf("result %d came %d times", id, seen[id])
+				r := extract.NewReader(c, "f", extract.ResultsQuery{})
+				var told atomic.Int32
+				r.Notice = func(string) { told.Add(1) }
+				var mu sync.Mutex
+				seen := map[int64]int{}
+				var group sync.WaitGroup
+				for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
+					group.Go(func() {
+						got, err := readWindow(t, r, w, extract.IDRange{}, extract.Unknown)
+						if err != nil {
+							t.Error(err)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						for _, id := range got {
+							seen[id]++
+						}
+					})
 				}
-			}
-			if server.Peak() > 8 {
-				t.Errorf("%d requests at once", server.Peak())
-			}
-		})
+				group.Wait()
+				for _, id := range sequence(1, 7200) {
+					if seen[id] != 1 {
+						t.Fatalf("result %d came %d times", id, seen[id])
+					}
+				}
+				if server.Peak() > 8 {
+					t.Errorf("%d requests at once", server.Peak())
+				}
+				if want := int32(min(1, faults.Page504)); told.Load() != want && name != "faults that pass" {
+					t.Errorf("told %d times", told.Load())
+				}
+			})
+		}
 	}
 }
 
@@ -500,52 +594,187 @@ func TestReaderShared(t *testing.T) {
 // is deleted, inserted and edited meanwhile may come once.
 func TestReaderOfALivingForm(t *testing.T) {
 	for name, faults := range map[string]formservice.Faults{
-		"deletes":   {DeleteEvery: 2},
-		"inserts":   {InsertEvery: 1},
-		"edits":     {EditEvery: 1},
-		"all":       {DeleteEvery: 2, InsertEvery: 1, EditEvery: 3},
-		"downwards": {DeleteEvery: 2, InsertEvery: 2, IgnoreDirection: true},
-		"capped":    {DeleteEvery: 1, InsertEvery: 2, PageCap: 50},
-		// By page numbers a deletion moves results over to a page that was read:
-		// only what is inserted can be told there.
-		"numbered": {InsertEvery: 1, IgnoreMinID: true},
+		"deletes":      {DeleteEvery: 2},
+		"inserts":      {InsertEvery: 1},
+		"edits":        {EditEvery: 1},
+		"all":          {DeleteEvery: 2, InsertEvery: 1, EditEvery: 3},
+		"capped":       {DeleteEvery: 1, InsertEvery: 2, PageCap: 90},
+		"504 above 60": {DeleteEvery: 1, InsertEvery: 2, Page504: 60},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(3) {
-				faults.Seed = seed
-				form := numberedForm(1, 3000)
-				c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}, nil)
-				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 3000)
-				if err != nil {
-					t.Fatal(err)
-				}
-				came := map[int64]bool{}
-				for _, id := range got {
-					if came[id] {
-						t.Errorf("result %d came twice", id)
+		for _, generation := range generations {
+			t.Run(name+" "+generation, func(t *testing.T) {
+				for seed := range uint64(2) {
+					faults.Seed = seed
+					form := numberedForm(1, 2300)
+					_, c := serve(t, generation, faults, form)
+					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 2300)
+					if err != nil {
+						t.Fatal(err)
 					}
-					came[id] = true
+					checkThroughout(t, form, 2300, got)
 				}
-				gone := map[int64]bool{}
-				for _, ch := range form.Changes() {
-					if ch.Kind == formservice.Deleted {
-						gone[ch.Before.ID] = true
-					}
-				}
-				for _, id := range sequence(1, 3000) {
-					if !gone[id] && !came[id] {
-						t.Errorf("result %d was there throughout and did not come", id)
-					}
-				}
-				if len(form.Changes()) == 0 {
-					t.Error("nothing changed")
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
-// TestReaderErrors name the window and the page, and Close is harmless.
+// limitsOf returns the limits of the requests for pages, in their order. A limit that is
+// not sent is that of a full page.
+func limitsOf(t *testing.T, server *formservice.Server, full int) (limits []int) {
+	t.Helper()
+	for _, r := range server.Log() {
+		if r.Transaction != formservice.TransactionResults {
+			continue
+		}
+		limit := full
+		for part := range strings.SplitSeq(r.Query, "&") {
+			if value, ok := strings.CutPrefix(strings.TrimPrefix(part, "fs_"), "limit="); ok {
+				if _, err := fmt.Sscan(value, &limit); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		limits = append(limits, limit)
+	}
+	return limits
+}
+
+// TestReaderHalves the pages that a service cannot serve, and asks for more after ten of
+// them. It says so once.
+func TestReaderHalves(t *testing.T) {
+	ten := func(limit int) []int { return slices.Repeat([]int{limit}, 10) }
+	for _, tc := range []struct {
+		generation string
+		most       int // results of a page that the service serves
+		n          int
+		limits     []int
+	}{
+		{"v1", 50, 620, slices.Concat([]int{100, 100, 1}, ten(50), []int{100, 100, 1}, []int{50, 50, 50})},
+		{"v1", 30, 300, slices.Concat([]int{100, 100, 1, 50, 50}, ten(25), []int{50, 50, 1}, []int{25, 25, 25})},
+		{"v1", 100, 620, slices.Repeat([]int{100}, 7)},
+		{"v2", 250, 3000, slices.Concat([]int{500, 500, 1}, ten(250), []int{500, 500, 1}, []int{250, 250, 250})},
+		{"v2", 130, 1300, slices.Concat([]int{500, 500, 1, 250, 250}, ten(125), []int{250})},
+	} {
+		server, c := serve(t, tc.generation, formservice.Faults{Page504: tc.most}, numberedForm(1, tc.n))
+		r := extract.NewReader(c, "f", extract.ResultsQuery{})
+		var said []string
+		r.Notice = func(what string) { said = append(said, what) }
+		got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, int64(tc.n))
+		if err != nil || !slices.Equal(got, sequence(1, tc.n)) {
+			t.Errorf("%+v: %d came, %v", tc, len(got), err)
+		}
+		limits := limitsOf(t, server, c.PageSize())
+		// The first request of all may be repeated more often: nobody knows the service yet.
+		if at := slices.Index(limits, 1); at > 0 {
+			limits = limits[at-2:]
+		}
+		if len(limits) < len(tc.limits) || !slices.Equal(limits[:len(tc.limits)], tc.limits) {
+			t.Errorf("%s, 504 above %d: limits %v, want %v", tc.generation, tc.most, limits, tc.limits)
+		}
+		if want := tc.most < c.PageSize(); (len(said) == 1) != want || len(said) > 1 || want && !strings.Contains(said[0], fmt.Sprintf("pages of %d results", c.PageSize())) {
+			t.Errorf("%+v: said %q", tc, said)
+		}
+	}
+}
+
+// unserved answers with what fails in place of pages that hold a result.
+func unserved(server http.Handler, id int, fails http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Accept-Encoding")
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, r)
+		if body := answer.Body.String(); strings.Contains(body, fmt.Sprintf(`<result id="%d"`, id)) || strings.Contains(body, fmt.Sprintf(`"id":"%d"`, id)) && strings.HasSuffix(r.URL.Path, "/results") {
+			fails(w, r)
+			return
+		}
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+}
+
+// tooHeavy are the ways in which a service fails at what is too much for it.
+var tooHeavy = map[string]http.HandlerFunc{
+	"504": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) },
+	"504 of the service": func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusGatewayTimeout)
+		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
+			_, _ = w.Write([]byte(`{"error":{"message":"timed out","status":504}}`))
+		} else {
+			_, _ = w.Write([]byte(`<fs_response status="error"><error code="0">timed out</error></fs_response>`))
+		}
+	},
+	"cut": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`<fs_response status="success">`))
+		panic(http.ErrAbortHandler)
+	},
+	"truncated": func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
+			_, _ = w.Write([]byte(`{"results":[`))
+		} else {
+			_, _ = w.Write([]byte(`<?xml version="1.0"?><fs_response status="success"><results>`))
+		}
+	},
+}
+
+// TestReaderNamesTheUnserved: one result cannot be served, wherever it is.
+func TestReaderNamesTheUnserved(t *testing.T) {
+	for name, fails := range tooHeavy {
+		for _, generation := range generations {
+			for _, id := range []int{11, 700, 810} { // the first, one in the middle, the last
+				t.Run(fmt.Sprint(name, " ", generation, " ", id), func(t *testing.T) {
+					server := &formservice.Server{Forms: []*formservice.Form{numberedForm(11, 800)}, API: formservice.Both}
+					c := extracttest.ServeBy(t, generation, unserved(server, id, fails), func(cfg *transport.Config) { cfg.Retries = 2 })
+					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 800)
+					e := extracttest.MustAs[*extract.UnservedError](t, err)
+					behind := fmt.Sprintf("the result that follows id %d", id-1)
+					if id == 11 {
+						behind = "the first result"
+					}
+					if transport.Temporary(err) || !strings.Contains(err.Error(), "cannot serve "+behind+", though it answers other requests") || e.After > 0 && e.After != int64(id-1) {
+						t.Errorf("%+v: %v", e, err)
+					}
+					if want := sequence(11, id-11); !slices.Equal(got, want) {
+						t.Errorf("%d results came before it, want %d", len(got), len(want))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestReaderInAnOutage: everything fails with 504 from some request on, for good. Pages are
+// not made smaller, and another run may help.
+func TestReaderInAnOutage(t *testing.T) {
+	for _, generation := range generations {
+		for _, from := range []int{1, 2, 4} {
+			server, _ := serve(t, generation, formservice.Faults{HTMLStatus: http.StatusGatewayTimeout}, numberedForm(1, 3000))
+			server.Decide = func(r formservice.Request) formservice.Fault {
+				if r.Number >= from {
+					return formservice.FaultHTML
+				}
+				return formservice.NoFault
+			}
+			c := extracttest.ServeBy(t, generation, server, func(cfg *transport.Config) { cfg.Patience = 200 * time.Millisecond })
+			r := extract.NewReader(c, "f", extract.ResultsQuery{})
+			r.Notice = func(what string) { t.Error(what) }
+			_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 3000)
+			if _, unserved := errors.AsType[*extract.UnservedError](err); err == nil || unserved || !transport.Temporary(err) {
+				t.Errorf("%s from request %d on: %v", generation, from, err)
+			}
+			for _, limit := range limitsOf(t, server, c.PageSize()) {
+				if limit != 1 && limit != c.PageSize() {
+					t.Errorf("%s from request %d on: a page of %d was asked for", generation, from, limit)
+				}
+			}
+		}
+	}
+}
+
+// TestReaderErrors name the window and the page.
 func TestReaderErrors(t *testing.T) {
 	server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 500)}, Decide: func(r formservice.Request) formservice.Fault {
 		if r.Number > 1 {
@@ -553,15 +782,9 @@ func TestReaderErrors(t *testing.T) {
 		}
 		return formservice.NoFault
 	}}
-	c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 1 })
-	wr := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extracttest.Window("2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
-	_, err := wr.Next(t.Context())
+	c := extracttest.ServeBy(t, formservice.V1, server, func(cfg *transport.Config) { cfg.Retries = 1 })
+	_, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extracttest.Window("2026-01-01", "2026-02-01"), extract.IDRange{}, extract.Unknown)
 	if err == nil || !strings.Contains(err.Error(), "window 2026-01-01 00:00:00/2026-02-01 00:00:00, page 2: Get Results of form f") {
 		t.Errorf("err = %v", err)
-	}
-	wr.Close()
-	wr.Close()
-	if p, err := wr.Next(t.Context()); p != nil || err != nil {
-		t.Errorf("after Close: %v, %v", p, err)
 	}
 }

@@ -111,9 +111,6 @@ func (q ResultsQuery) Asked() string {
 // of results begin at 1.
 type IDRange struct{ Min, Max int64 }
 
-// holds tells whether an id lies in the range.
-func (r IDRange) holds(id int64) bool { return id >= r.Min && (r.Max == 0 || id <= r.Max) }
-
 // CountQuery holds the parameters of Get Results Count (specification, section 4.6).
 type CountQuery struct {
 	Window Window

@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -99,21 +100,29 @@ func TestUndated(t *testing.T) {
 // readUndated finds and reads them, as pipelines does.
 func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool) []int64 {
 	t.Helper()
+	got, err := tryUndated(t, c, form, dated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func tryUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool) (got []int64, err error) {
+	t.Helper()
 	ctx := t.Context()
 	total, err := c.Count(ctx, form, extract.CountQuery{})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	n, err := extract.CountUndated(ctx, c, form, total)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	ranges, err := extract.UndatedRanges(ctx, c, form, total, n)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	r := extract.NewReader(c, form, extract.ResultsQuery{})
-	var got []int64
 	for i, u := range ranges {
 		if i > 0 && u.IDs.Min <= ranges[i-1].IDs.Max {
 			t.Errorf("range %v follows %v", u.IDs, ranges[i-1].IDs)
@@ -124,34 +133,50 @@ func readUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool
 			return nil
 		})
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	return got
+	return got, nil
 }
 
-// TestUndatedOfHostileServices: what halving cannot do is done in one pass.
-func TestUndatedOfHostileServices(t *testing.T) {
-	for _, faults := range []formservice.Faults{
-		{IgnoreDirection: true}, {IgnoreMinID: true}, {IgnoreMaxID: true}, {IgnoreMinID: true, IgnoreMaxID: true}, {PageCap: 50}, {Busy: 0.1},
+// TestUndatedOfOtherServices: they are found where pages are short and requests fail. A
+// service that ignores what it was asked for is named.
+func TestUndatedOfOtherServices(t *testing.T) {
+	for _, tc := range []struct {
+		faults  formservice.Faults
+		ignores string
+	}{
+		{formservice.Faults{PageCap: 50}, ""},
+		{formservice.Faults{Busy: 0.1}, ""},
+		{formservice.Faults{Page504: 40}, ""},
+		{formservice.Faults{IgnoreDirection: true}, "order"},
+		{formservice.Faults{IgnoreMinID: true}, "lower bound"},
+		{formservice.Faults{IgnoreMaxID: true}, ""}, // the counts show it, so no upper bound is asked for
+		{formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true}, "lower bound"},
 	} {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)
-		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
+		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: tc.faults}
 		c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
-		got := readUndated(t, c, "form1", dated)
-		if slices.Sort(got); !slices.Equal(slices.Compact(got), want) {
-			t.Errorf("%s: %v, want %v", faults, got, want)
+		got, err := tryUndated(t, c, "form1", dated)
+		breach, _ := errors.AsType[*extract.BreachError](err)
+		switch {
+		case tc.ignores != "":
+			if breach == nil || !strings.Contains(breach.Ignores, tc.ignores) {
+				t.Errorf("%s: %v", tc.faults, err)
+			}
+		case err != nil || !slices.Equal(got, want):
+			t.Errorf("%s: %v, want %v, %v", tc.faults, got, want, err)
 		}
 		if asked := len(server.Log()); asked > 150 {
-			t.Errorf("%s: %d requests", faults, asked)
+			t.Errorf("%s: %d requests", tc.faults, asked)
 		}
 	}
 }
 
 // TestUndatedWithIDZero: the least id may be 0.
 func TestUndatedWithIDZero(t *testing.T) {
-	inner := bareService(450, false)
+	inner := bareService(450)
 	c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/count") {
 			inner.ServeHTTP(w, r)

@@ -8,23 +8,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
+	v2 "github.com/formetl/formetl/extract/v2"
 )
 
 // Serve serves h over loopback HTTP and returns a client of it, which waits a
 // microsecond between attempts. change, unless nil, changes the configuration.
 func Serve(t testing.TB, h http.Handler, change func(*v1.Config)) *v1.Client {
 	t.Helper()
+	url, cfg := listen(t, h)
+	return newClient(t, v1.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg}, change)
+}
+
+// ServeBy does the same as Serve with a client of one generation, formservice.V1 or V2.
+func ServeBy(t testing.TB, generation string, h http.Handler, change func(*transport.Config)) extract.Client {
+	t.Helper()
+	url, cfg := listen(t, h)
+	if change != nil {
+		change(&cfg)
+	}
+	if generation == formservice.V1 {
+		return NewClient(t, v1.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg})
+	}
+	c, err := v2.NewClient(v2.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// listen serves h over loopback HTTP, and returns its address and how a client sends to it.
+func listen(t testing.TB, h http.Handler) (url string, cfg transport.Config) {
+	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	cfg := v1.Config{
-		BaseURL: server.URL, Account: formservice.DefaultAccount, Config: transport.Config{
-			Key: transport.NewSecret(formservice.DefaultKey), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: transport.DefaultRetries,
-		},
+	return server.URL, transport.Config{
+		Key: transport.NewSecret(formservice.DefaultKey), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: transport.DefaultRetries,
 	}
-	return newClient(t, cfg, change)
 }
 
 // Answering returns a client without a network, which holds the key: answer

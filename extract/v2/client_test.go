@@ -343,9 +343,65 @@ func TestCount(t *testing.T) {
 		if c.want < 0 && !errors.Is(err, extract.ErrNoCount) || c.want >= 0 && (err != nil || n != c.want) {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
-		if r := client.Requests(); r.Count != 1 || r.Results != 0 {
+		asked := int64(1)
+		if c.want < 0 { // one answer may have come from elsewhere
+			asked = 2
+		}
+		if r := client.Requests(); r.Count != asked || r.Results != 0 {
 			t.Errorf("%s: requests %+v", name, r)
 		}
+	}
+	asked := 0
+	client := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked > 1 {
+			w.Header().Set("Pagination-Page-Last", "7")
+		}
+		fmt.Fprint(w, one)
+	}, nil)
+	if n, err := client.Count(t.Context(), "f", extract.CountQuery{}); err != nil || n != 7 {
+		t.Errorf("a header that one answer lacks: %d, %v", n, err)
+	}
+}
+
+// TestEnds: whether a page follows, by the header of the answer, its last one if it was
+// asked for again.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		page int
+		last string // "" is no header
+		want bool
+	}{
+		{0, "1", true},
+		{0, " 1 ", true},
+		{0, "0", true},
+		{0, "2", false},
+		{0, "", false},
+		{0, "many", false},
+		{1, "1", true},
+		{2, "2", true},
+		{2, "3", false},
+		{3, "2", true},
+	} {
+		tries := 0
+		client := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if tries++; tries == 1 {
+				w.Header().Set("Pagination-Page-Last", "0")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			if c.last != "" {
+				w.Header().Set("Pagination-Page-Last", c.last)
+			}
+			fmt.Fprint(w, `{"results":[{"id":"1"}]}`)
+		}, nil)
+		p, err := client.Results(t.Context(), "f", extract.ResultsQuery{Page: c.page})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Ends != c.want {
+			t.Errorf("%+v: ends %v", c, p.Ends)
+		}
+		p.Release()
 	}
 }
 
