@@ -76,6 +76,7 @@ type WindowReader struct {
 	lastID int64 // -1 before the first
 	ended  bool
 	open   bool
+	tail   bool // the next request asks for the highest id, see bound
 }
 
 // Share tells the reader that the window was counted together with what others read. A
@@ -105,6 +106,11 @@ func (w *WindowReader) Open() bool { return w.open }
 // window only where all counted results have come, or where the answer says that none
 // follows and nothing is counted. Else an empty page does.
 func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
+	if w.tail && w.ids.Max == 0 {
+		if err := w.bound(ctx); err != nil {
+			return nil, fmt.Errorf("%safter page %d: %w", w.window.place(), w.page, err)
+		}
+	}
 	if !w.ended && w.ids.Max != 0 && w.lastID >= w.ids.Max {
 		w.ended = true
 	}
@@ -142,8 +148,37 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		w.ended = w.rows > w.count && n < w.most
 	default:
 		w.ended = p.Ends && !r.endless.Load()
+		w.tail = !w.ended && n < w.most
 	}
 	return p, nil
+}
+
+// bound asks for the highest id of a window that was not counted, in place of an empty page
+// at its end. Else results that come with each request would let it read on and on. Two
+// results show whether the service honours the order. If not, nothing is bounded.
+func (w *WindowReader) bound(ctx context.Context) error {
+	w.tail = false
+	q := w.reader.common
+	q.IDs, q.Descending, q.Limit, q.Halved = IDRange{Min: w.lastID}, true, 2, true
+	if !w.reader.dateless {
+		q.Window = w.window
+	}
+	p, err := w.reader.service.Results(ctx, w.reader.form, q)
+	if transport.TooHeavy(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	switch n := p.Len(); {
+	case n > 2 || n > 0 && p.ID(n-1) < w.lastID || n == 2 && p.ID(0) <= p.ID(1):
+	case n == 0 || p.ID(0) == w.lastID:
+		w.ended = true
+	default:
+		w.ids.Max = p.ID(0)
+	}
+	return nil
 }
 
 // ask asks for the next page. It asks once more where the page is not what was asked for:

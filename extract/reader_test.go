@@ -471,6 +471,34 @@ func TestReaderShares(t *testing.T) {
 	}
 }
 
+// TestReaderOfTheTail: nothing is bounded by the highest id where the service ignores the
+// order that asks for it, and nothing fails where that one result cannot be served.
+func TestReaderOfTheTail(t *testing.T) {
+	server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 350)}}
+	ascending := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "=desc", "=asc")
+		server.ServeHTTP(w, r)
+	})
+	server.Before = func(r formservice.Request) { // one page is short
+		faults := formservice.Faults{}
+		if r.Number == 2 {
+			faults.CutPages = 60
+		}
+		server.SetFaults(faults)
+	}
+	c := extracttest.Serve(t, ascending, nil)
+	got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
+	if err != nil || !slices.Equal(got, sequence(1, 350)) {
+		t.Errorf("always ascending: %d came, %v", len(got), err)
+	}
+	server.Reset()
+	c = extracttest.Serve(t, unserved(server, 350, tooHeavy["504"]), nil)
+	got, err = readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
+	if e := extracttest.MustAs[*extract.UnservedError](t, err); e.After != 349 || len(got) != 349 {
+		t.Errorf("%d came, %v", len(got), err)
+	}
+}
+
 // TestReaderUntil gives the upper part of a counted window to another reader. Its count no
 // longer ends it.
 func TestReaderUntil(t *testing.T) {
@@ -552,7 +580,7 @@ func TestReaderShared(t *testing.T) {
 			t.Run(name+" "+generation, func(t *testing.T) {
 				server := &formservice.Server{Forms: []*formservice.Form{numberedForm(1, 7200)}, Faults: faults, API: formservice.Both}
 				c := extracttest.ServeBy(t, generation, server, func(cfg *transport.Config) {
-					cfg.Concurrency, cfg.Retries, cfg.Patience = 8, 1000, 5*time.Second
+					cfg.Concurrency, cfg.Retries, cfg.Patience = 8, 1000, 30*time.Second
 				})
 				r := extract.NewReader(c, "f", extract.ResultsQuery{})
 				var told atomic.Int32
@@ -593,9 +621,11 @@ func TestReaderShared(t *testing.T) {
 // TestReaderOfALivingForm: results that are there throughout come once, what
 // is deleted, inserted and edited meanwhile may come once.
 func TestReaderOfALivingForm(t *testing.T) {
+	missing := formservice.V2Shapes{Pagination: "missing"}
 	for name, faults := range map[string]formservice.Faults{
 		"deletes":      {DeleteEvery: 2},
-		"inserts":      {InsertEvery: 1},
+		"inserts":      {InsertEvery: 1, V2: missing},
+		"short pages":  {InsertEvery: 1, CutPages: 90, V2: missing},
 		"edits":        {EditEvery: 1},
 		"all":          {DeleteEvery: 2, InsertEvery: 1, EditEvery: 3},
 		"capped":       {DeleteEvery: 1, InsertEvery: 2, PageCap: 90},
@@ -603,15 +633,18 @@ func TestReaderOfALivingForm(t *testing.T) {
 	} {
 		for _, generation := range generations {
 			t.Run(name+" "+generation, func(t *testing.T) {
-				for seed := range uint64(2) {
-					faults.Seed = seed
+				for seed, count := range []int64{2300, extract.Unknown} {
+					faults.Seed = uint64(seed)
 					form := numberedForm(1, 2300)
-					_, c := serve(t, generation, faults, form)
-					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 2300)
+					server, c := serve(t, generation, faults, form)
+					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
 					if err != nil {
 						t.Fatal(err)
 					}
 					checkThroughout(t, form, 2300, got)
+					if asked := pagesAsked(server); asked > 150 {
+						t.Errorf("%d requests", asked)
+					}
 				}
 			})
 		}
