@@ -4,6 +4,11 @@ import "time"
 
 // What the tests outside the package look at.
 
-const MostDoubts = mostDoubts
+const (
+	MostDoubts    = mostDoubts
+	LeastFeedPage = leastFeedPage
+)
+
+var Following = following
 
 func (u Unit) Cut(from, to time.Time) []Window { return tile(from, to, u.step()) }

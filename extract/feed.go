@@ -26,6 +26,7 @@ const UpdateMeta = "date_update"
 const (
 	mostFeedPages = 20 // more changes cost more than the feed saves
 	feedTries     = 6  // how often a feed whose rows shifted begins again
+	leastFeedPage = 7  // shorter pages that overlap may not reach beyond what is known
 )
 
 // Change is one result of the feed.
@@ -96,8 +97,14 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 		if errors.Is(err, errShifted) {
 			continue
 		}
-		if transport.TooHeavy(err) && most > 2 { // Reader.serve does the same
-			most, tries = most/2, tries-1
+		if transport.TooHeavy(err) { // Reader.serve does the same
+			if err := answers(ctx, s, form); err != nil {
+				return nil, err
+			}
+			if most == leastFeedPage {
+				return nil, &FeedError{Problem: "the service cannot serve the list of changes, though it answers other requests", Sorts: true, Newest: feed.Newest()}
+			}
+			most, tries = max(most/2, leastFeedPage), tries-1
 			continue
 		}
 		if err != nil {
@@ -126,9 +133,16 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 	var floor time.Time
 	size := most
 	for pages = 1; ; pages++ {
-		of.Sort, of.Descending, of.Halved = UpdateMeta, true, most > 2
+		of.Sort, of.Descending, of.Halved = UpdateMeta, true, true
 		if of.Limit, of.Page = most, 1; pages > 1 {
-			of.Limit, of.Page = following(len(rows), size, most)
+			of.Limit, of.Page = following(len(rows), size)
+		}
+		switch {
+		case of.Limit > 0:
+		case len(rows) <= 2:
+			of.Limit, of.Page = len(rows), 2 // an empty page shows that these are all
+		default:
+			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("the list of changes comes in pages of %d", size), Sorts: true, Newest: rows[0].At}
 		}
 		got, ownProof, err := feedPage(ctx, s, form, of)
 		if err != nil || pages == 1 && len(got) == 0 {
@@ -140,7 +154,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 			floor, size = since(got[0].At), len(got) // some services send shorter pages than they are asked for
 		} else {
 			overlap := overlapOf(rows, got)
-			if overlap == 0 {
+			if overlap == 0 && (len(got) > 0 || len(rows) > 2) {
 				return nil, false, pages, errShifted
 			}
 			fresh = got[overlap:]
@@ -151,7 +165,7 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 			return rows, proof, 1, nil // the first page held everything
 		case len(fresh) == 0, rows[len(rows)-1].At.Before(floor):
 			return rows, proof, pages, nil
-		case len(got) == most && got[0].At.Equal(got[len(got)-1].At):
+		case len(got) == of.Limit && 2*len(got) > most && got[0].At.Equal(got[len(got)-1].At):
 			return nil, false, pages, &FeedError{Problem: "more than a page of results changed within one second", Sorts: true, Newest: newest}
 		case pages == mostFeedPages:
 			return nil, false, pages, &FeedError{Problem: fmt.Sprintf("more than %d results changed", len(rows)), Sorts: true, Newest: newest}
@@ -159,19 +173,20 @@ func readFeedOnce(ctx context.Context, s Service, form string, of ResultsQuery, 
 	}
 }
 
-// following returns limit and number of a page that begins with the last of the rows that
-// are known, or a few before it, and reaches beyond them. The limit is at most size, the
-// length of the first page, so that it is surely honoured. On the first page it is most.
-func following(known, size, most int) (limit, number int) {
-	for overlap := 1; overlap < known; overlap++ {
+// following returns limit and number of the page that begins with some of the last rows that
+// are known, and reaches farthest beyond them. The limit is at most size, the length of the
+// first page, so that it is surely honoured. It is 0 if there is no such page.
+func following(known, size int) (limit, number int) {
+	fresh := 0
+	for overlap := 1; overlap < known && overlap+fresh < size; overlap++ {
 		start := known - overlap
-		for limit := min(size, start); limit > overlap; limit-- {
-			if start%limit == 0 {
-				return limit, start/limit + 1
+		for n := min(size, start); n > overlap+fresh; n-- {
+			if start%n == 0 {
+				limit, number, fresh = n, start/n+1, n-overlap
 			}
 		}
 	}
-	return most, 1
+	return limit, number
 }
 
 // overlapOf returns how many rows at the beginning of a page are those at the end
@@ -303,6 +318,9 @@ func falls[E any, K cmp.Ordered](list []E, key func(E) K) bool {
 // form has no results, and a *FeedError if the result carries no date_update.
 func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
+	if transport.TooHeavy(err) && answers(ctx, s, form) == nil {
+		return Change{}, &FeedError{Problem: "the service cannot serve the result that changed first"}
+	}
 	if err != nil || len(rows) == 0 {
 		return Change{}, err
 	}
@@ -327,7 +345,18 @@ var witnesses = []string{"user_ip", "result_status"}
 // metas. It takes one or two requests, and returns "" if there is no proof.
 func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 	for _, column := range witnesses {
-		p, err := s.Results(ctx, form, ResultsQuery{Sort: column, Descending: true})
+		q := ResultsQuery{Sort: column, Descending: true, Limit: s.PageSize(), Halved: true}
+		p, err := s.Results(ctx, form, q)
+		for transport.TooHeavy(err) && q.Limit > leastFeedPage {
+			if err := answers(ctx, s, form); err != nil {
+				return "", fmt.Errorf("whether the service sorts: %w", err)
+			}
+			q.Limit /= 2
+			p, err = s.Results(ctx, form, q)
+		}
+		if transport.TooHeavy(err) {
+			continue
+		}
 		if e, ok := errors.AsType[*ServiceError](err); ok && e.Code == CodeInvalidValue {
 			continue
 		}

@@ -3,6 +3,7 @@ package extract_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
 
@@ -91,7 +93,7 @@ func (w *feedWorld) changedSince(since time.Time) (ids []int64) {
 // TestFeed: the feed names all that changed since a time, over one page or many.
 func TestFeed(t *testing.T) {
 	for _, c := range []struct{ results, edits, requests int }{
-		{1, 1, 1},
+		{1, 1, 2},
 		{2, 2, 2},
 		{3, 3, 2},
 		{40, 5, 1},
@@ -129,6 +131,136 @@ func TestFeed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFollowing: the next page of the feed begins within the rows that are known, reaches
+// beyond them, and begins where a page of its limit does.
+func TestFollowing(t *testing.T) {
+	for size := 1; size <= 120; size++ {
+		for known := size; known <= 400; known++ {
+			limit, number := extract.Following(known, size)
+			if limit == 0 && size < extract.LeastFeedPage {
+				continue
+			}
+			start, end := (number-1)*limit, number*limit
+			if limit > size || start < 0 || start >= known || end <= known {
+				t.Errorf("%d of pages of %d are known: page %d of %d follows, rows %d to %d", known, size, number, limit, start, end)
+			}
+		}
+	}
+	for _, size := range []int{100, 500} { // twenty full pages bring nearly as many rows
+		known := size
+		for range 19 {
+			limit, number := extract.Following(known, size)
+			known = number * limit
+		}
+		if known < 17*size {
+			t.Errorf("twenty pages of %d bring %d rows", size, known)
+		}
+	}
+}
+
+// TestFeedOfOtherServices: pages are cut, or fail if they are long. The feed names all that
+// changed, or says that it does not.
+func TestFeedOfOtherServices(t *testing.T) {
+	for _, tc := range []struct {
+		faults  formservice.Faults
+		results int
+		edits   int
+		want    string // of the error
+	}{
+		{formservice.Faults{CutPages: 90}, 500, 300, ""},
+		{formservice.Faults{CutPages: 30}, 500, 300, ""},
+		{formservice.Faults{CutPages: 7}, 500, 60, ""},
+		{formservice.Faults{CutPages: 7}, 40, 40, ""},
+		{formservice.Faults{CutPages: 4}, 500, 40, "in pages of 4"},
+		{formservice.Faults{CutPages: 3}, 500, 40, "in pages of 3"},
+		{formservice.Faults{CutPages: 2}, 500, 40, "changed while"},
+		{formservice.Faults{CutPages: 1}, 500, 40, "changed while"},
+		{formservice.Faults{CutPages: 2}, 2, 2, ""},
+		{formservice.Faults{CutPages: 3}, 3, 3, ""},
+		{formservice.Faults{PageCap: 37}, 500, 300, ""},
+		{formservice.Faults{Page504: 50}, 500, 300, ""},
+		{formservice.Faults{Page504: 10}, 500, 40, ""},
+		{formservice.Faults{Page504: 6}, 500, 40, "cannot serve the list of changes"},
+	} {
+		for _, generation := range generations {
+			t.Run(fmt.Sprint(tc.faults, " ", tc.edits, " of ", tc.results, " ", generation), func(t *testing.T) {
+				w := newFeedWorld(t, tc.results)
+				since := w.clock.Add(time.Second)
+				for i := range tc.edits {
+					w.edit(t, int64(i*7%tc.results+1))
+				}
+				server, c := serve(t, generation, tc.faults, w.Form)
+				feed, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(time.Time) time.Time { return since })
+				if asked := pagesAsked(server); asked > 90 {
+					t.Errorf("%d requests", asked)
+				}
+				if tc.want != "" {
+					if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !strings.Contains(failed.Problem, tc.want) || !failed.Sorts {
+						t.Errorf("err = %v, want %q", err, tc.want)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ids []int64
+				for _, change := range feed.Changes {
+					if !change.At.Before(since) {
+						ids = append(ids, change.ID)
+					}
+				}
+				if want := w.changedSince(since); !slices.Equal(ids, want) {
+					t.Errorf("got %d, want %d: %v", len(ids), len(want), ids)
+				}
+			})
+		}
+	}
+}
+
+// TestFeedWithOneUnserved: the feed gives up where one result cannot be served, so that
+// reading the results names it. In an outage the error is that of the request.
+func TestFeedWithOneUnserved(t *testing.T) {
+	for _, generation := range generations {
+		w := newFeedWorld(t, 400)
+		w.service.API = formservice.Both
+		c := extracttest.ServeBy(t, generation, unserved(w.service, 390, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
+		_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(newest time.Time) time.Time { return newest.Add(-time.Hour) })
+		if failed, ok := errors.AsType[*extract.FeedError](err); !ok || !failed.Sorts || !strings.Contains(failed.Problem, "cannot serve") {
+			t.Errorf("%s: %v", generation, err)
+		}
+		c = extracttest.ServeBy(t, generation, unserved(w.service, 1, tooHeavy["504"]), func(cfg *transport.Config) { cfg.Retries = 2 })
+		if _, err := extract.OldestChange(t.Context(), c, "form1"); !is[*extract.FeedError](err) {
+			t.Errorf("%s: %v", generation, err)
+		}
+		w.service.SetFaults(formservice.Faults{Page504: 30})
+		if witness, err := extract.FindWitness(t.Context(), c, "form1"); err != nil || witness == "" {
+			t.Errorf("%s: the witness is %q, %v", generation, witness, err)
+		}
+		w.service.SetFaults(formservice.Faults{HTML: 1, HTMLStatus: http.StatusGatewayTimeout})
+		for what, ask := range map[string]func() error{
+			"feed": func() error {
+				_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(time.Time) time.Time { return time.Time{} })
+				return err
+			},
+			"witness": func() error { _, err := extract.FindWitness(t.Context(), c, "form1"); return err },
+			"oldest":  func() error { _, err := extract.OldestChange(t.Context(), c, "form1"); return err },
+		} {
+			w.service.Reset()
+			if err := ask(); !transport.Temporary(err) || is[*extract.FeedError](err) {
+				t.Errorf("%s, %s in an outage: %v", generation, what, err)
+			}
+			if n := len(w.service.Log()); n > 25 {
+				t.Errorf("%s, %s in an outage: %d requests", generation, what, n)
+			}
+		}
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // TestFeedThatShifts changes results between two pages of the feed: what it names
@@ -191,6 +323,16 @@ func TestFeedOfNoUse(t *testing.T) {
 			w.step = 0
 			for id := range int64(150) {
 				w.edit(t, id+1)
+			}
+		}, "within one second", true},
+		{"one second fills a later page", formservice.Faults{}, func(w *feedWorld) {
+			w.step = 0
+			for id := range int64(150) {
+				w.edit(t, id+1)
+			}
+			w.step = time.Minute
+			for id := range int64(50) {
+				w.edit(t, id+1000)
 			}
 		}, "within one second", true},
 		{"too many changes", formservice.Faults{}, func(w *feedWorld) {
