@@ -50,8 +50,15 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 // *BreachError if both hold it: the service ignores dates. A result that moved between
 // the requests is asked for once more, because it does not move back.
 func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) error {
-	for _, w := range []Window{one, other, one} {
-		there, err := r.holds(ctx, w.bounded(), id)
+	// Bounds may be coarser than dates, so that adjacent windows share a second (API v2).
+	first, second := one.bounded(), other.bounded()
+	if first.From.Before(second.From) {
+		second.From = second.From.Add(time.Second)
+	} else {
+		first.From = first.From.Add(time.Second)
+	}
+	for _, w := range []Window{first, second, first} {
+		there, err := r.holds(ctx, w, id)
 		if err != nil || !there {
 			return err
 		}

@@ -115,7 +115,22 @@ func TestProofsOfDates(t *testing.T) {
 			}
 		}
 	}
-	_, c := serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 10))
+	// Bounds without fractions of seconds let adjacent windows share a second of API v2.
+	form := numberedForm(1, 10)
+	for id := int64(1); id <= 10; id++ {
+		if err := form.Finish(id, feb.From.Add(-time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, c := serve(t, formservice.V2, formservice.Faults{V2: formservice.V2Shapes{Fractions: "random", CoarseBounds: true}}, form)
+	for id := int64(1); id <= 10; id++ {
+		for _, windows := range [][2]extract.Window{{jan, feb}, {feb, jan}, {{To: feb.From}, {From: feb.From}}} {
+			if err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), id, windows[0], windows[1]); err != nil {
+				t.Errorf("a result of the last second: %v", err)
+			}
+		}
+	}
+	_, c = serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 10))
 	err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), 5, jan, extract.Window{From: feb.From})
 	const want = "the service breaks its specification: it ignores the bounds of dates (asked twice, result 5 came in two windows that share no time, " +
 		"2026-01-01 00:00:00/2026-02-01 00:00:00 and 2026-02-01 00:00:00/..); `formetl doctor` shows what it honours"
