@@ -45,9 +45,9 @@ func (e *AnswerError) Error() string {
 }
 
 // Temporary tells whether trying again may help. An empty, cut or garbled answer
-// was most likely damaged on its way, or comes from a proxy. Any other faulty
-// answer comes again, unless another attempt of the request ended in another way.
-func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.varies }
+// was most likely damaged on its way, or comes from a proxy, as a page does. Any other
+// faulty answer comes again, unless another attempt of the request ended in another way.
+func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.isPage() || e.varies }
 
 // DataFault tells whether the service sends the unreadable answer each time.
 func (e *AnswerError) DataFault() bool { return !e.Temporary() }

@@ -49,7 +49,9 @@ type streak struct {
 	last     error
 }
 
-func newCircuit(cfg Config) *circuit { return &circuit{cfg: cfg, changed: make(chan struct{})} }
+func newCircuit(cfg Config) *circuit {
+	return &circuit{cfg: cfg, met: cfg.Met, changed: make(chan struct{})}
+}
 
 // enter waits while the circuit is open. probe tells that the circuit is still
 // open and that this request is its probe. The caller then calls leave, or

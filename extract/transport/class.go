@@ -96,8 +96,8 @@ func isOwn(err error) bool {
 }
 
 // isAbsence tells whether an attempt failed because the service is away: a
-// network error, a timeout, or HTTP status 5xx without Retry-After. A foreign
-// web page or an empty answer counts too if met says that the service has
+// network error, a timeout, or HTTP status 5xx without Retry-After. A redirect, a
+// foreign web page or an empty answer counts too if met says that the service has
 // answered before. Else the base URL may be wrong, and waiting would not help.
 func isAbsence(err error, met bool) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
@@ -105,6 +105,9 @@ func isAbsence(err error, met bool) bool {
 	}
 	if a, ok := errors.AsType[*AnswerError](err); ok {
 		return met && (a.isPage() || a.Fault == FaultEmpty)
+	}
+	if is[*RedirectError](err) {
+		return met
 	}
 	s, ok := errors.AsType[*StatusError](err)
 	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0

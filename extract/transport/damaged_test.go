@@ -65,10 +65,10 @@ func fateOf(err error) string {
 	switch {
 	case err == nil:
 		return fine
-	case isNotService(err):
-		return notService
 	case transport.Temporary(err):
 		return again
+	case isNotService(err) || isRedirect(err):
+		return notService
 	}
 	return data
 }
@@ -105,7 +105,7 @@ func TestDamagedAnswers(t *testing.T) {
 		{"pages that differ", append(html(200, webPage), html(200, webPage+"<!-- 2 -->")...), again, all, again, all},
 		{"page, then empty", append(html(200, webPage), reply{}), again, all, again, all},
 		{"empty, then page", append(xml(""), html(200, webPage)...), again, all, again, all},
-		{"XML of somebody else", xml(maintain), notService, 3, data, all},
+		{"XML of somebody else", xml(maintain), notService, 3, again, all},
 		{"XML of somebody else, then right", xml(maintain, maintain, maintain, maintain, countOf7), notService, 3, fine, 5},
 		{"cut in the envelope", xml(countOf7[:40]), again, all, again, all},
 		{"cut before it", xml("<fs_resp"), again, all, again, all},
@@ -120,14 +120,21 @@ func TestDamagedAnswers(t *testing.T) {
 		{"neither success nor error", xml(`<fs_response/>`), data, 3, data, 3},
 		{"busy, then wrong", []reply{{status: 429}, {body: noCount}}, data, 4, data, 4},
 		{"502, then a page", []reply{{status: 502}, {200, "text/html", webPage}}, again, all, again, all},
+		{"redirect", []reply{{status: 302}}, notService, 3, again, all},
+		{"redirect, then right", []reply{{status: 302}, {body: countOf7}}, fine, 2, fine, 2},
+		{"502, then a redirect", []reply{{status: 502}, {status: 302}}, again, all, again, all},
+		{"page, then a redirect", append(html(200, webPage), reply{status: 307}), again, all, again, all},
+		{"redirect, then a page", []reply{{status: 307}, {200, "text/html", webPage}}, again, all, again, all},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, met := range []bool{false, true} {
+			for _, met := range []string{"never", "by another sender", "before"} {
 				fate, tries := tc.new, tc.tries
 				service := &scripted{replies: tc.replies}
-				c := extracttest.Serve(t, service, nil)
-				if met {
+				c := extracttest.Serve(t, service, func(cfg *v1.Config) { cfg.Met = met == "by another sender" })
+				if met != "never" {
 					fate, tries = tc.met, tc.metTry
+				}
+				if met == "before" {
 					service.replies = append([]reply{{body: failure("102")}}, tc.replies...)
 					if err := countOnly(t.Context(), c.Fork()); err == nil {
 						t.Fatal("no error 102")
@@ -137,7 +144,7 @@ func TestDamagedAnswers(t *testing.T) {
 				err := countOnly(t.Context(), c.Fork())
 				sent := int(service.asked.Load() - before)
 				if got := fateOf(err); got != fate || sent != tries {
-					t.Errorf("met %v: %s after %d tries, want %s after %d: %v", met, got, sent, fate, tries, err)
+					t.Errorf("met %s: %s after %d tries, want %s after %d: %v", met, got, sent, fate, tries, err)
 				}
 			}
 		})

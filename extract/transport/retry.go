@@ -10,8 +10,8 @@ const (
 	patience      = 2 * time.Minute  // the default of Config.Patience
 	firstPatience = 30 * time.Second // the default of Config.FirstPatience
 	// doubtfulTries bounds the attempts of a request whose answers are most
-	// likely final. These are doubtful refusals, the same wrong answer, and the
-	// same foreign web page if the service has answered nothing yet.
+	// likely final. These are doubtful refusals, the same wrong answer, and a redirect
+	// or the same foreign web page if the service has answered nothing yet.
 	doubtfulTries = 3
 	// heavyTries is how often an answer that is too heavy is asked for if the caller can
 	// ask for less.
@@ -30,6 +30,8 @@ type effort struct {
 	spent      time.Duration // time in attempts and pauses
 	last       error
 	told       string // the last error that the log has
+
+	redirected int // attempts that were redirected
 
 	unread int    // attempts whose answer could not be read
 	sum    uint64 // hash of the first unreadable answer
@@ -60,6 +62,9 @@ func (e *effort) samePage() bool {
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts-e.unsent
 }
 
+// onlyRedirects tells whether every attempt that had a connection was redirected.
+func (e *effort) onlyRedirects() bool { return e.redirected == e.attempts-e.unsent }
+
 // mayHelp tells whether one more attempt may succeed after the last one failed.
 // met tells that the service has answered something in this run.
 func (e *effort) mayHelp(met bool) bool {
@@ -79,6 +84,9 @@ func (e *effort) mayHelp(met bool) bool {
 			again = met || !e.samePage()
 		}
 		return again || e.unread < doubtfulTries
+	}
+	if is[*RedirectError](e.last) {
+		return met || !e.onlyRedirects() || e.redirected < doubtfulTries
 	}
 	if class == ClassDoubtful {
 		e.doubtful++

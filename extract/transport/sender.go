@@ -45,6 +45,10 @@ type Config struct {
 	// made once. 0 means Patience if that is given, else 30 seconds.
 	FirstPatience time.Duration
 
+	// Met tells that the service has answered another sender in this run, so that a web
+	// page or a redirect is no sign of a wrong address.
+	Met bool
+
 	Logger    *slog.Logger      // nil logs nothing
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
@@ -252,9 +256,13 @@ func (s *Sender) errorOnce(call Call, e *effort) slog.Attr {
 	return slog.String("error", text)
 }
 
-// verdict returns the error of a request that is not tried again. For an
-// unreadable answer it decides between a *NotServiceError and an *AnswerError.
+// verdict returns the error of a request that is not tried again. For a redirect it decides
+// whether it passes, and for an unreadable answer between a *NotServiceError and an
+// *AnswerError.
 func (s *Sender) verdict(e *effort) error {
+	if r, ok := e.last.(*RedirectError); ok { //nolint:errorlint // as below
+		r.passes = s.circuit.wasMet() || !e.onlyRedirects()
+	}
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
 		return e.last
@@ -312,6 +320,8 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 			e.unreadable(a)
 		} else if isUnsent(err) {
 			e.unsent++
+		} else if is[*RedirectError](err) {
+			e.redirected++
 		}
 	}
 	e.last = err

@@ -55,7 +55,7 @@ func TestOutcomes(t *testing.T) {
 		{"error 101", service(extract.CodeInvalidUser, 404), 404, transport.OutcomeRefused, answer},
 		{"error 102", service(extract.CodeInvalidForm, 200), 200, transport.OutcomeRefused, answer},
 		{"error 103", service(extract.CodeInvalidID, 200), 200, transport.OutcomeRefused, answer},
-		{"redirect", &transport.RedirectError{Status: 302}, 302, transport.OutcomeRefused, neither},
+		{"redirect", &transport.RedirectError{Status: 302}, 302, transport.OutcomeRefused, absence},
 		{"404 of a proxy", &transport.AnswerError{}, 404, transport.OutcomeRefused, neither},
 		{"500 of a proxy", &transport.StatusError{Status: 500}, 500, transport.OutcomeFailed, absence},
 		{"502 of a proxy", &transport.StatusError{Status: 502}, 502, transport.OutcomeFailed, absence},
@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 		if transport.IsAnswer(tc.err) != (tc.circuit == answer) || transport.IsAbsence(tc.err, true) != (tc.circuit == absence) {
 			t.Errorf("%s: answer %v, absence %v; want %s", tc.name, transport.IsAnswer(tc.err), transport.IsAbsence(tc.err, true), tc.circuit)
 		}
-		if isAnswerError(tc.err) && transport.IsAbsence(tc.err, false) {
+		if (isAnswerError(tc.err) || isRedirect(tc.err)) && transport.IsAbsence(tc.err, false) {
 			t.Errorf("%s is an absence of a service that was never met", tc.name)
 		}
 	}

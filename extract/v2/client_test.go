@@ -135,7 +135,7 @@ func TestRedirect(t *testing.T) {
 			http.Redirect(w, r, to, http.StatusMovedPermanently)
 		}, nil)
 		_, err := c.Forms(t.Context())
-		if _, ok := errors.AsType[*transport.RedirectError](err); !ok || here.Load() != 1 || elsewhere.Load() != 0 {
+		if _, ok := errors.AsType[*transport.RedirectError](err); !ok || here.Load() != 3 || elsewhere.Load() != 0 {
 			t.Errorf("to %s: err = %v, %d requests here, %d elsewhere", to, err, here.Load(), elsewhere.Load())
 		}
 	}

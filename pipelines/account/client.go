@@ -39,7 +39,7 @@ func newClient(def *definition.Definition, api definition.API, o Options) (extra
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
 		Budget:     requests,
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
-		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent,
+		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent, Met: o.Client.Met,
 	}
 	if api == definition.APIv2 {
 		return v2.NewClient(v2.Config{BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Zone: s.Zone, Config: sends})

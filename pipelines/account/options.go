@@ -40,6 +40,7 @@ type ClientOptions struct {
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
+	Met                    bool // see transport.Config
 	// Budget, where it is set, takes the place of the budgets of the state folder.
 	Budget transport.Budget
 	// Waits is told when requests begin to wait for long for the budget per minute; nil

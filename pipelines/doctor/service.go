@@ -181,7 +181,7 @@ func serviceCure(err error) string {
 	switch {
 	case isSpent:
 		return "come back after " + spent.ComeBack()
-	case moved, foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
+	case moved && !transport.Temporary(err), foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
 		return "set source.base_url to the service's own address"
 	case isNetwork && network.Unreached():
 		return "check source.base_url, the network and the proxy (HTTPS_PROXY)"

@@ -129,7 +129,7 @@ func codeOf(err error) int {
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
-		*transport.RedirectError, *transport.NotServiceError, // the base URL is not the service's
+		*transport.NotServiceError, // the base URL is not the service's
 		*interval.ZoneError:
 		return Config
 	case *load.DeniedError:
@@ -144,6 +144,11 @@ func codeOf(err error) int {
 		return Unavailable
 	case *extract.UnclearError: // a person has to look before the command is run again
 		return Unavailable
+	case *transport.RedirectError:
+		if e.Temporary() {
+			return Temporary
+		}
+		return Config // the base URL is not the service's
 	case *transport.StatusError, *transport.NetworkError:
 		if transport.Temporary(err) {
 			return Temporary
@@ -258,7 +263,7 @@ func hintOf(err error, command, again string) string {
 		return "send the table that `formetl doctor` prints to those who run the service; it holds no answers"
 	case is[*reconcile.BusyError](err):
 		return again + " at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
-	case is[*transport.RedirectError](err) || is[*transport.NotServiceError](err):
+	case code == Config && (is[*transport.RedirectError](err) || is[*transport.NotServiceError](err)):
 		return "check that the base URL is the service's own address"
 	}
 	return hintOfClass(code, err, command, again)

@@ -62,7 +62,7 @@ func TestExitCode(t *testing.T) {
 		{Temporary, unreadable(`<fs_response status="success"><results>`)},
 		{Temporary, unreadable(`<fs_response status="success"></x>`)},
 		{Data, unreadable(`<fs_response status="success"/>`)},
-		{Data, unreadable(`<other/>`)},
+		{Temporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
 		{Temporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
 		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
 		{NoInput, &extract.NoWebhookError{}},

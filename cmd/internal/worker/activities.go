@@ -190,6 +190,7 @@ func (a *Activities) step(ctx context.Context, in Step, do func(context.Context,
 		}
 		info := activity.GetInfo(ctx)
 		o := pipelines.Options{Options: a.options(def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
+		o.Client.Met = in.Spent.All() > 0 // by an earlier activity of the run
 		o.Shared = &pipelines.Shared{
 			Owner: info.WorkflowExecution.ID, Run: in.Run, Try: int(info.Attempt), Decided: in.Decided,
 			Spent: in.Spent, GroupRequests: in.GroupRequests, Of: in.Of, Alone: in.Alone,
