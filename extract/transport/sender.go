@@ -261,7 +261,9 @@ func (s *Sender) errorOnce(call Call, e *effort) slog.Attr {
 // *AnswerError.
 func (s *Sender) verdict(e *effort) error {
 	if r, ok := e.last.(*RedirectError); ok { //nolint:errorlint // as below
-		r.passes = s.circuit.wasMet() || !e.onlyRedirects()
+		last := *r // the circuit tells others of r
+		last.passes = s.circuit.wasMet() || !e.onlyRedirects()
+		return &last
 	}
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {

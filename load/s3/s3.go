@@ -27,8 +27,8 @@ const (
 	// because some stores copy all its parts.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
-	// cleanupTimeout bounds one cleaning step after a run was stopped. The run
-	// has 10 s for all of them.
+	// cleanupTimeout bounds one cleaning step after a run was stopped. Its
+	// process ends soon, whatever is left to clean.
 	cleanupTimeout = 2 * time.Second
 	// A connection may accept no bytes for stallTimeout. It may be silent in
 	// both directions for readTimeout, which is longer than answerTimeout.

@@ -193,9 +193,8 @@ func (s *Set) LeasesHeld(ctx context.Context) error {
 	return s.eachTarget(ctx, func(_ context.Context, t *target) error { return t.out.at().held() })
 }
 
-// closing limits how long a stopped run still works at its destinations. The
-// run has ten seconds in all, and needs some of them to end uploads or to
-// finish a commit.
+// closing limits how long a stopped run still works at its destinations. Its
+// process may end earlier, but the one of a worker may live on.
 const closing = 3 * time.Second
 
 // Close closes all outputs at once, so that a store which does not answer

@@ -31,6 +31,7 @@ import (
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
 	ctx, settle := exit.OnSignal(context.Background()) // before anything that takes time
 	defer settle()
+	stdout, stderr = program.Freed(ctx, stdout), program.Freed(ctx, stderr)
 	// The standard library logs on its own, such as net/http on a stray answer.
 	// That is no record of ours, and it may hold an answer's bytes.
 	log.SetOutput(io.Discard)
@@ -62,7 +63,8 @@ the environment variable FORMETL_API_KEY; never from a flag's value.
 
 Exit codes: 0 done; 64 wrong flags; 65 data; 66 no such form or account; 69 the
 service failed; 70 a bug; 73 cannot create the output; 74 I/O; 75 temporary, run
-again; 77 the key was refused; 78 the definition is wrong; 130, 143 stopped.`,
+again; 77 the key was refused; 78 the definition is wrong; 129, 130, 143
+stopped.`,
 		Example: `  formetl demo
   formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl run feedback.yaml`,

@@ -51,6 +51,7 @@ const (
 	Temporary    = 75 // the same command may succeed later
 	NoPermission = 77 // the service refused the key
 	Config       = 78 // the definition is wrong or missing
+	HungUp       = 129
 	Interrupted  = 130
 	Terminated   = 143
 )
@@ -100,7 +101,7 @@ func Code(err error) int {
 // that occurred. So it is Temporary only if all of them are.
 func worst(errs []error) int {
 	for _, code := range []int{
-		Interrupted, Terminated, Usage,
+		HungUp, Interrupted, Terminated, Usage,
 		Bug, Config, NoPermission, NoInput, Data, CantCreate, IO, Unavailable, Temporary,
 	} {
 		if slices.ContainsFunc(errs, func(err error) bool { return Code(err) == code }) {
@@ -120,8 +121,11 @@ func codeOf(err error) int {
 	case *Error:
 		return e.Code
 	case *StopError:
-		if e.Signal == syscall.SIGTERM {
+		switch e.Signal {
+		case syscall.SIGTERM:
 			return Terminated
+		case syscall.SIGHUP:
+			return HungUp
 		}
 		return Interrupted
 	case *pipelines.UnlistedError, *verify.NothingError, *extract.LacksError,
@@ -280,7 +284,7 @@ func hintOfClass(code int, err error, command, again string) string {
 			return "check that the service is there, and its address; then " + again + " later"
 		}
 		return again + " later"
-	case Interrupted, Terminated:
+	case HungUp, Interrupted, Terminated:
 		return again
 	case Usage:
 		return "see " + command + " --help"

@@ -132,6 +132,7 @@ func TestExitCode(t *testing.T) {
 		{IO, &interval.ClockError{}},
 		{NoPermission, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &interval.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
 		{Temporary, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
+		{HungUp, &StopError{syscall.SIGHUP}},
 		{Interrupted, &StopError{syscall.SIGINT}},
 		{Interrupted, fmt.Errorf("x: %w", context.Canceled)},
 		{Terminated, fmt.Errorf("x: %w", &StopError{syscall.SIGTERM})},
@@ -363,7 +364,7 @@ func TestEveryFailureHasAHint(t *testing.T) {
 }
 
 func TestStopErrorNamesTheSignal(t *testing.T) {
-	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM"} {
+	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM", syscall.SIGHUP: "stopped by SIGHUP (the terminal is gone)"} {
 		if got := (&StopError{signal}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

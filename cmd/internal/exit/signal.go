@@ -19,12 +19,14 @@ func (e *StopError) Error() string {
 		return "stopped by SIGINT (Ctrl-C)"
 	case syscall.SIGTERM:
 		return "stopped by SIGTERM"
+	case syscall.SIGHUP:
+		return "stopped by SIGHUP (the terminal is gone)"
 	}
 	return "stopped by " + e.Signal.String()
 }
 
-// OnSignal ends the context on SIGINT and SIGTERM, with a *StopError as its
-// cause. A second signal ends the process at once. SIGPIPE is caught too, so
+// OnSignal ends the context on SIGINT, SIGTERM and SIGHUP, with a *StopError as its
+// cause. A SIGHUP that the process was started to ignore stays ignored, as nohup wants. A second signal ends the process at once. SIGPIPE is caught too, so
 // that a reader of standard output that goes away is an error of that write and
 // staged files are still removed.
 //
@@ -33,7 +35,11 @@ func (e *StopError) Error() string {
 func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	caught := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		caught = append(caught, syscall.SIGHUP)
+	}
+	signal.Notify(signals, caught...)
 	signal.Notify(pipes, syscall.SIGPIPE)
 	var watch sync.WaitGroup
 	watch.Go(func() {

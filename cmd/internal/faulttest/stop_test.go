@@ -15,9 +15,9 @@ import (
 	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
-// grace is how long a run that is told to stop may take. It is what
-// schedulers wait before they kill, so here a slow machine matters.
-const grace = 10 * time.Second
+// grace is how long a run that is told to stop may take: three seconds, and as much again
+// for a slow machine.
+const grace = 6 * time.Second
 
 // manyForm is 60 days of 48 results of 900 bytes. The first ten are a sample
 // for the schema.
@@ -40,7 +40,7 @@ func (p *process) terminate(t testing.TB) {
 	}
 	r := p.end(t)
 	took := time.Since(began)
-	if r.code != exitTerminated || !strings.Contains(r.stderr, "formetl: form form1: stopped by SIGTERM") {
+	if r.code != exitTerminated || !strings.Contains(r.stderr, "stopped by SIGTERM") {
 		t.Errorf("ended with %d, want %d:\n%s", r.code, exitTerminated, r.stderr)
 	}
 	t.Logf("ended %s after SIGTERM", took.Round(time.Millisecond))

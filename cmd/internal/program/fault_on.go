@@ -13,7 +13,7 @@ import (
 
 // FaultPoint kills the process by SIGKILL when a run comes to the point that
 // FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where
-// FORMETL_SIGNAL is INT or TERM it sends that signal instead, and the run
+// FORMETL_SIGNAL is INT, TERM or HUP it sends that signal instead, and the run
 // proceeds when the signal has arrived. It is nil without the variable, and without the
 // build tag formetl_faults.
 func FaultPoint(lookup func(string) (string, bool)) func(string) {
@@ -22,7 +22,7 @@ func FaultPoint(lookup func(string) (string, bool)) func(string) {
 		return nil
 	}
 	which, _ := lookup("FORMETL_SIGNAL")
-	send, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[which]
+	send, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[which]
 	if !ok {
 		send = syscall.SIGKILL
 	}

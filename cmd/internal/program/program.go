@@ -1,12 +1,14 @@
 // Package program holds how formetl and formetl-worker make their root command and run it,
-// and the fault points of both. Begin reading with Run.
+// their streams, which a signal frees, and the fault points of both. Begin reading with Run.
 package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,10 +31,39 @@ func Root(root *cobra.Command, log *telemetry.Log) *cobra.Command {
 	return root
 }
 
+// longest is how long a command may take to end in order after a signal.
+const longest = 2200 * time.Millisecond
+
 // Run runs a command and returns its exit code. settle stops the catching of signals, see
 // exit.OnSignal. hint says what to do about an error of the command of that path. A panic is
 // reported as a bug.
-func Run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *telemetry.Log, hint func(err error, command string) string) (code int) {
+//
+// A command that a signal stops ends in order. Where something holds it, such as a store
+// that does not answer, Run returns without it, and what still hangs ends with the process.
+func Run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *telemetry.Log, hint func(err error, command string) string) int {
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, settle, root, args, log, hint) }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+	}
+	stopped, ok := errors.AsType[*exit.StopError](context.Cause(ctx))
+	if !ok {
+		return <-ended
+	}
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(longest):
+		log.Fail(fmt.Errorf("%w, and not in order, because something did not answer for %s; a lease that it holds at a store may last for a minute", stopped, longest),
+			func(error) string { return "" })
+		return exit.Code(stopped)
+	}
+}
+
+// run is Run without its bound.
+func run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *telemetry.Log, hint func(err error, command string) string) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
 			code = exit.Bug

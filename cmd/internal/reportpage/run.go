@@ -97,7 +97,7 @@ func (m *markup) badge(code int, begun bool) {
 	switch {
 	case code == exit.OK:
 		class, mark = "good", "✓ "
-	case code == exit.Temporary, code == exit.Interrupted, code == exit.Terminated, !begun:
+	case code == exit.Temporary, code == exit.HungUp, code == exit.Interrupted, code == exit.Terminated, !begun:
 		class, mark = "warn", "! "
 	}
 	m.element("span", mark+word, "class", "badge "+class)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"golang.org/x/term"
@@ -13,8 +12,20 @@ import (
 
 // IsTerminal tells whether a person sits at the other end of a stream.
 func IsTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
+	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
+}
+
+// Width is how many columns a bar may take: those of a terminal, as far as it is no very
+// wide one, else a few.
+func Width(stream any) int {
+	const few, most = 60, 100
+	if file, ok := stream.(interface{ Fd() uintptr }); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { //nolint:gosec // as above
+			return min(width, most)
+		}
+	}
+	return few
 }
 
 // Ask puts a yes-or-no question to a person and reads the answer. Anything but

@@ -71,6 +71,6 @@ func Outcome(code int, begun bool) string {
 	return cmp.Or(map[int]string{
 		exit.OK: "done", exit.Data: "data at fault", exit.NoInput: "not found", exit.Unavailable: "service failed", exit.Bug: "bug",
 		exit.CantCreate: "output not created", exit.IO: "output failed", exit.Temporary: "to be run again", exit.NoPermission: "key refused",
-		exit.Config: "definition wrong", exit.Interrupted: "stopped", exit.Terminated: "stopped",
+		exit.Config: "definition wrong", exit.HungUp: "stopped", exit.Interrupted: "stopped", exit.Terminated: "stopped",
 	}[code], "failed")
 }

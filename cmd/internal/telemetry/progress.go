@@ -111,7 +111,7 @@ func (p *Progress) bar(form string) *mpb.Bar {
 		return bar
 	}
 	if p.screen == nil {
-		p.screen = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(60), mpb.WithAutoRefresh())
+		p.screen = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(show.Width(p.out)), mpb.WithAutoRefresh())
 		p.bars = map[string]*mpb.Bar{}
 	}
 	// A bar that begins without a total completes only when it is told to.

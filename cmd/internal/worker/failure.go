@@ -48,7 +48,7 @@ func failure(own context.Context, err error) error {
 
 // passes tells whether an error of this exit code may pass by itself.
 func passes(code int) bool {
-	return code == exit.Temporary || code == exit.Interrupted || code == exit.Terminated
+	return code == exit.Temporary || code == exit.HungUp || code == exit.Interrupted || code == exit.Terminated
 }
 
 // pauseAfter is how long to wait before the next try; 0 leaves that to the retry policy.

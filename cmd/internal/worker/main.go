@@ -31,6 +31,7 @@ type process struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
 	ctx, settle := exit.OnSignal(context.Background())
 	defer settle()
+	stdout, stderr = program.Freed(ctx, stdout), program.Freed(ctx, stderr)
 	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
 	defer collector.Tune(lookup)()
 	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}

@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 # The exit codes after which the next run goes on where this one ended. Every other
 # one wants a person first, and a retry would only spend requests.
-RUN_AGAIN = {75, 130, 143}
+RUN_AGAIN = {75, 129, 130, 143}
 
 
 def runs_again(code: int) -> bool:
