@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,9 +19,10 @@ const mostIdle = 4
 // connections opens connections to one database and keeps a few that are free, until the
 // lease of the destination ends. Without a lease the process ends soon.
 type connections struct {
-	dsn  string
-	mu   sync.Mutex
-	free []idle
+	dsn   string
+	whole atomic.Bool // no pooler splits them, see check
+	mu    sync.Mutex
+	free  []idle
 }
 
 // idle is a connection that nobody uses.
@@ -58,8 +60,22 @@ const settings = `SET client_encoding = 'UTF8'; SET DateStyle = 'ISO'; SET TimeZ
 	SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
 	SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 4`
 
-// connect opens a connection.
+// connect opens a connection, which has a session of the server to itself.
 func (c *connections) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	conn, err := c.dial(ctx)
+	if err != nil || c.whole.Load() {
+		return conn, err
+	}
+	if err := c.check(ctx, conn); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx)) // it did nothing yet
+		return nil, err
+	}
+	c.whole.Store(true)
+	return conn, nil
+}
+
+// dial opens a connection.
+func (c *connections) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	config, err := pgconn.ParseConfig(c.dsn)
 	if err != nil {
 		return nil, ErrDSN // the cause may hold the password

@@ -75,9 +75,12 @@ func states() map[string]failure {
 // failed turns an error of the driver into one with a class, an explanation and a hint. It
 // says that op failed on a name. Errors of package load stay as they are.
 func (d *Destination) failed(ctx context.Context, op, name string, err error) error {
+	split, isSplit := errors.AsType[*splitError](err)
 	switch {
 	case err == nil:
 		return nil
+	case isSplit:
+		return split.of(d.String())
 	case tables.Explained(err):
 		return err
 	case ctx.Err() != nil:

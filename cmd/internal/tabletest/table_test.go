@@ -41,6 +41,26 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
+// A pooler that keeps no sessions together is refused before the service is asked for
+// anything, and doctor finds it. One in session mode is as good as the server.
+func TestPooler(t *testing.T) {
+	w := newWorld(t)
+	w.port = server.Bouncer(t, "pool_mode = transaction")
+	for _, command := range []string{"run", "doctor"} {
+		code, stdout, stderr := w.try(command, w.definition())
+		if code != exit.Config || !strings.Contains(stdout+stderr, "two connections at once have the server's session") || !strings.Contains(stdout+stderr, "pool_mode = session") {
+			t.Errorf("%s ended with %d:\n%s%s", command, code, stdout, stderr)
+		}
+		if asked := len(w.service.Log()); command == "run" && asked > 0 {
+			t.Errorf("the service was asked %d times", asked)
+		}
+	}
+	w.port = server.Bouncer(t, "pool_mode = session")
+	w.run()
+	w.whole()
+	w.formetl("doctor", w.definition())
+}
+
 // A run that is killed at any point leaves a whole table, and the next one makes the truth.
 func TestKilledAtEveryPoint(t *testing.T) {
 	program := build(t)

@@ -2,6 +2,7 @@ package tabletest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,6 +99,8 @@ type world struct {
 	schema  string // of the definition
 	extract string
 	program string // formetl with its fault points, "" to run commands in this process
+	service *formservice.Server
+	port    int // of a pooler before PostgreSQL, 0 for none
 }
 
 const declared = `schema:
@@ -128,9 +131,10 @@ func newWorldAt(t *testing.T, s store) *world {
 			w.insert(day, fmt.Sprintf("value %d of day %d", i, day))
 		}
 	}
-	service := httptest.NewServer(&formservice.Server{Key: testKey, Forms: []*formservice.Form{w.form}})
-	t.Cleanup(service.Close)
-	w.url = service.URL
+	w.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{w.form}}
+	server := httptest.NewServer(w.service)
+	t.Cleanup(server.Close)
+	w.url = server.URL
 	return w
 }
 
@@ -179,7 +183,7 @@ func (w *world) dsn() string {
 	if w.database == "" {
 		return "host=nowhere"
 	}
-	return server.DSN(w.database, "sslmode=disable")
+	return server.DSNAt(cmp.Or(w.port, server.Port), w.database, "sslmode=disable")
 }
 
 // definition writes the definition.
