@@ -6,6 +6,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
+// budgetQueue is the task queue of all Budgets. Every worker polls it, whatever queue it
+// works for, so that an account's Budget answers while any worker lives.
+const budgetQueue = "formetl-budget"
+
 // shareUpdate is the name of the update by which workers ask a Budget for their shares.
 const shareUpdate = "share"
 

@@ -155,11 +155,14 @@ func isType[E error](err error) bool {
 	return ok
 }
 
+// budgetID is the id of the workflow that is the Budget of an account.
+func budgetID(account string) string { return "formetl-budget/" + account }
+
 // share asks the Budget of an account for a share, and starts it where it does not run.
-func share(c client.Client, queue string) func(ctx context.Context, account string, a Ask) (Share, error) {
+func share(c client.Client) func(ctx context.Context, account string, a Ask) (Share, error) {
 	return func(ctx context.Context, account string, a Ask) (s Share, err error) {
 		start := c.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: "formetl-budget/" + account, TaskQueue: queue,
+			ID: budgetID(account), TaskQueue: budgetQueue,
 			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		}, Budget, ledger{})
 		handle, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -22,6 +23,9 @@ const (
 	askNoFaster = 200 * time.Millisecond
 	// askWithin bounds a question. A worker that gets no answer begins no request.
 	askWithin = shareValid
+	// silentFor bounds how long a request waits without any answer. Where there are answers
+	// and nothing is lent, it waits on, and says so as often.
+	silentFor = time.Minute
 )
 
 // gates are the gates of a worker process, by account.
@@ -48,7 +52,7 @@ func (g *gates) of(def *definition.Definition) *gate {
 	defer g.mu.Unlock()
 	if g.open[key] == nil {
 		g.open[key] = &gate{
-			limits: limits, worker: fmt.Sprintf("%s-%d", g.worker, len(g.open)), log: g.log,
+			limits: limits, account: account, worker: fmt.Sprintf("%s-%d", g.worker, len(g.open)), log: g.log,
 			ask:     func(ctx context.Context, a Ask) (Share, error) { return g.ask(ctx, account, a) },
 			changed: make(chan struct{}), asking: make(chan struct{}, 1),
 		}
@@ -59,15 +63,17 @@ func (g *gates) of(def *definition.Definition) *gate {
 // gate bounds the requests of this process to one account by its share. It is the Budget
 // of all senders of the account. It asks for a share while somebody wants to send.
 type gate struct {
-	limits Limits
-	worker string
-	ask    func(context.Context, Ask) (Share, error)
-	log    *slog.Logger
+	limits  Limits
+	account string
+	worker  string
+	ask     func(context.Context, Ask) (Share, error)
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	share   Share
 	valid   time.Time // no request begins later
 	asked   time.Time // when the last question was sent
+	heard   time.Time // when the last answer came
 	most    int       // requests under way; less than the share while a question is open
 	owes    bool      // more are under way than the share allows by now
 	busy    int
@@ -83,6 +89,8 @@ func (g *gate) Reserve(ctx context.Context) error {
 	defer g.mu.Unlock()
 	g.waiting++
 	defer func() { g.waiting-- }()
+	began := time.Now()
+	told := began
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -97,11 +105,19 @@ func (g *gate) Reserve(ctx context.Context) error {
 			}
 			return nil
 		}
+		if time.Since(began) >= silentFor && time.Since(g.heard) >= silentFor {
+			return &exit.Error{Code: exit.Temporary, Err: fmt.Errorf("the budget of the account was asked for, and did not answer for %s; look for its workflow %s at Temporal, and whether workers poll the task queue %s", silentFor, budgetID(g.account), budgetQueue)}
+		}
+		if time.Since(told) >= silentFor {
+			told = time.Now()
+			g.log.LogAttrs(ctx, slog.LevelInfo, "a request still waits for a share of the account's budget", slog.Duration("duration", time.Since(began).Round(time.Second)))
+		}
 		g.wake()
 		changed := g.changed
 		g.mu.Unlock()
 		select {
 		case <-changed:
+		case <-time.After(silentFor):
 		case <-ctx.Done():
 		}
 		g.mu.Lock()
@@ -202,5 +218,6 @@ func (g *gate) renew(ctx context.Context) {
 		return
 	}
 	g.share, g.most, g.valid, g.owes = share, share.Slots, sent.Add(shareValid), a.Busy > share.Slots
+	g.heard = time.Now()
 	g.tell()
 }

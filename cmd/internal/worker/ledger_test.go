@@ -1,18 +1,22 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // service counts requests, and fails the test where one exceeds a limit.
@@ -177,6 +181,61 @@ func TestBudgetOfADay(t *testing.T) {
 			t.Errorf("a day later: %v", err)
 		} else {
 			one.Done()
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestBudgetWithoutAnswer: a request that gets no answer ends after a minute and says so, also
+// where the question itself never ends. It is sent once there is an answer again.
+func TestBudgetWithoutAnswer(t *testing.T) {
+	for name, endless := range map[string]bool{"each question fails": false, "the question never ends": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, there := &bank{random: rand.New(rand.NewPCG(1, 2))}, make(chan struct{}) //nolint:gosec // for a test
+				var log bytes.Buffer
+				g := newGates(func(ctx context.Context, account string, a Ask) (Share, error) {
+					limit := ctx.Done()
+					if endless {
+						limit = nil
+					}
+					select {
+					case <-limit:
+						return Share{}, ctx.Err()
+					case <-there:
+						return b.ask(context.WithoutCancel(ctx), account, a)
+					}
+				}, slog.New(slog.NewTextHandler(&log, nil)))
+				one := g.of(&definition.Definition{Source: definition.Source{Account: "acme", Requests: definition.Requests{Concurrency: 2, Timeout: time.Second}}})
+				began := time.Now()
+				err := one.Reserve(t.Context())
+				if exit.Code(err) != exit.Temporary || !strings.Contains(err.Error(), budgetID("")) || time.Since(began) != silentFor {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+				close(there)
+				if err := one.Reserve(t.Context()); err != nil {
+					t.Errorf("there are answers again: %v", err)
+				}
+				one.Done()
+				time.Sleep(time.Minute)
+				if !endless && !strings.Contains(log.String(), "could not be renewed") {
+					t.Errorf("logged:\n%s", &log)
+				}
+			})
+		})
+	}
+}
+
+// TestLongWaitIsTold: a request that is lent nothing for long waits on, and the log says so.
+func TestLongWaitIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		nothing := func(context.Context, string, Ask) (Share, error) { return Share{}, nil }
+		one := newGates(nothing, slog.New(slog.NewTextHandler(&log, nil))).of(&definition.Definition{Source: definition.Source{Requests: definition.Requests{Concurrency: 1}}})
+		ctx, stop := context.WithTimeout(t.Context(), 150*time.Second)
+		defer stop()
+		if err := one.Reserve(ctx); !errors.Is(err, context.DeadlineExceeded) || strings.Count(log.String(), "still waits") != 2 {
+			t.Errorf("%v, logged:\n%s", err, &log)
 		}
 		time.Sleep(time.Minute)
 	})

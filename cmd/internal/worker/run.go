@@ -22,8 +22,8 @@ import (
 
 const (
 	// stopWithin is how long a worker that is told to stop waits for its activities, which
-	// keep what they have read.
-	stopWithin = 15 * time.Second
+	// keep what they have read. The process ends soon after, see program.Run.
+	stopWithin = 2 * time.Second
 	// mostSilence is how seldom Temporal is told of an activity, and so how long a
 	// cancellation may take to arrive.
 	mostSilence = 5 * time.Second
@@ -63,6 +63,9 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	if f.activities < 1 {
 		return exit.Usagef("--activities %d: give 1 or more", f.activities)
 	}
+	if f.queue == budgetQueue {
+		return exit.Usagef("--task-queue %s: it is that of the budgets of accounts; give another name", f.queue)
+	}
 	folder, err := absolute(f.definitions)
 	if err != nil {
 		return err
@@ -82,10 +85,14 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 		return err
 	}
 	defer connected.Close()
-	w := newWorker(connected, f.queue, f.activities, &Activities{
+	w, budgets := newWorkers(connected, f.queue, f.activities, &Activities{
 		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
 		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version())},
 	})
+	if err := budgets.Start(); err != nil {
+		return temporalError("work for the task queue "+budgetQueue, err)
+	}
+	defer budgets.Stop()
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+f.queue, err)
 	}
@@ -95,20 +102,23 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	return &exit.ServedError{}
 }
 
-// newWorker returns a worker with all workflows and activities.
-func newWorker(c client.Client, queue string, most int, a *Activities) worker.Worker {
-	a.gates, a.folders = newGates(share(c, queue), a.Log), &folders{held: map[string]*folderLease{}}
+// newWorkers returns a worker with the workflows and activities of pipelines, and one with
+// the budgets of accounts.
+func newWorkers(c client.Client, queue string, most int, a *Activities) (w, budgets worker.Worker) {
+	a.gates, a.folders = newGates(share(c), a.Log), &folders{held: map[string]*folderLease{}}
 	host, _ := os.Hostname() // for people
-	w := worker.New(c, queue, worker.Options{
+	identity := fmt.Sprintf("formetl-worker %d on %s", os.Getpid(), host)
+	w = worker.New(c, queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: most, WorkerStopTimeout: stopWithin,
 		MaxHeartbeatThrottleInterval: mostSilence, DefaultHeartbeatThrottleInterval: mostSilence,
-		DisableRegistrationAliasing: true, Identity: fmt.Sprintf("formetl-worker %d on %s", os.Getpid(), host),
+		DisableRegistrationAliasing: true, Identity: identity,
 	})
 	w.RegisterWorkflow(Pipeline)
 	w.RegisterWorkflow(Form)
-	w.RegisterWorkflow(Budget)
 	w.RegisterActivity(a)
-	return w
+	budgets = worker.New(c, budgetQueue, worker.Options{LocalActivityWorkerOnly: true, DisableRegistrationAliasing: true, Identity: identity})
+	budgets.RegisterWorkflow(Budget)
+	return w, budgets
 }
 
 // withKey returns how a worker reads definitions: with their keys, or the key in a file.

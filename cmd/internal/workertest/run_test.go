@@ -77,6 +77,32 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
+// TestTwoQueues: workers of two task queues share an account. Once those of the queue that
+// began the account's budget are killed, the others go on.
+func TestTwoQueues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{concurrency: 2}, january("form1", 30))
+	other := *w
+	other.dir, other.name = t.TempDir(), w.name+"-other"
+	other.write(strings.ReplaceAll(w.text(), w.name, other.name))
+	first := w.worker()
+	if code := w.workflow("--wait").code(); code != 0 {
+		t.Fatalf("the first queue's workflow ends with %d", code)
+	}
+	first.signal(syscall.SIGKILL)
+	other.worker()
+	flow := other.workflow("--wait")
+	select {
+	case <-flow.ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the second queue's workflow waits for a worker of the first")
+	}
+	if code := flow.code(); code != 0 {
+		t.Errorf("the second queue's workflow ends with %d", code)
+	}
+	other.check(other.forms...)
+}
+
 // slow is a world whose run takes seconds.
 func slow(t *testing.T) *world {
 	w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
