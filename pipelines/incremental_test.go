@@ -476,7 +476,7 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 			} else {
 				l.check("2026-01-21 11:59:00", nil)
 			}
-			if r := f.Requests; !lose && (r.Count != 2 || r.Results > 9) {
+			if r := f.Requests; !lose && (r.Count != 2 || r.Results > 10) {
 				t.Errorf("requests %+v", r)
 			}
 			if f.Undated != 299 {

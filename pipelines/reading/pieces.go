@@ -55,7 +55,7 @@ func (r *Reader) done(w *Window) {
 	for _, p := range w.Pieces() {
 		w.sum(p)
 	}
-	w.Done, w.Number = true, r.reads.Add(1)
+	w.Done, w.Number, w.countsBefore = true, r.reads.Add(1), len(w.Counts)
 	r.mu.Unlock()
 	r.At(PointRead)
 	r.Done(w)

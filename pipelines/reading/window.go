@@ -55,6 +55,8 @@ type Window struct {
 	Group     *Group // windows counted together; nil for results without a date
 	Disagreed int    // how often the verification found another count
 	Still     Standstill
+
+	countsBefore int // how many Counts there were when it was last read
 	// Summed means that all of a dataset was counted together, with the window. It is not
 	// counted by itself.
 	Summed bool
@@ -211,9 +213,9 @@ func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
 	return between
 }
 
-// Plausible tells whether the number of results read is possible by the
-// window's counts. See the function Plausible.
-func (w *Window) Plausible() bool { return Plausible(w.Counts, w.Results()) }
+// Plausible tells whether the number of results read is possible by the last count
+// before the window was read and those after it. See the function Plausible.
+func (w *Window) Plausible() bool { return Plausible(w.Counts[max(0, w.countsBefore-1):], w.Results()) }
 
 // Plausible tells whether n results are possible by the counts. n may lie
 // outside the counts by their difference at most. If counts differ, results

@@ -99,9 +99,10 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 	for _, w := range changed {
 		w.Disagreed++
 		switch {
+		case w.Disagreed > rereads && w.Plausible():
 		case w.Still.Disagrees(w.Counts[len(w.Counts)-1]):
 			wrong = append(wrong, w)
-		case w.Disagreed <= rereads || !w.Plausible():
+		default:
 			again = append(again, w)
 		}
 	}
