@@ -5,8 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +129,48 @@ func TestListAsInCSV(t *testing.T) {
 				t.Errorf("%s: choices %q, want %q", manifest, got, want)
 			}
 		}
+	}
+}
+
+// TestOtherChoicesByV2 holds that somebody who typed a text for a choice has chosen it. Its
+// column is true, and the text has none, also where it is the label of another choice. All
+// other forms of the list keep the text.
+func TestOtherChoicesByV2(t *testing.T) {
+	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 2, Label: "Colours"}}, []formservice.Result{
+		picked(1, 1, "Another: ALL"), picked(2, 1, "blue", "Another: blue"), picked(3, 2, "blue"), picked(4, 2), picked(5, 3, "Another"), picked(6, 3, "Nameless: mine"),
+	})).byV2()
+	typed := regexp.MustCompile(`"value":"(Another|Nameless): (\w+)"`)
+	service := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		r.Header.Del("Accept-Encoding")
+		w.service.ServeHTTP(answer, r)
+		maps.Copy(rw.Header(), answer.Header())
+		rw.Header().Del("Content-Length")
+		rw.WriteHeader(answer.Code)
+		body := typed.ReplaceAllString(answer.Body.String(), `"other":"$2","value":"$1"`)
+		_, _ = io.WriteString(rw, strings.ReplaceAll(body, "Nameless", ""))
+	}))
+	defer service.Close()
+	w.source.BaseURL = service.URL
+	w.run(w.coloured(schemas.Column{ListAs: schemas.ListColumns, Explode: true},
+		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "f.ndjson", Format: "ndjson"}))
+	for name, want := range map[string]string{
+		"f.csv":             "id,colours__another,colours__blue\n1,true,false\n2,true,true\n3,false,true\n4,,\n5,true,false\n6,false,false\n",
+		"f__colours.csv":    "id,position,colours\n1,1,ALL\n2,1,blue\n2,2,blue\n3,1,blue\n5,1,Another\n6,1,mine\n",
+		"f.ndjson":          `{"id":1,"colours":["ALL"]}{"id":2,"colours":["blue","blue"]}{"id":3,"colours":["blue"]}{"id":4,"colours":null}{"id":5,"colours":["Another"]}{"id":6,"colours":["mine"]}`,
+		"f__colours.ndjson": `{"id":1,"position":1,"colours":"ALL"}{"id":2,"position":1,"colours":"blue"}{"id":2,"position":2,"colours":"blue"}{"id":3,"position":1,"colours":"blue"}{"id":5,"position":1,"colours":"Another"}{"id":6,"position":1,"colours":"mine"}`,
+	} {
+		got := w.read(name)
+		if strings.HasSuffix(name, ".ndjson") {
+			got = strings.ReplaceAll(got, "\n", "")
+		}
+		if got != want {
+			t.Errorf("%s holds %s, want %s", name, got, want)
+		}
+	}
+	w.run(w.coloured(schemas.Column{}, definition.Output{Path: "joined.csv", Format: "csv"}))
+	if got, want := w.read("joined.csv"), "id,colours\n1,ALL\n2,blue|blue\n3,blue\n4,\n5,Another\n6,mine\n"; got != want {
+		t.Errorf("joined: %s, want %s", got, want)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // A column that the batch lacks is null. It is an error if a column has another
 // type than in the target, or if the target lacks it: no value is dropped. The
 // result shares the batch's arrays; the caller releases it. A nil mem means
-// Arrow's default allocator.
+// Arrow's default allocator. Of a choice and what was typed for it, the target gets
+// the choice if it has a column for each choice, else the text (Typed).
 func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if mem == nil {
 		mem = memory.DefaultAllocator
@@ -53,8 +54,13 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 		if !arrow.TypeEqual(c.DataType(), field.Type) {
 			return nil, fmt.Errorf("conform: column %q (from %s) is %s in the batch and %s in the schema", field.Name, from, c.DataType(), field.Type)
 		}
-		c.Retain()
-		columns = append(columns, c)
+		if as, _ := given.Field(i).Metadata.GetValue(schemas.MetaListAs); as == string(schemas.ListColumns) {
+			as, _ = field.Metadata.GetValue(schemas.MetaListAs)
+			columns = append(columns, Typed(c.(*array.List), as == string(schemas.ListColumns), mem))
+		} else {
+			c.Retain()
+			columns = append(columns, c)
+		}
 		delete(have, from)
 	}
 	if len(have) > 0 {

@@ -1,7 +1,10 @@
 package transform
 
 import (
+	"slices"
+
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/schemas"
 )
 
 // row is the current result: its cells by column, and the helpers that read
@@ -55,6 +58,18 @@ func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	}
 }
 
+// value returns value i of a cell of column c. If each choice of the column has a column of
+// its own (list_as: columns), a typed text comes behind its choice: see Typed.
+func (r *row) value(c *column, cell page.Cell, i int) []byte {
+	v := r.page.Value(cell, i)
+	if c.ListAs == schemas.ListColumns {
+		if label, typed := r.page.Label(cell, i); typed {
+			return slices.Concat(label, []byte(typedMark), v)
+		}
+	}
+	return v
+}
+
 // appendPlain writes the row's only string, or null, from the page. It returns the size.
 func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
 	if g.row == r.number && g.values == 1 {
@@ -83,7 +98,7 @@ func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
 	before := l.elements.n
 	for k := g.head; k >= 0; k = r.next[k] {
 		for i := range int(cells[k].Values) {
-			v := r.page.Value(cells[k], i)
+			v := r.value(c, cells[k], i)
 			switch {
 			case len(v) == 0 && g.values == 1: // an empty list, not a list of an empty text
 			case len(v) == 0 && r.emptyAsNull:

@@ -83,7 +83,8 @@ func (f *Flattener) see(arrays []arrow.Array) {
 }
 
 // take counts the values of a string array, or of an array of lists of strings.
-// room is how many bytes new texts may take, nil for no bound.
+// room is how many bytes new texts may take. It is nil, for no bound, if each choice has a
+// column of its own.
 func (s *Seen) take(values arrow.Array, room *int64) {
 	if l, ok := values.(*array.List); ok {
 		values = l.ListValues()
@@ -97,7 +98,11 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 		if texts.IsNull(i) {
 			continue
 		}
-		if v := texts.Value(i); v != "" && !first.count(v) {
+		v := texts.Value(i)
+		if room == nil {
+			v, _, _ = strings.Cut(v, typedMark) // what was typed is no choice
+		}
+		if v != "" && !first.count(v) {
 			s.choose(v, 1, room)
 		}
 	}

@@ -95,6 +95,11 @@ func (b *Builder) Value(text Span) {
 	p.cells[len(p.cells)-1].Values++
 }
 
+// Label says that the value that was added last was typed for the choice of that label.
+func (b *Builder) Label(text Span) {
+	b.Page.label(int32(len(b.Page.values)-1), text) //nolint:gosec // a value takes some bytes of Text
+}
+
 // Bounds of the strings that a builder keeps.
 const (
 	maxInterns   = 4096

@@ -68,6 +68,7 @@ type Page struct {
 	results []result
 	cells   []Cell
 	values  []Span
+	labels  map[int32]Span // by index of a typed text in values: see Label
 }
 
 var pool = sync.Pool{New: func() any { return new(Page) }}
@@ -88,6 +89,7 @@ func (p *Page) Release() {
 func (p *Page) reset() {
 	p.Headings, p.Fields, p.Replaced, p.Ends = p.Headings[:0], p.Fields[:0], 0, false
 	p.text, p.results, p.cells, p.values = p.text[:0], p.results[:0], p.cells[:0], p.values[:0]
+	clear(p.labels)
 }
 
 // Len returns the number of results.
@@ -146,6 +148,13 @@ func (p *Page) Value(c Cell, i int) []byte {
 	return p.text[s.Start:s.End]
 }
 
+// Label returns the label of the choice that value i of the cell was typed for, and
+// whether it was typed for one (an "other" choice). It is a view as that of Value.
+func (p *Page) Label(c Cell, i int) (label []byte, typed bool) {
+	s, typed := p.labels[c.first+int32(i)] //nolint:gosec // a value takes some bytes of text
+	return p.text[s.Start:s.End], typed
+}
+
 // Filter keeps only the results for whose id keep returns true.
 func (p *Page) Filter(keep func(id int64) bool) {
 	p.results = slices.DeleteFunc(p.results, func(r result) bool { return !keep(r.id) })
@@ -154,4 +163,12 @@ func (p *Page) Filter(keep func(id int64) bool) {
 // SortByID orders the results by ascending id.
 func (p *Page) SortByID() {
 	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
+}
+
+// label notes the label of the choice that a value was typed for.
+func (p *Page) label(value int32, label Span) {
+	if p.labels == nil {
+		p.labels = map[int32]Span{}
+	}
+	p.labels[value] = label
 }

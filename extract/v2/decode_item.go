@@ -223,6 +223,9 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 	case i.hasValues:
 		for _, e := range d.entries {
 			d.Value(e.text)
+			if e.typed {
+				d.Label(e.label)
+			}
 		}
 	}
 	return nil
@@ -231,6 +234,8 @@ func (d *decoder) addItem(i *item, field int32, start int) error {
 // entry is one element of an item's values.
 type entry struct {
 	text     page.Span
+	label    page.Span // of the choice that the text was typed for, if it is typed
+	typed    bool
 	position int // of the choice on the form, from 0
 	placed   bool
 }
@@ -278,7 +283,7 @@ var (
 )
 
 // readEntry reads one element of an item's values at pos. ok is false for one without a
-// text. The text that somebody typed for an "other" choice takes the place of its label.
+// text. The text that somebody typed for an "other" choice stands beside its label.
 func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	s := &d.scan
 	switch {
@@ -322,7 +327,7 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 		}
 	}
 	if e.text = value; other.End > other.Start {
-		e.text = other
+		e.text, e.label, e.typed = other, value, true
 	}
 	if hasPosition {
 		n, err := strconv.Atoi(string(s.bytes(position)))

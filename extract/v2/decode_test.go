@@ -2,6 +2,7 @@ package v2
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -53,6 +54,29 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 		p.Release()
+	}
+}
+
+// TestTypedTextsKeepTheirChoice also where pages are joined.
+func TestTypedTextsKeepTheirChoice(t *testing.T) {
+	body := inResult(`"items":[{"id":"1","values":[{"position":0,"value":"Red"},{"other":"Teal","position":1,"value":"Another"},{"other":"mine"},{"other":"","value":"Label"}]}]`)
+	p, q := mustDecode(t, body), mustDecode(t, body)
+	defer p.Release()
+	defer q.Release()
+	if !p.Absorb(q) {
+		t.Fatal("the pages are not joined")
+	}
+	for i := range p.Len() {
+		var got []string
+		for _, c := range p.Cells(i) {
+			for v := range int(c.Values) {
+				label, typed := p.Label(c, v)
+				got = append(got, fmt.Sprintf("%s %s %v", p.Value(c, v), label, typed))
+			}
+		}
+		if want := []string{"Red  false", "Teal Another true", "mine  true", "Label  false"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("result %d: %q, want %q", i, got, want)
+		}
 	}
 }
 
