@@ -39,8 +39,9 @@ type decoder struct {
 	bounds Bounds
 	scan   scanner
 	layout layout
-	media  mediaType // of the Content-Type seen last
-	html   bool      // the answer is labelled as an HTML page, or begins as one
+	texts  []page.Span // of the cell that is read
+	media  mediaType   // of the Content-Type seen last
+	html   bool        // the answer is labelled as an HTML page, or begins as one
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}

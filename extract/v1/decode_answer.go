@@ -82,26 +82,26 @@ func (d *decoder) readRoot() (failed bool, err error) {
 }
 
 // readText reads the rest of the element whose start tag was read last. It returns
-// its character data and CDATA, joined, without the text of child elements.
+// its character data and CDATA, joined, with those of the markup inside it.
 func (d *decoder) readText() (page.Span, error) {
+	d.texts = d.texts[:0]
+	err := d.readTexts()
+	return d.scan.join(d.texts), err
+}
+
+// readTexts reads to the end of the innermost open element and notes all texts in it.
+func (d *decoder) readTexts() error {
 	s := &d.scan
-	var text page.Span
-	for {
+	for outer := len(s.open) - 1; len(s.open) > outer; {
 		ev, err := s.next()
 		if err != nil {
-			return page.Span{}, err
+			return err
 		}
-		switch ev {
-		case eventText:
-			text = s.join(text)
-		case eventStart:
-			if err := s.skip(); err != nil {
-				return page.Span{}, err
-			}
-		case eventEnd:
-			return text, nil
+		if ev == eventText {
+			d.texts = append(d.texts, s.text)
 		}
 	}
+	return nil
 }
 
 // readHeadings reads the column labels, whose shape is not specified. It takes

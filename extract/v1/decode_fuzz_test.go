@@ -302,7 +302,7 @@ var valueWriters = map[string]func(string) string{
 			case 1:
 				fmt.Fprintf(&b, "<!-- x -->&#%d;<?y z?>", r)
 			case 2:
-				fmt.Fprintf(&b, "<w>&lt;<value>n</value></w>&#x%X;", r)
+				fmt.Fprintf(&b, "<w><x/><value>&#x%X;</value></w>", r)
 			case 3:
 				b.WriteString("<![CDATA[]]>")
 				_ = xml.EscapeText(&b, []byte(string(r)))

@@ -77,6 +77,20 @@ func (n *oracleNode) text() string {
 	return b.String()
 }
 
+// allText is the text of the element with that of the markup in it.
+func (n *oracleNode) allText() string {
+	var b strings.Builder
+	for _, c := range n.content {
+		switch c := c.(type) {
+		case string:
+			b.WriteString(c)
+		case *oracleNode:
+			b.WriteString(c.allText())
+		}
+	}
+	return b.String()
+}
+
 func (n *oracleNode) children() (found []*oracleNode) {
 	for _, c := range n.content {
 		if e, ok := c.(*oracleNode); ok {
@@ -195,7 +209,7 @@ func (o *oracleReader) headings(n *oracleNode, group page.Kind) {
 			id, _ = c.attr("id")
 		}
 		if id != "" {
-			o.page.Headings = append(o.page.Headings, page.Heading{ID: id, Label: c.text(), Kind: k})
+			o.page.Headings = append(o.page.Headings, page.Heading{ID: id, Label: c.allText(), Kind: k})
 		}
 	}
 }
@@ -235,7 +249,7 @@ func (o *oracleReader) cell(e *oracleNode) plainCell {
 	f := page.Field{Kind: page.KindMeta, ID: id}
 	var values []string
 	if e.name == "meta" {
-		values = []string{e.text()}
+		values = []string{e.allText()}
 	} else {
 		f.Kind = page.KindItem
 		f.Type, _ = e.attr("type")
@@ -245,10 +259,10 @@ func (o *oracleReader) cell(e *oracleNode) plainCell {
 		}
 		for _, v := range e.children() {
 			if v.name == "value" {
-				values = append(values, v.text())
+				values = append(values, v.allText())
 			}
 		}
-		if text := e.text(); values == nil && strings.Trim(text, " \t\r\n") != "" {
+		if text := e.allText(); values == nil && strings.Trim(text, " \t\r\n") != "" {
 			values = []string{text}
 		}
 	}

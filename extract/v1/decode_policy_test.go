@@ -180,9 +180,9 @@ func TestPolicyDeclaredWithBlanks(t *testing.T) {
 // TestPolicyPrefixes: names are compared as they are written. encoding/xml
 // resolves prefixes and compares local names; the service has no prefixes.
 func TestPolicyPrefixes(t *testing.T) {
-	p := mustDecode(t, inResult(`<items xmlns:x=""><item x:id="2" id="1"><x:value>a</x:value></item></items>`))
+	p := mustDecode(t, inResult(`<items xmlns:x=""><item x:id="2" id="1"><x:value>a</x:value><value>b</value></item></items>`))
 	defer p.Release()
-	if c := p.Cells(0); len(c) != 1 || c[0].Values != 0 || p.Fields[0].ID != "1" {
+	if c := p.Cells(0); len(c) != 1 || c[0].Values != 1 || string(p.Value(c[0], 0)) != "b" || p.Fields[0].ID != "1" {
 		t.Errorf("cells %+v, fields %+v", c, p.Fields)
 	}
 }

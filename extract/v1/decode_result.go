@@ -224,11 +224,12 @@ var (
 )
 
 // readItem reads the values of the item whose start tag was read last. An
-// item without a value element that holds text has that text as its value.
+// item without a value element that holds text has that text as its value,
+// also text inside other elements.
 func (d *decoder) readItem() error {
 	s := &d.scan
-	found := 0           // number of value elements that were read
-	var direct page.Span // the item's own text, which counts only without a value element
+	found := 0            // number of value elements that were read
+	d.texts = d.texts[:0] // the item's own texts, which count only without a value element
 	for {
 		ev := eventStart
 		if s.takeShort(valueTag, len("value")) || found < len(numberedTags) && s.take(numberedTags[found], len("value")) {
@@ -245,7 +246,7 @@ func (d *decoder) readItem() error {
 				return err
 			}
 			if ev == eventStart && string(s.bytes(s.name)) != "value" {
-				if err := s.skip(); err != nil {
+				if err := d.readTexts(); err != nil {
 					return err
 				}
 				continue
@@ -253,14 +254,15 @@ func (d *decoder) readItem() error {
 		}
 		switch ev {
 		case eventEnd:
-			if found == 0 && len(bytes.TrimLeft(s.bytes(direct), blanks)) > 0 {
-				d.Value(direct)
+			if found > 0 {
+				return nil
+			}
+			if own := s.join(d.texts); len(bytes.TrimLeft(s.bytes(own), blanks)) > 0 {
+				d.Value(own)
 			}
 			return nil
 		case eventText:
-			if found == 0 {
-				direct = s.join(direct)
-			}
+			d.texts = append(d.texts, s.text)
 		case eventStart:
 			text, err := d.readText()
 			if err != nil {

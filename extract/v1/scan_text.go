@@ -153,15 +153,17 @@ func numericReference(b []byte) (r rune, n int) {
 	return 0, 0
 }
 
-// join appends the text of the last event to before, an earlier text of the
-// same element. It returns the span of both. A zero before means no earlier
-// text. The new text moves left in buf, over markup that was read already.
-func (s *scanner) join(before page.Span) page.Span {
-	if before.End == 0 {
-		return s.text
+// join returns the span of all texts, one behind the other. They move left in buf, over
+// markup that was read already.
+func (s *scanner) join(texts []page.Span) (all page.Span) {
+	for i, text := range texts {
+		if i == 0 {
+			all = text
+		} else {
+			all.End += int32(copy(s.buf[all.End:], s.bytes(text)))
+		}
 	}
-	before.End += int32(copy(s.buf[before.End:], s.bytes(s.text)))
-	return before
+	return all
 }
 
 // allowed tells whether XML 1.0 allows a character (production 2).
