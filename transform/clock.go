@@ -94,16 +94,34 @@ func (c *clock) parseTimestamp(v []byte) (micros int64, shifted bool, reason str
 	if !ok {
 		return 0, false, reasonTimestamp
 	}
-	wall := int64(days)*daySeconds + seconds
+	unix := int64(days)*daySeconds + seconds
 	if len(rest) == 0 {
-		unix, moved := c.instant(wall)
-		return unix*1e6 + fraction, moved, ""
-	}
-	offset, ok := parseOffset(rest)
-	if !ok {
+		unix, shifted = c.instant(unix)
+	} else if offset, ok := parseOffset(rest); ok {
+		unix -= offset
+	} else {
 		return 0, false, reasonTimestamp
 	}
-	return (wall-offset)*1e6 + fraction, false, ""
+	return unix*1e6 + fraction, shifted, c.year(unix)
+}
+
+// The instants whose year is 1 to 9999 in every zone.
+const (
+	firstSafe = -62135596800 + 2*daySeconds // 0001-01-03 UTC
+	lastSafe  = 253402300799 - 2*daySeconds
+)
+
+// year returns the reason why an instant does not fit, "" if it does. Formats show four
+// digits of a year, of UTC or of the zone.
+func (c *clock) year(unix int64) (reason string) {
+	if unix >= firstSafe && unix <= lastSafe {
+		return ""
+	}
+	utc, here := time.Unix(unix, 0).UTC().Year(), time.Unix(unix, 0).In(c.zone).Year()
+	if min(utc, here) < 1 || max(utc, here) > 9999 {
+		return reasonYear
+	}
+	return ""
 }
 
 // parseDate reads YYYY-MM-DD as days since 1970-01-01.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/schemas"
 )
 
 func stamp(micros int64) string {
@@ -89,6 +91,45 @@ func TestTimestampForms(t *testing.T) {
 	}
 }
 
+// TestYearsOutside1To9999 in UTC or in the account's zone fit no column, because no file
+// can show them. They are counted, and never break a file.
+func TestYearsOutside1To9999(t *testing.T) {
+	for _, tt := range []struct {
+		zone, text string
+		fits       bool
+	}{
+		{"America/Chicago", "9999-12-31 17:59:59", true},
+		{"America/Chicago", "9999-12-31 18:00:00", false}, // 10000 in UTC
+		{"America/Chicago", "9999-12-31T23:59:59.999999Z", true},
+		{"America/Chicago", "9999-12-31T23:59:59-00:01", false},
+		{"America/Chicago", "0001-01-01 00:00:00", true},
+		{"America/Chicago", "0001-01-01T00:00:00Z", false}, // the year 0 in Chicago
+		{"Australia/Sydney", "9999-12-31 23:59:59", true},
+		{"Australia/Sydney", "9999-12-31T13:00:00Z", false}, // 10000 in Sydney
+		{"Australia/Sydney", "9999-12-31T12:59:59Z", true},
+		{"Australia/Sydney", "0001-01-01 00:00:00", false}, // the year 0 in UTC
+		{"Australia/Sydney", "0001-01-01 12:00:00", true},
+		{"UTC", "0001-01-01 00:00:00", true},
+		{"UTC", "0001-01-01T00:00:00+00:01", false},
+		{"UTC", "9999-12-31 23:59:59.999999", true},
+	} {
+		for kind, r := range map[string]schemas.Reading{"sent": {}, "declared": {Formats: []string{"YYYY-MM-DD HH:mm:SS", "YYYY-MM-DDTHH:mm:SSZ", "YYYY-MM-DDTHH:mm:SS.fZ", "YYYY-MM-DD HH:mm:SS.f"}}} {
+			f, c := flattenerOf(t, "timestamp", r)
+			f.row.clock = clock{zone: zone(t, tt.zone)}
+			if _, _, reason := f.row.parse(c, []byte(tt.text)); (reason == "") != tt.fits || reason != "" && reason != reasonYear {
+				t.Errorf("%s in %s, %s: %q", tt.text, tt.zone, kind, reason)
+			}
+		}
+	}
+	s := schema(t, "id result_id int64", "at meta:date_finish timestamp set_null", "born item:1 timestamp")
+	p := new(answer).result(1, "meta:date_finish=9999-12-31 20:00:00").result(2, "item:1=9999-12-31T23:00:00-02:00").page(t)
+	r := start(t, s, func(o *Options) { o.Zone = zone(t, "America/Chicago") }).feed(t, p)
+	r.wantRows(t, "1 · ∅ · ∅")
+	if s := r.Stats(); s.Nulled[Fault{"at", reasonYear}] != 1 || s.Rejects[Fault{"born", reasonYear}] != 1 {
+		t.Errorf("stats %+v", s)
+	}
+}
+
 func TestShiftedIsCounted(t *testing.T) {
 	s := schema(t, "id result_id int64", "at meta:date_finish timestamp", "all item:1 list<timestamp>")
 	p := new(answer).
@@ -154,6 +195,9 @@ func FuzzTimestamp(f *testing.F) {
 			if reason == "" && len(s) == len("2006-01-02 15:04:05") {
 				t.Errorf("parseTimestamp(%q) = %s; time: %v", s, stamp(micros), err)
 			}
+			return
+		}
+		if reason == reasonYear && (wall.Year() == 1 || wall.Year() == 9999) {
 			return
 		}
 		if reason != "" {

@@ -65,7 +65,7 @@ func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason 
 		if !ok {
 			return out, false, reasonTimeForm
 		}
-		out.num, moved = r.clock.micros(p)
+		out.num, moved, reason = r.clock.micros(p)
 	default:
 		return r.parseNumber(c, v)
 	}
@@ -106,13 +106,14 @@ func isWord(v []byte, words [][]byte) bool {
 
 // micros returns the instant of p in microseconds since 1970 UTC. shifted is as
 // in instant.
-func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool) {
-	wall := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
+func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool, reason string) {
+	unix := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
 	if p.HasOffset {
-		return (wall-int64(p.Offset))*1e6 + int64(p.Micros), false
+		unix -= int64(p.Offset)
+	} else {
+		unix, shifted = c.instant(unix)
 	}
-	unix, shifted := c.instant(wall)
-	return unix*1e6 + int64(p.Micros), shifted
+	return unix*1e6 + int64(p.Micros), shifted, c.year(unix)
 }
 
 // plain rewrites a number as its type expects it: without group separators, and

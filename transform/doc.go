@@ -26,7 +26,8 @@
 //	timestamp  YYYY-MM-DD HH:MM:SS in the account's zone, the form of the
 //	           service (extract.WireTime); also with "T" for the blank, with up
 //	           to six digits of a fraction, and with Z or ±HH:MM, which then
-//	           replaces the account's zone
+//	           replaces the account's zone; years 1 to 9999 in UTC and in
+//	           the account's zone
 //	decimal    digits with an optional sign and point, exactly: more fraction
 //	           digits than the scale fit only if they are zeros
 //	list<T>    every element as T

@@ -22,6 +22,7 @@ const (
 	reasonPrecision = "more integer digits than the decimal's precision"
 	reasonDate      = "not a date YYYY-MM-DD"
 	reasonTimestamp = "not a time YYYY-MM-DD HH:MM:SS"
+	reasonYear      = "a time whose year is not 1 to 9999 in UTC and in the account's zone"
 	reasonSeveral   = "several values"
 
 	// Reasons in columns that declare a form, or that must not be null.
