@@ -28,7 +28,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
 	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), strings.NewReader(call.Fields.Query()))
 	if err != nil {
-		return Header{}, &NetworkError{Problem: s.redact(call, urlCause(err).Error()), Final: true}
+		return Header{}, &NetworkError{Problem: s.redactSent(call, urlCause(err).Error()), Final: true}
 	}
 	if len(call.Fields) > 0 {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -73,8 +73,8 @@ func (s *Sender) redactedTarget(call Call, res *http.Response) string {
 	if err != nil {
 		return "nowhere"
 	}
-	path := (&url.URL{Path: s.redact(call, to.Path)}).EscapedPath()
-	return s.redact(call, to.Scheme+"://"+to.Host+strings.ReplaceAll(path, Escape(redacted), redacted))
+	path := (&url.URL{Path: s.redactSent(call, to.Path)}).EscapedPath()
+	return s.redactSent(call, to.Scheme+"://"+to.Host+strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
 // networkError describes an error of the network, without the address. ctx is the attempt's.

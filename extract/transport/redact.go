@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"html"
+	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -18,8 +19,9 @@ const maxEncoders = 3
 // redact replaces a key in text by "[redacted]", also if the key is encoded. It
 // knows percent-encoding, "+" for a blank, JSON and Go escapes, and XML and
 // HTML references, also combined. It also knows base64 and hex. It records
-// where every decoded byte came from, so that it removes only the key.
-func redact(text, key string) string {
+// where every decoded byte came from, so that it removes only the key. With words set it
+// leaves the key inside a longer word, unless that stands in an address.
+func redact(text, key string, words bool) string {
 	plain := []byte(key)
 	keys := [][]byte{
 		plain, hex.AppendEncode(nil, plain),
@@ -30,7 +32,11 @@ func redact(text, key string) string {
 	for i := range l.from {
 		l.from[i] = place{i, i + 1}
 	}
-	found := l.find(keys, maxEncoders)
+	f := finder{keys: keys, words: words}
+	if words {
+		f.addresses = address.FindAllStringIndex(text, -1)
+	}
+	found := f.find(l, maxEncoders)
 	slices.SortFunc(found, func(a, b place) int { return a.start - b.start })
 	var out []byte
 	done := 0
@@ -45,6 +51,27 @@ func redact(text, key string) string {
 	return string(append(out, text[done:]...))
 }
 
+// address finds the addresses in a text.
+var address = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*`)
+
+// finder looks for a key in its spellings.
+type finder struct {
+	keys      [][]byte
+	words     bool    // a key counts as a whole word, and in addresses
+	addresses [][]int // their places in the original text
+}
+
+// counts tells whether a key from at up to end in a layer is one.
+func (f *finder) counts(l layer, at, end int) bool {
+	inWord := at > 0 && wordByte(l.text[at-1]) && wordByte(l.text[at]) || end < len(l.text) && wordByte(l.text[end]) && wordByte(l.text[end-1])
+	return !f.words || !inWord || slices.ContainsFunc(f.addresses, func(a []int) bool { return a[0] <= l.from[at].start && l.from[end-1].end <= a[1] })
+}
+
+// wordByte tells whether a byte is of a word: of a letter, a digit or "_".
+func wordByte(c byte) bool {
+	return c >= utf8.RuneSelf || c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
 // place is a range of bytes of the original text.
 type place struct{ start, end int }
 
@@ -54,17 +81,19 @@ type layer struct {
 	from []place // the place in the original text that each byte came from
 }
 
-// find returns the places where one of keys occurs. It also undoes up to depth
-// further encodings and looks there.
-func (l layer) find(keys [][]byte, depth int) (found []place) {
-	for _, key := range keys {
+// find returns the places where a key occurs. It also undoes up to depth further encodings
+// and looks there.
+func (f *finder) find(l layer, depth int) (found []place) {
+	for _, key := range f.keys {
 		for at := 0; at+len(key) <= len(l.text); at++ {
 			i := bytes.Index(l.text[at:], key)
 			if i < 0 {
 				break
 			}
 			at += i
-			found = append(found, place{l.from[at].start, l.from[at+len(key)-1].end})
+			if f.counts(l, at, at+len(key)) {
+				found = append(found, place{l.from[at].start, l.from[at+len(key)-1].end})
+			}
 		}
 	}
 	if depth == 0 {
@@ -72,7 +101,7 @@ func (l layer) find(keys [][]byte, depth int) (found []place) {
 	}
 	for _, d := range []decoder{percentDecoder, queryDecoder, backslashDecoder, markupDecoder} {
 		if next, occurred := l.decode(d); occurred {
-			found = append(found, next.find(keys, depth-1)...)
+			found = append(found, f.find(next, depth-1)...)
 		}
 	}
 	return found

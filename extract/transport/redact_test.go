@@ -80,6 +80,36 @@ func TestRedactLeaves(t *testing.T) {
 	}
 }
 
+// TestRedactShortKeys holds that a short key does not make messages unreadable: in free text
+// it is removed where it is a whole word, in addresses and in what is sent everywhere. A key
+// of eight characters or more is removed everywhere.
+func TestRedactShortKeys(t *testing.T) {
+	for _, c := range []struct{ key, text, free, sent string }{
+		{"try", "an entry: try again, retry", "an entry: [redacted] again, retry", "an en[redacted]: [redacted] again, re[redacted]"},
+		{"try", "bearer try", "bearer [redacted]", "bearer [redacted]"},
+		{"try", "fs_api_key=try&fs_limit=1", "fs_api_key=[redacted]&fs_limit=1", "fs_api_key=[redacted]&fs_limit=1"},
+		{"try", "fs_api_key%3Dtry%26x", "fs_api_key%3D[redacted]%26x", "fs_api_key%3D[redacted]%26x"},
+		{"try", `"wrong key\ntry"`, `"wrong key\n[redacted]"`, `"wrong key\n[redacted]"`},
+		{"try", "key %74%72%79, country", "key [redacted], country", "key [redacted], coun[redacted]"},
+		{"try", "dHJ5, 747279, 1747279", "[redacted], [redacted], 1747279", "[redacted], [redacted], 1[redacted]"},
+		{"try", "Get \"https://h/registry?a=entry\": entry", "Get \"https://h/regis[redacted]?a=en[redacted]\": entry", "Get \"https://h/regis[redacted]?a=en[redacted]\": en[redacted]"},
+		{"try", "lo try_2 try2 atry éntry tryé", "lo try_2 try2 atry éntry tryé", "lo [redacted]_2 [redacted]2 a[redacted] én[redacted] [redacted]é"},
+		{"try", "try", "[redacted]", "[redacted]"},
+		{"a+b", "xa+by a+b", "xa+by [redacted]", "x[redacted]y [redacted]"},
+		{"+b+", "a+b+c", "a[redacted]c", "a[redacted]c"},
+		{"abcdefg", "xabcdefg", "xabcdefg", "x[redacted]"},
+		{"abcdefgh", "xabcdefghx", "x[redacted]x", "x[redacted]x"},
+	} {
+		s := NewSecret(c.key)
+		if got := s.Redact(c.text); got != c.free {
+			t.Errorf("%s: %q became %q, want %q", c.key, c.text, got, c.free)
+		}
+		if got := s.RedactSent(c.text); got != c.sent {
+			t.Errorf("%s, sent: %q became %q, want %q", c.key, c.text, got, c.sent)
+		}
+	}
+}
+
 // TestRedactLong holds that long texts are cut, and that a key across the cut
 // does not leave its beginning behind.
 func TestRedactLong(t *testing.T) {

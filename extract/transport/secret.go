@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 )
 
 const redacted = "[redacted]"
@@ -42,17 +43,30 @@ func RedactAll(text string, secrets ...Secret) string {
 // maxShown bounds the text that Redact returns, in bytes.
 const maxShown = 16 << 10
 
+// shortKey is how many characters a key has that may be part of an ordinary word.
+const shortKey = 7
+
 // Redact returns text with the key replaced by "[redacted]", also if the key is
-// encoded. It returns only the beginning of a very long text.
+// encoded. A key of at most seven characters is replaced where it is a whole word or
+// stands in an address, so that "try" does not make "entry" unreadable. Redact
+// returns only the beginning of a very long text.
 func (s Secret) Redact(text string) string {
+	return s.redact(text, utf8.RuneCountInString(s.value) <= shortKey)
+}
+
+// RedactSent is Redact for a text that shows what is sent, such as an address or the
+// parameters of a request: every key is replaced, however short.
+func (s Secret) RedactSent(text string) string { return s.redact(text, false) }
+
+func (s Secret) redact(text string, words bool) string {
 	if s.value == "" || text == "" {
 		return text
 	}
 	if len(text) <= maxShown {
-		return redact(text, s.value)
+		return redact(text, s.value, words)
 	}
 	// Redact more than is shown, so that a key across the cut is found whole.
 	spelled := 12 * len(s.value) * maxEncoders
-	text = redact(text[:min(len(text), maxShown+spelled)], s.value)
+	text = redact(text[:min(len(text), maxShown+spelled)], s.value, words)
 	return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") + " ..."
 }

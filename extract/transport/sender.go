@@ -283,6 +283,14 @@ func (s *Sender) redact(call Call, text string) string {
 	return RedactAll(text, append([]Secret{s.cfg.Key}, call.Hidden...)...)
 }
 
+// redactSent returns text that shows what is sent without the secrets of a call.
+func (s *Sender) redactSent(call Call, text string) string {
+	for _, secret := range append([]Secret{s.cfg.Key}, call.Hidden...) {
+		text = secret.RedactSent(text)
+	}
+	return text
+}
+
 // answerSeed is the seed of all hashes of answers, which makes them comparable.
 var answerSeed = maphash.MakeSeed()
 
@@ -331,7 +339,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	observed(ctx, Attempt{Kind: call.Kind, Number: e.attempts, Start: start, Took: took, Outcome: outcome})
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
-			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.redact(call, call.Detail)),
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.redactSent(call, call.Detail)),
 			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}

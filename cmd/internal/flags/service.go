@@ -173,7 +173,7 @@ func shownURL(raw string, env Environment) string {
 		return ""
 	}
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return fmt.Sprintf(" %q", transport.NewSecret(or("", env, definition.KeyVariable)).Redact(plain.String()))
+	return fmt.Sprintf(" %q", transport.NewSecret(or("", env, definition.KeyVariable)).RedactSent(plain.String()))
 }
 
 // apiKey reads the key from a file, or else from the environment.
