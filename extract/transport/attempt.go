@@ -51,6 +51,9 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if at, err := http.ParseTime(res.Header.Get("Date")); err == nil && res.Header.Get("Age") == "" {
 		s.dated.Store(&dated{at, time.Now()})
 	}
+	if res.StatusCode == http.StatusProxyAuthRequired {
+		return h, proxyRefusal(req.URL.Scheme, res.StatusCode)
+	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(call, res)}
 	}
@@ -80,6 +83,12 @@ func (s *Sender) redactedTarget(call Call, res *http.Response) string {
 // networkError describes an error of the network, without the address. ctx is the attempt's.
 func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
 	cause := urlCause(err)
+	if known, ok := errors.AsType[*ConfigError](cause); ok { // of the proxy's address
+		return known
+	}
+	if known, ok := errors.AsType[*NetworkError](cause); ok { // of the proxy
+		return known
+	}
 	noTLS := is[tls.RecordHeaderError](cause)
 	e := &NetworkError{
 		Problem: s.redact(call, cause.Error()),
@@ -88,11 +97,17 @@ func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Problem = fmt.Sprintf("no whole answer within %s", s.cfg.Timeout)
 	}
+	if is[x509.UnknownAuthorityError](cause) || is[x509.SystemRootsError](cause) {
+		e.Problem += "; where a proxy or a company signs certificates itself, set SSL_CERT_FILE to a file with its root certificate"
+	}
 	if noTLS {
 		e.Problem = "the server does not speak TLS: check the scheme and the port of the base URL"
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
-		e.unsent = dial.Op == "dial"
+		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
+			e.Problem = fmt.Sprintf("the proxy of %s cannot be reached: %s", proxyVariable("https"), s.redact(call, dial.Err.Error()))
+			return e
+		}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
 		e.Problem, e.doubtful = s.redact(call, fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true

@@ -276,7 +276,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing}})
 	err := countOnly(t.Context(), c)
-	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") {
+	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") || !strings.Contains(e.Problem, "SSL_CERT_FILE") {
 		t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
 	}
 	if dials != 1 || asked != 0 {

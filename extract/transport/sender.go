@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net"
@@ -165,13 +166,14 @@ func NewSender(cfg Config) (*Sender, error) {
 
 func newTransport(concurrency int) *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		MaxIdleConnsPerHost:   concurrency,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
-		ExpectContinueTimeout: time.Second,
+		Proxy:                  proxyFromEnvironment(),
+		OnProxyConnectResponse: onConnect,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConnsPerHost:    concurrency,
+		IdleConnTimeout:        90 * time.Second,
+		ForceAttemptHTTP2:      true,
+		ExpectContinueTimeout:  time.Second,
 	}
 }
 
@@ -317,7 +319,10 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	read := len(*call.Body) // the decoder may rewrite the body
 	if err == nil {
 		whole = read
-		err = interpret(header, call.Decode(header))
+		if err = encoded(header); err == nil {
+			err = call.Decode(header)
+		}
+		err = interpret(header, err)
 	}
 	took := time.Since(start)
 	e.spent += took
@@ -385,6 +390,19 @@ func interpret(h Header, err error) error {
 		}
 	}
 	return err
+}
+
+// encoded returns an *AnswerError for an answer in an encoding that was not asked for. One
+// in gzip has been decompressed.
+func encoded(h Header) error {
+	encoding := h.Fields.Get("Content-Encoding")
+	if encoding == "" || strings.EqualFold(encoding, "identity") {
+		return nil
+	}
+	return &AnswerError{
+		Offset: -1, Fault: FaultBeyond,
+		Problem: fmt.Sprintf("its content encoding %.40q is not one that is read: gzip; if a proxy changes answers so, go without it (NO_PROXY)", encoding),
+	}
 }
 
 // address returns the whole URL of the call, with the key unless that goes into a

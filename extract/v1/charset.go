@@ -50,6 +50,7 @@ func charsetOf(label string) charset {
 // mediaType is what a Content-Type header says.
 type mediaType struct {
 	header  string // as it was sent
+	label   string // of the charset
 	charset charset
 	html    bool
 }
@@ -61,7 +62,8 @@ func parseMediaType(header string) mediaType {
 	if err != nil {
 		return m
 	}
-	m.charset = charsetOf(params["charset"])
+	m.label = params["charset"]
+	m.charset = charsetOf(m.label)
 	m.html = kind == "text/html" || kind == "application/xhtml+xml"
 	return m
 }
@@ -105,29 +107,28 @@ func (c charset) toUTF8(dst, text []byte) []byte {
 	return dst
 }
 
-// declaredCharset returns the encoding in the XML declaration at the start of
-// text, charsetNone without one.
-func declaredCharset(text []byte) (charset, error) {
+// declaredCharset returns the label of the encoding in the XML declaration at the start of
+// text, nil without one.
+func declaredCharset(text []byte) (label []byte, err error) {
 	if !bytes.HasPrefix(text, []byte("<?xml")) || len(text) < 6 || !isSpace(text[5]) {
-		return charsetNone, nil
+		return nil, nil
 	}
 	end := bytes.Index(text, []byte("?>"))
 	if end < 0 {
-		return charsetNone, nil // the scanner reports it as truncated
+		return nil, nil // the scanner reports it as truncated
 	}
-	found := charsetNone
 	for rest := bytes.TrimLeft(text[5:end], blanks); len(rest) > 0; rest = bytes.TrimLeft(rest, blanks) {
 		at := end - len(rest)
 		var name, value []byte
 		var ok bool
 		if name, value, rest, ok = pseudoAttribute(rest); !ok {
-			return charsetNone, &transport.AnswerError{Offset: at, Problem: "a malformed XML declaration", Fault: transport.FaultGarbled}
+			return nil, &transport.AnswerError{Offset: at, Problem: "a malformed XML declaration", Fault: transport.FaultGarbled}
 		}
 		if string(name) == "encoding" {
-			found = charsetOf(string(value))
+			label = value
 		}
 	}
-	return found, nil
+	return label, nil
 }
 
 // pseudoAttribute reads name="value" at the start of b; rest follows it.

@@ -57,13 +57,14 @@ func TestCharsets(t *testing.T) {
 }
 
 func TestUnknownCharsets(t *testing.T) {
-	for _, c := range []struct{ contentType, before string }{
-		{"text/xml; charset=UTF-16", ""},
-		{"text/xml; charset=shift_jis", "<?xml version='1.0' encoding='ISO-8859-1'?>"},
-		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>"},
+	for _, c := range []struct{ contentType, before, named string }{
+		{"text/xml; charset=UTF-16", "", `charset "UTF-16"`},
+		{"text/xml; charset=shift_jis", "<?xml version='1.0' encoding='ISO-8859-1'?>", `charset "shift_jis"`},
+		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>", `charset "EBCDIC-CP-US"`},
+		{"", "<?xml version='1.0' encoding='\u202egpj" + strings.Repeat("x", 200) + "'?>", `charset "\u202egpj` + strings.Repeat("x", 36) + `" is not`},
 	} {
 		_, err := DecodePage([]byte(c.before+oneValue("x")), c.contentType, Bounds{})
-		if err == nil || !strings.Contains(err.Error(), "charset") {
+		if err == nil || !strings.Contains(err.Error(), c.named) {
 			t.Errorf("%q, %q: err = %v", c.contentType, c.before, err)
 		}
 	}
@@ -92,9 +93,9 @@ func TestDeclarations(t *testing.T) {
 		{"<?xml xencoding='utf-8'?>", charsetNone, false},
 		{"<?xml ='x'?>", charsetNone, false},
 	} {
-		got, err := declaredCharset([]byte(c.text))
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("%q: %d, %v; want %d, %v", c.text, got, err, c.want, c.ok)
+		label, err := declaredCharset([]byte(c.text))
+		if got := charsetOf(string(label)); got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %q, %v; want %d, %v", c.text, label, err, c.want, c.ok)
 		}
 	}
 }

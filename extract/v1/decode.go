@@ -3,6 +3,7 @@ package v1
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"sync"
 
 	"github.com/formetl/formetl/extract/page"
@@ -124,11 +125,12 @@ func (d *decoder) prepare() error {
 	}
 	c := charsetUTF8
 	if !mark {
-		c = pick(d.media.charset, declared, d.Text)
+		c = pick(d.media.charset, charsetOf(string(declared)), d.Text)
 	}
 	switch c {
 	case charsetUnknown:
-		return &transport.AnswerError{Offset: -1, Problem: "its charset is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252", Fault: transport.FaultBeyond}
+		problem := fmt.Sprintf("its charset %.40q is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252", cmp.Or(d.media.label, string(declared)))
+		return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultBeyond}
 	case charsetUTF8:
 	default:
 		d.Text, d.Spare = c.toUTF8(d.Spare[:0], d.Text), d.Text

@@ -90,7 +90,8 @@ func refusedByPolicy(err error) bool {
 // would not read (or, where blanks surround the =, would overlook).
 func declaresOther(data []byte) bool {
 	content := bytes.TrimLeft(bytes.TrimPrefix(data, utf8Mark), " \t\r\n")
-	c, err := declaredCharset(content)
+	label, err := declaredCharset(content)
+	c := charsetOf(string(label))
 	return err == nil && c != charsetNone && c != charsetUTF8
 }
 

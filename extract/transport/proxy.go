@@ -1,0 +1,71 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// proxyVariable is the environment variable that names the proxy for an address.
+func proxyVariable(scheme string) string {
+	if scheme == "http" {
+		return "HTTP_PROXY"
+	}
+	return "HTTPS_PROXY"
+}
+
+// unreadable stands in for the address of a proxy that cannot be read. Package httpproxy
+// would go without a proxy then.
+const unreadable = "unreadable.invalid"
+
+// proxyFromEnvironment returns what finds the proxy of a request. It reads the environment once.
+func proxyFromEnvironment() func(*http.Request) (*url.URL, error) {
+	env := httpproxy.FromEnvironment()
+	for _, address := range []*string{&env.HTTPProxy, &env.HTTPSProxy} {
+		text := *address
+		if !strings.Contains(text, "://") {
+			text = "http://" + text
+		}
+		if u, err := url.Parse(text); err != nil || u.Host == "" && *address != "" {
+			*address = "http://" + unreadable
+		}
+	}
+	find := env.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) {
+		proxy, err := find(r.URL)
+		if err != nil || proxy != nil && proxy.Host == unreadable { // the address may hold a password
+			return nil, &ConfigError{fmt.Sprintf("the address of the proxy in %s cannot be read; give it as http://host:port", proxyVariable(r.URL.Scheme))}
+		}
+		return proxy, nil
+	}
+}
+
+// proxyRefusal is the error of a proxy that answers in place of the service. scheme is the
+// service's.
+func proxyRefusal(scheme string, status int) *NetworkError {
+	variable := proxyVariable(scheme)
+	e := &NetworkError{
+		Problem: fmt.Sprintf("the proxy of %s refuses with %d %s", variable, status, http.StatusText(status)),
+		Final:   status < http.StatusInternalServerError && status != http.StatusTooManyRequests,
+	}
+	e.unsent = !e.Final
+	switch {
+	case status == http.StatusProxyAuthRequired:
+		e.Problem += fmt.Sprintf(": give its user and password in %s, as http://user:password@host:port", variable)
+	case e.Final:
+		e.Problem += ": have it allow the service, or go without it (NO_PROXY)"
+	}
+	return e
+}
+
+// onConnect returns the error of a proxy that does not connect to the service.
+func onConnect(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	return proxyRefusal("https", res.StatusCode) // only https needs a connection through a proxy
+}
