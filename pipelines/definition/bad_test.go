@@ -228,7 +228,7 @@ func badLoad() []badDefinition {
 		l("unknown placeholder", "out/{froms}.csv", 9, "[0].path", "nothing is known to replace", "did you mean {form}?"),
 		l("unset variable in a path", `"${env:HOME}/out.csv"`, 9, "[0].path", "the environment variable HOME is not set", "give a default by vars"),
 		l("brace without a partner", "'out/{form.csv'", 9, "[0].path", "without its partner", "{form}"),
-		l("home folder", "~/out.csv", 9, "[0].path", "~ is not replaced", "relative to the definition"),
+		l("home folder", "~/out.csv", 9, "[0].path", "~ is not replaced", "such as /home/you/out.csv"),
 		l("a folder as a file", "../..", 9, "[0].path", "is a folder", "end the path with a slash"),
 		l("file scheme", "file:///tmp/out.csv", 9, "[0].path", "needs no scheme", "without file://"),
 		l("unknown scheme", "gs://bucket/out.csv", 9, "[0].path", "no destination for gs://", "s3://"),

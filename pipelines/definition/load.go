@@ -170,13 +170,10 @@ func parseName(name string) (string, error) {
 }
 
 func (r *reader) parseState(folder string) (string, error) {
-	switch scheme, _, remote := strings.Cut(folder, "://"); {
-	case remote:
+	if scheme, _, remote := strings.Cut(folder, "://"); remote {
 		return "", fmt.Errorf("the state folder cannot lie at %s://; write a folder of this machine", strictyaml.Quote(scheme))
-	case strings.HasPrefix(folder, "~"):
-		return "", errors.New("~ is not replaced by a home folder; write the folder in full")
 	}
-	return r.local(folder), nil
+	return r.local(folder), CheckLocal(folder)
 }
 
 // readForms reads a list of form names and globs.

@@ -93,8 +93,8 @@ func (r *reader) parsePath(text string) (string, error) {
 	if m := schemeShape.FindStringSubmatch(text); m != nil {
 		return r.parseAddress(strings.ToLower(m[1]), text[len(m[0]):])
 	}
-	if strings.HasPrefix(text, "~") {
-		return "", errors.New("~ is not replaced by a home folder; write the path in full, or relative to the definition")
+	if err := CheckLocal(text); err != nil {
+		return "", err
 	}
 	local := filepath.ToSlash(r.local(text))
 	if strings.HasSuffix(text, "/") && local != "/" {

@@ -79,3 +79,60 @@ func TestSplitPath(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckLocal refuses what a shell would have replaced and what looks like an address, and
+// says what to write.
+func TestCheckLocal(t *testing.T) {
+	for path, want := range map[string]string{
+		"~":                   "~ is not replaced by a home folder; write the path in full, such as /home/you",
+		"~/x/out.csv":         "such as /home/you/x/out.csv",
+		"~root/x":             "~root is not replaced by a home folder",
+		"$HOME/x.csv":         "$HOME is replaced by a shell alone; write the path in full, or ${env:HOME} in a definition",
+		"out/$DAY/x.csv":      "$DAY is replaced by a shell alone",
+		"${HOME}/x.csv":       "${HOME} is replaced by a shell alone; write the path in full, or ${env:HOME} in a definition",
+		"out/$(date +%F).csv": "$( is replaced by a shell alone; write the path in full",
+		"out/`date`.csv":      "` is replaced by a shell alone; write the path in full",
+		`%USERPROFILE%\x.csv`: "%USERPROFILE% is replaced by a shell alone; write the path in full, or ${env:USERPROFILE} in a definition",
+		"file:///tmp/x.csv":   "a local path needs no scheme; write /tmp/x.csv",
+		"file:/tmp/x.csv":     "a local path needs no scheme; write /tmp/x.csv",
+		"FILE://x.csv":        "write x.csv",
+		"s3:/bucket/x.csv":    "this is no local path; write s3://bucket/x.csv",
+		"s3://bucket/x.csv":   "this is no local path",
+		"s3:bucket/x.csv":     "write s3://bucket/x.csv",
+		"s3a://bucket/x.csv":  "write s3://bucket/x.csv",
+		"gs://bucket/x.csv":   "gs:// is not among the places that are written to; write a local path, or s3://bucket/path",
+		"gs:/bucket/x.csv":    "gs:// is not among",
+		"http://host/x.csv":   "http:// is not among",
+		"https://host/x.csv":  "https:// is not among",
+		"abfs://c@a/x":        "abfs:// is not among",
+		"abfss:/c/x":          "abfss:// is not among",
+		"sftp://host/x.csv":   "sftp:// is not among",
+		"az://c/x":            "az:// is not among",
+		"":                    "", "x.csv": "", "./x": "", "../x/": "", "/tmp/x.csv": "", `C:\x.csv`: "", "C:/x.csv": "", "a~b": "", "out/~x": "",
+		"cost$.csv": "", "5$": "", "a$1.csv": "", "100%.csv": "", "%Y-%m.csv": "", "2026-01-01T10:00.csv": "", "a:b.csv": "", "out/{form}.csv": "", "-": "", "a b": "", "a//b": "",
+	} {
+		got := ""
+		if err := CheckLocal(path); err != nil {
+			got = err.Error()
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestPathsOfADefinition are checked wherever one stands.
+func TestPathsOfADefinition(t *testing.T) {
+	for _, path := range []string{"~/x.csv", "$HOME/x.csv", "file:/x.csv", "s3:/x/y.csv", "abfs://c/x.csv"} {
+		for _, text := range []string{
+			strings.Replace(minimal, "out.csv", "'"+path+"'", 1),
+			strings.Replace(minimal, "forms:", "state: '"+path+"'\nforms:", 1),
+			strings.Replace(minimal, "forms:", "schema: '"+path+"'\nforms:", 1),
+		} {
+			_, err := Parse("p.yaml", []byte(text), testOptions())
+			if wrong, ok := errors.AsType[*Error](err); !ok || len(wrong.Problems) != 1 {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+}

@@ -122,6 +122,10 @@ func (r *reader) readSchema(v strictyaml.Value) {
 	if !ok {
 		return
 	}
+	if err := CheckLocal(file); err != nil {
+		v.FailWith(err, "")
+		return
+	}
 	schema, err := LoadSchema(r.local(file), r.secrets)
 	var wrong *Error
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -62,4 +63,19 @@ func Definitions(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return exit.Usagef("%s takes one or more definitions, such as feedback.yaml; none was given", cmd.CommandPath())
+}
+
+// Paths checks the paths that flags give. A shell does not replace what stands behind "=",
+// such as --state=~/x.
+func Paths(cmd *cobra.Command, _ []string) error {
+	for _, name := range []string{"output", "state", "report", "metrics", "schema", "base", "dir", "files", "api-key-file", "handshake-key-file"} {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed || name == "output" && strings.HasPrefix(f.Value.String(), "s3://") {
+			continue
+		}
+		if err := definition.CheckLocal(f.Value.String()); err != nil {
+			return exit.Usagef("--%s %s: %w", name, f.Value, err)
+		}
+	}
+	return nil
 }

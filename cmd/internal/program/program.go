@@ -25,6 +25,7 @@ func Root(root *cobra.Command, log *telemetry.Log) *cobra.Command {
 	root.Version = fmt.Sprintf("%s (%s, %s/%s)", telemetry.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	root.Args = flags.Subcommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentPreRunE = flags.Paths
 	root.SetFlagErrorFunc(flags.Unknown)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	log.Register(root.PersistentFlags())
