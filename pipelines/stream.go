@@ -117,6 +117,7 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	v, err := verified.result(s.Read)
 	f.Verified, f.Windows, f.Rows, f.Rejected = &v, 1, s.Stats.Rows, s.Stats.Rejected
 	f.Rejects, f.Nulled = reading.Faults(s.Stats.Rejects), reading.Faults(s.Stats.Nulled)
+	f.Drift = append(f.Drift, unreadNotes(s.Stats)...)
 	if err != nil {
 		return err
 	}

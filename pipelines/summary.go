@@ -41,6 +41,9 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, column := range slices.Sorted(maps.Keys(s.Shifted)) {
 		f.drift(fmt.Sprintf("column %s held %d times that %s skips; they were moved forward", column, s.Shifted[column], f.reader.Def.Source.Zone))
 	}
+	for _, note := range unreadNotes(s) {
+		f.drift(note)
+	}
 	ignored := map[string]int64{}
 	for from, n := range s.Ignored {
 		ignored[from.String()] = n
@@ -49,6 +52,22 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
 	}
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
+}
+
+// unreadNotes tells of values that became null in inferred columns, one text for a column.
+func unreadNotes(s transform.Stats) (notes []string) {
+	for _, column := range slices.Sorted(maps.Keys(s.Unread)) {
+		var n int64
+		for at, nulled := range s.Nulled {
+			if at.Column == column {
+				n += nulled
+			}
+		}
+		if n > 0 { // else its results were rejected
+			notes = append(notes, fmt.Sprintf("column %s: %d values are no times YYYY-MM-DD HH:MM:SS and became null, such as %q; a schema file keeps them: its `format:` says how they are read, and `formetl schema infer` proposes one", column, n, s.Unread[column]))
+		}
+	}
+	return notes
 }
 
 // formChanges gives what changed on the form since the run before.

@@ -46,6 +46,7 @@ type column struct {
 	builder array.Builder      // the builder of any other column
 	lists   *array.ListBuilder // the same as builder, if it builds lists
 	elems   array.Builder      // builder, or the builder of a list's elements
+	unread  string             // the first value that did not fit, see Stats.Unread
 	seen    *Seen              // describes the values so far, nil if there were none
 }
 

@@ -310,7 +310,7 @@ func (f *Flattener) Restart(emit func(arrow.RecordBatch) error, reject func(Reje
 	f.o.Emit, f.o.Reject = emit, reject
 	f.stats, f.choiceRoom = Stats{}, mostChoiceTexts
 	for _, c := range f.columns {
-		c.seen = nil
+		c.seen, c.unread = nil, ""
 	}
 	for i := range f.fields.ignored {
 		f.fields.ignored[i].n = 0
@@ -334,6 +334,9 @@ func (f *Flattener) Stats() Stats {
 	for _, c := range f.columns {
 		if c.seen != nil {
 			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
+		}
+		if c.unread != "" {
+			s.Add(Stats{Unread: map[string]string{c.Name: c.unread}})
 		}
 	}
 	for _, g := range f.fields.ignored {

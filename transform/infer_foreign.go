@@ -12,6 +12,7 @@ import (
 type foreign struct {
 	days    [3]dayForm // by separator: / . -
 	yearsIn int        // YYYY/MM/DD and YYYY.MM.DD
+	minutes int        // 2026-01-02 03:04
 	zoned   int        // 2026-01-02T03:04:05 with or without an offset
 	words   int        // yes, no and their like
 	grouped groupForm
@@ -40,6 +41,8 @@ func (f *foreign) add(v []byte) {
 	case f.day(v):
 	case yearFirst(v):
 		f.yearsIn++
+	case len(v) == len("2026-01-02 03:04") && v[10] == ' ' && isoTime(append(bytes.Clone(v), ":00"...)):
+		f.minutes++
 	case isoTime(v):
 		f.zoned++
 	case answerWord(v):
@@ -187,6 +190,8 @@ func (f *foreign) hint(n, ints int) string {
 		}
 	}
 	switch n {
+	case f.minutes:
+		return `like times without seconds: type: timestamp with format: "YYYY-MM-DD HH:mm" declares them`
 	case f.yearsIn:
 		return `like dates with the year first: a format declares them (type: date, format: "YYYY/MM/DD", with their sign)`
 	case f.zoned:
@@ -200,33 +205,68 @@ func (f *foreign) hint(n, ints int) string {
 	return ""
 }
 
-func (d dayForm) hint(sign string) string {
-	day, month := "DD", "MM"
+// layouts are the formats of the values, with the day and with the month in front.
+func (d dayForm) layouts(sign string) (dayFirst, monthFirst string) {
+	day, month, clock := "DD", "MM", ""
 	if d.short > 0 {
 		day, month = "D", "M"
 	}
-	dayFirst, monthFirst := day+sign+month+sign+"YYYY", month+sign+day+sign+"YYYY"
-	kind, clock := "date", ""
 	if d.timed > 0 {
-		kind, clock = "timestamp", " HH:mm"
+		clock = " HH:mm"
 		if d.secondsIn > 0 {
 			clock += ":SS"
 		}
 	}
+	return day + sign + month + sign + "YYYY" + clock, month + sign + day + sign + "YYYY" + clock
+}
+
+// mixed tells whether the values have more than one form.
+func (d dayForm) mixed() bool {
+	return d.wider > 0 || d.timed > 0 && d.timed < d.n || d.secondsIn > 0 && d.secondsIn < d.timed || d.first > 12 && d.second > 12
+}
+
+func (d dayForm) hint(sign string) string {
+	kind := "date"
+	if d.timed > 0 {
+		kind = "timestamp"
+	}
+	dayFirst, monthFirst := d.layouts(sign)
 	declares := func(format string) string {
-		return fmt.Sprintf(`like dates: type: %s with format: "%s" declares them`, kind, format+clock)
+		return fmt.Sprintf(`like dates: type: %s with format: "%s" declares them`, kind, format)
 	}
 	switch {
-	case d.wider > 0 || d.timed > 0 && d.timed < d.n:
-		return "like dates, in more than one form: formats declare them (type: timestamp, format: [...])"
 	case d.first > 12 && d.second > 12:
 		return "like dates, but the month is now in the first and now in the second place"
+	case d.mixed():
+		return "like dates, in more than one form: formats declare them (type: timestamp, format: [...])"
 	case d.first > 12:
 		return declares(dayFirst)
 	case d.second > 12:
 		return declares(monthFirst)
 	}
-	return fmt.Sprintf(`like dates, but no value tells the day from the month: type: %s with format: "%s" or "%s" declares them`, kind, monthFirst+clock, dayFirst+clock)
+	return fmt.Sprintf(`like dates, but no value tells the day from the month: type: %s with format: "%s" or "%s" declares them`, kind, monthFirst, dayFirst)
+}
+
+// formats returns the formats that read all n values as times without a doubt, nil if there
+// are none. times of them are YYYY-MM-DD HH:MM:SS.
+func (f *foreign) formats(n, times int) []string {
+	for i, d := range f.days {
+		dayFirst, monthFirst := d.layouts(daySigns[i : i+1])
+		switch {
+		case d.n != n || d.mixed():
+		case d.first > 12:
+			return []string{dayFirst}
+		case d.second > 12:
+			return []string{monthFirst}
+		}
+	}
+	switch n {
+	case f.minutes:
+		return []string{"YYYY-MM-DD HH:mm"}
+	case f.minutes + times:
+		return []string{"YYYY-MM-DD HH:mm:SS", "YYYY-MM-DD HH:mm"}
+	}
+	return nil
 }
 
 func (g groupForm) hint() string {

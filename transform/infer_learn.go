@@ -24,8 +24,9 @@ type Learner struct {
 
 // Guess is what a sample suggests for a column. Its texts never hold a value.
 type Guess struct {
-	Type schemas.Type
-	Why  string // why the type was chosen
+	Type    schemas.Type
+	Formats []string // of times that have another form than the service's own
+	Why     string   // why the type was chosen
 	// Personal says what personal data the values most likely are and how that
 	// was recognised, "" for none. A human has to confirm it.
 	Personal string
@@ -60,7 +61,7 @@ func (l *Learner) Schema(name string, labels bool) (*schemas.Schema, []Guess) {
 	guesses := make([]Guess, len(out.Columns))
 	for i, c := range out.Columns {
 		guesses[i] = l.sample.guess(c)
-		out.Columns[i].Type, out.Columns[i].Inferred = guesses[i].Type, false
+		out.Columns[i].Type, out.Columns[i].Reading.Formats, out.Columns[i].Inferred = guesses[i].Type, guesses[i].Formats, false
 	}
 	return out, guesses
 }
@@ -77,7 +78,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	}
 	g := Guess{Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.numbers.padded}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
-		g.Type, g.Why = f.shapes.wallTimes()
+		g.Type, g.Why, g.Formats = f.shapes.wallTimes()
 	} else {
 		g.Type, g.Why = f.shapes.fit(identifier(text, itemType))
 	}

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,28 @@ func TestInferThenFlatten(t *testing.T) {
 	r.feed(t, new(answer).result(3, "meta:date_finish=soon", "item:1=p|q").page(t))
 	if s := r.Stats(); s.Nulled[Fault{"date_finish", reasonTimestamp}] != 1 || s.Joined["item_1"] != 1 || s.Rejected != 0 {
 		t.Errorf("stats %+v", s)
+	}
+}
+
+// TestUnreadValuesAreShown: of each inferred column the first value that became null, on one
+// line and short. Declared columns and personal data show none.
+func TestUnreadValuesAreShown(t *testing.T) {
+	s := schema(t, "id result_id int64", "a meta:date_a timestamp", "b meta:date_b timestamp", "c meta:date_c timestamp set_null", "d meta:date_d timestamp", "e meta:date_e timestamp")
+	for _, i := range []int{1, 2, 4, 5} {
+		s.Columns[i].Inferred = true
+	}
+	s.Columns[4].PII = schemas.PII{Kind: schemas.PIIDrop}
+	long := "2026\u202e-01\n-05" + strings.Repeat("x", 500)
+	cells := func(v string) []string {
+		return []string{"meta:date_a=" + v, "meta:date_b=2026-01-05 10:00:00", "meta:date_c=" + v, "meta:date_d=" + v, "meta:date_e=" + long}
+	}
+	r := start(t, s).feed(t, new(answer).result(1, cells("01/05/2026 10:00:00")...).result(2, cells("24:00:00")...).page(t))
+	var sum Stats
+	sum.Add(r.Stats())
+	sum.Add(Stats{Unread: map[string]string{"a": "later", "z": "new"}})
+	want := map[string]string{"a": "01/05/2026 10:00:00", "e": "2026 -01 -05" + strings.Repeat("x", 17) + "…", "z": "new"}
+	if !reflect.DeepEqual(sum.Unread, want) || sum.Nulled[Fault{"a", reasonTimestamp}] != 2 {
+		t.Errorf("%q, nulled %v", sum.Unread, sum.Nulled)
 	}
 }
 

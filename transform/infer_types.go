@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/formetl/formetl/schemas"
 )
@@ -117,17 +118,29 @@ func (s *shapes) text() string {
 }
 
 // wallTimes chooses the type of a meta that is a wall-clock time by its id, and
-// says why. The id decides even if there are few values or none.
-func (s *shapes) wallTimes() (schemas.Type, string) {
+// says why. The id decides even if there are few values or none. formats are those of times
+// in another form than the service's own.
+func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
+	text, instant := schemas.Type{Kind: schemas.String}, schemas.Type{Kind: schemas.Timestamp}
 	switch {
 	case s.times != s.values:
-		return schemas.Type{Kind: schemas.String}, fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
+		if formats := s.foreign.formats(s.values, s.times); formats != nil {
+			return instant, "a time by its id, in the form " + strings.Join(formats, " or "), formats
+		}
+		why := fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
+		if s.numbers.ints == s.values {
+			return text, why + " but whole numbers, as seconds since 1970 are: type: int64 keeps them", nil
+		}
+		if hint := s.foreign.hint(s.values, s.numbers.ints); hint != "" {
+			why += "; all look " + hint
+		}
+		return text, why, nil
 	case s.skipped > 0:
-		return schemas.Type{Kind: schemas.String}, fmt.Sprintf("times, but the account's zone skips %d of %d", s.skipped, s.values)
+		return text, fmt.Sprintf("times, but the account's zone skips %d of %d", s.skipped, s.values), nil
 	case s.values == 0:
-		return schemas.Type{Kind: schemas.Timestamp}, "a time by its id; no value"
+		return instant, "a time by its id; no value", nil
 	}
-	return schemas.Type{Kind: schemas.Timestamp}, fmt.Sprintf("a time by its id, as %s", fits(s.values))
+	return instant, fmt.Sprintf("a time by its id, as %s", fits(s.values)), nil
 }
 
 func fits(n int) string {

@@ -149,6 +149,43 @@ func TestLearnedMetas(t *testing.T) {
 	}
 }
 
+// TestLearnedDatesInAnotherForm: the form of a date_* meta is proposed where the values leave
+// no doubt, and then it reads all of them.
+func TestLearnedDatesInAnotherForm(t *testing.T) {
+	for name, tt := range map[string]struct{ values, typ, formats, why string }{
+		"its own":         {"2026-01-05 10:00:00", "timestamp", "", "its only value is"},
+		"no seconds":      {"2026-01-05 10:00|2026-01-06 23:59", "timestamp", "YYYY-MM-DD HH:mm", "in the form YYYY-MM-DD HH:mm"},
+		"some seconds":    {"2026-01-05 10:00|2026-01-06 23:59:00", "timestamp", "YYYY-MM-DD HH:mm:SS|YYYY-MM-DD HH:mm", " or "},
+		"american":        {"01/05/2026 10:00:00|01/15/2026 10:00:00", "timestamp", "MM/DD/YYYY HH:mm:SS", "MM/DD/YYYY"},
+		"american, short": {"1/5/2026 10:00|1/15/2026 10:00", "timestamp", "M/D/YYYY HH:mm", "M/D/YYYY"},
+		"european":        {"15.01.2026 10:00:00", "timestamp", "DD.MM.YYYY HH:mm:SS", "DD.MM.YYYY"},
+		"a day":           {"15.01.2026", "timestamp", "DD.MM.YYYY", "DD.MM.YYYY"},
+		"which is which":  {"01/05/2026 10:00:00", "string", "", `"MM/DD/YYYY HH:mm:SS" or "DD/MM/YYYY HH:mm:SS" declares them`},
+		"mixed":           {"15.01.2026 10:00:00|16.01.2026 10:00", "string", "", "more than one form"},
+		"an epoch":        {"1767600000|1767600001", "string", "", "whole numbers, as seconds since 1970 are"},
+		"midnight":        {"2026-01-05 24:00:00|2026-01-05 10:00:00", "string", "", "1 of 2 values are no times"},
+		"words":           {"soon", "string", "", "1 of 1 values are no times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := new(answer)
+			values := strings.Split(tt.values, "|")
+			for i, v := range values {
+				a.result(int64(i+1), "meta:date_start="+v)
+			}
+			p := a.page(t)
+			l := NewLearner(time.UTC)
+			l.Add(p)
+			s, guesses := l.Schema("x", false)
+			if c := s.Columns[1]; c.Type.String() != tt.typ || strings.Join(c.Reading.Formats, "|") != tt.formats || !strings.Contains(guesses[1].Why, tt.why) {
+				t.Errorf("%s %q: %s", c.Type, c.Reading.Formats, guesses[1].Why)
+			}
+			if got := start(t, s).feed(t, p).Stats(); got.Rows != int64(len(values)) {
+				t.Errorf("the schema that is proposed rejects %v", got.Rejects)
+			}
+		})
+	}
+}
+
 // TestLearnedIsNamedAsInferred: types aside, the columns are those of Infer.
 func TestLearnedIsNamedAsInferred(t *testing.T) {
 	first := new(answer).result(1, "meta:m=1", "item:4@2=a", "item:9@1=b").page(t, "4=Full name", "9=Full name", "7=Not answered")

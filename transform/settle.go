@@ -61,6 +61,9 @@ func (c *column) missing() string {
 	return ""
 }
 
+// mostUnread is how many characters of a value that does not fit are shown.
+const mostUnread = 30
+
 // take parses a value and adds it to the row. For a value that the column
 // cannot take it returns the raw value and the reason.
 func (r *row) take(c *column, v []byte) (raw, reason string) {
@@ -76,6 +79,9 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 		}
 		parsed = value{null: true}
 		r.pending = append(r.pending, outcome{c, reason})
+		if c.unread == "" && c.Inferred && c.PII.Kind == schemas.PIINone {
+			c.unread = schemas.Cut(schemas.OneLine(string(v[:min(len(v), 200)])), mostUnread)
+		}
 	}
 	if moved {
 		r.pending = append(r.pending, outcome{c, shifted})

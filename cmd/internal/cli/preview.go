@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/stream"
+	"github.com/formetl/formetl/schemas"
 )
 
 // previewFlags are the flags of preview.
@@ -88,7 +89,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	if !f.wide {
 		for _, row := range rows[1:] {
 			for i := range row {
-				row[i] = show.Cut(row[i], 40)
+				row[i] = schemas.Cut(row[i], 40)
 			}
 		}
 	}

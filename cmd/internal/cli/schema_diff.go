@@ -222,7 +222,7 @@ func (c comparison) rows() [][]string {
 			kind += " " + x.Key
 		}
 		if x.Label != "" {
-			label := strconv.Quote(show.Cell(x.Label))
+			label := strconv.Quote(schemas.OneLine(x.Label))
 			if x.Kind == schemas.ColumnRemoved {
 				was += " " + label
 			} else {
@@ -240,9 +240,9 @@ func (c comparison) rows() [][]string {
 }
 
 func (c comparison) summary() string {
-	s := fmt.Sprintf("%s and %s: no changes", show.Cell(c.Was), show.Cell(c.Is))
+	s := fmt.Sprintf("%s and %s: no changes", schemas.OneLine(c.Was), schemas.OneLine(c.Is))
 	if n := len(c.Changes); n > 0 {
-		s = fmt.Sprintf("%s and %s: %s, %d breaking", show.Cell(c.Was), show.Cell(c.Is), show.Plural(n, "change"), c.Breaking)
+		s = fmt.Sprintf("%s and %s: %s, %d breaking", schemas.OneLine(c.Was), schemas.OneLine(c.Is), show.Plural(n, "change"), c.Breaking)
 	}
 	if c.Sampled == nil {
 		return s

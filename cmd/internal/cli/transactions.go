@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/webhooks"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/schemas"
 )
 
 func formsCommand(p *process) *cobra.Command {
@@ -222,12 +223,12 @@ func webhookCommand(p *process, c *webhooks.Change, cmd *cobra.Command) *cobra.C
 }
 
 func copyQuestion(form string, to extract.CopyTarget) string {
-	question := "Copy form " + show.Cell(form)
+	question := "Copy form " + schemas.OneLine(form)
 	if to.Form != "" {
-		question += fmt.Sprintf(" as %q", show.Cell(to.Form))
+		question += fmt.Sprintf(" as %q", schemas.OneLine(to.Form))
 	}
 	if to.Account != "" {
-		question += " to account " + show.Cell(to.Account)
+		question += " to account " + schemas.OneLine(to.Account)
 	}
 	return question + "? [y/N] "
 }

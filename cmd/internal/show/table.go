@@ -17,9 +17,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/schemas"
 )
 
 // Print writes data in one go. A failure is a *output.StdoutError, so that a
@@ -64,7 +64,7 @@ func Columns(indent string, rows [][]string) string {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			cells[i] = Cell(c)
+			cells[i] = schemas.OneLine(c)
 		}
 		_, _ = t.Write([]byte(strings.Join(cells, "\t") + "\n")) // into memory
 	}
@@ -73,20 +73,4 @@ func Columns(indent string, rows [][]string) string {
 		b.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
 	}
 	return b.String()
-}
-
-// Cell is a text on one line, without control characters.
-func Cell(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
-		return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
-	}), " ")
-}
-
-// Cut shortens a text to so many characters, of which the last is then an ellipsis.
-func Cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-1]) + "…"
 }

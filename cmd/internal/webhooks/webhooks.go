@@ -19,6 +19,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
 )
 
 // List returns the webhooks of a form.
@@ -157,7 +158,7 @@ func (c *Change) question(there bool) string {
 	}
 	at := ""
 	if u, err := url.Parse(c.url); err == nil {
-		at = " at " + show.Cell(u.Host)
+		at = " at " + schemas.OneLine(u.Host)
 	}
-	return fmt.Sprintf("%s webhook%s of form %s? [y/N] ", act, at, show.Cell(c.Form))
+	return fmt.Sprintf("%s webhook%s of form %s? [y/N] ", act, at, schemas.OneLine(c.Form))
 }

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/schemas"
 )
 
 // Page is what is asked at once.
@@ -105,7 +105,7 @@ func answersText(fields []*Field) string {
 	}
 	lines := make([]string, len(fields))
 	for i, f := range fields {
-		lines[i] = strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, f.Title, show.Cell(f.Shown())), " ")
+		lines[i] = strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, f.Title, schemas.OneLine(f.Shown())), " ")
 	}
 	return strings.Join(lines, "\n")
 }

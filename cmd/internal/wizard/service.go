@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -105,7 +106,7 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		known = append(known, f.Directory)
 	}
 	if s.o.Ask == nil && !s.answered("form") && len(known) > 1 {
-		some := show.Cell(strings.Join(known[:min(len(known), shownForms)], ", "))
+		some := schemas.OneLine(strings.Join(known[:min(len(known), shownForms)], ", "))
 		return exit.Usagef("nobody is there to ask: give --form; the account has %s, such as %s", show.Plural(len(known), "form"), some)
 	}
 	if err := s.ask(ctx, "form"); err != nil {
@@ -115,14 +116,14 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		if definition.IsGlob(form) || slices.Contains(known, form) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form", show.Cell(form))
+		err := fmt.Errorf("--form %s: the account has no such form", schemas.OneLine(form))
 		if near := nearest.Word(form, known); near != "" {
-			err = fmt.Errorf("%w; did you mean %s?", err, show.Cell(near))
+			err = fmt.Errorf("%w; did you mean %s?", err, schemas.OneLine(near))
 		}
 		return &exit.Error{Code: exit.NoInput, Err: err}
 	}
 	if len(chosenForms(s)) == 0 {
-		return &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("--form %s: no form of the account matches it", show.Cell(s.value("form")))}
+		return &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("--form %s: no form of the account matches it", schemas.OneLine(s.value("form")))}
 	}
 	return nil
 }
@@ -180,7 +181,7 @@ func formChoices(s *Session) []Choice {
 		if n, counted := s.sizes[f.Directory]; counted {
 			size = show.Plural(n, "result")
 		}
-		return []string{show.Cut(show.Cell(f.Directory), 24), show.Cut(show.Cell(f.Name), 38), size}
+		return []string{schemas.Cut(schemas.OneLine(f.Directory), 24), schemas.Cut(schemas.OneLine(f.Name), 38), size}
 	})
 	choices := make([]Choice, len(rows))
 	for i, label := range strings.Split(strings.TrimRight(show.Columns("", rows), "\n"), "\n") {

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/schemas"
 )
 
 // definitionText is the definition that the answers give. Where an answer is still to come, an
@@ -75,7 +75,7 @@ func (w *lines) head(s *Session) {
 #   formetl run %[3]s
 #
 # formetl help definitions tells of every key.
-`, editorSchema, show.Cell(what), show.Cell(name))
+`, editorSchema, schemas.OneLine(what), schemas.OneLine(name))
 }
 
 func (w *lines) source(s *Session) {
