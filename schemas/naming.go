@@ -8,6 +8,8 @@ import (
 
 	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/formetl/formetl/plain"
 )
 
 // MaxName is the most bytes that a generated name has. PostgreSQL cuts longer
@@ -67,13 +69,19 @@ func ItemName(id string) string {
 	return name
 }
 
-// MetaName returns the name of a meta's column, which is its id. An id longer
-// than MaxName is cut and ends with a hash of the id.
+// MetaName returns the name of a meta's column, which is its id, with "_" for what cannot be
+// shown. An id longer than MaxName is cut and ends with a hash of the id.
 func MetaName(id string) string {
-	if len(id) > MaxName {
-		return hashed(id, Source{FromMeta, id})
+	name := strings.Map(func(r rune) rune {
+		if plain.Unsafe(r) {
+			return '_'
+		}
+		return r
+	}, id)
+	if len(name) > MaxName {
+		return hashed(name, Source{FromMeta, id})
 	}
-	return id
+	return name
 }
 
 // DefaultName returns the name of a column without a schema, before it is made

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -80,7 +81,7 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 		parsed = value{null: true}
 		r.pending = append(r.pending, outcome{c, reason})
 		if c.unread == "" && c.Inferred && c.PII.Kind == schemas.PIINone {
-			c.unread = schemas.Cut(schemas.OneLine(string(v[:min(len(v), 200)])), mostUnread)
+			c.unread = plain.Cut(plain.Line(string(v[:min(len(v), 200)])), mostUnread)
 		}
 	}
 	if moved {

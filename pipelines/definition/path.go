@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/plain"
 )
 
 // PathValues are what replaces the placeholders in an output's path.
@@ -85,8 +85,8 @@ func checkPathName(placeholder, name string) *PathError {
 		return bad("begins or ends with a blank")
 	case strings.HasSuffix(name, "."):
 		return bad("ends with a dot")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return bad("holds a control character")
+	case strings.ContainsFunc(name, plain.Unsafe):
+		return bad("holds a control character, or one that sets the direction of text")
 	}
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -105,13 +105,10 @@ type schemaWriter struct {
 
 func (w *schemaWriter) line(s string) { w.buf.WriteString(s + "\n") }
 
-// comments writes a comment line for each text. Characters that are not shown, such
-// as line breaks and those that reverse the direction of text, become Go's escapes.
+// comments writes a comment line for each text.
 func (w *schemaWriter) comments(indent string, texts []string) {
 	for _, text := range texts {
-		quoted := strconv.Quote(text)
-		text = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(quoted[1 : len(quoted)-1])
-		w.line(strings.TrimRight(indent+"# "+text, " "))
+		w.line(strings.TrimRight(indent+"# "+plain.Line(text), " "))
 	}
 }
 
@@ -136,7 +133,7 @@ func (w *schemaWriter) scalar(text string) string {
 	if err := e.Encode(text); err != nil && w.err == nil {
 		w.err = err
 	}
-	return strings.TrimSuffix(quoted.String(), "\n")
+	return strings.TrimSuffix(string(plain.JSON(quoted.Bytes())), "\n")
 }
 
 func (w *schemaWriter) fail(format string, args ...any) {

@@ -2,10 +2,9 @@ package infer
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -164,10 +163,5 @@ const longestLabel = 80
 
 // quoteLabel shows a label in a comment: in quotes, on one line, cut.
 func quoteLabel(label string) string {
-	label = strings.ToValidUTF8(label, "\uFFFD")
-	runes := []rune(label)
-	if len(runes) > longestLabel {
-		label = string(runes[:longestLabel]) + "…"
-	}
-	return strconv.Quote(label)
+	return `"` + plain.Cut(plain.Line(label), longestLabel) + `"`
 }

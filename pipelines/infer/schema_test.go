@@ -93,7 +93,7 @@ columns:
   - {name: amount, from: "item:2", type: "decimal(18,2)", label: Amount}
   # "Delivery": all 19 values look like dates: type: date with format: "M/D/YYYY" declares them; no value in 1 of 20 results
   - {name: delivery, from: "item:3", type: string, label: Delivery}
-  # "Extras\r\n(several)": several values in 9 of 19 results; text; no value in 1 of 20 results
+  # "Extras (several)": several values in 9 of 19 results; text; no value in 1 of 20 results
   - {name: extras_several, from: "item:4", type: "list<string>", label: "Extras\r\n(several)"}
 `
 	want = strings.ReplaceAll(strings.ReplaceAll(want, "label: Amount", `label: "Amount"`), "label: Delivery", `label: "Delivery"`)
@@ -133,7 +133,7 @@ columns:
 	}
 	text := fileOf(t, got)
 	want := `columns:
-  # "Extras\r\n(several)": several values in 10 of 20 results; text; a value in all 20 results
+  # "Extras (several)": several values in 10 of 20 results; text; a value in all 20 results
   - {name: extras, from: "item:4", type: "list<string>", list_as: columns, choices: [wrap, card], label: "Extras\r\n(several)"}
   # "Coupon": no longer on the form: neither its headings nor the sampled results have it
   - {name: item_9, from: "item:77", type: bool, true_values: [ja], false_values: [nein], label: "Coupon"}

@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -147,7 +148,7 @@ func (d *Dialect) Create(t Table) (string, error) {
 	if d.engine != nil {
 		end += d.engine(d, t)
 	}
-	about := d.text(oneLine(t.Comment))
+	about := d.text(plain.Line(t.Comment))
 	if d.tableComment != "" && t.Comment != "" {
 		end += fmt.Sprintf(d.tableComment, about)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -53,7 +54,7 @@ func (e *UnfitError) DataFault() bool { return true }
 
 // check returns an *UnfitError if the engine cannot hold the table, otherwise nil.
 func (d *Dialect) check(t Table) error {
-	e := &UnfitError{Dialect: d.Name, Table: oneLine(strings.Join(t.Name, "."))}
+	e := &UnfitError{Dialect: d.Name, Table: plain.Line(strings.Join(t.Name, "."))}
 	add := func(format string, args ...any) { e.Problems = append(e.Problems, fmt.Sprintf(format, args...)) }
 	l := d.limit
 	switch {

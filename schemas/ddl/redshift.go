@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -45,8 +46,8 @@ func (d *Dialect) inPlace(w Written, table string) error {
 	for _, p := range w.Parts {
 		if p.Leading == OtherColumns {
 			return &UnfitError{
-				Dialect: d.Name, Table: oneLine(table),
-				Problems: []string{fmt.Sprintf("the part %s has other columns than the first ones of the manifest, or in another order, and %s takes a part's columns by position", oneLine(p.Path), d.Name)},
+				Dialect: d.Name, Table: plain.Line(table),
+				Problems: []string{fmt.Sprintf("the part %s has other columns than the first ones of the manifest, or in another order, and %s takes a part's columns by position", plain.Line(p.Path), d.Name)},
 				Remedy:   "run the definition with --full, which writes all parts anew in one order: formetl run DEFINITION --full",
 			}
 		}

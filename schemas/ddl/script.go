@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -19,7 +19,7 @@ func (s *script) line(format string, args ...any) {
 
 // note writes an SQL comment on one line, whatever characters its arguments hold.
 func (s *script) note(format string, args ...any) {
-	s.line("-- %s", oneLine(fmt.Sprintf(format, args...)))
+	s.line("-- %s", plain.Line(fmt.Sprintf(format, args...)))
 }
 
 // noNullLists notes what an engine without null arrays does with null lists.
@@ -42,20 +42,13 @@ func (s *script) items(open string, items []string, end string) {
 	s.line("%s\n  %s\n%s", open, strings.Join(items, ",\n  "), end)
 }
 
-// oneLine returns text with blanks for what would break a line or control a terminal.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
-		return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
-	}), " ")
-}
-
 // maxComment is the most characters of a comment. BigQuery takes 1,024.
 const maxComment = 1000
 
 // comment returns the text of a column's comment: its label and its source.
 func comment(c schemas.Column) string {
-	from := "(" + oneLine(c.From.String()) + ")"
-	label := []rune(oneLine(c.Label))
+	from := "(" + plain.Line(c.From.String()) + ")"
+	label := []rune(plain.Line(c.Label))
 	if room := maxComment - len([]rune(from)) - 1; len(label) > room {
 		label = label[:max(room, 0)]
 	}

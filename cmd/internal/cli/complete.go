@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/plain"
 )
 
 // completionPatience bounds how long a shell waits for the service's forms or columns.
@@ -38,7 +39,7 @@ func complete(p *process, commands []*cobra.Command) {
 				defer cancel()
 				var found []string
 				for _, word := range find(ctx, cmd, args) {
-					if strings.HasPrefix(word, begun) {
+					if strings.HasPrefix(word, begun) && !strings.ContainsFunc(word, plain.Unsafe) {
 						found = append(found, word)
 					}
 				}

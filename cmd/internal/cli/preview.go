@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/stream"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // previewFlags are the flags of preview.
@@ -77,7 +77,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {
 			return err
 		}
-		return show.Print(p.stdout, text.Bytes())
+		return show.Print(p.stdout, plain.JSON(text.Bytes()))
 	}
 	if err := pipelines.Look(ctx, def, o, q, csvout.Format(), &text); err != nil {
 		return err
@@ -89,7 +89,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	if !f.wide {
 		for _, row := range rows[1:] {
 			for i := range row {
-				row[i] = schemas.Cut(row[i], 40)
+				row[i] = plain.Cut(row[i], 40)
 			}
 		}
 	}

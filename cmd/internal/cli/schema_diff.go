@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -222,7 +223,7 @@ func (c comparison) rows() [][]string {
 			kind += " " + x.Key
 		}
 		if x.Label != "" {
-			label := strconv.Quote(schemas.OneLine(x.Label))
+			label := strconv.Quote(plain.Line(x.Label))
 			if x.Kind == schemas.ColumnRemoved {
 				was += " " + label
 			} else {
@@ -240,9 +241,9 @@ func (c comparison) rows() [][]string {
 }
 
 func (c comparison) summary() string {
-	s := fmt.Sprintf("%s and %s: no changes", schemas.OneLine(c.Was), schemas.OneLine(c.Is))
+	s := fmt.Sprintf("%s and %s: no changes", plain.Line(c.Was), plain.Line(c.Is))
 	if n := len(c.Changes); n > 0 {
-		s = fmt.Sprintf("%s and %s: %s, %d breaking", schemas.OneLine(c.Was), schemas.OneLine(c.Is), show.Plural(n, "change"), c.Breaking)
+		s = fmt.Sprintf("%s and %s: %s, %d breaking", plain.Line(c.Was), plain.Line(c.Is), show.Plural(n, "change"), c.Breaking)
 	}
 	if c.Sampled == nil {
 		return s

@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 type resetFlags struct {
@@ -102,9 +102,9 @@ func resetQuestion(s *maintain.StateReport, to load.WallTime) string {
 		if !to.IsZero() {
 			from = to.String()
 		}
-		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", show.Plural(datasets, "dataset"), schemas.OneLine(s.Pipeline), from)
+		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", show.Plural(datasets, "dataset"), plain.Line(s.Pipeline), from)
 	} else {
-		fmt.Fprintf(&b, "Reset pipeline %s?", schemas.OneLine(s.Pipeline))
+		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Pipeline))
 	}
 	if len(s.Checkpoints) > 0 {
 		b.WriteString(" What runs that ended early had read is dropped.")

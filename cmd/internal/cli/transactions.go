@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/webhooks"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 func formsCommand(p *process) *cobra.Command {
@@ -223,12 +223,12 @@ func webhookCommand(p *process, c *webhooks.Change, cmd *cobra.Command) *cobra.C
 }
 
 func copyQuestion(form string, to extract.CopyTarget) string {
-	question := "Copy form " + schemas.OneLine(form)
+	question := "Copy form " + plain.Line(form)
 	if to.Form != "" {
-		question += fmt.Sprintf(" as %q", schemas.OneLine(to.Form))
+		question += fmt.Sprintf(" as %q", plain.Line(to.Form))
 	}
 	if to.Account != "" {
-		question += " to account " + schemas.OneLine(to.Account)
+		question += " to account " + plain.Line(to.Account)
 	}
 	return question + "? [y/N] "
 }

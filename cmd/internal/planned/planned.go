@@ -12,18 +12,18 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // Write shows a plan.
 func Write(w io.Writer, r *pipelines.PlanReport) {
-	fmt.Fprintf(w, "pipeline %s", schemas.OneLine(r.Pipeline))
+	fmt.Fprintf(w, "pipeline %s", plain.Line(r.Pipeline))
 	if r.Offline {
 		fmt.Fprint(w, ", without asking the service")
 	}
 	fmt.Fprintln(w)
 	for _, p := range r.Forms {
-		fmt.Fprintf(w, "\nform %s\n", schemas.OneLine(p.Form))
+		fmt.Fprintf(w, "\nform %s\n", plain.Line(p.Form))
 		if p.Error != "" {
 			fmt.Fprintln(w, "  no plan: see the error")
 			continue
@@ -31,7 +31,7 @@ func Write(w io.Writer, r *pipelines.PlanReport) {
 		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p))
 	}
 	for _, pattern := range r.Patterns {
-		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", schemas.OneLine(pattern))
+		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", plain.Line(pattern))
 	}
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
 		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))

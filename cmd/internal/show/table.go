@@ -19,7 +19,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/formetl/formetl/pipelines/output"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // Print writes data in one go. A failure is a *output.StdoutError, so that a
@@ -40,7 +40,7 @@ func JSON(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return Print(w, b.Bytes())
+	return Print(w, plain.JSON(b.Bytes()))
 }
 
 // Table prints rows in columns.
@@ -64,7 +64,7 @@ func Columns(indent string, rows [][]string) string {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			cells[i] = schemas.OneLine(c)
+			cells[i] = plain.Line(c)
 		}
 		_, _ = t.Write([]byte(strings.Join(cells, "\t") + "\n")) // into memory
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // WriteNextRun says what the next run of a form does with what earlier runs left.
@@ -21,7 +21,7 @@ func WriteNextRun(w io.Writer, r *maintain.StateReport, form *maintain.FormState
 		fmt.Fprintln(w, "  a run is under way; another one that begins now ends at once with 75")
 	}
 	for _, f := range will.Finishes {
-		fmt.Fprintf(w, "  the next run first finishes the commit of run %s at %s\n", schemas.OneLine(f.RunID), schemas.OneLine(f.Path))
+		fmt.Fprintf(w, "  the next run first finishes the commit of run %s at %s\n", plain.Line(f.RunID), plain.Line(f.Path))
 	}
 	switch {
 	case will.Resumes != nil:
@@ -29,9 +29,9 @@ func WriteNextRun(w io.Writer, r *maintain.StateReport, form *maintain.FormState
 		if will.Resumes.Newest.Sub(will.Resumes.Oldest) >= time.Second {
 			read = "read from " + show.Since(r.Now, will.Resumes.Oldest) + " to " + show.Since(r.Now, will.Resumes.Newest)
 		}
-		fmt.Fprintf(w, "  the next run resumes from run %s and takes over %s, %s\n", schemas.OneLine(will.Resumes.RunID), show.Plural(will.Resumes.Results, "result"), read)
+		fmt.Fprintf(w, "  the next run resumes from run %s and takes over %s, %s\n", plain.Line(will.Resumes.RunID), show.Plural(will.Resumes.Results, "result"), read)
 	case will.Discards != "":
-		fmt.Fprintf(w, "  the next run begins anew and discards what run %s had read: %s\n", schemas.OneLine(will.Discards), schemas.OneLine(will.Why))
+		fmt.Fprintf(w, "  the next run begins anew and discards what run %s had read: %s\n", plain.Line(will.Discards), plain.Line(will.Why))
 	case form.Next == nil && will.UnderWay == nil:
 		fmt.Fprintln(w, "  the next run begins anew")
 	}

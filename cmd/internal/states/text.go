@@ -9,27 +9,27 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // Write shows the state as text.
 func Write(w io.Writer, r *maintain.StateReport) {
-	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", schemas.OneLine(r.Pipeline), ModeOf(r), r.Zone)
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Pipeline), ModeOf(r), r.Zone)
 	for _, form := range r.Forms {
-		fmt.Fprintf(w, "\nform %s\n", schemas.OneLine(form.Form))
+		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
 		}
 		WriteNextRun(w, r, form)
 		for _, out := range form.Outputs {
-			fmt.Fprintf(w, "  %s\n%s", schemas.OneLine(out.Path), show.Columns("    ", outputRows(r, out)))
+			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), show.Columns("    ", outputRows(r, out)))
 		}
 	}
 	if len(r.Forms) == 0 {
 		fmt.Fprintln(w, "\nno form has anything at the outputs yet")
 	}
 	for _, path := range r.Unlisted {
-		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", schemas.OneLine(path))
+		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", plain.Line(path))
 	}
 	if rows := bookedRows(r); len(rows) > 0 {
 		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
@@ -100,7 +100,7 @@ func changesRows(out *maintain.OutputState) [][]string {
 		known += "; the lookback was read again"
 	}
 	if c.Reason != "" {
-		known += ": " + schemas.OneLine(c.Reason)
+		known += ": " + plain.Line(c.Reason)
 	}
 	rows := [][]string{{"changes", known}}
 	if n := len(c.Stale); n > 0 {

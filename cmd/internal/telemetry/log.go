@@ -29,6 +29,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/plain"
 )
 
 const (
@@ -103,12 +104,20 @@ func (l *Log) JSON() bool { return l.format == formatJSON }
 // jsonHandler writes one object a line. A length of time is a number of
 // seconds, because programs read it.
 func jsonHandler(out io.Writer, level slog.Level) slog.Handler {
-	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	return slog.NewJSONHandler(escaped{out}, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Kind() == slog.KindDuration {
 			return slog.Float64(a.Key, float64(a.Value.Duration())/1e9) // Seconds() adds two parts, which gives 1.5110000000000001
 		}
 		return a
 	}})
+}
+
+// escaped writes records without what could steer a terminal.
+type escaped struct{ io.Writer }
+
+func (e escaped) Write(record []byte) (int, error) {
+	_, err := e.Writer.Write(plain.JSON(record))
+	return len(record), err
 }
 
 // About says of which run everything is that is told from here on. Records name the
@@ -121,7 +130,7 @@ func (l *Log) About(pipeline, runID string) {
 // written whatever --log-level says, because it is an answer and not a log.
 func (l *Log) Tell(level slog.Level, text string, attrs ...slog.Attr) {
 	if !l.JSON() {
-		fmt.Fprintln(l.out, text)
+		fmt.Fprintln(l.out, plain.Lines(text))
 		return
 	}
 	slog.New(jsonHandler(l.out, slog.LevelDebug)).LogAttrs(context.Background(), level, text, slices.Concat(l.about, attrs)...)

@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // mostBars is how many forms have a bar at once. A further form gets one when
@@ -117,7 +117,7 @@ func (p *Progress) bar(form string) *mpb.Bar {
 	}
 	// A bar that begins without a total completes only when it is told to.
 	p.bars[form] = p.screen.AddBar(0,
-		mpb.PrependDecorators(decor.Name(schemas.OneLine(form)+" "), decor.CountersNoUnit("%d / %d results")),
+		mpb.PrependDecorators(decor.Name(plain.Line(form)+" "), decor.CountersNoUnit("%d / %d results")),
 		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(p.waits)))
 	return p.bars[form]
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // List returns the webhooks of a form.
@@ -158,7 +158,7 @@ func (c *Change) question(there bool) string {
 	}
 	at := ""
 	if u, err := url.Parse(c.url); err == nil {
-		at = " at " + schemas.OneLine(u.Host)
+		at = " at " + plain.Line(u.Host)
 	}
-	return fmt.Sprintf("%s webhook%s of form %s? [y/N] ", act, at, schemas.OneLine(c.Form))
+	return fmt.Sprintf("%s webhook%s of form %s? [y/N] ", act, at, plain.Line(c.Form))
 }

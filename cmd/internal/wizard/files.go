@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
 )
@@ -77,9 +78,9 @@ func pathProblem(s *Session) string {
 	path, kind := s.value("path"), s.value("kind")
 	switch slash := strings.HasSuffix(path, "/"); {
 	case kind == dataset && !slash:
-		return fmt.Sprintf("%s has no slash at its end: a dataset's path ends with one, such as %s/", schemas.OneLine(path), schemas.OneLine(path))
+		return fmt.Sprintf("%s has no slash at its end: a dataset's path ends with one, such as %s/", plain.Line(path), plain.Line(path))
 	case kind == file && slash:
-		return fmt.Sprintf("%s ends with a slash, and a file's path does not: write the file's name too", schemas.OneLine(path))
+		return fmt.Sprintf("%s ends with a slash, and a file's path does not: write the file's name too", plain.Line(path))
 	}
 	return ""
 }
@@ -87,7 +88,7 @@ func pathProblem(s *Session) string {
 // remoteProblem tells of an answer about S3 for a path that is elsewhere.
 func remoteProblem(s *Session) string {
 	if path := s.value("path"); s.answered("path") && !isRemote(s) {
-		return fmt.Sprintf("%s is not in S3; leave this out, or write a path that begins with s3://", schemas.OneLine(path))
+		return fmt.Sprintf("%s is not in S3; leave this out, or write a path that begins with s3://", plain.Line(path))
 	}
 	return ""
 }
@@ -121,7 +122,7 @@ func fileProblem(s *Session) string {
 	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Sprintf("the folder %s is not there; make it first, or give another one", schemas.OneLine(folder))
+		return fmt.Sprintf("the folder %s is not there; make it first, or give another one", plain.Line(folder))
 	}
 	if there := existing(s); there != "" {
 		return there + " is there; give another name, or --force to replace it"

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // Page is what is asked at once.
@@ -105,7 +105,7 @@ func answersText(fields []*Field) string {
 	}
 	lines := make([]string, len(fields))
 	for i, f := range fields {
-		lines[i] = strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, f.Title, schemas.OneLine(f.Shown())), " ")
+		lines[i] = strings.TrimRight(fmt.Sprintf("  %-*s  %s", width, f.Title, plain.Line(f.Shown())), " ")
 	}
 	return strings.Join(lines, "\n")
 }

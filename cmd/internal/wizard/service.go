@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -106,7 +106,7 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		known = append(known, f.Directory)
 	}
 	if s.o.Ask == nil && !s.answered("form") && len(known) > 1 {
-		some := schemas.OneLine(strings.Join(known[:min(len(known), shownForms)], ", "))
+		some := plain.Line(strings.Join(known[:min(len(known), shownForms)], ", "))
 		return exit.Usagef("nobody is there to ask: give --form; the account has %s, such as %s", show.Plural(len(known), "form"), some)
 	}
 	if err := s.ask(ctx, "form"); err != nil {
@@ -116,14 +116,14 @@ func (s *Session) chooseForms(ctx context.Context) error {
 		if definition.IsGlob(form) || slices.Contains(known, form) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form", schemas.OneLine(form))
+		err := fmt.Errorf("--form %s: the account has no such form", plain.Line(form))
 		if near := nearest.Word(form, known); near != "" {
-			err = fmt.Errorf("%w; did you mean %s?", err, schemas.OneLine(near))
+			err = fmt.Errorf("%w; did you mean %s?", err, plain.Line(near))
 		}
 		return &exit.Error{Code: exit.NoInput, Err: err}
 	}
 	if len(chosenForms(s)) == 0 {
-		return &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("--form %s: no form of the account matches it", schemas.OneLine(s.value("form")))}
+		return &exit.Error{Code: exit.NoInput, Err: fmt.Errorf("--form %s: no form of the account matches it", plain.Line(s.value("form")))}
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func formChoices(s *Session) []Choice {
 		if n, counted := s.sizes[f.Directory]; counted {
 			size = show.Plural(n, "result")
 		}
-		return []string{schemas.Cut(schemas.OneLine(f.Directory), 24), schemas.Cut(schemas.OneLine(f.Name), 38), size}
+		return []string{plain.Cut(plain.Line(f.Directory), 24), plain.Cut(plain.Line(f.Name), 38), size}
 	})
 	choices := make([]Choice, len(rows))
 	for i, label := range strings.Split(strings.TrimRight(show.Columns("", rows), "\n"), "\n") {

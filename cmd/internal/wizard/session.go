@@ -18,7 +18,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // Options are what a session works with.
@@ -345,7 +345,7 @@ func within(path, key string) bool {
 // advice is a definition's problem in the words of somebody who answers a question.
 func advice(s *Session, q Question, p definition.Problem) string {
 	for i, out := range s.outputs { // a line of a definition that is not written yet says nothing
-		p.Message = regexp.MustCompile(fmt.Sprintf(`load\[%d\]\.path on line \d+`, i)).ReplaceAllLiteralString(p.Message, schemas.OneLine(out["path"]))
+		p.Message = regexp.MustCompile(fmt.Sprintf(`load\[%d\]\.path on line \d+`, i)).ReplaceAllLiteralString(p.Message, plain.Line(out["path"]))
 	}
 	advice := p.Message + "; " + strings.NewReplacer(
 		"allow plain HTTP with source.allow_http: true", "give --allow-http",

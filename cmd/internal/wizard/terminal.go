@@ -86,7 +86,7 @@ func (t terminal) lines(p *Page, in *watchedReader) (err error) {
 		if note := f.Note(f.Text); note != "" {
 			fmt.Fprintf(t.out, "\n%s\n", note)
 		}
-		err := t.field(f, check, false).WithTheme(huh.ThemeFunc(plain)).RunAccessible(t.out, in)
+		err := t.field(f, check, false).WithTheme(huh.ThemeFunc(colourless)).RunAccessible(t.out, in)
 		if err != nil || in.ended() {
 			return err
 		}
@@ -94,8 +94,8 @@ func (t terminal) lines(p *Page, in *watchedReader) (err error) {
 	return nil
 }
 
-// plain is a theme without colours, for a terminal that would show their codes.
-func plain(bool) *huh.Styles { return &huh.Styles{} }
+// colourless is a theme without colours, for a terminal that would show their codes.
+func colourless(bool) *huh.Styles { return &huh.Styles{} }
 
 // field makes the field of huh. On a drawn page it shows the note.
 func (t terminal) field(f *Field, check func() error, drawn bool) huh.Field {

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 // definitionText is the definition that the answers give. Where an answer is still to come, an
@@ -75,7 +75,7 @@ func (w *lines) head(s *Session) {
 #   formetl run %[3]s
 #
 # formetl help definitions tells of every key.
-`, editorSchema, schemas.OneLine(what), schemas.OneLine(name))
+`, editorSchema, plain.Line(what), plain.Line(name))
 }
 
 func (w *lines) source(s *Session) {
@@ -175,5 +175,5 @@ func quoted(text string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(string(plain.JSON(b.Bytes())), "\n")
 }

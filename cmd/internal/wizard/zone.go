@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/plain"
 )
 
 const (
@@ -60,7 +60,7 @@ func readNewest(ctx context.Context, s *Session) error {
 	form := slices.MaxFunc(chosenForms(s), func(a, b string) int { return cmp.Compare(s.sizes[a], s.sizes[b]) })
 	p, err := client.Results(ctx, form, extract.ResultsQuery{Descending: true, Limit: shownResults})
 	if err != nil {
-		return fmt.Errorf("the newest results of form %s: %w", schemas.OneLine(form), err)
+		return fmt.Errorf("the newest results of form %s: %w", plain.Line(form), err)
 	}
 	defer p.Release()
 	for i := range p.Len() {

@@ -1,0 +1,59 @@
+// Package plain makes texts of the service fit to be shown to people. Labels, names, messages
+// and values may hold anything: what steers a terminal, breaks a line of YAML or SQL, or
+// reverses the text around it. Whatever comes from the service and reaches a terminal, a
+// comment or a file name goes through here. Every room may import it; it imports none.
+//
+// Begin reading at Unsafe.
+package plain
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Unsafe tells whether a character steers what shows it: the control characters C0 and C1,
+// those that set the direction of text, and the separators of lines and paragraphs.
+func Unsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Line returns text on one line and in valid UTF-8. Runs of unsafe characters and of white
+// space become one blank.
+func Line(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return Unsafe(r) || unicode.IsSpace(r)
+	}), " ")
+}
+
+// Lines is Line for a text of our own that may have several lines, with blanks that count.
+func Lines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if Unsafe(r) && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// Cut shortens a text to so many characters, of which the last is then an ellipsis.
+func Cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// JSON escapes what is unsafe in JSON. Encoders do so for C0 alone.
+func JSON(data []byte) []byte {
+	var b strings.Builder
+	for _, r := range string(data) {
+		if Unsafe(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return []byte(b.String())
+}
