@@ -15,7 +15,7 @@ import (
 func TestDatesInAnotherFormAreTold(t *testing.T) {
 	for _, value := range []string{"2026-01-05 10:00", "01/05/2026 10:00:00", "1767607200", "24:00:00", "soon\u202e\u009b31m"} {
 		t.Run(value, func(t *testing.T) {
-			var results []formservice.Result
+			results := make([]formservice.Result, 0, 250)
 			for i := range 250 {
 				r := pipelinestest.Result(int64(i+1), "2026-01-05 10:00:00", "x")
 				r.Metas = append(r.Metas, formservice.Meta{ID: "date_start", Value: value})

@@ -139,10 +139,10 @@ func TestReadmeScheduling(t *testing.T) {
 	defer service.Close()
 	t.Chdir(t.TempDir())
 	found := blocks(string(data), "yaml")
-	plain, added, isThere := strings.ReplaceAll(found[0], "https://fs1.example.com", service.URL), "", false
-	if added, isThere = strings.CutPrefix(found[1], "extract:\n"); len(found) != 2 || !isThere {
+	if len(found) != 2 || !strings.HasPrefix(found[1], "extract:\n") {
 		t.Fatalf("the README has not a definition and a line for it: %q", found)
 	}
+	plain, added := strings.ReplaceAll(found[0], "https://fs1.example.com", service.URL), strings.TrimPrefix(found[1], "extract:\n")
 	scheduled := strings.Replace(plain, "extract:\n", "extract:\n"+added, 1)
 	env := func(name string) (string, bool) { return "readme-key", name == "FORMETL_API_KEY" }
 	for i, step := range []struct{ definition, command string }{

@@ -20,7 +20,7 @@ const steering = "\u009b31m\u202eevil\u202c\u0085next\u2028line\u2029end\nformet
 // TestNothingSteersTheTerminal: whatever the service says, no command shows what could steer
 // a terminal, on either stream, and no file for people holds it.
 func TestNothingSteersTheTerminal(t *testing.T) {
-	results := []formservice.Result{}
+	results := make([]formservice.Result, 0, 20)
 	for i := range 20 {
 		results = append(results, formservice.Result{
 			ID:    int64(i + 1),
