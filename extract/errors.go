@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/plain"
 )
 
 // Error codes of the service (specification, section 7).
@@ -49,7 +48,7 @@ func (e *ServiceError) Error() string {
 	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
 		sent = "; sent were " + e.Sent
 	}
-	message := cmp.Or(plain.Line(e.Message), "without a message")
+	message := cmp.Or(e.Message, "without a message")
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, codeMeaning(e.Code), message, sent, transport.ComeBack(e.RetryAfter))
 }
 

@@ -46,8 +46,6 @@ type layer struct {
 // of pipelines needs an entry of its own.
 func layers() []layer {
 	return []layer{
-		// Texts of the service are made fit to be shown in every room.
-		{"plain", nil, nil},
 		// What tests need is asked for in every room, and by no shipped file.
 		{"load/loadtest/needs", nil, []string{"golang.org/x/sys/unix"}},
 		{"transform/untested", nil, nil},
@@ -61,9 +59,10 @@ func layers() []layer {
 		{"extract/v2", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
 		{"schemas/nearest", nil, nil},
-		{"schemas/ddl", []string{"schemas!"}, nil},
+		{"schemas/plain", nil, nil},
+		{"schemas/ddl", []string{"schemas!", "schemas/plain"}, nil},
 		// Labels become names with the help of Unicode tables.
-		{"schemas", []string{"schemas/nearest"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
+		{"schemas", []string{"schemas/nearest", "schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract/page", "schemas", "transform/internal"}, []string{"*"}},
 		{"load/audit", []string{"load!"}, []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sync/errgroup"}},
 		// Beside a file of DuckDB lies a folder.
@@ -83,7 +82,7 @@ func layers() []layer {
 		{"pipelines/detail", []string{"pipelines/reading", "pipelines/reconcile", "extract!", "extract/transport", "load!", "schemas!", "transform!"}, []string{"github.com/apache/arrow-go/v18/arrow"}},
 		{"pipelines/stream", []string{"pipelines/reading", "extract!", "extract/page", "transform!", "schemas!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, []string{"github.com/google/renameio/v2"}},
-		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
+		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "schemas/plain", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
 		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!", "load/audit"}, []string{"golang.org/x/sync/errgroup"}},
 		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
@@ -124,8 +123,6 @@ func isTool(importPath string) bool {
 func (l layer) allowed(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	switch {
-	case imported == modulePath+"/plain":
-		return true
 	case imported == modulePath || strings.HasPrefix(imported, modulePath+"/"):
 		inside := strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")
 		return slices.ContainsFunc(l.module, func(m string) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // MaxName is the most bytes that a generated name has. PostgreSQL cuts longer

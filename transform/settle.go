@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 )
 

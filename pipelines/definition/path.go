@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // PathValues are what replaces the placeholders in an output's path.

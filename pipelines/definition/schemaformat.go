@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 )
 

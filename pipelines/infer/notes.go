@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 )
 

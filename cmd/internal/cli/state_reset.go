@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 type resetFlags struct {

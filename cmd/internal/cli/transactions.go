@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/webhooks"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func formsCommand(p *process) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // steering is what a service could write to take over a terminal: C1, an override of the

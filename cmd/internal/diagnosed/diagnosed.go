@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines/doctor"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Result is the checklist of a definition. It is printed as JSON.
@@ -111,7 +112,7 @@ func (r Result) table() string {
 		rows = append(rows, []string{row.Answer, row.Asked, row.Reason})
 	}
 	return fmt.Sprintf("what the service honours, by API %s with form %s alone, asked by %s (nothing of the results stands here):\n",
-		r.Honours.API, show.Cell(r.Honours.Form), show.Plural(r.Honours.Requests, "request")) + show.Columns("  ", rows)
+		r.Honours.API, plain.Line(r.Honours.Form), show.Plural(r.Honours.Requests, "request")) + show.Columns("  ", rows)
 }
 
 // summary is the last line of the checklist.

@@ -19,7 +19,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/formetl/formetl/pipelines/output"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Print writes data in one go. A failure is a *output.StdoutError, so that a

@@ -8,7 +8,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // WriteNextRun says what the next run of a form does with what earlier runs left.

@@ -29,7 +29,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 const (

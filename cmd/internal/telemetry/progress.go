@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // mostBars is how many forms have a bar at once. A further form gets one when

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Page is what is asked at once.

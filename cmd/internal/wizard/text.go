@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/formetl/formetl/plain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // definitionText is the definition that the answers give. Where an answer is still to come, an

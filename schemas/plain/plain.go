@@ -1,7 +1,7 @@
 // Package plain makes texts of the service fit to be shown to people. Labels, names, messages
 // and values may hold anything: what steers a terminal, breaks a line of YAML or SQL, or
 // reverses the text around it. Whatever comes from the service and reaches a terminal, a
-// comment or a file name goes through here. Every room may import it; it imports none.
+// comment or a file name goes through here.
 //
 // Begin reading at Unsafe.
 package plain
