@@ -60,10 +60,10 @@ type Kept struct {
 //  5. The remaining leftovers that name their run are removed. A leftover
 //     without a run is removed only in two cases: it is an upload whose final
 //     name is in the scope, or a temporary file while nobody else holds a lease.
-//  6. Id sets of the dataset are removed if neither its manifest nor a recorded
-//     commit needs them. Only the holder of the lease writes id sets, and it
-//     does so before it records its commit. So each set that was listed belongs
-//     to a commit or to a dead run.
+//  6. Id sets and dead letters of the dataset are removed if neither its manifest
+//     nor a recorded commit needs them. Only the holder of the lease writes them,
+//     and it does so before it records its commit. So each one that was listed
+//     belongs to a commit or to a dead run.
 //  7. The journal that an older version of the program left is removed.
 //  8. With CleanOptions.Unlisted, parts that the dataset's manifest does not
 //     list are removed. _SUCCESS is written anew, so that readers that find
@@ -197,7 +197,7 @@ func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, err
 
 func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	var err error
-	if l.Kind == OrphanedIDs || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
+	if l.Kind == OrphanedIDs || l.Kind == OrphanedLetters || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
 		err = c.d.Delete(ctx, l.Ref)
 	} else {
 		err = c.sweeper.Remove(ctx, l)

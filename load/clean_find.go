@@ -44,7 +44,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets, err := c.idSets(ctx)
+	beside, err := c.beside(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	for _, l := range left {
 		f.sort(l, c.scope)
 	}
-	orphans, err := c.orphans(ctx, f, sets)
+	orphans, err := c.orphans(ctx, f, beside)
 	f.dead = append(f.dead, orphans...)
 	return f, err
 }

@@ -57,17 +57,16 @@ func (c *cleaning) mark(ctx context.Context) error {
 	return c.d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+c.self+"\n"), AnyVersion)
 }
 
-// idSets lists the id sets of the dataset. A single file has none.
-func (c *cleaning) idSets(ctx context.Context) ([]string, error) {
+// beside lists the id sets and dead letters of the dataset. A single file has none.
+func (c *cleaning) beside(ctx context.Context) ([]string, error) {
 	if c.scope != "" {
 		return nil, nil
 	}
-	objects, err := c.d.List(ctx, idsFolder+"/")
-	return slices.DeleteFunc(NamesOf(objects), func(name string) bool { return !isIDsName(name) }), err
+	return listBeside(ctx, c.d)
 }
 
 // lacksManifest tells whether parts lie at a dataset without a manifest, and stay there.
-// The manifest may come back, from a backup for example, and then needs the id sets.
+// The manifest may come back, from a backup for example, and then needs what is beside them.
 func (c *cleaning) lacksManifest(ctx context.Context) (bool, error) {
 	if c.unlisted {
 		return false, nil
@@ -79,17 +78,17 @@ func (c *cleaning) lacksManifest(ctx context.Context) (bool, error) {
 	return len(inventory.Unlisted) > 0, err
 }
 
-// orphans returns those of the id sets that neither a listed part nor a recorded
-// commit needs. The caller lists the sets before it reads holders and records, and
-// orphans reads the manifest last. So no set of a live run is taken for an orphan.
-func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Leftover, error) {
+// orphans returns those of the id sets and dead letters that neither a listed part nor
+// a recorded commit needs. The caller lists them before it reads holders and records, and
+// orphans reads the manifest last. So nothing of a live run is taken for an orphan.
+func (c *cleaning) orphans(ctx context.Context, f *finds, beside []string) ([]Leftover, error) {
 	held := func(h ScopedHolder) bool { return h.Scope == c.scope }
-	if len(sets) == 0 || slices.ContainsFunc(f.holders, held) {
+	if len(beside) == 0 || slices.ContainsFunc(f.holders, held) {
 		return nil, nil
 	}
-	used, err := idsInUse(ctx, c.d, f.intents[intentPath("")].Dataset)
+	used, err := besideInUse(ctx, c.d, f.intents[intentPath("")].Dataset)
 	if _, damaged := errors.AsType[*ManifestError](err); damaged {
-		return nil, nil // the manifest cannot be read, so any set may be needed
+		return nil, nil // the manifest cannot be read, so anything may be needed
 	}
 	if err != nil {
 		return nil, err
@@ -98,9 +97,9 @@ func (c *cleaning) orphans(ctx context.Context, f *finds, sets []string) ([]Left
 		return nil, err
 	}
 	var found []Leftover
-	for _, name := range sets {
+	for _, name := range beside {
 		if !used[name] {
-			found = append(found, Leftover{Kind: OrphanedIDs, Path: where(c.d, name), Bytes: -1, Ref: name})
+			found = append(found, Leftover{Kind: besideKind(name), Path: where(c.d, name), Bytes: -1, Ref: name})
 		}
 	}
 	return found, nil

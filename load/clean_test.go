@@ -253,7 +253,7 @@ func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
 		for _, p := range parts {
 			m.Parts, m.Rows, c.New = append(m.Parts, p.Part), m.Rows+p.Part.Rows, append(c.New, p.Prepared)
 		}
-		c.IDs = idSets(c.New...)
+		c.Beside = beside(c.New...)
 		c.Manifest = m
 		c.Hook = killBefore(load.StepParts, 1)
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {

@@ -12,13 +12,13 @@ type Step string
 // destination. After it Recover can finish the commit, even if the process dies.
 const (
 	StepCheck     Step = "check"     // the current manifest is compared with the base
-	StepIDs       Step = "ids"       // the id set of each new part is written
+	StepBeside    Step = "beside"    // the id sets and dead letters of parts are written
 	StepIntent    Step = "intent"    // the commit is recorded at the destination
 	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
 	StepParts     Step = "parts"     // each new part gets its final name
-	StepObjects   Step = "objects"   // each object of dead letters is written
+	StepObjects   Step = "objects"   // the dead letters of a file are written
 	StepManifest  Step = "manifest"  // the manifest is written
-	StepSupersede Step = "supersede" // each superseded part and id set is removed
+	StepSupersede Step = "supersede" // each superseded part, and what was beside it, is removed
 	StepMark      Step = "mark"      // _SUCCESS is written
 	StepClose     Step = "close"     // the record of the commit is removed
 )
@@ -29,9 +29,8 @@ const (
 // use it to check the lease. Tests use it to make a commit fail.
 type Hook func(Step) error
 
-// SmallObject is a small object that a commit writes beside the data. If Data
-// is nil, the commit removes the object, such as dead letters of an earlier
-// run.
+// SmallObject is the dead letters of a file, which a commit writes beside it. If
+// Data is nil, the commit removes those of an earlier run.
 type SmallObject struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
@@ -70,14 +69,14 @@ type DatasetCommit struct {
 	New        []Prepared    `json:"new"`              // parts to commit
 	Unused     []Prepared    `json:"unused,omitempty"` // prepared objects to abort, because they are not needed
 	Superseded []string      `json:"superseded"`       // paths of parts to remove
-	Objects    []SmallObject `json:"objects,omitempty"`
-	// IDs are the id sets of new parts, named by IDsName. They are written
+	Objects    []SmallObject `json:"-"`                // of a file's commit
+	// Beside are the id sets and the dead letters of parts. They are written
 	// before the commit is recorded and are not part of the record, which keeps
-	// it small. Nobody reads a set before the manifest lists its part.
-	IDs []IDSet `json:"-"`
-	// SupersededIDs are the names of the id sets of superseded parts. A set
-	// that a part of the new manifest shares is not removed.
-	SupersededIDs []string `json:"superseded_ids,omitempty"`
+	// it small. Nobody looks for them before the manifest lists their part.
+	Beside []PartObject `json:"-"`
+	// SupersededBeside are the names of the id sets and dead letters that no part
+	// needs any more. One that a part of the new manifest shares is not removed.
+	SupersededBeside []string `json:"superseded_beside,omitempty"`
 	// Journal is set only in records that older versions wrote. DiscardJournal
 	// removes their journals when the dataset is opened.
 	Journal string `json:"journal,omitempty"`
@@ -89,18 +88,18 @@ type DatasetCommit struct {
 //  1. The current manifest must have the version Base. Otherwise the error
 //     wraps ErrConflict, the run's staged parts are aborted, and nothing else
 //     changes.
-//  2. The id sets of new parts are written, and then the commit is recorded in
-//     the control folder. If another run's record lies there, the id sets are
+//  2. The id sets and dead letters of parts are written, and then the commit is
+//     recorded in the control folder. If another run's record lies there, they are
 //     removed again and the error wraps ErrConflict. That run is committing, or
 //     it died and Recover must finish its commit.
 //  3. _SUCCESS is removed. This tells readers that find parts by a glob that the
 //     dataset is changing.
 //  4. Parts get their final names. No part ever had these names before.
 //  5. The manifest is replaced by compare-and-swap, so its readers see the new
-//     run in one step. If someone else changed it, the run's own parts and id
-//     sets are removed and the error wraps ErrConflict.
-//  6. Superseded parts and id sets are removed, _SUCCESS is written, and the
-//     record is removed.
+//     run in one step. If someone else changed it, the run's own parts and what
+//     is beside them are removed and the error wraps ErrConflict.
+//  6. Superseded parts and what was beside them are removed, _SUCCESS is written,
+//     and the record is removed.
 //
 // Any other error after step 2 leaves the record, and the next run finishes the
 // commit by Recover. Doing a commit twice is harmless.

@@ -102,7 +102,7 @@ func (s shop) stage(run string, generation, day int, text string) (load.Prepared
 	p, err := s.stageNamed(run, name, text)
 	return load.PreparedPart{Prepared: p, Part: load.Part{
 		Path: name, From: load.Wall(from), To: load.Wall(to), Rows: int64(len(text)), MinID: 1, MaxID: int64(len(text)),
-		Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256,
+		Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256, Letters: p.SHA256,
 	}}, err
 }
 
@@ -153,24 +153,25 @@ func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepa
 	}
 	return load.DatasetCommit{
 		RunID: run, Manifest: m, Base: version, New: reuse.New, Superseded: reuse.Superseded,
-		Objects: []load.SmallObject{{Name: load.RejectsName(run), Data: []byte("{}\n")}},
-		IDs:     idSets(reuse.New...), SupersededIDs: idsNames(replaced),
+		Beside: beside(reuse.New...), SupersededBeside: besideNames(replaced),
 	}, reuse.Duplicates, nil
 }
 
-// idSets are sets for parts: their content is what tells them apart here.
-func idSets(prepared ...load.Prepared) []load.IDSet {
-	sets := make([]load.IDSet, 0, len(prepared))
+// beside are id sets and dead letters for parts: their content is what tells them apart here.
+func beside(prepared ...load.Prepared) []load.PartObject {
+	objects := make([]load.PartObject, 0, 2*len(prepared))
 	for _, p := range prepared {
-		sets = append(sets, load.IDSet{Name: load.IDsName(p.SHA256), Encode: func() ([]byte, error) { return []byte("ids of " + p.SHA256), nil }})
+		for _, name := range []string{load.IDsName(p.SHA256), load.RejectsName(p.SHA256)} {
+			objects = append(objects, load.PartObject{Name: name, Encode: func() ([]byte, error) { return []byte("beside " + p.SHA256), nil }})
+		}
 	}
-	return sets
+	return objects
 }
 
-func idsNames(parts []load.Part) []string {
-	names := make([]string, 0, len(parts))
+func besideNames(parts []load.Part) []string {
+	names := make([]string, 0, 2*len(parts))
 	for _, p := range parts {
-		names = append(names, load.IDsName(p.SHA256))
+		names = append(names, load.IDsName(p.SHA256), load.RejectsName(p.SHA256))
 	}
 	return names
 }
@@ -226,17 +227,20 @@ func (s shop) holds(run string, content days) {
 			s.t.Errorf("%s does not hold what the manifest says", p.Path)
 		}
 		got[p.From.Day()] = string(data)
-		set, _, err := s.d.Get(s.t.Context(), load.IDsName(p.SHA256))
-		if err != nil || string(set) != "ids of "+p.SHA256 {
-			s.t.Errorf("the id set of %s holds %q, %v", p.Path, set, err)
+		want[p.Path] = true
+		for _, name := range besideNames([]load.Part{p}) {
+			object, _, err := s.d.Get(s.t.Context(), name)
+			if err != nil || string(object) != "beside "+p.SHA256 {
+				s.t.Errorf("%s of %s holds %q, %v", name, p.Path, object, err)
+			}
+			want[name] = true
 		}
-		want[p.Path], want[load.IDsName(p.SHA256)] = true, true
 	}
 	if !maps.Equal(got, content) {
 		s.t.Errorf("the dataset holds %v, want %v", got, content)
 	}
 	for _, name := range s.names() {
-		if !want[name] && !strings.HasPrefix(name, "_rejects/") {
+		if !want[name] {
 			s.t.Errorf("%s is left over", name)
 		}
 	}

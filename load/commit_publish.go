@@ -145,7 +145,7 @@ func (r *committing) undo(ctx context.Context) error {
 // removeOwn removes the objects that this commit made visible. The staged
 // objects are gone by now, so Destination.Commit only tells whether the final
 // name holds what was prepared. Objects of others stay. A part that the current
-// manifest lists stays, and so does its id set.
+// manifest lists stays, and so does what is beside it.
 func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	for _, p := range r.commit.New {
 		if p.Replace || current.lists(p.Name) {
@@ -162,7 +162,7 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 			return err
 		}
 	}
-	if err := r.removeIDs(ctx, current.idNames()); err != nil {
+	if err := r.removeBeside(ctx, current.beside()); err != nil {
 		return err
 	}
 	if current != nil && current.RunID == r.commit.RunID {

@@ -108,7 +108,7 @@ func (r *committing) begin(ctx context.Context, i intent) (*Recorded, error) {
 	r.step = StepCheck
 	err := r.commit.Manifest.fits(r.commit.RunID, r.commit.New, r.commit.Superseded)
 	if err == nil {
-		err = r.commit.checkIDs()
+		err = r.commit.checkBeside()
 	}
 	if err == nil {
 		r.data, err = r.commit.Manifest.Encode()
@@ -135,7 +135,7 @@ func (r *committing) record(ctx context.Context, i intent) error {
 		return r.checkPrepared(ctx)
 	}
 	if err == nil {
-		err = r.writeIDs(ctx)
+		err = r.writeBeside(ctx)
 	}
 	if err == nil {
 		i.Previous = r.previous
@@ -200,8 +200,8 @@ func (r *committing) checkBase(ctx context.Context) error {
 }
 
 // putIntent records the commit. If another record is there already, the
-// commit's id sets are removed again. After any other error the record may have
-// been written, so the id sets stay.
+// commit's id sets and dead letters are removed again. After any other error the
+// record may have been written, so they stay.
 func (r *committing) putIntent(ctx context.Context, i intent) error {
 	data, err := json.Marshal(i)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *committing) putIntent(ctx context.Context, i intent) error {
 	put := func() error { return r.d.Put(ctx, intentPath(r.file), append(data, '\n'), NoVersion) }
 	err = r.at(StepIntent, put)
 	if errors.Is(err, ErrConflict) {
-		r.withdrawIDs(ctx)
+		r.withdrawBeside(ctx)
 	}
 	r.recorded = err == nil
 	return err

@@ -138,7 +138,7 @@ func TestRecordWhereThePutFails(t *testing.T) {
 			s := open()
 			c, _, err := s.change("run1", days{1: "a"})
 			s.must(err)
-			_, err = c.Record(t.Context(), &faulty{Destination: s.d, n: 1, after: after}) // after the id set
+			_, err = c.Record(t.Context(), &faulty{Destination: s.d, n: 2, after: after}) // after the id set and the dead letters
 			if !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			}

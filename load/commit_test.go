@@ -24,10 +24,10 @@ func TestDatasetCommit(t *testing.T) {
 		s.holds("run2", days{1: "a", 2: "new", 3: "ccc"})
 		m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
 		s.must(err)
-		sets := idsNames(m.Parts)
+		sets := besideNames(m.Parts)
 		slices.Sort(sets)
 		want := []string{
-			"_SUCCESS", sets[0], sets[1], sets[2], "_manifest.json", "_rejects/run1.jsonl", "_rejects/run2.jsonl",
+			"_SUCCESS", sets[0], sets[1], sets[2], "_manifest.json", sets[3], sets[4], sets[5],
 			"dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv",
 			"dt=2026-01-02/part-20260102T000000-20260103T000000-000002-0000.csv",
 			"dt=2026-01-03/part-20260103T000000-20260104T000000-000002-0000.csv",
@@ -65,9 +65,9 @@ func TestDatasetCommitSteps(t *testing.T) {
 			return nil
 		}))
 		want := []load.Step{
-			load.StepCheck, load.StepIDs, load.StepIDs, load.StepIntent, load.StepUnmark, load.StepParts, load.StepParts,
-			load.StepObjects, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepSupersede,
-			load.StepMark, load.StepClose,
+			load.StepCheck, load.StepBeside, load.StepBeside, load.StepBeside, load.StepBeside, load.StepIntent, load.StepUnmark,
+			load.StepParts, load.StepParts, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede,
+			load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
 		}
 		if !slices.Equal(steps, want) {
 			t.Errorf("got %v, want %v", steps, want)
@@ -91,7 +91,7 @@ func TestDatasetKilledAtEveryStep(t *testing.T) {
 			if !errors.As(err, &stopped) || stopped.Step != *killed || !errors.Is(err, errKilled) {
 				t.Fatalf("killed at %s: %v", *killed, err)
 			}
-			recorded := *killed != load.StepCheck && *killed != load.StepIDs && *killed != load.StepIntent
+			recorded := *killed != load.StepCheck && *killed != load.StepBeside && *killed != load.StepIntent
 			if stopped.Recorded != recorded {
 				t.Errorf("killed at %s: recorded is %v", *killed, stopped.Recorded)
 			}
@@ -172,7 +172,7 @@ func (s shop) faults(n, m int, after bool) (first, second bool) {
 		s.must(s.d.Abort(ctx, p)) // what a run does that was not recorded
 	}
 	for _, l := range s.clean("").Removed {
-		if l.Kind != load.OrphanedIDs {
+		if !orphaned(l) {
 			s.t.Errorf("operations %d and %d fail (after: %v): left is %+v", n, m, after, l)
 		}
 	}
@@ -264,9 +264,6 @@ func TestDatasetLosesTheSwap(t *testing.T) {
 		}
 		wantConflict(t, loser.Do(t.Context(), s.d))
 		s.holds("other", days{1: "a", 2: "b"})
-		if slices.Contains(s.names(), load.RejectsName("run2")) {
-			t.Error("the dead letters of the lost run are left")
-		}
 	})
 }
 
@@ -388,12 +385,15 @@ func TestCommitChecksItself(t *testing.T) {
 		{"another length", func(c *load.DatasetCommit) { c.New[0].Bytes++ }, "does not list"},
 		{"removes what it lists", func(c *load.DatasetCommit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
 		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
-		{"an id set of no part", func(c *load.DatasetCommit) { c.IDs[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part whose id set"},
-		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.IDs[0].Name = "_ids/1.roaring" }, "lists no part whose id set"},
-		{"an id set without content", func(c *load.DatasetCommit) { c.IDs[0].Encode = func() ([]byte, error) { return nil, nil } }, "is empty"},
-		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededIDs = []string{load.ManifestName} }, "it is no id set"},
-		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededIDs = []string{c.New[0].Name} }, "it is no id set"},
-		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededIDs = []string{"_ids/../x.roaring"} }, "it is no id set"},
+		{"an id set of no part", func(c *load.DatasetCommit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
+		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
+		{"an id set without content", func(c *load.DatasetCommit) {
+			c.Beside = c.Beside[:1]
+			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
+		}, "is empty"},
+		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
+		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
+		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
 		{"rows do not add up", func(c *load.DatasetCommit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
-	"strings"
 )
 
 // IntentName is the prefix of the files in the control folder that record a
@@ -116,13 +114,6 @@ func (c *DatasetCommit) check(name string) error {
 	if name != intentPath("") {
 		return errors.New("it is the record of a dataset, in the place of a file's")
 	}
-	for _, o := range c.Objects {
-		folder, file := path.Split(o.Name)
-		run, isLetters := strings.CutSuffix(file, path.Ext(RejectsName("")))
-		if folder != RejectsFolder+"/" || !isLetters || CheckRun(run) != nil {
-			return fmt.Errorf("no commit of a dataset writes %q", o.Name)
-		}
-	}
 	for _, p := range c.New {
 		if p.Replace {
 			return fmt.Errorf("it replaces %q, and a part is never replaced", p.Name)
@@ -139,5 +130,5 @@ func (c *DatasetCommit) check(name string) error {
 	if err := c.Manifest.fits(c.RunID, c.New, c.Superseded); err != nil {
 		return err
 	}
-	return c.checkIDs()
+	return c.checkBeside()
 }

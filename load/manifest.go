@@ -24,8 +24,10 @@ func FileManifestName(file string) string { return file + ".manifest.json" }
 // RejectsFolder is the folder of the dead letters of a dataset.
 const RejectsFolder = "_rejects"
 
-// RejectsName is the name of a run's dead letters in a dataset.
-func RejectsName(run string) string { return RejectsFolder + "/" + run + ".jsonl" }
+const rejectsExtension = ".jsonl"
+
+// RejectsName is the name of the dead letters of a part, which have this SHA-256 in hex.
+func RejectsName(sha256 string) string { return RejectsFolder + "/" + sha256 + rejectsExtension }
 
 // FileRejectsName is the name of the dead letters of a single file.
 func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
@@ -127,6 +129,9 @@ type Part struct {
 	// IDs is the SHA-256 of the part's id set in hex, "" if it has none. See
 	// IDsName.
 	IDs string `json:"ids,omitempty"`
+	// Letters is the SHA-256 of the part's dead letters in hex, "" if it has none. See
+	// RejectsName. Of several parts of one window, the first has them.
+	Letters string `json:"letters,omitempty"`
 	// Columns is the ColumnsDigest of the part's columns. It is "" if an
 	// earlier version of formetl wrote the part.
 	Columns string `json:"columns,omitempty"`
@@ -225,13 +230,14 @@ type partJSON struct {
 	Bytes    int64    `json:"bytes"`
 	SHA256   string   `json:"sha256"`
 	IDs      string   `json:"ids,omitempty"`
+	Letters  string   `json:"letters,omitempty"`
 	Columns  string   `json:"columns,omitempty"`
 	Undated  bool     `json:"undated,omitempty"`
 }
 
 // MarshalJSON writes the ids of a part without rows as null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Columns: p.Columns, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Columns: p.Columns, Undated: p.Undated}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -244,7 +250,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Columns: j.Columns, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Columns: j.Columns, Undated: j.Undated}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)

@@ -116,6 +116,8 @@ func (p *Part) problem() string {
 		return "has no sha256"
 	case p.IDs != "" && !isHex(p.IDs, sha256Digits):
 		return "has ids without a sha256"
+	case p.Letters != "" && !isHex(p.Letters, sha256Digits):
+		return "has dead letters without a sha256"
 	case p.Columns != "" && !isHex(p.Columns, columnsDigits):
 		return "has columns without a digest"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):

@@ -264,7 +264,7 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		load.FileManifestName("out.csv"): "out.csv.manifest.json",
 		load.FileRejectsName("out.csv"):  "out.csv.rejects.jsonl",
-		load.RejectsName("run1"):         "_rejects/run1.jsonl",
+		load.RejectsName("1f"):           "_rejects/1f.jsonl",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

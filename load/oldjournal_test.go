@@ -191,7 +191,7 @@ func (s shop) oldRecord() {
 // A commit that an older version recorded is finished before its journal is
 // discarded, wherever it had stopped: the journal's parts are the commit's.
 func TestRecordedCommitOfAJournal(t *testing.T) {
-	for _, step := range []load.Step{load.StepUnmark, load.StepParts, load.StepObjects, load.StepManifest, load.StepSupersede, load.StepMark, load.StepClose} {
+	for _, step := range []load.Step{load.StepUnmark, load.StepParts, load.StepManifest, load.StepSupersede, load.StepMark, load.StepClose} {
 		t.Run(string(step), func(t *testing.T) {
 			shops(t, func(t *testing.T, open func() shop) {
 				s := open()

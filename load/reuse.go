@@ -22,13 +22,13 @@ func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
 	// Equal bytes have equal ids. Earlier versions wrote neither Columns nor
 	// Rejected, and a rejected result is not in the bytes.
-	p.MinID, p.MaxID, p.Columns, p.Rejected = 0, 0, "", 0
+	p.MinID, p.MaxID, p.Columns, p.Rejected, p.Letters = 0, 0, "", 0, ""
 	return p
 }
 
 // ReuseParts compares the parts that a run made with the old ones that it
 // replaces. If a new part equals an old one in folder, window, rows and bytes,
-// the old object stays under its name, with the new part's number of rejects. So
+// the old object stays under its name, with the new part's rejects. So
 // if a run reads equal results again, no file changes and readers' caches stay
 // valid.
 func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
@@ -47,7 +47,7 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 			if f.Part.Columns != "" { // earlier versions of formetl did not write this digest
 				same[0].Columns = f.Part.Columns
 			}
-			same[0].Rejected = f.Part.Rejected
+			same[0].Rejected, same[0].Letters = f.Part.Rejected, f.Part.Letters
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
 			continue

@@ -32,6 +32,8 @@ const (
 	// OrphanedIDs is an id set that no part of the dataset has. Clean finds it;
 	// a Sweeper does not list it.
 	OrphanedIDs LeftoverKind = "id set"
+	// OrphanedLetters are dead letters that no part of the dataset has, like OrphanedIDs.
+	OrphanedLetters LeftoverKind = "dead letters"
 	// UnlistedPart is an object that is named like a part but is in no
 	// manifest. Clean finds it, and removes it with CleanOptions.Unlisted.
 	UnlistedPart LeftoverKind = "unlisted part"

@@ -542,7 +542,7 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 	if f.Rejected != 1 || !f.Verified.Match || f.Verified.Extracted != 4 {
 		t.Errorf("report %+v, verified %+v", f, f.Verified)
 	}
-	for _, file := range []string{w.path("form1.ndjson.rejects.jsonl"), filepath.Join(w.path("set"), "_rejects", report.RunID+".jsonl")} {
+	for _, file := range []string{w.path("form1.ndjson.rejects.jsonl"), w.onlyLetters("set")} {
 		letters := readNDJSON(t, file)
 		if len(letters) != 1 || letters[0]["result_id"] != float64(2) || letters[0]["column"] != "price" || letters[0]["raw"] != "twelve" || letters[0]["window"] == "" {
 			t.Errorf("%s: %v", file, letters)

@@ -351,24 +351,11 @@ func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
 	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
-	r.read = readSpans{ownReadings(c.Windows), c.Work.Undated}
 	r.Outputs = f.outputs.Reports()
 	endWatch(f)
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}
-}
-
-// ownReadings gives the spans of time that this process read itself or knows to
-// be empty, without those taken over from a checkpoint.
-func ownReadings(windows []*reading.Window) []extract.Window {
-	var read []extract.Window
-	for _, w := range windows {
-		if w.Undated == nil && w.Done && !w.Taken {
-			read = append(read, w.Planned.Window)
-		}
-	}
-	return gathered(read, 0)
 }
 
 // requests are those that this form has cost so far.

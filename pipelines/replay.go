@@ -3,7 +3,6 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,15 +34,7 @@ type FormReplay struct {
 	// replaces all that the outputs hold.
 	Whole, Full bool
 
-	letters []placedLetters
-}
-
-// placedLetters are dead letters and where they lie.
-type placedLetters struct {
-	output.Letters
-	store   load.Store
-	path    string // for people
-	dataset bool   // a replay removes a dataset's letters; those of a file are replaced with the file
+	letters []output.Letters
 }
 
 // UnlistedError is an output whose forms cannot be listed.
@@ -113,7 +104,7 @@ func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o acc
 			return fmt.Errorf("%s: dead letters %s: %w", at.Path, name, err)
 		}
 		if len(l.Results) > 0 {
-			f.letters = append(f.letters, placedLetters{Letters: l, store: dest, path: at.Path, dataset: out.Dataset()})
+			f.letters = append(f.letters, l)
 		}
 	}
 	f.Objects = len(f.letters)
@@ -177,73 +168,4 @@ func (f FormReplay) Options(o Options) []Options {
 		runs[i].From, runs[i].To = r.From.Time, r.To.Time
 	}
 	return runs
-}
-
-// Remove removes the dead letters of datasets whose windows the runs of the
-// reports all read again with success. It keeps those that these runs wrote
-// themselves. The dead letters of a file went with the file that a run replaced. It
-// returns how many objects are gone by now, and how many of datasets it kept.
-func (f FormReplay) Remove(ctx context.Context, reports []*Report) (removed, kept int, err error) {
-	var done replayDone
-	for _, r := range reports {
-		for _, form := range r.Forms {
-			if form.Form == f.Form {
-				done.add(r.RunID, form)
-			}
-		}
-	}
-	var failures []error
-	for _, l := range f.letters {
-		if !l.dataset { // the run replaced them together with the file
-			switch now, err := output.ReadLetters(ctx, l.store, l.Name); {
-			case err != nil:
-				failures = append(failures, fmt.Errorf("%s: dead letters %s: %w", l.path, l.Name, err))
-			case len(now.Results) == 0:
-				removed++
-			}
-			continue
-		}
-		if !done.covers(l.Letters) {
-			kept++
-			continue
-		}
-		if err := l.store.Delete(ctx, l.Name); err != nil {
-			failures = append(failures, fmt.Errorf("%s: dead letters %s were replayed and cannot be removed: %w", l.path, l.Name, err))
-			continue
-		}
-		removed++
-	}
-	return removed, kept, errors.Join(failures...)
-}
-
-// replayDone is what a form's runs read again.
-type replayDone struct {
-	readSpans
-	own []string // the names of their own dead letters
-}
-
-// add takes in a run of the form.
-func (d *replayDone) add(run string, form *FormReport) {
-	d.own = append(d.own, load.RejectsName(run))
-	if form.Error == "" {
-		d.windows = gathered(append(d.windows, form.read.windows...), 0)
-		d.undated = d.undated || form.read.undated
-	}
-}
-
-// covers tells whether all that the dead letters tell of was read again.
-func (d *replayDone) covers(l output.Letters) bool {
-	if slices.Contains(d.own, l.Name) || l.Undated && !d.undated {
-		return false
-	}
-	return !slices.ContainsFunc(l.Windows, func(w extract.Window) bool { return !within(w, d.windows) })
-}
-
-// within tells whether one of the spans holds the window whole.
-func within(w extract.Window, spans []extract.Window) bool {
-	return slices.ContainsFunc(spans, func(s extract.Window) bool {
-		begins := s.From.IsZero() || !w.From.IsZero() && !w.From.Before(s.From)
-		ends := s.To.IsZero() || !w.To.IsZero() && !w.To.After(s.To)
-		return begins && ends
-	})
 }

@@ -3,7 +3,6 @@ package pipelines
 import (
 	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -58,8 +57,6 @@ type FormReport struct {
 	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
 	Error       string          `json:"error,omitempty"`
 	Err         error           `json:"-"` // what Error is the text of
-
-	read readSpans
 }
 
 // ReadReport says what was read of a form.
@@ -111,11 +108,4 @@ type NoticeReport struct {
 	Drift   []string `json:"drift,omitempty"`
 	// Changes are those of the form since the run before, as programs read them.
 	Changes []schemas.Change `json:"changes,omitempty"`
-}
-
-// readSpans are what a process asked for itself, rather than taking it over from
-// another one's checkpoint.
-type readSpans struct {
-	windows []extract.Window // in order of time
-	undated bool             // the results without a date too
 }

@@ -177,7 +177,7 @@ func TestResume(t *testing.T) {
 func TestResumeFromEveryPoint(t *testing.T) {
 	points := []string{
 		"planned", "piece", "read", "verified", "snapshot", "staged", "prepared", "codebook",
-		string(load.StepCheck), string(load.StepIDs), string(load.StepIntent), string(load.StepUnmark), string(load.StepParts),
+		string(load.StepCheck), string(load.StepBeside), string(load.StepIntent), string(load.StepUnmark), string(load.StepParts),
 		string(load.StepManifest), string(load.StepMark), string(load.StepClose),
 	}
 	for name, outputs := range map[string][]definition.Output{

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // outcome is what happened to a column's value: it was joined or shifted, or

@@ -49,7 +49,25 @@ func (c *checking) part(ctx context.Context, p load.Part) error {
 		c.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
 		return nil
 	}
+	if err := c.letters(ctx, p); err != nil {
+		return err
+	}
 	return c.content(ctx, p, io.NewSectionReader(file, 0, n))
+}
+
+// letters checks the dead letters of a part, which lie beside it.
+func (c *checking) letters(ctx context.Context, p load.Part) error {
+	if p.Letters == "" {
+		return nil
+	}
+	data, _, err := c.Dest.Get(ctx, load.RejectsName(p.Letters))
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		return err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
+		c.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
+	}
+	return nil
 }
 
 // fetched returns a file with an object's bytes, which begins at its start. The objects of

@@ -20,6 +20,7 @@ const (
 	Rows       Kind = "rows"       // it holds another number of rows
 	Columns    Kind = "columns"    // its columns are not those of the manifest
 	IDs        Kind = "ids"        // its ids are not those of the manifest or of its id set
+	Letters    Kind = "letters"    // its dead letters are missing or damaged
 	Twice      Kind = "twice"      // a result is in the dataset more than once
 	Manifest   Kind = "manifest"   // the manifest contradicts itself, or is another run's
 	Unlisted   Kind = "unlisted"   // the manifest does not list the object, and readers that glob take it for data

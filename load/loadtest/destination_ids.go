@@ -15,14 +15,14 @@ import (
 
 func idsCases() []destinationCase {
 	return []destinationCase{
-		{"each part of a dataset has its id set", idsOfParts},
-		{"parts of equal content share an id set", idsShared},
-		{"id sets are listed, and are no data", idsListed},
-		{"whatever kills a commit, each part has its id set", idsKilled},
-		{"a commit that is taken back leaves no id set", idsTakenBack},
-		{"a commit that loses the manifest leaves no id set", idsLostSwap},
-		{"a commit that meets another's record leaves that one's id sets", idsLostIntent},
-		{"the id sets of a recorded commit are no leftovers", idsRecorded},
+		{"each part of a dataset has its id set and dead letters", idsOfParts},
+		{"parts of equal content share them", idsShared},
+		{"id sets and dead letters are listed, and are no data", idsListed},
+		{"whatever kills a commit, each part has its id set and dead letters", idsKilled},
+		{"a commit that is taken back leaves neither", idsTakenBack},
+		{"a commit that loses the manifest leaves neither", idsLostSwap},
+		{"a commit that meets another's record leaves that one's", idsLostIntent},
+		{"those of a recorded commit are no leftovers", idsRecorded},
 		{"a watermark is set back and nothing else", watermarkReset},
 		{"a watermark is not set back over a recorded commit", watermarkRecorded},
 	}
@@ -52,7 +52,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 			DT: load.DTValue("day", to), From: from, To: to, Generation: load.NextGeneration(old), Extension: ".csv",
 		}), content[day])
 		fresh = append(fresh, load.PreparedPart{Prepared: p, Part: load.Part{
-			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256,
+			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256, Letters: p.SHA256,
 		}})
 	}
 	reuse := load.ReuseParts(old, fresh)
@@ -61,15 +61,20 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 		Watermark: load.Wall(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)), Parts: reuse.Parts, Rows: int64(len(reuse.Parts)),
 	}}
 	for _, p := range c.New {
-		c.IDs = append(c.IDs, load.IDSet{Name: load.IDsName(p.SHA256), Encode: func() ([]byte, error) { return []byte("ids of " + p.SHA256), nil }})
+		for _, name := range beside(p.SHA256) {
+			c.Beside = append(c.Beside, load.PartObject{Name: name, Encode: func() ([]byte, error) { return []byte(name), nil }})
+		}
 	}
 	for _, p := range old {
 		if slices.Contains(c.Superseded, p.Path) {
-			c.SupersededIDs = append(c.SupersededIDs, load.IDsName(p.SHA256))
+			c.SupersededBeside = append(c.SupersededBeside, beside(p.SHA256)...)
 		}
 	}
 	return c
 }
+
+// beside names the id set and the dead letters of a part with this digest.
+func beside(digest string) []string { return []string{load.IDsName(digest), load.RejectsName(digest)} }
 
 // killed does a commit and stops it just before the n-th action of a step,
 // counted from 1.
@@ -86,8 +91,8 @@ func (b *bench) killed(c load.DatasetCommit, step load.Step, n int) {
 	b.wants("the commit", c.Do(b.Context(), b.d), errKilled)
 }
 
-// dataset checks that the place holds the dataset of that run with an id set
-// for each part, and nothing else.
+// dataset checks that the place holds the dataset of that run with an id set and
+// dead letters for each part, and nothing else.
 func (b *bench) dataset(run string, content days) {
 	b.Helper()
 	d := b.place.Open()
@@ -96,11 +101,14 @@ func (b *bench) dataset(run string, content days) {
 	if m.RunID != run || len(m.Parts) != len(content) {
 		b.Fatalf("the manifest is of run %s and lists %d parts, want %s and %d", m.RunID, len(m.Parts), run, len(content))
 	}
-	names := append(make([]string, 0, 2+2*len(m.Parts)), load.ManifestName, load.SuccessName)
+	names := append(make([]string, 0, 2+3*len(m.Parts)), load.ManifestName, load.SuccessName)
 	for _, p := range m.Parts {
 		b.holds(p.Path, content[p.From.Day()])
-		b.holds(load.IDsName(p.SHA256), "ids of "+p.SHA256)
-		names = append(names, p.Path, load.IDsName(p.SHA256))
+		names = append(names, p.Path)
+		for _, name := range beside(p.SHA256) {
+			b.holds(name, name)
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	b.clean(slices.Compact(names)...)
@@ -157,12 +165,15 @@ func idsShared(b *bench) {
 func idsListed(b *bench) {
 	c := b.replace("run1", days{1: "a", 2: "b"})
 	b.must("commit", c.Do(b.Context(), b.d))
-	want := []string{c.IDs[0].Name, c.IDs[1].Name}
-	slices.Sort(want)
-	b.lists(path.Dir(want[0]), want...)
-	for _, name := range want {
-		if !strings.HasPrefix(name, "_") || slices.Contains(dataExtensions[:], path.Ext(name)) {
-			b.Errorf("%s is found as data", name)
+	for kind := range 2 { // id sets and dead letters
+		want := []string{c.Beside[kind].Name, c.Beside[2+kind].Name}
+		slices.Sort(want)
+		b.lists(path.Dir(want[0]), want...)
+	}
+	for _, o := range c.Beside {
+		letters := path.Dir(o.Name) == load.RejectsFolder // which people read, by the extension of what they are
+		if !strings.HasPrefix(o.Name, "_") || slices.Contains(dataExtensions[:], path.Ext(o.Name)) && !letters {
+			b.Errorf("%s is found as data", o.Name)
 		}
 	}
 	if digest := c.New[0].SHA256; load.IDsName(digest) != "_ids/"+digest+".roaring" {
@@ -274,7 +285,7 @@ func idsRecorded(b *bench) {
 		told, err := load.Clean(b.Context(), b.place.Open(), "", holder("cleaner"), load.CleanOptions{DryRun: true})
 		b.must("look for what can be cleaned", err)
 		cleaned := b.sweep()
-		orphan := func(l load.Leftover) bool { return l.Kind == load.OrphanedIDs }
+		orphan := func(l load.Leftover) bool { return l.Kind == load.OrphanedIDs || l.Kind == load.OrphanedLetters }
 		if told.Recovery.RunID != "next" || !cleaned.Recovery.Finished || slices.ContainsFunc(slices.Concat(told.Removed, cleaned.Removed), orphan) {
 			b.Errorf("before %s: told %+v, did %+v", step, told, cleaned)
 		}

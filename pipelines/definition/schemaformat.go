@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Notes are the comments of a schema file. Each text takes one line, whatever

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 

@@ -2,10 +2,12 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,18 +23,19 @@ type rejectLine struct {
 	Column   string `json:"column"`
 	Raw      string `json:"raw"`
 	Reason   string `json:"reason"`
-	Window   string `json:"window"` // as reading.Window.Name shows it
+	Window   string `json:"window"` // of the part of a dataset, or as reading.Window.Name shows it
 }
 
-// letters returns the rejected results of the windows as lines of JSON, or nil if there are
-// none. It returns nil for a child output, because the main output has the dead letters.
-func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) {
+// letters returns the rejected results of a part as lines of JSON, or nil if there are
+// none. They name the part's window, because the windows that were read differ from run
+// to run. It returns nil for a child output, because the main output has the dead letters.
+func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 	if e.out.Exploded() {
 		return nil, nil
 	}
-	for _, w := range windows {
-		for _, r := range w.Rejects {
-			if lines, err = appendLetter(lines, w, r); err != nil {
+	for _, w := range p.windows {
+		for _, r := range byID(w.Rejects) {
+			if lines, err = appendLetter(lines, p.String(), r); err != nil {
 				return nil, err
 			}
 		}
@@ -40,9 +43,14 @@ func (e *encoding) letters(windows []*reading.Window) (lines []byte, err error) 
 	return lines, nil
 }
 
+// byID sorts rejected results, which windows hold in the order in which they were read.
+func byID(rejects []transform.Reject) []transform.Reject {
+	return slices.SortedStableFunc(slices.Values(rejects), func(a, b transform.Reject) int { return cmp.Compare(a.ResultID, b.ResultID) })
+}
+
 // appendLetter adds the line of a rejected result.
-func appendLetter(lines []byte, w *reading.Window, r transform.Reject) ([]byte, error) {
-	line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, w.Name()})
+func appendLetter(lines []byte, window string, r transform.Reject) ([]byte, error) {
+	line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, window})
 	if err != nil {
 		return nil, err
 	}

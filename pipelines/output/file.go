@@ -27,7 +27,7 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		return nil, err
 	}
 	staged := parts[0].prepared[0]
-	letters, err := o.letters(windows)
+	letters, err := o.letters(parts[0])
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,13 +40,12 @@ func KeepLetters(state, runID, form string, windows []*reading.Window) (KeptLett
 	var kept KeptLetters
 	var lines []byte
 	for _, w := range slices.SortedStableFunc(slices.Values(windows), byTime) {
-		inOrder := slices.SortedStableFunc(slices.Values(w.Rejects), func(a, b transform.Reject) int { return cmp.Compare(a.ResultID, b.ResultID) })
-		for _, r := range inOrder {
+		for _, r := range byID(w.Rejects) {
 			if len(kept.First) == MostKeptLetters {
 				break
 			}
 			var err error
-			if lines, err = appendLetter(lines, w, r); err != nil {
+			if lines, err = appendLetter(lines, w.Name(), r); err != nil {
 				return kept, err
 			}
 			kept.First = append(kept.First, r)

@@ -2,6 +2,8 @@ package output
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 
@@ -25,6 +27,10 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	if err := stageAll(ctx, o, parts, columns); err != nil {
 		return nil, err
 	}
+	letters, err := o.deadLetters(parts)
+	if err != nil {
+		return nil, err
+	}
 	var fresh []load.PreparedPart
 	for _, p := range parts {
 		fresh = append(fresh, p.prepared...)
@@ -37,16 +43,17 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		SupersededIDs: supersededSets(old, m.Parts), Hook: o.hook,
+		Beside: append(o.idSets(parts, reuse), letters...), SupersededBeside: supersededSets(old, m.Parts), Hook: o.hook,
 	}
-	commit.IDs = o.idSets(parts, reuse)
-	if commit.Objects, err = o.deadLetters(ctx); err != nil {
+	oldLetters, err := o.supersededLetters(ctx, m.Parts)
+	if err != nil {
 		return nil, err
 	}
+	commit.SupersededBeside = append(commit.SupersededBeside, oldLetters...)
 	var report Report
 	report.holds(&m)
-	if own := load.RejectsName(o.job.RunID); slices.ContainsFunc(commit.Objects, func(s load.SmallObject) bool { return s.Name == own && s.Data != nil }) {
-		report.DeadLetters = o.Path + own
+	if len(letters) > 0 {
+		report.DeadLetters = o.Path + load.RejectsFolder + "/"
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
 	return &stagedOutput{
@@ -92,31 +99,37 @@ func (o *dataset) damaged() error {
 	return nil
 }
 
-// deadLetters returns the run's dead letters as an object. A full run also
-// removes all older dead letters, because it reads the rejected results again.
-func (o *dataset) deadLetters(ctx context.Context) ([]load.SmallObject, error) {
-	letters, err := o.letters(o.snapshot.Windows)
-	if err != nil {
-		return nil, err
-	}
-	var objects []load.SmallObject
-	own := load.RejectsName(o.job.RunID)
-	if letters != nil {
-		objects = append(objects, load.SmallObject{Name: own, Data: letters})
-	}
-	if !o.job.Full {
-		return objects, nil
-	}
-	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range load.NamesOf(listed) {
-		if name != own || letters == nil {
-			objects = append(objects, load.SmallObject{Name: name})
+// deadLetters gives each part what was rejected in its windows. The first object of the
+// part has it, in which Part.Rejected counts it.
+func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, err error) {
+	for _, p := range parts {
+		lines, err := o.letters(p)
+		if err != nil {
+			return nil, err
 		}
+		if lines == nil {
+			continue
+		}
+		sum := sha256.Sum256(lines)
+		digest := hex.EncodeToString(sum[:])
+		p.prepared[0].Part.Letters = digest
+		letters = append(letters, load.PartObject{Name: load.RejectsName(digest), Encode: func() ([]byte, error) { return lines, nil }})
 	}
-	return objects, nil
+	return letters, nil
+}
+
+// supersededLetters returns the names of the dead letters that no part has any more, also
+// of those that a run left that died before its commit. A full run removes whatever lies
+// in their folder, because it reads all rejected results again.
+func (o *dataset) supersededLetters(ctx context.Context, now []load.Part) ([]string, error) {
+	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
+	needed := make(map[string]bool, len(now))
+	for _, p := range now {
+		needed[load.RejectsName(p.Letters)] = true
+	}
+	return slices.DeleteFunc(load.NamesOf(listed), func(name string) bool {
+		return needed[name] || !load.IsRejectsName(name, o.job.Full)
+	}), err
 }
 
 // wholeManifest returns the manifest of the new and the kept parts, with the
@@ -139,7 +152,7 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 
 // idSets returns the sets of ids to write beside the data. New parts need
 // theirs, and so do reused parts that lack one.
-func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.IDSet) {
+func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.PartObject) {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
 		wanted[p.Name] = true
@@ -152,7 +165,7 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.IDS
 			if !wanted[object.Part.Path] || object.Part.Rows == 0 {
 				continue
 			}
-			sets = append(sets, load.IDSet{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
+			sets = append(sets, load.PartObject{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
 				data, _, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
 				return data, err
 			}})

@@ -94,9 +94,8 @@ func New(r *reading.Reader, full bool) *Reconciler {
 
 // Work says what was read in addition to the windows of the plan.
 type Work struct {
-	Reread  int  // windows that were read again
-	Older   int  // windows of older parts
-	Undated bool // the run looked for results without a date
+	Reread int // windows that were read again
+	Older  int // windows of older parts
 }
 
 // Reconcile reads windows again until what was read agrees with itself, with

@@ -34,7 +34,6 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if !c.wantsUndated() {
 		return nil
 	}
-	c.Work.Undated = true
 	if c.Interval.Dateless() {
 		return nil // they are in the run's only window
 	}

@@ -32,8 +32,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Table is the table that the statements create and load.

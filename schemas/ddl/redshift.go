@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func redshift() *Dialect {

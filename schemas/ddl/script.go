@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // script collects statements.

@@ -90,7 +90,7 @@ func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 // output, others once for each part or window.
 func newPoint(random *rand.Rand) string {
 	once := []string{"planned", "verified", "snapshot", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
-	often := []string{"piece", "read", "staged", "prepared", "ids", "parts", "supersede"}
+	often := []string{"piece", "read", "staged", "prepared", "beside", "parts", "supersede"}
 	if chance(random, 50) {
 		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))
 	}

@@ -23,9 +23,9 @@ func replayCommand(p *process) *cobra.Command {
 		Long: `Replay looks for dead letters at the definition's outputs and reads the windows
 of time again in which results were rejected, under the schema as it is by now.
 As in a backfill the parts that hold these windows are replaced, so that every
-result is in a dataset once; a single file is made anew, whole. Then the dead
-letters that were replayed are removed. Results that still do not fit are
-rejected anew, into new dead letters.
+result is in a dataset once; a single file is made anew, whole. The dead letters
+of these parts and files are replaced with them: those of results that fit by now
+are gone, those of results that still do not fit remain.
 
 Mend the schema first: a format, words or separators that were not declared, or
 another rule for values that do not fit. A change of a column's type or name
@@ -66,38 +66,36 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	return errors.Join(r.end(ctx, f)...)
 }
 
-// replay runs what a form's dead letters ask for, and removes those that were
-// replayed. A run that fails does not stop the others.
+// replay runs what a form's dead letters ask for. A run that fails does not stop the
+// others.
 func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipelines.FormReplay) {
-	first, failed := len(r.reports), len(r.failures)
+	failed := len(r.failures)
 	for _, o := range form.Options(r.options) { // after a stop too, because the report tells of each run
 		r.one(ctx, def, o, false)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	var rejected int64
-	for _, report := range r.reports[first:] {
-		for _, f := range report.Forms {
-			rejected += f.Rejected
-		}
-	}
-	removed, kept, err := form.Remove(ctx, r.reports[first:])
+	o := r.options.Options
+	o.Forms = []string{form.Form}
+	left, err := pipelines.FindRejects(ctx, def, o)
 	if err != nil {
 		r.failures = append(r.failures, err)
-	}
-	if len(r.failures) > failed {
-		r.process.log.Tell(slog.LevelWarn, fmt.Sprintf("%s: not all was replayed; %s of dead letters removed, the others stay", form.Form, show.Plural(removed, "file")),
-			slog.String("form", form.Form), slog.Int("removed", removed))
 		return
 	}
-	text := fmt.Sprintf("%s: %s in %s of dead letters replayed, %s rejected anew; %s removed, %s kept",
-		form.Form, show.Plural(form.Results, "result"), show.Plural(form.Objects, "file"), show.Thousands(rejected), show.Plural(removed, "file"), show.Thousands(kept))
-	if kept > 0 {
-		text += ": some of what they tell of was not read by this run itself, but before by one that it resumed from, or lies beyond its range; replay again"
+	still := 0
+	for _, f := range left.Forms {
+		still += f.Results
 	}
-	r.process.log.Tell(slog.LevelInfo, text, slog.String("form", form.Form), slog.Int("results", form.Results),
-		slog.Int64("rejected", rejected), slog.Int("removed", removed), slog.Int("kept", kept))
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, show.Plural(form.Results, "result"), show.Plural(form.Objects, "file"))
+	if len(r.failures) > failed {
+		level, text = slog.LevelWarn, form.Form+": not all was replayed"
+	}
+	text += fmt.Sprintf("; %s there now", show.Plural(still, "result"))
+	if still > 0 {
+		text += ", which still do not fit, or lie beyond the range that was read"
+	}
+	r.process.log.Tell(level, text, slog.String("form", form.Form), slog.Int("results", form.Results), slog.Int("rejected", still))
 }
 
 func replayRows(found *pipelines.Replay) [][]string {

@@ -17,8 +17,8 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 type diffFlags struct {

@@ -170,6 +170,17 @@ func datasetDamages() []struct {
 		}, "ids"},
 		{"a set of ids is damaged", func(w *verifyWorld) { w.put(w.T, load.IDsName(w.manifest().Parts[0].IDs), []byte("x")) }, "ids"},
 		{"a set of ids is gone", func(w *verifyWorld) { w.remove(w.T, load.IDsName(w.manifest().Parts[0].IDs)) }, "ids"},
+		{"dead letters are damaged", func(w *verifyWorld) {
+			m := w.manifest()
+			m.Parts[0].Letters = m.Parts[0].SHA256
+			w.put(w.T, load.RejectsName(m.Parts[0].Letters), []byte("x"))
+			w.write(m)
+		}, "letters"},
+		{"dead letters are gone", func(w *verifyWorld) {
+			m := w.manifest()
+			m.Parts[0].Letters = m.Parts[0].SHA256
+			w.write(m)
+		}, "letters"},
 		{"a set of ids lacks one", func(w *verifyWorld) {
 			m := w.manifest()
 			ids, err := load.DecodeIDs(w.get(w.T, load.IDsName(m.Parts[0].IDs)))

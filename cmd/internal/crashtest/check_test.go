@@ -40,7 +40,7 @@ func (w *world) whole(want rows) {
 }
 
 // clean checks that nothing is left once formetl has cleaned up, and that each
-// part has its id set.
+// part has its id set and its dead letters.
 func (w *world) clean() {
 	w.t.Helper()
 	o := w.do(w.command("", "clean", w.definition()))
@@ -50,8 +50,8 @@ func (w *world) clean() {
 	if left, err := w.leftovers(w.t.Context()); err != nil || len(left) > 0 {
 		w.t.Errorf("after clean there is left %v, %v", left, err)
 	}
-	if orphans, missing, err := w.idSets(w.t.Context()); err != nil || len(orphans)+len(missing) > 0 {
-		w.t.Errorf("after clean there are the id sets %v of no part, and parts without one: %v, %v", orphans, missing, err)
+	if orphans, missing, err := w.beside(w.t.Context()); err != nil || len(orphans)+len(missing) > 0 {
+		w.t.Errorf("after clean there is %v beside no part, and parts lack %v, %v", orphans, missing, err)
 	}
 }
 

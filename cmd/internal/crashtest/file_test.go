@@ -27,7 +27,7 @@ func fileCrashes(second bool) []crash {
 	var all []crash
 	for _, p := range points() {
 		switch p.name {
-		case string(load.StepIDs), string(load.StepSupersede), string(load.StepMark):
+		case string(load.StepBeside), string(load.StepSupersede), string(load.StepMark):
 		case "piece", "read":
 			for _, k := range times(lastDay) {
 				all = append(all, crash{p, k, second})

@@ -119,8 +119,8 @@ func (h *hourly) reached(from, to time.Duration) {
 // setsFit checks that each part has its set of ids, and there is no other.
 func (h *hourly) setsFit() {
 	h.t.Helper()
-	if orphans, missing, err := h.idSets(h.t.Context()); err != nil || len(orphans)+len(missing) > 0 {
-		h.t.Errorf("in hour %d there are the id sets %v of no part, and parts without one: %v, %v", h.hour, orphans, missing, err)
+	if orphans, missing, err := h.beside(h.t.Context()); err != nil || len(orphans)+len(missing) > 0 {
+		h.t.Errorf("in hour %d there is %v beside no part, and parts lack %v, %v", h.hour, orphans, missing, err)
 	}
 }
 
@@ -128,7 +128,7 @@ func (h *hourly) setsFit() {
 // the other. Points come again for the older part.
 func hourlyCrashes(k kind) []string {
 	if k.s3 {
-		return []string{"read:3", "prepared:2", string(load.StepIDs), "parts:2", "supersede:2", string(load.StepMark)}
+		return []string{"read:3", "prepared:2", string(load.StepBeside), "parts:2", "supersede:2", string(load.StepMark)}
 	}
 	var all []string
 	for _, p := range points() {

@@ -41,11 +41,11 @@ func points() []point {
 		{name: "staged", often: true},
 		{name: "prepared", often: true},
 		{name: string(load.StepCheck)},
-		{name: string(load.StepIDs), often: true},
+		{name: string(load.StepBeside), often: true},
 		{name: string(load.StepIntent)},
 		{name: string(load.StepUnmark), recorded: true},
 		{name: string(load.StepParts), sight: seesNoMark, file: seesNoMark, often: true, recorded: true},
-		{name: string(load.StepObjects), sight: seesNoMark, file: seesSwap, recorded: true},
+		{name: string(load.StepObjects), file: seesSwap, recorded: true}, // of files
 		{name: string(load.StepManifest), sight: seesNoMark, file: seesSwap, recorded: true},
 		{name: string(load.StepSupersede), sight: seesSwap, often: true, recorded: true},
 		{name: string(load.StepMark), sight: seesSwap, recorded: true},
@@ -56,20 +56,26 @@ func points() []point {
 
 // census is how often each point comes in a run over the form, where the
 // dataset holds what the form held before.
-func census(before, now map[int]rows) map[string]int {
+func census(before, now map[int]day) map[string]int {
 	// Windows without results have a piece too, and nothing that is staged.
 	n := map[string]int{"piece": lastDay, "read": lastDay}
 	for day := 1; day <= lastDay; day++ {
-		old, fresh := before[day], now[day]
+		old, fresh := before[day].rows, now[day].rows
 		if len(fresh) > 0 {
 			n["staged"]++
 			n["prepared"]++
+		}
+		if now[day].rejected != "" {
+			n[string(load.StepBeside)]++
+		}
+		if was := before[day].rejected; was != "" && was != now[day].rejected {
+			n[string(load.StepSupersede)]++
 		}
 		if old.equal(fresh) {
 			continue
 		}
 		if len(fresh) > 0 {
-			n[string(load.StepIDs)]++
+			n[string(load.StepBeside)]++
 			n[string(load.StepParts)]++
 		}
 		if len(old) > 0 {
@@ -79,18 +85,27 @@ func census(before, now map[int]rows) map[string]int {
 	return n
 }
 
+// day is what the form holds of a day: rows, and the ids of results that are rejected.
+type day struct {
+	rows     rows
+	rejected string
+}
+
 // byDay divides the truth into days.
-func byDay(form *formservice.Form) map[int]rows {
+func byDay(form *formservice.Form) map[int]day {
 	all := truth(form)
-	days := map[int]rows{}
+	days := map[int]day{}
 	form.Each(func(r formservice.Result) bool {
-		if value, ok := all[r.ID]; ok {
-			day := dayOf(r)
-			if days[day] == nil {
-				days[day] = rows{}
-			}
-			days[day][r.ID] = value
+		is := days[dayOf(r)]
+		if is.rows == nil {
+			is.rows = rows{}
 		}
+		if value, ok := all[r.ID]; ok {
+			is.rows[r.ID] = value
+		} else {
+			is.rejected += fmt.Sprint(r.ID, " ")
+		}
+		days[dayOf(r)] = is
 		return true
 	})
 	return days
@@ -127,6 +142,9 @@ func crashes(second bool) []crash {
 	n := occurrences(second)
 	var all []crash
 	for _, p := range points() {
+		if p.name == string(load.StepObjects) {
+			continue
+		}
 		if !p.often {
 			all = append(all, crash{p, 1, second})
 			continue

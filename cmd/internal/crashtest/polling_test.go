@@ -133,7 +133,7 @@ func polling(t *testing.T, w *world, past *history) []*poller {
 
 // crashesOnTheWay are where every second run is killed.
 func crashesOnTheWay() []string {
-	return []string{"parts:2", "supersede:3", "manifest", "mark", "unmark", "parts:5", "supersede:1", "close", "objects", "prepared:6"}
+	return []string{"parts:2", "supersede:3", "manifest", "mark", "unmark", "parts:5", "supersede:1", "close", "prepared:6"}
 }
 
 // TestReadersWhoPoll reads a dataset all the time, by the manifest and by a

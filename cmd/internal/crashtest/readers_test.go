@@ -231,17 +231,19 @@ func (w *world) strays(ctx context.Context) ([]string, error) {
 	}), err
 }
 
-// idSets gives those that no part of the dataset has, and the parts that have
-// none.
-func (w *world) idSets(ctx context.Context) (orphans, missing []string, err error) {
+// beside gives the id sets and dead letters that no part of the dataset has, and those
+// that parts lack.
+func (w *world) beside(ctx context.Context) (orphans, missing []string, err error) {
 	names, err := w.names(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	sets := slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "_ids/") })
+	there := slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, "_ids/") && !strings.HasPrefix(name, "_rejects/")
+	})
 	data, err := w.get(ctx, w.manifest())
 	if w.output.file != "" || errors.Is(err, fs.ErrNotExist) {
-		return sets, nil, nil
+		return there, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -253,11 +255,16 @@ func (w *world) idSets(ctx context.Context) (orphans, missing []string, err erro
 	needed := map[string]bool{}
 	for _, p := range m.Parts {
 		needed[load.IDsName(p.IDs)] = true
-		if !slices.Contains(sets, load.IDsName(p.IDs)) {
-			missing = append(missing, p.Path)
+		if p.Letters != "" || p.Rejected > 0 {
+			needed[load.RejectsName(p.Letters)] = true
 		}
 	}
-	orphans = slices.DeleteFunc(sets, func(name string) bool { return needed[name] })
+	for name := range needed {
+		if !slices.Contains(there, name) {
+			missing = append(missing, name)
+		}
+	}
+	orphans = slices.DeleteFunc(there, func(name string) bool { return needed[name] })
 	return orphans, missing, nil
 }
 

@@ -47,7 +47,7 @@ func TestRecoveryKilledAtItsSteps(t *testing.T) {
 		change(w.form, 1)
 		w.runInto("parts:3")
 		for _, step := range []string{
-			string(load.StepCheck), string(load.StepUnmark), "parts:2", string(load.StepObjects),
+			string(load.StepCheck), string(load.StepUnmark), "parts:2",
 			string(load.StepManifest), "supersede:2", string(load.StepMark), string(load.StepClose),
 		} {
 			w.runInto(step)
@@ -159,7 +159,7 @@ func TestCleanAfterACrash(t *testing.T) {
 // times that a point comes, where it comes often.
 func (c crash) cleaned() bool {
 	switch c.name {
-	case "planned", string(load.StepCheck), string(load.StepObjects), string(load.StepManifest), string(load.StepMark):
+	case "planned", string(load.StepCheck), string(load.StepManifest), string(load.StepMark):
 		return false
 	}
 	return !c.often || c.k > 1 && c.k < occurrences(c.second)[c.name]

@@ -22,7 +22,7 @@ func pointsInARow(o output) []string {
 		"verified", "snapshot", "staged", "prepared", "planned", string(load.StepCheck),
 	}
 	if o.file == "" {
-		points = append(points, string(load.StepIDs))
+		points = append(points, string(load.StepBeside))
 	}
 	return append(points, string(load.StepIntent), string(load.StepUnmark), string(load.StepParts), string(load.StepManifest), string(load.StepClose))
 }

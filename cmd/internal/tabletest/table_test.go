@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,6 +62,39 @@ func TestPooler(t *testing.T) {
 	w.formetl("doctor", w.definition())
 }
 
+// The dead letters of a table are of what is rejected now.
+func TestDeadLetters(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		amount := func(id int64, text string) {
+			r, _ := w.form.Get(id)
+			r.Items[1].Values = []string{text}
+			if err := w.form.Update(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids := w.ids()
+		for i, life := range []struct {
+			do   func()
+			want int // days with dead letters
+		}{
+			{func() { amount(ids[3], "many"); amount(ids[4], "few"); amount(ids[50], "none") }, 2},
+			{func() { amount(ids[3], "3.00"); amount(ids[50], "0.00") }, 1},
+			{func() { w.form.Delete(ids[4]) }, 0},
+		} {
+			life.do()
+			for range 2 {
+				w.run()
+				got := w.query("SELECT count(*) FROM forms._formetl_objects WHERE name LIKE '\\_rejects/%'")
+				if got[0] != strconv.Itoa(life.want) {
+					t.Errorf("life %d: %s objects of dead letters, want %d", i, got[0], life.want)
+				}
+				w.formetl("verify", w.definition())
+			}
+		}
+		w.whole()
+	})
+}
+
 // A run that is killed at any point leaves a whole table, and the next one makes the truth.
 func TestKilledAtEveryPoint(t *testing.T) {
 	program := build(t)
@@ -68,7 +102,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 }
 
 func killedAtEveryPoint(t *testing.T, w *world, program string) {
-	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "ids:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "manifest", "mark", "close"}
+	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "beside:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "manifest", "mark", "close"}
 	w.program = program
 	w.run()
 	for round, point := range needs.Sample(t, points, 7) {

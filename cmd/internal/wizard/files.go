@@ -13,9 +13,9 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // editorSchema is the name of the JSON Schema beside a definition, which editors read.

@@ -15,8 +15,8 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 const (

@@ -13,12 +13,14 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-// sets are the id sets that lie at the place.
+// sets are the id sets and dead letters that lie at the place.
 func (s shop) sets() []string {
 	s.t.Helper()
-	names, err := s.d.List(context.Background(), "_ids/")
+	ids, err := s.d.List(context.Background(), "_ids/")
 	s.must(err)
-	return load.NamesOf(names)
+	letters, err := s.d.List(context.Background(), "_rejects/")
+	s.must(err)
+	return append(load.NamesOf(ids), load.NamesOf(letters)...)
 }
 
 // setsOf are those that a run's dataset has.
@@ -29,9 +31,14 @@ func (s shop) setsOf(run string) []string {
 	if m.RunID != run {
 		s.t.Fatalf("the manifest is of run %s, want %s", m.RunID, run)
 	}
-	names := idsNames(m.Parts)
+	names := besideNames(m.Parts)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// orphaned tells whether a leftover lay beside a part that is not there.
+func orphaned(l load.Leftover) bool {
+	return l.Kind == load.OrphanedIDs && strings.HasPrefix(l.Ref, "_ids/") || l.Kind == load.OrphanedLetters && strings.HasPrefix(l.Ref, "_rejects/")
 }
 
 // Each operation of a commit fails, with or without its effect. Where nothing
@@ -54,7 +61,7 @@ func TestIDsWhereOperationsFail(t *testing.T) {
 			if errors.As(err, &stopped) {
 				failed[stopped.Step]++
 			}
-			if stopped != nil && stopped.Step == load.StepIDs {
+			if stopped != nil && stopped.Step == load.StepBeside {
 				s.same("sets after one failed", s.sets(), s.setsOf("run1"))
 			}
 			r, err := load.Recover(t.Context(), m, "", nil)
@@ -68,7 +75,7 @@ func TestIDsWhereOperationsFail(t *testing.T) {
 			s.holds("run1", before)
 		}
 	}
-	if failed[load.StepIDs] != 6 || failed[load.StepIntent] != 2 || failed[load.StepSupersede] == 0 {
+	if failed[load.StepBeside] != 12 || failed[load.StepIntent] != 2 || failed[load.StepSupersede] == 0 {
 		t.Errorf("failed at %v", failed)
 	}
 }
@@ -77,13 +84,13 @@ func TestIDsWhereOperationsFail(t *testing.T) {
 // tells and removes.
 func TestCleanRemovesOrphanedIDs(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
-		for n, want := range []int{0, 1, 2} {
+		for n, want := range []int{0, 1, 2, 2, 4} { // the third set is shared
 			s := open()
 			s.must(s.run("run1", days{1: "a", 2: "equal"}, nil))
 			c, _, err := s.change("dead", days{1: "x", 3: "equal", 4: "y"})
 			s.must(err)
-			c.Hook = killBefore(load.StepIDs, n+1)
-			if n == 2 {
+			c.Hook = killBefore(load.StepBeside, n+1)
+			if n == 4 {
 				c.Hook = killBefore(load.StepIntent, 1)
 			}
 			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
@@ -106,11 +113,11 @@ func TestCleanRemovesOrphanedIDs(t *testing.T) {
 				t.Errorf("told %+v, removed %+v, want %d", told.Removed, cleaned.Removed, want)
 			}
 			for _, l := range cleaned.Removed {
-				if l.Kind != load.OrphanedIDs || !strings.HasSuffix(l.Path, "/"+l.Ref) || l.Bytes != -1 || l.Run != "" {
+				if !orphaned(l) || !strings.HasSuffix(l.Path, "/"+l.Ref) || l.Bytes != -1 || l.Run != "" {
 					t.Errorf("removed %+v", l)
 				}
 			}
-			if sets := s.sets(); len(sets) != 2+3 {
+			if sets := s.sets(); len(sets) != 2*2+3 {
 				t.Errorf("left are %v", sets)
 			}
 			s.content(days{1: "a", 2: "equal"})
@@ -157,7 +164,7 @@ func TestOrphanedIDsThatMayBeNeeded(t *testing.T) {
 				s.must(s.d.Delete(t.Context(), o.Name))
 			}
 		}
-		if cleaned := s.clean(""); len(cleaned.Removed) != 2 {
+		if cleaned := s.clean(""); len(cleaned.Removed) != 3 {
 			t.Errorf("without a manifest and parts: removed %+v", cleaned.Removed)
 		}
 	})
@@ -197,7 +204,7 @@ func TestRecordHoldsNoIDs(t *testing.T) {
 		}
 		record, _, err := s.d.Get(t.Context(), load.ControlFolder+"/"+load.IntentName)
 		s.must(err)
-		if strings.Contains(string(record), "ids of") || !strings.Contains(string(record), `"superseded_ids":["_ids/`) {
+		if strings.Contains(string(record), "ids of") || !strings.Contains(string(record), `"superseded_beside":["_ids/`) {
 			t.Errorf("the record is %s", record)
 		}
 		_, err = load.Recover(t.Context(), s.d, "", nil)
