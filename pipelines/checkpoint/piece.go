@@ -15,6 +15,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/transform"
 )
@@ -42,6 +43,7 @@ type Piece struct {
 	IDs      *roaring64.Bitmap  `json:"-"` // of rows and of rejected results; nil to have it read from the checkpoint
 	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
+	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
 	writer  string // see Checkpoint.Writer

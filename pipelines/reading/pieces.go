@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -171,6 +172,7 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 // Take adds a piece to the reading of a window. It returns an error if all
 // windows together have added too many columns.
 func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
+	r.learn(p.Headings)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.add(p)
@@ -314,7 +316,9 @@ func (p *pieces) page(page *page.Page) error {
 	}
 	p.results += page.Len()
 	p.piece.Replaced += int64(page.Replaced)
-	p.r.learn(page.Headings)
+	if p.r.learn(page.Headings); p.piece.Headings == nil {
+		p.piece.Headings = slices.Clone(page.Headings)
+	}
 	p.r.Progress(int64(page.Len()))
 	return p.failed(p.flattener.Append(page))
 }

@@ -167,7 +167,7 @@ func (r *Reading) add(p checkpoint.Piece) {
 		r.IDs = roaring64.New()
 	}
 	r.IDs.Or(p.IDs)
-	p.IDs = nil // a second set for each result would grow with the form
+	p.IDs, p.Headings = nil, nil // a second set for each result would grow with the form
 	r.Chains[at].Add(p)
 	r.sum(p)
 }
