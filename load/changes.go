@@ -34,6 +34,10 @@ type Changes struct {
 	KnownFrom WallTime `json:"known_from,omitzero"`
 	// Known are the changes since KnownFrom that the dataset holds.
 	Known []ChangedResult `json:"known,omitempty"`
+	// UnnamedTo is set if a run ended before it. Results that are dated between the
+	// watermark and UnnamedTo were not read yet, and may have changed before KnownFrom, so
+	// that no change names them.
+	UnnamedTo WallTime `json:"unnamed_to,omitzero"`
 	// Witness is the column whose order showed that the service sorts its
 	// answers, "" for none.
 	Witness string `json:"witness,omitempty"`

@@ -149,11 +149,12 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail.From, tail.To) <= fewPartitions
 }
 
-// planTail plans what follows the datasets. It is empty if no changed result is
-// there, which the count over the datasets confirms. A short one is not counted.
+// planTail plans what follows the datasets. It is empty if nothing does, or no changed
+// result is there, which the count over the datasets confirms. A short one is not counted.
 func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *changes.Start, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
 	held := interval.ResultsIn(iv.Read, manifests)
-	if held == 0 && !s.NamesSince(interval.LeastWatermark(manifests)) {
+	empty := iv.Read.From.Equal(iv.Read.To)
+	if empty || held == 0 && !s.NamesSince(interval.LeastWatermark(manifests)) {
 		return &extract.Plan{
 			Range: r.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0},
 		}, nil

@@ -78,16 +78,22 @@ func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extrac
 		plan, err = wouldPlan(ctx, f.form, i)
 		return i, plan, 0, err
 	}
-	n, err := f.form.Counter()(ctx, i.Asked)
-	if err != nil {
-		return i, nil, 0, err
+	empty := i.Read.From.Equal(i.Read.To)
+	var n int64
+	if !empty {
+		if n, err = f.form.Counter()(ctx, i.Asked); err != nil {
+			return i, nil, 0, err
+		}
 	}
 	if n > 0 {
 		i = f.iv.Tail(def, f.manifests, true)
 	}
 	held := interval.ResultsIn(i.Read, f.manifests)
-	if n == 0 && held == 0 && len(f.base.Later) == 0 {
-		plan = &extract.Plan{Range: f.form.Range(i, i.Read), Windows: []extract.Planned{{Window: i.Read}}, Groups: []int64{0}, Requests: 1}
+	if empty || n == 0 && held == 0 && len(f.base.Later) == 0 {
+		plan = &extract.Plan{Range: f.form.Range(i, i.Read), Windows: []extract.Planned{{Window: i.Read}}, Groups: []int64{0}}
+		if !empty {
+			plan.Requests = 1
+		}
 		return i, plan, 0, nil
 	}
 	if plan, err = wouldPlan(ctx, f.form, i); err != nil {

@@ -22,6 +22,9 @@ func Known(manifests []*load.Manifest) (all load.Changes, known bool) {
 		}
 		c := *m.Changes
 		known = known && !c.KnownTo.IsZero()
+		if c.UnnamedTo.Before(all.UnnamedTo.Time) {
+			c.UnnamedTo = all.UnnamedTo
+		}
 		c.Stale, c.Later = slices.Concat(all.Stale, c.Stale), slices.Concat(all.Later, c.Later)
 		if i > 0 && all.KnownTo.Before(c.KnownTo.Time) {
 			c.KnownTo, c.Known, c.KnownFrom = all.KnownTo, all.Known, all.KnownFrom
@@ -75,9 +78,12 @@ func (s *Start) State() *load.Changes {
 	return &load.Changes{KnownTo: s.state.KnownTo, Witness: s.state.Witness, WitnessAt: s.state.WitnessAt}
 }
 
-// NamesSince tells whether a changed result may be dated since a time.
-func (s *Start) NamesSince(from time.Time) bool {
-	return len(s.base.Later) > 0 || !s.Latest().Before(from)
+// Unnamed tells whether results after the watermark may be new that no change names.
+func (s *Start) Unnamed(watermark time.Time) bool { return watermark.Before(s.base.UnnamedTo.Time) }
+
+// NamesSince tells whether a changed result may be dated since the watermark.
+func (s *Start) NamesSince(watermark time.Time) bool {
+	return len(s.base.Later) > 0 || s.Unnamed(watermark) || !s.Latest().Before(watermark)
 }
 
 // Latest returns the latest date of the changed results. It is zero if none has one.
@@ -104,9 +110,8 @@ type End struct {
 	Older bool
 	// Lookback is set if the run read only its lookback of what was before.
 	Lookback bool
-	// Short is set if the range ended before the moment up to which results are
-	// complete. Then results after the range may exist that nobody will name.
-	Short bool
+	// To is the end of the range.
+	To time.Time
 	// Aside is set if the run read a range of its own. It leaves what the manifests
 	// say, apart from stale parts that it read.
 	Aside bool
@@ -126,10 +131,16 @@ func (s *Start) Manifest(e End) *load.Changes {
 	case e.Aside:
 		m.Method, m.Reason, m.Later = s.base.Method, s.base.Reason, s.base.Later
 		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
-	case e.Short, e.Older:
+	case e.Older:
 		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
 	case s.Usable:
 		m.Known = s.known(from(m), e.Seen)
+	}
+	if !s.Continues && !e.Aside {
+		m.UnnamedTo = load.Wall(from(m))
+	}
+	if !e.Aside && !e.To.Before(m.UnnamedTo.Time) {
+		m.UnnamedTo = load.WallTime{}
 	}
 	return &m
 }

@@ -100,7 +100,6 @@ func TestManifest(t *testing.T) {
 		{"pieces of an earlier run", End{Seen: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
 		{"a range of its own", End{Seen: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
 		{"a lookback", End{Seen: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
-		{"a range that ended early", End{Seen: read, Short: true}, load.MethodChanges, "10:00:00", []int64{1}},
 	} {
 		got := start().Manifest(c.end)
 		ids := make([]int64, 0, len(got.Known))
@@ -119,6 +118,42 @@ func TestManifest(t *testing.T) {
 	s.base.Method = ""
 	if got := s.Manifest(End{Aside: true}); got != nil {
 		t.Errorf("a manifest that says nothing of changes says %+v", got)
+	}
+}
+
+// TestUnnamedTo: a run that ends before the changes that it looked at leaves results
+// behind its end that no change names, until one reads up to there.
+func TestUnnamedTo(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		before    string // unnamed_to of the manifests
+		continues bool
+		end       End
+		want      string
+	}{
+		{"up to now", "", false, End{To: at("11:29:00")}, ""},
+		{"up to a time of the past", "", false, End{To: at("08:00:00")}, "09:30:00"},
+		{"so far again", "09:30:00", true, End{To: at("08:00:00")}, "09:30:00"},
+		{"not quite so far", "09:30:00", true, End{To: at("09:29:59")}, "09:30:00"},
+		{"and behind it", "09:30:00", true, End{To: at("09:30:00")}, ""},
+		{"a range of its own", "09:30:00", false, End{To: at("11:00:00"), Aside: true}, "09:30:00"},
+		{"in place of all", "10:30:00", false, End{To: at("09:00:00")}, "09:30:00"},
+		{"a run that is continued ends early", "", true, End{To: at("08:00:00")}, ""},
+	} {
+		base := load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at("10:00:00"))}
+		if c.before != "" {
+			base.UnnamedTo = load.Wall(at(c.before))
+		}
+		s := &Start{base: base, state: base, Usable: true, Continues: c.continues}
+		s.state.KnownTo = load.Wall(at("11:30:00"))
+		c.end.Seen = roaring64.New()
+		var want load.WallTime
+		if c.want != "" {
+			want = load.Wall(at(c.want))
+		}
+		if got := s.Manifest(c.end); got.UnnamedTo != want {
+			t.Errorf("%s: %s, want %s", c.name, got.UnnamedTo, want)
+		}
 	}
 }
 

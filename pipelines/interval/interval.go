@@ -159,11 +159,16 @@ const smallPart = 200
 
 // Tail returns the interval of a run that knows what changed before. It begins at
 // the least watermark. With join it begins at the start of the last part, if that
-// part is small and no partition ends between them.
+// part is small and no partition ends between them. It is empty, and lies at the
+// watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
 	tail.Asked.From = LeastWatermark(committed)
-	if !tail.Asked.From.Before(i.Asked.To) { // the clock was set back
+	if tail.Asked.From.Equal(i.Asked.To) {
+		tail.Read, tail.Given.From = tail.Asked, tail.Asked.From
+		return tail
+	}
+	if tail.Asked.From.After(i.Asked.To) { // the clock was set back
 		tail.Asked.From = i.Asked.To.Add(-time.Second)
 	}
 	tail.Read = Widen(tail.Asked, committed, false)

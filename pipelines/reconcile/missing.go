@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/changes"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -270,7 +271,7 @@ func (s *search) askAgain(ctx context.Context) (*roaring64.Bitmap, error) {
 
 // unnamed returns the ids that were read, that no replaced part holds and that the
 // service did not name. It leaves out rejected results, because the sets of ids of
-// parts lack them.
+// parts lack them, and what the datasets did not reach before.
 func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 	c := s.c
 	ids := roaring64.New()
@@ -278,8 +279,9 @@ func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 	if err != nil || s.weak {
 		return ids, err
 	}
+	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
 	for _, w := range readWindows(c.Windows) {
-		if w.Undated != nil {
+		if w.Undated != nil || c.Changes.Unnamed(watermark) && w.Planned.Window.To.After(watermark) {
 			continue
 		}
 		ids.Or(w.IDs)

@@ -87,7 +87,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	seen := c.readIDs()
 	seen.Or(&c.search.outside)
 	e := changes.End{
-		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, Short: !c.Interval.Continues && c.Interval.Read.To.Before(c.Interval.Complete),
+		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}
