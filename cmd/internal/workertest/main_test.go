@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/load/loadtest/temporalserver"
 )
@@ -27,6 +28,8 @@ func testMain(m *testing.M) int {
 	if !temporalserver.There() || !s3server.There() {
 		return m.Run() // each test notes that it is left out
 	}
+	needs.FilesInMemory()
+	needs.Together(6) // most of it is waiting for the heartbeats of the dead
 	dir, err := os.MkdirTemp("", "formetl-worker-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()

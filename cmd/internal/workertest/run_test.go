@@ -277,6 +277,7 @@ func TestBudgetPerMinute(t *testing.T) {
 // is tried for long.
 func TestFailures(t *testing.T) {
 	t.Run("the key is refused", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.start(shared.worker, w.environment("FORMETL_API_KEY=another"), "run", "--task-queue", w.name, "--definitions", w.dir)
 		if code := w.workflow("--wait").code(); code != 77 {
@@ -284,6 +285,7 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("no such form", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.write(strings.Replace(w.text(), `forms: ["*"]`, "forms: [form1, form2]", 1))
 		w.worker()
@@ -293,6 +295,7 @@ func TestFailures(t *testing.T) {
 		w.check(w.forms...)
 	})
 	t.Run("the data are at fault", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
 		w.write(strings.Replace(w.text(), "type: string}", "type: int64, on_error: fail}", 1))
 		w.worker()
@@ -302,6 +305,7 @@ func TestFailures(t *testing.T) {
 		w.checkSecrets(w.histories())
 	})
 	t.Run("the checkpoint is not shared", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.write(strings.Replace(w.text(), "checkpoint: destination\n", "", 1))
 		if code := w.workflow().code(); code != 78 {
@@ -309,6 +313,7 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("a definition that lies elsewhere", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.worker()
 		if code := w.workflow("--definitions", t.TempDir()).code(); code != 64 {
@@ -316,6 +321,7 @@ func TestFailures(t *testing.T) {
 		}
 	})
 	t.Run("no server", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
 		w.temporal = "127.0.0.1:1"
 		for _, more := range []string{"TEMPORAL_TLS=false", "TEMPORAL_API_KEY=" + canary} {

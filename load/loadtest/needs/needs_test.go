@@ -1,6 +1,7 @@
 package needs
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,5 +107,21 @@ func TestSummary(t *testing.T) {
 	})
 	if want := "\n  takes long: 1 test in short, in a\n  x is missing (get x): 2 tests left out, in a b\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestTogether changes what the command line does not say.
+func TestTogether(t *testing.T) {
+	parallel := flag.Lookup("test.parallel")
+	before := parallel.Value.String()
+	t.Cleanup(func() { _ = parallel.Value.Set(before) })
+	want := "17"
+	flag.Visit(func(f *flag.Flag) {
+		if f == parallel {
+			want = before // this test was called with -parallel
+		}
+	})
+	if Together(17); parallel.Value.String() != want {
+		t.Errorf("%s tests run at once, want %s", parallel.Value, want)
 	}
 }
