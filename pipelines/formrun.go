@@ -199,6 +199,8 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	if err := f.outputs.Open(ctx); err != nil {
 		return err
 	}
+	f.o.Full = f.outputs.Full()
+	f.reconciler.Full = f.o.Full
 	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name, f.outputs); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func layers() []layer {
 		{"load/loadtest!", []string{"load/loadtest/tablerun", "load!", "load/internal"}, []string{"*"}},
 		{"load/loadtest/", []string{"load/loadtest/needs", "load!", "load/internal"}, []string{"*"}},
 		{"extract/formservice", []string{"extract/formservice"}, nil},
-		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/formservice"}, nil},
+		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/v2", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
 		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/", "github.com/klauspost/compress/gzhttp", "golang.org/x/net/http/httpproxy"}},
 		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, []string{"golang.org/x/text/"}},

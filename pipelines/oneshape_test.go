@@ -214,8 +214,7 @@ func typed() *schemas.Schema {
 		column("colours_2", "item:593", "list<string>"),
 		column("toppings_2", "item:963", "list<string>"),
 	}}
-	s.Columns[2].ListAs, s.Columns[2].Explode = schemas.ListColumns, true
-	s.Columns[2].Choices = []string{"blue", "violet"}
+	s.Columns[2].Explode = true // list_as: columns differs, because API v1 cannot tell a typed text from a choice
 	s.Columns[1].PII = schemas.PII{Kind: schemas.PIITruncate, Keep: 3}
 	return s
 }

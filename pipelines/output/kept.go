@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/formetl/formetl/schemas"
@@ -12,17 +13,22 @@ import (
 // begins with them, so that the schema is stable. Columns of single files,
 // which are written anew, count only if no dataset has any. It sets aside
 // outputs that the definition no longer fits.
+//
+// Datasets disagree on their columns where a run --full ended after some of them were
+// committed. Then this run replaces everything in its place.
 func (s *Set) settleKept(ctx context.Context) error {
 	if s.job.Full {
 		return nil
 	}
 	var sets, files []schemas.Column
+	var disagree error
 	for _, t := range s.live() {
 		var columns []schemas.Column
 		var err error
 		switch p := t.out.at(); {
 		case t.def.Dataset():
-			columns, err = p.columnsKept(sets)
+			columns, err = p.columnsKept()
+			disagree = cmp.Or(disagree, checkKept(p.Path, columns, sets))
 			sets = schemas.Merge(sets, columns)
 		case p.resumesColumns():
 			columns, err = ColumnsOf(p.manifest)
@@ -35,6 +41,12 @@ func (s *Set) settleKept(ctx context.Context) error {
 		if err := s.setAside(ctx, t, err); err != nil {
 			return err
 		}
+	}
+	if disagree != nil {
+		s.job.Full = true
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, as a run --full leaves them that did not end; this run replaces everything",
+			slog.String("reason", brief("", disagree)))
+		return nil
 	}
 	if s.Kept = sets; len(sets) == 0 {
 		s.Kept = files
@@ -50,9 +62,13 @@ func (p *place) resumesColumns() bool {
 	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
 }
 
+// Full tells whether the run replaces all results, because it was asked to or because the
+// outputs that Open found need it.
+func (s *Set) Full() bool { return s.job.Full }
+
 // columnsKept returns the columns of a dataset's manifest. It returns an error if the
-// definition no longer fits them, or if they contradict others, the columns of other datasets.
-func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
+// definition no longer fits them.
+func (p *place) columnsKept() ([]schemas.Column, error) {
 	m, declared, naming := p.manifest, p.job.Def.Schema, p.job.naming()
 	if m == nil {
 		return nil, nil
@@ -68,7 +84,7 @@ func (p *place) columnsKept(others []schemas.Column) ([]schemas.Column, error) {
 		return nil, p.named(err)
 	}
 	if declared == nil {
-		return columns, checkKept(p.Path, columns, others)
+		return columns, nil
 	}
 	if err := checkKept(p.Path, columns, declared.Columns); err != nil {
 		return nil, err

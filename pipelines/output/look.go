@@ -29,7 +29,7 @@ func Look(ctx context.Context, job *Job) (*Set, error) {
 		if job.Full {
 			continue
 		}
-		if _, err := p.columnsKept(nil); err != nil {
+		if _, err := p.columnsKept(); err != nil {
 			return s, err
 		}
 	}

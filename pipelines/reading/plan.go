@@ -70,7 +70,7 @@ func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
 	switch {
 	case f.Def.Extract.Incremental:
 		r.Target, r.Finer = PartTarget, true // a part is never smaller than a window
-	case !f.Def.HasUndivided(), i.Everything() && r.Partition == extract.UnitNone:
+	case !f.Def.HasUndivided():
 		r.Target = math.MaxInt // windows of any size are shared
 	}
 	r.Unverified = f.Filtered() || !f.Def.Extract.Verify

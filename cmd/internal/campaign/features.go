@@ -32,6 +32,11 @@ const (
 	featureEscapes     = "escapes"     // texts with _xHHHH_ in them, for .xlsx
 	featureLong        = "long"        // texts that no cell of a sheet holds, which end a run with 65
 
+	// A run --full of several outputs without a schema ends early. Where one of
+	// them is committed and the rest is cleaned away, they may hold one column
+	// as a text and as a list. The next run then replaces everything.
+	featureHalfFull = "halffull"
+
 	// Results move while others of the same reading go: then the sums of the
 	// counts agree although the moved one is lost. Two windows of a day: after
 	// day 1 is read, a result of day 2 moves to day 1 and one of day 1 is
@@ -49,9 +54,6 @@ const (
 	featureUndated = "undated"
 	// Results go while a service is read whose pages hold fewer than a hundred.
 	featureShortPages = "shortpages"
-	// A run --full of several outputs without a schema ends early, so that one of
-	// them is committed and the rest is cleaned away.
-	featureHalfFull = "halffull"
 	// Results come, go or move while a service is read that breaks its
 	// specification. Such a run may end with 65, and writes nothing that is wrong.
 	featureShifting = "shifting"

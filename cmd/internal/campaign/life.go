@@ -233,11 +233,12 @@ func (l *life) breaks() bool {
 	return f.IgnoreDirection || f.IgnoreDates || f.IgnoreMinID || f.IgnoreMaxID
 }
 
-// copes tells whether runs end well all the same: a definition without range and partition
-// needs no dates.
+// copes tells whether runs end well all the same: a definition of single files without a
+// range needs no dates.
 func (l *life) copes() bool {
 	f := l.service.form.Faults
-	return !f.IgnoreDirection && !f.IgnoreMinID && !f.IgnoreMaxID && (!f.IgnoreDates || l.def.DatesIgnored)
+	files := !slices.ContainsFunc(l.def.outputs, func(o *output) bool { return o.Dataset() })
+	return !f.IgnoreDirection && !f.IgnoreMinID && !f.IgnoreMaxID && (!f.IgnoreDates || l.def.DatesIgnored && files)
 }
 
 // fewNow tells whether the form has too few results to show that the service
