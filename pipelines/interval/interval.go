@@ -163,7 +163,7 @@ const smallPart = 200
 // watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
-	tail.Asked.From = LeastWatermark(committed)
+	tail.Asked.From = later(LeastWatermark(committed), def.Extract.From) // it may have been reset to before the range
 	if tail.Asked.From.Equal(i.Asked.To) {
 		tail.Read, tail.Given.From = tail.Asked, tail.Asked.From
 		return tail
@@ -301,7 +301,7 @@ func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.Wal
 		if !from.IsZero() && (e.From.IsZero() || from.After(e.From)) {
 			return before
 		}
-	case from.After(before.Time) || to.Before(before.Time):
+	case from.After(later(before.Time, e.From)) || to.Before(before.Time):
 		return before
 	}
 	return to

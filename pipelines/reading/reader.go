@@ -72,8 +72,8 @@ func (s *shared) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Tell notes that as many results were read as the service counts, which shows that its
-// counts are right. None says nothing.
+// Tell notes that as many results were read as the service counted before and after, which
+// shows that its counts are right. None says nothing.
 func (r *Reader) Tell(results int64) {
 	if results > 0 {
 		r.told.Store(true)

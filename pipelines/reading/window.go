@@ -13,27 +13,27 @@ import (
 // UndatedName is the name of the window of results without a date.
 const UndatedName = "undated"
 
-// Standstill tells whether a count stands still though what is read does not agree with it.
-// The zero value has seen no count.
+// Standstill tells whether a count and what is read stand still, though they do not agree.
+// The zero value has seen none.
 type Standstill struct {
-	count int64
-	times int // how often in a row this count did not agree
+	counted, read int64
+	times         int // how often in a row these two did not agree
 }
 
 // rereads is how often something is read again while its count stands still.
 const rereads = 3
 
-// Disagrees notes a count that does not agree. It returns true if the same count did not
-// agree before and after each of the last readings.
-func (s *Standstill) Disagrees(count int64) bool {
-	if s.count != count {
-		*s = Standstill{count: count}
+// Disagrees notes a count that does not agree with how many results were read. It returns
+// true if neither changed with the last readings.
+func (s *Standstill) Disagrees(counted, read int64) bool {
+	if s.counted != counted || s.read != read {
+		*s = Standstill{counted: counted, read: read}
 	}
 	s.times++
 	return s.times > rereads
 }
 
-// Agrees notes a count that agrees.
+// Agrees notes that they agree.
 func (s *Standstill) Agrees() { *s = Standstill{} }
 
 // Older is a span outside the run's range that is read again. It consists of

@@ -66,10 +66,10 @@ const rereads = 3
 const leastRereads = 200
 
 // spend counts requests that were sent to read windows again. All together may be as many
-// as the others of the run. The error is a *BusyError.
+// as planning and reading took. The error is a *BusyError.
 func (c *Reconciler) spend(requests int64) error {
 	c.spent += requests
-	if c.spent <= max(leastRereads, c.sent()-c.spent) {
+	if c.spent <= max(leastRereads, c.planned) {
 		return nil
 	}
 	e := &BusyError{Requests: c.spent}

@@ -424,6 +424,9 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 			continue
 		case places[at]:
 		case line[at].window != nil:
+			if yielded := line[at].window.Earlier; yielded != nil {
+				yielded.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
+			}
 			windows = append(windows, line[at].window)
 		default:
 			spans = append(spans, line[at].Window)

@@ -179,8 +179,8 @@ func (o *older) verify(ctx context.Context) error {
 			if r.Counts = append(r.Counts, counted); n == counted || round >= rereads && reading.Plausible(r.Counts, n) {
 				break
 			}
-			if r.Still.Disagrees(counted) {
-				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows)}
+			if r.Still.Disagrees(counted, n) {
+				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows), Untold: !c.Reader.Told()}
 			}
 			if err := c.readChanged(ctx, windows); err != nil {
 				return err

@@ -80,6 +80,7 @@ type Reconciler struct {
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
+	planned int64 // requests that planning and the first reading took, those of older parts included
 	spent   int64 // requests that went into reading windows again
 	counted counted
 	older   older
@@ -101,7 +102,7 @@ type Work struct {
 // Reconcile reads windows again until what was read agrees with itself, with
 // older parts, with the service's counts, and with what changed meanwhile.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
-	c.older.c, c.search.c, c.sums.c = c, c, c
+	c.older.c, c.search.c, c.sums.c, c.planned = c, c, c, c.sent()
 	if err := c.older.readStale(ctx); err != nil {
 		return err
 	}

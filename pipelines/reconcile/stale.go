@@ -184,7 +184,10 @@ func (o *older) read(ctx context.Context, spans []extract.Window, most int, why 
 		todo = append(todo, windows...)
 	}
 	c.Work.Older += len(todo)
-	return c.Reader.Read(ctx, todo)
+	before := c.sent()
+	err := c.Reader.Read(ctx, todo)
+	c.planned += c.sent() - before
+	return err
 }
 
 // takeLeft returns a span together with those spans that were left and overlap it.

@@ -62,8 +62,8 @@ func (s *sums) verify(ctx context.Context) error {
 			}
 			c.Reader.At(PointVerified)
 			return nil
-		case s.still.Disagrees(counted):
-			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong)}
+		case s.still.Disagrees(counted, s.held):
+			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong), Untold: !c.Reader.Told()}
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
 			slog.Int64("counted", counted), slog.Int64("extracted", s.held), slog.Int("windows", len(wrong)))
@@ -185,6 +185,9 @@ func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough b
 	n, err := s.c.count(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
 	if err != nil {
 		return nil, err
+	}
+	if sum(lower) == n {
+		s.c.Reader.Tell(n)
 	}
 	found, err := s.halve(ctx, lower, n, thorough)
 	if err != nil {

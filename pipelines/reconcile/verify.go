@@ -31,9 +31,6 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		return c.sums.verify(ctx)
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
-	if v.extracted() == c.Plan.Total {
-		c.Reader.Tell(c.Plan.Total)
-	}
 	for {
 		if err := v.settle(ctx); err != nil {
 			return err
@@ -100,7 +97,7 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 		w.Disagreed++
 		switch {
 		case w.Disagreed > rereads && w.Plausible():
-		case w.Still.Disagrees(w.Counts[len(w.Counts)-1]):
+		case w.Still.Disagrees(w.Counts[len(w.Counts)-1], w.Results()):
 			wrong = append(wrong, w)
 		default:
 			again = append(again, w)
@@ -181,7 +178,9 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 	if v.after != v.extracted() || v.thorough {
 		return false, nil
 	}
-	v.c.Reader.Tell(v.after)
+	if v.after == v.before {
+		v.c.Reader.Tell(v.after)
+	}
 	err := v.countOwn(ctx)
 	return v.c.counted.own == extract.Unknown || v.c.counted.own == reading.Results(v.ownWindows()), err
 }
@@ -239,7 +238,9 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		}
 		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
-			v.c.Reader.Tell(counted)
+			if n := len(w.Counts); n > 1 && w.Counts[n-2] == counted {
+				v.c.Reader.Tell(counted)
+			}
 			w.Still.Agrees()
 			return nil, nil
 		}
@@ -345,8 +346,8 @@ func (v *verification) undated(ctx context.Context) error {
 		switch {
 		case w.Results() == n:
 			return nil
-		case w.Still.Disagrees(n):
-			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true}
+		case w.Still.Disagrees(n, w.Results()):
+			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.Told()}
 		case len(w.Counts) > rereads && w.Plausible():
 			return nil
 		}
