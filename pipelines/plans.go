@@ -240,7 +240,7 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
 		expected := feed
 		if feed > 2 && !f.form.Def.Extract.Incremental { // nobody continues, so that the run seldom needs all of them
-			expected = 2
+			expected--
 		}
 		p.Requests.Counts = known(counts + more)
 		p.Requests.Total = sum(sum(p.Requests.Results, known(expected)), p.Requests.Counts)

@@ -112,7 +112,7 @@ func TestPlanTellsTheTruth(t *testing.T) {
 					t.Fatalf("nothing is planned: %+v", p)
 				}
 				run := sent[0] + sent[1]
-				if off := *p.Total - run; max(off, -off) > max(3, run/50) {
+				if off := *p.Total - run; max(off, -off) > max(4, run/50) {
 					feed := 0
 					for _, q := range w.service.Log() {
 						if strings.Contains(q.Query, "fs_sort=") {

@@ -116,13 +116,23 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
 
-// readLate reads the results without a date again if it left out some that no window
-// with a date holds. Their dates are then not what the service goes by. The other
-// windows hold all that they should.
+// readLate asks for the results that were left out of those without a date, and that no
+// window with a date holds. It reads the windows again that they are in. If they are in
+// none, their dates are not what the service goes by, and the results without a date are
+// read again with them. It returns true if it read anything.
 func (c *Reconciler) readLate(ctx context.Context) (again bool, err error) {
 	w := undatedWindow(c.Windows)
-	if w == nil || w.Undated.Late == nil || roaring64.AndNot(w.Undated.Late, w.Undated.Dated()).IsEmpty() {
+	if w == nil || w.Undated.Late == nil {
 		return false, nil
+	}
+	late := roaring64.AndNot(w.Undated.Late, w.Undated.Dated())
+	if late.IsEmpty() {
+		return false, nil
+	}
+	if late.AndNot(&c.search.explained); !late.IsEmpty() {
+		if again, err := c.search.askFor(ctx, late); err != nil || again {
+			return again, err
+		}
 	}
 	w.Undated.Late = nil
 	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {

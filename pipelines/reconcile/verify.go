@@ -238,7 +238,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		}
 		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
-			if n := len(w.Counts); n > 1 && w.Counts[n-2] == counted {
+			if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
 				v.c.Reader.Tell(counted)
 			}
 			w.Still.Agrees()
@@ -334,8 +334,23 @@ func (v *verification) undated(ctx context.Context) error {
 	if w == nil || w.Undated.Only != nil {
 		return nil
 	}
-	if _, err := c.readLate(ctx); err != nil || w.Results() == w.Counts[0] {
-		return err
+	for {
+		again, err := c.readLate(ctx)
+		if err != nil {
+			return err
+		}
+		if !again {
+			break
+		}
+		if err := c.spend(1); err != nil {
+			return err
+		}
+		if err := v.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if w.Results() == w.Counts[0] {
+		return nil
 	}
 	for {
 		total, n, err := c.countUndated(ctx)

@@ -35,7 +35,7 @@ type exportFlags struct {
 	extract                      definition.Extract
 	window, names, schema, state string
 	forms                        []string
-	noVerify, fresh              bool
+	noVerify, strict, fresh      bool
 }
 
 // pickFlags say which results and columns are wanted.
@@ -89,6 +89,7 @@ are read with --limit, and to standard output with a --schema that adds no colum
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
 	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
+	set.BoolVar(&f.strict, "strict", false, "end with 65 where the export cannot prove that no result is missing or there twice")
 	return cmd
 }
 
@@ -202,7 +203,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 		return nil, err
 	}
 	def.Extract = f.extract
-	def.Extract.Settle, def.Extract.Verify = definition.DefaultSettle, !f.noVerify
+	def.Extract.Settle, def.Extract.Verify, def.Extract.Proof = definition.DefaultSettle, !f.noVerify, f.strict
 	if def.Extract.Window, err = definition.ParseWindow(f.window); err != nil {
 		return nil, fmt.Errorf("--window: %w", err)
 	}

@@ -23,6 +23,7 @@ type runFlags struct {
 	flags.Definition
 	watch        watchFlags
 	full, dryRun bool
+	strict       bool
 }
 
 func runCommand(p *process) *cobra.Command {
@@ -50,6 +51,7 @@ that fails does not stop the others.`,
 	f.Register(set)
 	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.full, "full", false, "ignore what earlier runs left: watermark, schema, unfinished work")
+	set.BoolVar(&f.strict, "strict", false, "end with 65, and write nothing, where the run cannot prove that no result is missing or there twice")
 	set.BoolVar(&f.dryRun, "dry-run", false, "show the plan and read nothing: the same as formetl plan")
 	set.StringVar(&f.watch.metrics, "metrics", "", "write metrics of the run to this file (NAME.prom), for node_exporter's textfile collector")
 	return cmd
@@ -85,6 +87,9 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	defs, common, err := p.open(ctx, &f.Definition, files, bar.LogLevel(), !f.dryRun)
 	if err == nil && !f.dryRun {
 		telemetry.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
+	}
+	for _, def := range defs {
+		def.Extract.Proof = def.Extract.Proof || f.strict
 	}
 	o := pipelines.Options{Options: common}
 	o.Full = f.full

@@ -38,6 +38,9 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
 		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
 	}
+	if f.Verified != nil && f.Verified.Unproven != "" {
+		attrs = append(attrs, slog.String("unproven", f.Verified.Unproven))
+	}
 	if f.Continued != "" {
 		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
 	}
@@ -124,7 +127,7 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 
 func verifiedWord(f *pipelines.FormReport) string {
 	switch {
-	case f.Verified == nil:
+	case f.Verified == nil, f.Verified.Unproven != "":
 		return "no"
 	case f.Verified.Match:
 		return "yes"
@@ -203,6 +206,8 @@ func Verified(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil:
 		return "not verified"
+	case f.Verified.Unproven != "":
+		return "not verified: " + f.Verified.Unproven
 	case f.Verified.Match && f.Undated > 0:
 		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", show.Thousands(f.Verified.Counted), show.Thousands(f.Undated))
 	case f.Verified.Match:
@@ -211,5 +216,5 @@ func Verified(f *pipelines.FormReport) string {
 		return fmt.Sprintf("verified: %s lies between the service's counts before and after, as results came and went; the last is %s",
 			show.Thousands(f.Verified.Extracted), show.Thousands(f.Verified.Counted))
 	}
-	return "not verified: " + f.Verified.Reason
+	return "read to the end of each window, without counts (" + f.Verified.Reason + ")"
 }
