@@ -225,7 +225,13 @@ func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 // hold by the counts. exact means that the service was asked for this number. Otherwise
 // it is a difference of two counts, and the form may have changed between them.
 func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted int64, exact bool) ([]*reading.Window, error) {
-	if len(ws) == 0 || v.agree(ws, counted) {
+	if len(ws) == 0 {
+		return nil, nil
+	}
+	if v.agree(ws, counted) {
+		if exact {
+			v.c.Reader.Tell(counted)
+		}
 		return nil, nil
 	}
 	if len(ws) == 1 {

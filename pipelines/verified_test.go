@@ -1,0 +1,290 @@
+package pipelines_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/reconcile"
+)
+
+// A run proves what it promises, or says that it did not. Each test here holds one way in
+// which a service keeps less than it should, or a form changes while it is read.
+
+// perDay is a form with so many results on each of five days, January 1st to 5th. Their
+// ids run through the days by turns, so that each window holds ids of the whole range.
+func perDay(results ...int) *formservice.Form {
+	var all []formservice.Result
+	at := extracttest.Wall("2026-01-01 06:00:00")
+	most := slices.Max(results)
+	for i := range most {
+		for day, n := range results {
+			if i < n {
+				date := at.AddDate(0, 0, day).Add(time.Duration(i) * time.Minute).Format(formservice.WallTime)
+				all = append(all, pipelinestest.Result(int64(len(all)+1), date, fmt.Sprint("answer ", i)))
+			}
+		}
+	}
+	return formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, all)
+}
+
+// byDay reads the first days of January by windows of a day, one after the other.
+func (w *world) byDay(days int, outputs ...definition.Output) *definition.Definition {
+	def := w.daily(outputs...)
+	def.Extract.To = extracttest.Wall("2026-01-01").AddDate(0, 0, days)
+	return def
+}
+
+// ids returns how often each result is in the dataset or file.
+func (w *world) ids(name string) map[int64]int {
+	w.t.Helper()
+	times := map[int64]int{}
+	for _, p := range readManifest(w.t, filepath.Join(w.path(name), load.ManifestName)).Parts {
+		for _, row := range readNDJSON(w.t, filepath.Join(w.path(name), filepath.FromSlash(p.Path))) {
+			times[int64(row["result_id"].(float64))]++
+		}
+	}
+	return times
+}
+
+// eachOnce checks that a dataset holds each result of the form once, in whatever state.
+func (w *world) eachOnce(name string, form *formservice.Form) {
+	w.t.Helper()
+	times := w.ids(name)
+	for _, r := range pipelinestest.Truth(form, nil) {
+		if times[r.ID] != 1 {
+			w.t.Errorf("result %d (dated %q) is there %d times", r.ID, pipelinestest.Date(r), times[r.ID])
+		}
+		delete(times, r.ID)
+	}
+	if len(times) > 0 {
+		w.t.Errorf("%v should not be there", times)
+	}
+}
+
+// isCount tells whether a request of either generation asks how many results there are.
+func isCount(r formservice.Request) bool {
+	return r.Transaction == formservice.TransactionCount || hasParam(r, "limit=1")
+}
+
+func hasParam(r formservice.Request, param string) bool {
+	return slices.Contains(strings.Split(r.Query, "&"), param)
+}
+
+// TestMovesUnderRightHeaders: API v2 tells counts, and results move between days at every
+// page. The run ends with all of them, or says that the form is too busy. It never goes
+// on without counts.
+func TestMovesUnderRightHeaders(t *testing.T) {
+	for _, moves := range []int{1, 3, 10, 40, 1 << 30} {
+		t.Run(fmt.Sprint(moves, " moves"), func(t *testing.T) {
+			t.Parallel()
+			form := perDay(20, 30, 25, 40, 5)
+			w := newWorld(t, form).byV2()
+			var mu sync.Mutex
+			n := 0
+			w.service.Before = func(r formservice.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				if r.Transaction != formservice.TransactionResults || isCount(r) || n == moves {
+					return
+				}
+				n++
+				day := []int{4, 1, 5, 2, 3}[n%5]
+				if err := form.Finish(int64(1+7*n%120), extracttest.Wall(fmt.Sprintf("2026-01-%02d 12:00:00", day))); err != nil {
+					t.Error(err)
+				}
+			}
+			report, err := pipelines.Run(t.Context(), w.byDay(5, days()), options())
+			if _, busy := errors.AsType[*reconcile.BusyError](err); busy {
+				if nothingWritten(t, w); moves < 100 {
+					t.Errorf("after %d moves: %v", n, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := report.Forms[0].Verified; v.Method == load.MethodRead || v.Unproven != "" || n == 0 {
+				t.Errorf("after %d moves: verified %+v", n, v)
+			}
+			w.eachOnce("days", form)
+		})
+	}
+}
+
+// TestPagesCutShort: the headers tell of all results, and pages hold fewer. The rest is
+// asked for.
+func TestPagesCutShort(t *testing.T) {
+	for _, cut := range []int{1, 7, 39} {
+		for _, output := range []definition.Output{days(), {Path: "days/", Format: "ndjson"}} {
+			t.Run(fmt.Sprintf("%d, %s", cut, output.Partition), func(t *testing.T) {
+				t.Parallel()
+				form := perDay(5, 30, 1, 40, 6)
+				w := newWorld(t, form).byV2()
+				w.service.SetFaults(formservice.Faults{CutPages: cut})
+				report := w.run(w.byDay(5, output))
+				w.checkDataset("days", pipelinestest.Truth(form, nil))
+				if v := report.Forms[0].Verified; !v.Match || v.Unproven != "" || v.Method == load.MethodRead {
+					t.Errorf("verified %+v", v)
+				}
+			})
+		}
+	}
+}
+
+// TestCountsWithoutResults: the headers tell of results that do not come. Where the counts
+// of other days agree, the run fails. Where none agrees, the service tells no counts.
+func TestCountsWithoutResults(t *testing.T) {
+	for name, c := range map[string]struct {
+		ghosts []int // days that the headers count one more of
+		proof  bool
+		ends   func(*testing.T, *world, *formservice.Form, *pipelines.Report, error)
+	}{
+		"one day": {[]int{4}, false, verifyFails},
+		"most":    {[]int{2, 3, 4}, false, verifyFails},
+		"one day, verification required": {[]int{4}, true, verifyFails},
+		"all":                            {[]int{1, 2, 3, 4, 5}, false, readOnly},
+		"all, verification required":     {[]int{1, 2, 3, 4, 5}, true, unproven},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			form := perDay(5, 30, 1, 40, 6)
+			w := newWorld(t, form).byV2()
+			var mu sync.Mutex
+			w.service.Before = func(r formservice.Request) {
+				if r.Transaction != formservice.TransactionResults {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, day := range c.ghosts {
+					id := int64(1000 + day)
+					if isCount(r) {
+						_, _ = form.Insert(pipelinestest.Result(id, fmt.Sprintf("2026-01-%02d 20:00:00", day), "ghost")) // it may be there
+					} else {
+						form.Delete(id)
+					}
+				}
+			}
+			def := w.byDay(5, days())
+			def.Extract.Proof = c.proof
+			report, err := pipelines.Run(t.Context(), def, options())
+			w.service.Before = nil
+			for _, day := range c.ghosts {
+				form.Delete(int64(1000 + day))
+			}
+			c.ends(t, w, form, report, err)
+		})
+	}
+}
+
+func verifyFails(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*reconcile.VerifyError](err); !ok || !pipelines.DataAtFault(err) {
+		t.Errorf("err = %v", err)
+	} else if e.Counted <= e.Extracted {
+		t.Errorf("%+v", e)
+	}
+	nothingWritten(t, w)
+}
+
+func nothingWritten(t *testing.T, w *world) {
+	t.Helper()
+	if left := tree(t, w.path("days")); len(left) != 0 {
+		t.Errorf("it left %v", slices.Collect(maps.Keys(left)))
+	}
+}
+
+func readOnly(t *testing.T, w *world, form *formservice.Form, report *pipelines.Report, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
+	v := report.Forms[0].Verified
+	if v.Method != load.MethodRead || v.Match || !strings.HasPrefix(v.Unproven, "the service tells no counts") {
+		t.Errorf("verified %+v", v)
+	}
+}
+
+func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*reconcile.UnprovenError](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.What, "the service tells no counts") {
+		t.Errorf("err = %v", err)
+	}
+	nothingWritten(t, w)
+}
+
+// TestNoHeaders: without headers, or with wrong ones from the first on, API v2 is read to
+// the end, and the run says that nothing was verified, or fails if it must be.
+func TestNoHeaders(t *testing.T) {
+	for _, pagination := range []string{"missing", "zero", "more", "less"} {
+		for _, proof := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, required %v", pagination, proof), func(t *testing.T) {
+				t.Parallel()
+				form := perDay(5, 30, 1, 40, 6)
+				w := newWorld(t, form).byV2()
+				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: pagination}})
+				def := w.byDay(5, days())
+				def.Extract.Proof = proof
+				report, err := pipelines.Run(t.Context(), def, options())
+				if proof {
+					unproven(t, w, form, report, err)
+				} else {
+					readOnly(t, w, form, report, err)
+				}
+			})
+		}
+	}
+}
+
+// TestHeadersVanish: the headers are gone from the k-th request on. If counts had agreed
+// before, the run fails. Else it says that nothing was verified.
+func TestHeadersVanish(t *testing.T) {
+	for _, pagination := range []string{"missing", "zero"} {
+		fails, reads := 0, 0
+		for k := 1; k <= 30; k++ {
+			form := perDay(5, 30, 1, 40, 6)
+			w := newWorld(t, form).byV2()
+			n := 0
+			w.service.Before = func(r formservice.Request) {
+				if r.Transaction == formservice.TransactionResults {
+					if n++; n == k {
+						w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: pagination}})
+					}
+				}
+			}
+			report, err := pipelines.Run(t.Context(), w.byDay(5, days()), options())
+			breach, ok := errors.AsType[*extract.BreachError](err)
+			switch {
+			case n < k:
+				k = 30
+			case ok:
+				fails++
+				if !pipelines.DataAtFault(err) || !strings.Contains(breach.Ignores, "how many results") {
+					t.Errorf("request %d: %v", k, err)
+				}
+				nothingWritten(t, w)
+			default:
+				reads++
+				readOnly(t, w, form, report, err)
+			}
+		}
+		if fails < 3 || reads == 0 {
+			t.Errorf("%s: %d fail, %d are read", pagination, fails, reads)
+		}
+	}
+}
