@@ -153,8 +153,11 @@ func TestCountsWithoutResults(t *testing.T) {
 		proof  bool
 		ends   func(*testing.T, *world, *formservice.Form, *pipelines.Report, error)
 	}{
-		"one day": {[]int{4}, false, verifyFails},
-		"most":    {[]int{2, 3, 4}, false, verifyFails},
+		"one day":                        {[]int{4}, false, verifyFails},
+		"the first day":                  {[]int{1}, false, verifyFails},
+		"the first days":                 {[]int{1, 2}, false, verifyFails},
+		"the last days":                  {[]int{3, 4, 5}, false, verifyFails},
+		"most":                           {[]int{2, 3, 4}, false, verifyFails},
 		"one day, verification required": {[]int{4}, true, verifyFails},
 		"all":                            {[]int{1, 2, 3, 4, 5}, false, readOnly},
 		"all, verification required":     {[]int{1, 2, 3, 4, 5}, true, unproven},

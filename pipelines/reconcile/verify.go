@@ -72,6 +72,9 @@ func (v *verification) settle(ctx context.Context) error {
 		}
 		again, wrong := v.judge(changed)
 		if len(wrong) > 0 {
+			if err := v.countRight(ctx, wrong); err != nil {
+				return err
+			}
 			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong), Untold: !v.c.Reader.Told()}
 		}
 		if len(again) == 0 {
@@ -104,6 +107,21 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 		}
 	}
 	return again, wrong
+}
+
+// countRight counts a window that is not among the wrong ones, unless a count has agreed
+// before. A difference of two counts may agree though both are wrong.
+func (v *verification) countRight(ctx context.Context, wrong []*reading.Window) error {
+	windows := dated(v.c.Windows)
+	at := slices.IndexFunc(windows, func(w *reading.Window) bool { return w.Results() > 0 && !slices.Contains(wrong, w) })
+	if at < 0 || v.c.Reader.Told() {
+		return nil
+	}
+	n, err := v.c.count(ctx, windows[at].Planned.Window)
+	if err == nil && n == windows[at].Results() {
+		v.c.Reader.Tell(n)
+	}
+	return err
 }
 
 // count asks how many results a window holds, without those of the second before it.
