@@ -291,3 +291,208 @@ func TestHeadersVanish(t *testing.T) {
 		}
 	}
 }
+
+// TestLastSecondOfDay: dates of milliseconds in the last second of a day, at a service
+// that takes bounds of whole seconds. Each result is in its own day, and none of the day
+// before is in a file with `from`, or among the parts.
+func TestLastSecondOfDay(t *testing.T) {
+	for name, shapes := range map[string]formservice.V2Shapes{
+		"coarse bounds": {CoarseBounds: true, Fractions: "random"},
+		"by the second": {Seconds: true, Fractions: "random"},
+		"exact":         {StrictDates: true, Fractions: "random"},
+	} {
+		for _, hidden := range []bool{false, true} {
+			for _, verify := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, hidden dates %v, verify %v", name, hidden, verify), func(t *testing.T) {
+					t.Parallel()
+					form := lastSeconds()
+					form.Views = []formservice.View{{ID: "101", Columns: []string{"result_id", "1"}}}
+					w := newWorld(t, form).byV2()
+					w.service.SetFaults(formservice.Faults{V2: shapes})
+					def := w.byDay(4, fileAndDays()...)
+					def.Extract.Verify = verify
+					if hidden { // nothing tells which of the day before they are
+						def.Extract.View = "101"
+						for _, r := range pipelinestest.Truth(form, func(r formservice.Result) bool { return pipelinestest.Date(r) < "2026" }) {
+							form.Delete(r.ID)
+						}
+					}
+					report := w.run(def)
+					v := report.Forms[0].Verified
+					if !hidden && verify && (!v.Match || v.Unproven != "") {
+						t.Errorf("verified %+v", v)
+					}
+					in := func(r formservice.Result) bool {
+						d := pipelinestest.Date(r)
+						return d >= "2026-01-01" && d < "2026-01-05"
+					}
+					ownParts(t, w, form, in)
+					rows := readNDJSON(t, w.path("form1.ndjson"))
+					if n := len(pipelinestest.Truth(form, in)); len(rows) != n {
+						t.Errorf("the file has %d rows, want %d", len(rows), n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// lastSeconds has results in the last second of six days from December 31st on, in the
+// first second of each day, and at noon.
+func lastSeconds() *formservice.Form {
+	var all []formservice.Result
+	for day := range 6 {
+		midnight := extracttest.Wall("2026-01-01").AddDate(0, 0, day)
+		for _, at := range []time.Duration{-time.Second, -time.Second, 0, 12 * time.Hour, -time.Second} {
+			all = append(all, pipelinestest.Result(int64(len(all)+1), midnight.Add(at).Format(formservice.WallTime), "answer"))
+		}
+	}
+	return formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, all)
+}
+
+// ownParts checks that the dataset holds each result once, in the part of its day.
+func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formservice.Result) bool) {
+	t.Helper()
+	found := map[int64][]string{}
+	for _, p := range readManifest(t, filepath.Join(w.path("days"), load.ManifestName)).Parts {
+		for _, row := range readNDJSON(t, filepath.Join(w.path("days"), filepath.FromSlash(p.Path))) {
+			id := int64(row["result_id"].(float64))
+			found[id] = append(found[id], strings.TrimPrefix(filepath.Dir(p.Path), "dt="))
+		}
+	}
+	for _, r := range pipelinestest.Truth(form, keep) {
+		if date := pipelinestest.Date(r); !slices.Equal(found[r.ID], []string{date[:len("2026-01-01")]}) {
+			t.Errorf("result %d of %s is in %v", r.ID, date, found[r.ID])
+		}
+		delete(found, r.ID)
+	}
+	if len(found) > 0 {
+		t.Errorf("%v should not be there", found)
+	}
+}
+
+// TestDeletedUnderShortPages: three windows of a hundred results, pages of ninety, and
+// thirty results that are deleted at one moment of the run. All others are there once.
+func TestDeletedUnderShortPages(t *testing.T) {
+	deletes := map[string]func(i int) int64{ // ids 1, 4, 7 … are of the first day
+		"the first thirty":         func(i int) int64 { return int64(1 + i) },
+		"the last thirty":          func(i int) int64 { return int64(300 - i) },
+		"here and there":           func(i int) int64 { return int64(5 + 7*i) },
+		"the first of one window":  func(i int) int64 { return int64(1 + 3*i) },
+		"the last of the last one": func(i int) int64 { return int64(300 - 3*i) },
+	}
+	for name, id := range deletes {
+		for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
+			for k := 1; k <= 14; k++ {
+				t.Run(fmt.Sprintf("%s, %s, %d", name, api, k), func(t *testing.T) {
+					t.Parallel()
+					form := perDay(100, 100, 100)
+					w := newWorld(t, form).byV2()
+					w.source.API = api
+					w.service.SetFaults(formservice.Faults{PageCap: 90})
+					var mu sync.Mutex
+					n := 0
+					w.service.Before = func(formservice.Request) {
+						mu.Lock()
+						defer mu.Unlock()
+						if n++; n == k {
+							for i := range 30 {
+								form.Delete(id(i))
+							}
+						}
+					}
+					report := w.run(w.byDay(3, days()))
+					if n < k {
+						return
+					}
+					times := w.ids("days")
+					for _, r := range pipelinestest.Truth(form, nil) {
+						if times[r.ID] != 1 {
+							t.Errorf("result %d of %s is there %d times; verified %+v", r.ID, pipelinestest.Date(r), times[r.ID], report.Forms[0].Verified)
+						}
+					}
+					if v := report.Forms[0].Verified; v.Match && len(times) != form.Len() && v.Counted == int64(form.Len()) {
+						t.Errorf("%d results, %d are there; verified %+v", len(times), form.Len(), v)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestMoveThatNoCountSees: searches, views and verify: false leave no counts. One result
+// moves to an earlier day before the k-th request. It is there once, or the run says that
+// it did not prove that.
+func TestMoveThatNoCountSees(t *testing.T) {
+	for name, edit := range map[string]func(*definition.Definition){
+		"search": func(def *definition.Definition) {
+			def.Extract.Search.Where = []extract.Criterion{{Operator: extract.OpContains, Column: "1", Term: "answer"}}
+		},
+		"view":         func(def *definition.Definition) { def.Extract.View = "101" },
+		"not verified": func(def *definition.Definition) { def.Extract.Verify = false },
+	} {
+		for _, ignoresSort := range []bool{false, true} {
+			for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
+				t.Run(fmt.Sprintf("%s, %s, sort ignored %v", name, api, ignoresSort), func(t *testing.T) {
+					t.Parallel()
+					for k := 1; k <= 24; k++ {
+						if !moveUncounted(t, k, api, ignoresSort, edit) {
+							break
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// moveUncounted moves a result from the third day to the first one before the k-th
+// request. It returns false if there were fewer.
+func moveUncounted(t *testing.T, k int, api definition.API, ignoresSort bool, edit func(*definition.Definition)) bool {
+	t.Helper()
+	form := perDay(12, 12, 12)
+	form.Views = []formservice.View{{ID: "101"}}
+	clock := extracttest.Wall("2026-01-09 00:00:00")
+	form.SetClock(func() time.Time {
+		clock = clock.Add(time.Second)
+		return clock
+	})
+	for id := int64(1); id <= 36; id++ { // each has a date_update, in another order than that of ids
+		r, _ := form.Get(id * 23 % 37)
+		if err := form.Update(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, form).byV2()
+	w.source.API = api
+	w.service.SetFaults(formservice.Faults{IgnoreSort: ignoresSort})
+	var mu sync.Mutex
+	n := 0
+	w.service.Before = func(formservice.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n == k {
+			if err := form.Finish(18, extracttest.Wall("2026-01-01 12:00:00")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	def := w.byDay(3, days())
+	edit(def)
+	report := w.run(def)
+	if n < k {
+		return false
+	}
+	v, times := report.Forms[0].Verified, w.ids("days")
+	if ignoresSort && v.Unproven == "" {
+		t.Errorf("request %d of %d: verified %+v", k, n, v)
+	}
+	if times[18] != 1 && !ignoresSort || times[18] > 1 {
+		t.Errorf("request %d of %d: the result is there %d times, verified %+v", k, n, times[18], v)
+	}
+	delete(times, 18)
+	if len(times) != form.Len()-1 {
+		t.Errorf("request %d of %d: %d others are there", k, n, len(times))
+	}
+	return true
+}
