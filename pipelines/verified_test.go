@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -495,4 +497,249 @@ func moveUncounted(t *testing.T, k int, api definition.API, ignoresSort bool, ed
 		t.Errorf("request %d of %d: %d others are there", k, n, len(times))
 	}
 	return true
+}
+
+// lateWorld has three results on each of four days, and others that are so old by the
+// service's clock, which is ahead of ours by off.
+func lateWorld(t *testing.T, account, zone string, off time.Duration, ages ...time.Duration) (*world, *formservice.Form, func(age time.Duration)) {
+	t.Helper()
+	theirs, err := time.LoadLocation(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, nil)
+	wall := func() time.Time { return extracttest.Wall(time.Now().In(theirs).Add(off).Format(formservice.WallTime)) }
+	form.SetClock(wall)
+	add := func(age time.Duration) {
+		id := int64(form.Len() + 1)
+		if _, err := form.Insert(pipelinestest.Result(id, wall().Add(-age).Format(formservice.WallTime), fmt.Sprint("answer ", id))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 12 {
+		add(time.Duration(12-i)*8*time.Hour + 48*time.Hour)
+	}
+	for _, age := range ages {
+		add(age)
+	}
+	w := newWorld(t, form)
+	if w.source.Zone, err = time.LoadLocation(zone); err != nil {
+		t.Fatal(err)
+	}
+	w.byV2().service.Zone = theirs
+	w.source.API = definition.APIv1
+	w.service.SetFaults(formservice.Faults{DateHeaderOff: off})
+	return w, form, add
+}
+
+// endless are definitions whose range has no end.
+func endless() map[string]func(*world) *definition.Definition {
+	from := extracttest.Wall(time.Now().UTC().AddDate(0, 0, -60).Format(time.DateOnly))
+	return map[string]func(*world) *definition.Definition{
+		"everything": func(w *world) *definition.Definition { return w.definition(file()) },
+		"from": func(w *world) *definition.Definition {
+			def := w.definition(file())
+			def.Extract.From = from
+			return def
+		},
+		"by days": func(w *world) *definition.Definition { return w.definition(days()) },
+		"from, by days": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.From = from
+			return def
+		},
+		"incremental": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.Incremental, def.Extract.Lookback = true, 72*time.Hour
+			return def
+		},
+		"incremental from": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.Incremental, def.Extract.Lookback, def.Extract.From = true, 72*time.Hour, from
+			return def
+		},
+		"incremental by lookback": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.Incremental, def.Extract.Lookback, def.Extract.Changes = true, 72*time.Hour, definition.ChangesLookback
+			return def
+		},
+		"with a view": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.From, def.Extract.View = from, formservice.AllData
+			return def
+		},
+		"not verified": func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.From, def.Extract.Verify = from, false
+			return def
+		},
+	}
+}
+
+// TestNewestResults: a zone that is too far west, and a clock that is an hour slow, hide the
+// newest results from a range that ends now. They are read, and the run says what is wrong.
+func TestNewestResults(t *testing.T) {
+	for name, c := range map[string]struct {
+		account, zone string
+		off           time.Duration
+		api           definition.API
+		says          string
+	}{
+		"zone too far west":   {"Australia/Sydney", "UTC", 0, definition.APIv1, "the account's clock is ahead of that zone"},
+		"zone an hour west":   {"Europe/Berlin", "UTC", 0, definition.APIv1, "the account's clock is ahead of that zone"},
+		"clock an hour slow":  {"UTC", "UTC", time.Hour, definition.APIv1, "behind the service's"},
+		"the same, by API v2": {"UTC", "UTC", time.Hour, definition.APIv2, "behind the service's"},
+	} {
+		for mode, define := range endless() {
+			if def := define(newWorld(t)); def.Extract.View != "" || !def.Extract.Verify {
+				continue // nothing is counted
+			}
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				w, form, add := lateWorld(t, c.account, c.zone, c.off, 20*time.Hour, 5*time.Hour, 20*time.Minute)
+				w.source.API = c.api
+				for run := range 3 {
+					def := define(w)
+					report := w.run(def)
+					now := extracttest.Wall(time.Now().In(w.source.Zone).Add(c.off).Format(formservice.WallTime))
+					if def.Outputs[0].Dataset() {
+						if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Watermark.After(now) {
+							t.Errorf("run %d: the watermark is %s, and the service's clock %s", run, m.Watermark, now)
+						}
+					} else {
+						w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+					}
+					if drift := strings.Join(report.Forms[0].Drift, "\n"); strings.Count(drift, c.says) != 1 {
+						t.Errorf("run %d: drift %q", run, drift)
+					}
+					if t.Failed() {
+						break
+					}
+					add(time.Duration(15-5*run) * time.Minute)
+				}
+			})
+		}
+	}
+}
+
+// TestEndCostsNothing: a run without an end sends no request more than one that ends now.
+func TestEndCostsNothing(t *testing.T) {
+	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
+		for mode, define := range endless() {
+			t.Run(fmt.Sprintf("%s, %s", mode, api), func(t *testing.T) {
+				t.Parallel()
+				var sent [2][]int
+				now := time.Now()
+				for i := range sent {
+					w, _, _ := lateWorld(t, "Europe/Berlin", "Europe/Berlin", 0, 20*time.Hour, 5*time.Hour, 20*time.Minute)
+					w.source.API = api
+					o := options()
+					o.Now = func() time.Time { return now }
+					if i == 1 {
+						o.To = extracttest.Wall(now.In(w.source.Zone).Add(-time.Minute).Format(formservice.WallTime))
+					}
+					for range 3 {
+						w.service.Reset()
+						report, err := pipelines.Run(t.Context(), define(w), o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if d := report.Forms[0].Drift; len(d) > 0 {
+							t.Errorf("drift %q", d)
+						}
+						sent[i] = append(sent[i], w.sent())
+					}
+				}
+				undated := 0 // they are not asked for if the range has an end
+				if define(newWorld(t)).Extract.From.IsZero() {
+					undated = 1
+				}
+				for i, n := range sent[0] {
+					if n > sent[1][i]+undated {
+						t.Errorf("run %d: %d requests without an end, %d with one", i, n, sent[1][i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPagesTooHeavy: the service answers pages of many results with HTTP 504, and smaller
+// ones well. The run asks for fewer results, and says so once. Where a single result
+// cannot be served, the run ends and names the id behind which it is.
+func TestPagesTooHeavy(t *testing.T) {
+	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
+		for name, define := range map[string]func(*world) *definition.Definition{
+			"everything": func(w *world) *definition.Definition { return w.definition(file()) },
+			"by days":    func(w *world) *definition.Definition { return w.byDay(3, days(), file()) },
+			"with a view": func(w *world) *definition.Definition {
+				def := w.byDay(3, days(), file())
+				def.Extract.View = formservice.AllData
+				return def
+			},
+			"incremental": func(w *world) *definition.Definition {
+				def := w.definition(days(), file())
+				def.Extract.Incremental, def.Extract.Lookback = true, 72*time.Hour
+				return def
+			},
+		} {
+			for _, most := range []int{30, 7, 1} {
+				t.Run(fmt.Sprintf("%s, %s, %d", api, name, most), func(t *testing.T) {
+					t.Parallel()
+					form := perDay(60, 5, 41)
+					w := newWorld(t, form).byV2()
+					w.source.API = api
+					w.service.SetFaults(formservice.Faults{Page504: most})
+					report := w.run(define(w))
+					w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+					if name != "everything" {
+						w.checkDataset("days", pipelinestest.Truth(form, nil))
+					}
+					if d := report.Forms[0].Drift; strings.Count(strings.Join(d, "; "), "cannot serve pages of") != 1 {
+						t.Errorf("drift %q", d)
+					}
+					if v := report.Forms[0].Verified; v.Unproven != "" && name != "with a view" {
+						t.Errorf("verified %+v", v)
+					}
+				})
+			}
+			t.Run(fmt.Sprintf("%s, %s, a single result", api, name), func(t *testing.T) {
+				t.Parallel()
+				form := perDay(60, 5, 41)
+				r, _ := form.Get(61) // of the third day
+				r.Items[0].Values = []string{"too much"}
+				if err := form.Update(r); err != nil {
+					t.Fatal(err)
+				}
+				w := newWorld(t, form).byV2()
+				w.source.API, w.source.BaseURL = api, w.unserved("too much")
+				_, err := pipelines.Run(t.Context(), define(w), options())
+				e, ok := errors.AsType[*extract.UnservedError](err)
+				if !ok || e.After >= 61 || e.After < 59 || pipelines.DataAtFault(err) {
+					t.Errorf("err = %v", err)
+				}
+				nothingWritten(t, w)
+			})
+		}
+	}
+}
+
+// unserved answers as the service of a world does, but for answers that hold a result
+// whose text is heavy. It returns the address.
+func (w *world) unserved(heavy string) string {
+	w.t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		r.Header.Del("Accept-Encoding")
+		w.service.ServeHTTP(answer, r)
+		if strings.Contains(answer.Body.String(), heavy) {
+			rw.WriteHeader(http.StatusGatewayTimeout)
+			return
+		}
+		maps.Copy(rw.Header(), answer.Header())
+		rw.WriteHeader(answer.Code)
+		_, _ = rw.Write(answer.Body.Bytes())
+	}))
+	w.t.Cleanup(server.Close)
+	return server.URL
 }
