@@ -147,12 +147,6 @@ func (e *UnclearError) Unwrap() error { return e.Err }
 // Temporary is false, because a second request might do it twice.
 func (e *UnclearError) Temporary() bool { return false }
 
-// NoWebhookError reports that a form has no webhook of a URL.
-type NoWebhookError struct{ Form string }
-
-// Error names the form. The URL may hold a secret.
-func (e *NoWebhookError) Error() string { return "form " + e.Form + " has no webhook of this URL" }
-
 // BreachError reports that the service breaks its specification: it ignores what it was
 // asked for, also when it was asked once more.
 type BreachError struct {

@@ -44,18 +44,6 @@ type Account interface {
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
 }
 
-// Webhooks is what a Client can do besides if its generation of the service tells others
-// of new results (service-v2.md, section 8). A change is never sent again once the service
-// may have carried it out. Then the error is an *UnclearError. The error is a *LacksError
-// if the generation cannot.
-type Webhooks interface {
-	Webhooks(ctx context.Context, form string) ([]Webhook, error)
-	// SetWebhook adds a webhook, or replaces the one of that URL. key is its handshake
-	// key, which may be none.
-	SetWebhook(ctx context.Context, form, url string, key transport.Secret) (Webhook, error)
-	RemoveWebhook(ctx context.Context, form, url string) error
-}
-
 // Meter counts what a client has sent.
 type Meter interface {
 	Requests() transport.Requests
@@ -151,14 +139,6 @@ type Publish struct {
 type PublishURL struct {
 	Type string `json:"type"` // normal, printer and others
 	URL  string `json:"url"`
-}
-
-// Webhook is an address that the service sends each new result of a form to
-// (service-v2.md, section 8). Its URL may hold a secret, so it is for its owner alone.
-type Webhook struct {
-	Event string `json:"event"` // result_completed
-	URL   string `json:"url"`
-	Keyed bool   `json:"has_handshake_key"` // the handshake key itself is shown nowhere
 }
 
 // CopyTarget says where a copy of a form goes. Empty fields mean the service's

@@ -108,7 +108,7 @@ func (d jsonDialect) service() *jsonapi.Service {
 	shapes := d.faults.V2
 	service := &jsonapi.Service{
 		Account: s.account(), Others: s.Accounts, Token: s.key(), Loose: s.Loose,
-		MaxLimit: jsonapi.MaxLimitOf(d.faults.StrictLimit), Variants: shapes, Hooks: &s.hooks,
+		MaxLimit: jsonapi.MaxLimitOf(d.faults.StrictLimit), Variants: shapes,
 		Clock: jsonapi.Clock{Zone: s.Zone, Fractions: shapes.Fractions, Seconds: shapes.Seconds, Coarse: shapes.CoarseBounds},
 	}
 	service.Forms = func() []*jsonapi.Form {
@@ -125,10 +125,3 @@ func (d jsonDialect) service() *jsonapi.Service {
 	}
 	return service
 }
-
-// Webhook is an address that API v2 was told to send results to. The service
-// sends nothing.
-type Webhook = jsonapi.Webhook
-
-// Webhooks returns the webhooks of a form, in the order of their creation.
-func (s *Server) Webhooks(directory string) []Webhook { return s.hooks.Of(directory) }

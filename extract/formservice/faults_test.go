@@ -241,7 +241,7 @@ func TestPage504(t *testing.T) {
 		path, query, _ := strings.Cut(target, "?")
 		var r reply
 		if after, ok := strings.CutPrefix(target, "/api/v2/acme"); ok {
-			r = s.v2(t, "GET", after, "")
+			r = s.v2(t, "GET", after)
 		} else {
 			r = s.send(t, "GET", path, query)
 		}

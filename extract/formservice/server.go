@@ -71,7 +71,6 @@ type Server struct {
 
 	start sync.Once
 	reuse reuse
-	hooks jsonapi.Hooks
 
 	mu     sync.Mutex
 	faults Faults
@@ -175,9 +174,8 @@ const (
 	TransactionCount   = "results/count"
 
 	// Of API v2 alone, which also has TransactionForms and TransactionResults.
-	TransactionForm     = jsonapi.GetForm
-	TransactionItems    = jsonapi.Items
-	TransactionWebhooks = jsonapi.Webhooks
+	TransactionForm  = jsonapi.GetForm
+	TransactionItems = jsonapi.Items
 )
 
 // parsePath reads a path of the generations that are served.

@@ -33,7 +33,7 @@ func TestV2SingleFaults(t *testing.T) {
 	} {
 		t.Run(c.faults.String(), func(t *testing.T) {
 			s.SetFaults(c.faults)
-			r, err := s.tryV2(t, "GET", "/forms/nothing", "")
+			r, err := s.tryV2(t, "GET", "/forms/nothing")
 			if c.status == 0 {
 				if err == nil {
 					t.Errorf("answered HTTP %d %q", r.status, r.body)
@@ -54,12 +54,12 @@ func TestV2SingleFaults(t *testing.T) {
 		})
 	}
 	s.SetFaults(Faults{Cut: 1})
-	if _, err := s.tryV2(t, "GET", "/forms", ""); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := s.tryV2(t, "GET", "/forms"); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("cut: %v", err)
 	}
 	for faults, target := range map[Faults]string{{Errors200: true}: "/forms/nothing", {Busy: 1, BusyStatus: 200}: "/forms"} {
 		s.SetFaults(faults)
-		if r := s.v2(t, "GET", target, ""); r.status != http.StatusOK || !strings.Contains(r.body, `"status":4`) {
+		if r := s.v2(t, "GET", target); r.status != http.StatusOK || !strings.Contains(r.body, `"status":4`) {
 			t.Errorf("%s: HTTP %d %s", faults, r.status, r.body)
 		}
 	}
@@ -105,7 +105,7 @@ func TestV2Behaviours(t *testing.T) {
 		equalIDs(t, c.faults+" "+c.query, got, c.want...)
 	}
 	s.SetFaults(Faults{Unsorted: true, ContentType: "text/plain"})
-	r := s.v2(t, "GET", "/forms/form1/results", "")
+	r := s.v2(t, "GET", "/forms/form1/results")
 	if got := r.header.Get("Content-Type"); got != "text/plain" {
 		t.Errorf("Content-Type %q", got)
 	}
@@ -116,7 +116,7 @@ func TestV2Behaviours(t *testing.T) {
 	for faults, query := range map[string]string{"strict-limit": "limit=500", "v2-seconds": "limit=501"} {
 		f, _ := ParseFaults(faults)
 		s.SetFaults(f)
-		if r := s.v2(t, "GET", "/forms/form1/results?"+query, ""); r.status != 422 {
+		if r := s.v2(t, "GET", "/forms/form1/results?"+query); r.status != 422 {
 			t.Errorf("%s %s: HTTP %d", faults, query, r.status)
 		}
 	}
@@ -130,14 +130,14 @@ func TestV2Behaviours(t *testing.T) {
 	} {
 		f, _ := ParseFaults(c.faults)
 		s.SetFaults(f)
-		r := s.v2(t, "GET", "/forms/form1/results?limit=3&after_id=9", "")
+		r := s.v2(t, "GET", "/forms/form1/results?limit=3&after_id=9")
 		if got := r.header.Get("Pagination-Page-Last"); got != c.last {
 			t.Errorf("%s: last page %s, want %s", c.faults, got, c.last)
 		}
 	}
 	s.SetFaults(Faults{V2: V2Shapes{StrictDates: true}})
 	for _, bad := range []string{"2026-01-01T06:00:00.000Z", "1969-12-31T23:59:59Z", "1969-12-31"} {
-		if r := s.v2(t, "GET", "/forms/form1/results?after_date="+bad, ""); r.status != 422 || !strings.Contains(r.body, bad) {
+		if r := s.v2(t, "GET", "/forms/form1/results?after_date="+bad); r.status != 422 || !strings.Contains(r.body, bad) {
 			t.Errorf("%s: HTTP %d %s", bad, r.status, r.body)
 		}
 	}

@@ -87,18 +87,18 @@ func (r v2Result) answers() map[string][]string {
 
 // v2 sends a request with the token; what comes before "?" is the path below
 // the account.
-func (s service) v2(t *testing.T, method, target, body string, headers ...string) reply {
+func (s service) v2(t *testing.T, method, target string, headers ...string) reply {
 	t.Helper()
-	r, err := s.tryV2(t, method, target, body, headers...)
+	r, err := s.tryV2(t, method, target, headers...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func (s service) tryV2(t *testing.T, method, target, body string, headers ...string) (reply, error) {
+func (s service) tryV2(t *testing.T, method, target string, headers ...string) (reply, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v2/"+s.account()+target, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v2/"+s.account()+target, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func decode[V any](t *testing.T, r reply) V {
 // v2Results asks for results of form1.
 func (s service) v2Results(t *testing.T, query string) []v2Result {
 	t.Helper()
-	r := s.v2(t, "GET", "/forms/form1/results?"+query, "")
+	r := s.v2(t, "GET", "/forms/form1/results?"+query)
 	if r.status != http.StatusOK {
 		t.Fatalf("%s: HTTP %d\n%s", query, r.status, r.body)
 	}

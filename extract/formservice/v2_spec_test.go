@@ -93,6 +93,7 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", "/forms/form1/results/5", 404},
 		{"GET", "/forms/form1/results%2F5", 404},
 		{"GET", "/forms/form1/count", 404},
+		{"GET", "/forms/form1/webhooks", 404},
 		{"GET", "/forms/form1/result%73", 404},
 		{"GET", "/forms/nothing", 404},
 		{"GET", "/forms/nothing/results?limit=0", 404},
@@ -101,12 +102,11 @@ func TestV2Refusals(t *testing.T) {
 		{"DELETE", "/forms/form1", 405},
 		{"PUT", "/forms/form1/items", 405},
 		{"POST", "/forms/form1/results", 405},
-		{"PATCH", "/forms/form1/webhooks", 405},
+		{"PATCH", "/forms/form1/items", 405},
 		{"GET", "/forms?page=1", 422},
 		{"GET", "/forms/form1?limit=1", 422},
 		{"GET", "/forms/form1/items?results_view=11", 422},
 		{"GET", "/forms/form1/items?results_labels=99", 422},
-		{"GET", "/forms/form1/webhooks?url=x", 422},
 		{"GET", results + "limit=0", 422},
 		{"GET", results + "limit=501", 422},
 		{"GET", results + "limit=ten", 422},
@@ -151,7 +151,7 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", results + "search_equals%5B1%5D=%zz", 422},
 	} {
 		t.Run(c.method+" "+c.target, func(t *testing.T) {
-			r := s.v2(t, c.method, c.target, "")
+			r := s.v2(t, c.method, c.target)
 			if r.status != c.status {
 				t.Errorf("HTTP %d, want %d\n%s", r.status, c.status, r.body)
 			}
@@ -192,7 +192,7 @@ func TestV2Token(t *testing.T) {
 		{"bearer wrong", "/forms/form1/results?fs_api_key=token", 401},
 		{"", "/nowhere", 404},
 	} {
-		r := s.v2(t, "GET", c.target, "", "Authorization: "+c.header)
+		r := s.v2(t, "GET", c.target, "Authorization: "+c.header)
 		if r.status != c.status || (r.status == 401) != (r.header.Get("WWW-Authenticate") != "") {
 			t.Errorf("%q %s: HTTP %d, want %d", c.header, c.target, r.status, c.status)
 		}
@@ -201,7 +201,7 @@ func TestV2Token(t *testing.T) {
 		s.Account = account
 		url := service{&Server{Account: account, Key: "token"}, s.url}
 		s.Account = "acme"
-		if got := url.v2(t, "GET", "/forms", ""); got.status != want {
+		if got := url.v2(t, "GET", "/forms"); got.status != want {
 			t.Errorf("account %s: HTTP %d, want %d", account, got.status, want)
 		}
 	}
@@ -223,7 +223,7 @@ func TestV2Loose(t *testing.T) {
 	s := startV2(t)
 	s.Loose = true
 	equalIDs(t, "unknown", s.v2IDs(t, "unknown=1&limit=1"), 22)
-	if r := s.v2(t, "GET", "/forms/form1/results?limit=1&limit=1", ""); r.status != 422 {
+	if r := s.v2(t, "GET", "/forms/form1/results?limit=1&limit=1"); r.status != 422 {
 		t.Errorf("a name given twice: HTTP %d", r.status)
 	}
 }
@@ -239,14 +239,14 @@ func TestV2Forms(t *testing.T) {
 		"stats": map[string]any{"resultsCount": 7.0, "filesSize": 0.0},
 	}
 	for _, target := range []string{"/forms", "/forms/form1"} {
-		got := decode[map[string][]map[string]any](t, s.v2(t, "GET", target, ""))
+		got := decode[map[string][]map[string]any](t, s.v2(t, "GET", target))
 		if len(got) != 1 || len(got["forms"]) != 1 || !reflect.DeepEqual(got["forms"][0], want) {
 			t.Errorf("%s: %v, want %v", target, got, want)
 		}
 	}
 	s.Form("form1").Closed = true
 	s.SetFaults(Faults{V2: V2Shapes{BareForm: true, SnakeStats: true}})
-	got := decode[map[string]any](t, s.v2(t, "GET", "/forms/form1", ""))
+	got := decode[map[string]any](t, s.v2(t, "GET", "/forms/form1"))
 	want["state"], want["stats"] = "closed", map[string]any{"results_count": 7.0, "files_size": 0.0}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("bare: %v, want %v", got, want)
@@ -262,7 +262,7 @@ type v2Heading struct {
 
 func (s service) headings(t *testing.T, query string) []v2Heading {
 	t.Helper()
-	r := s.v2(t, "GET", "/forms/form1/items?"+query, "")
+	r := s.v2(t, "GET", "/forms/form1/items?"+query)
 	if r.status != 200 {
 		t.Fatalf("HTTP %d: %s", r.status, r.body)
 	}
@@ -400,7 +400,7 @@ func TestV2Shapes(t *testing.T) {
 		},
 	} {
 		s.SetFaults(Faults{V2: c.shapes})
-		if got := s.v2(t, "GET", "/forms/form1/results?"+c.query, "").body; got != c.want {
+		if got := s.v2(t, "GET", "/forms/form1/results?"+c.query).body; got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", Faults{V2: c.shapes}, got, c.want)
 		}
 	}
@@ -423,7 +423,7 @@ func TestV2View(t *testing.T) {
 		{"results_view=7&before_id=11", true, `{"id":"10","date_finish":"2026-01-01T06:00:00.000Z","items":[]}`},
 	} {
 		s.SetFaults(Faults{V2: V2Shapes{HideID: c.hide}})
-		got := decode[struct{ Results []json.RawMessage }](t, s.v2(t, "GET", "/forms/form1/results?"+c.query, "")).Results
+		got := decode[struct{ Results []json.RawMessage }](t, s.v2(t, "GET", "/forms/form1/results?"+c.query)).Results
 		if len(got) != 1 || string(got[0]) != c.want {
 			t.Errorf("%s, hide %v: %s, want %s", c.query, c.hide, got, c.want)
 		}
@@ -452,77 +452,11 @@ func TestV2Pagination(t *testing.T) {
 		{"less", "after_id=22", []string{"0", "1", "100"}},
 	} {
 		s.SetFaults(Faults{V2: V2Shapes{Pagination: c.shape}})
-		h := s.v2(t, "GET", "/forms/form1/results?"+c.query, "").header
+		h := s.v2(t, "GET", "/forms/form1/results?"+c.query).header
 		got := []string{h.Get("Pagination-Page-Last"), h.Get("Pagination-Page-Current"), h.Get("Pagination-Limit")}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s %s: %q, want %q", c.shape, c.query, got, c.want)
 		}
-	}
-}
-
-// TestV2Webhooks creates, changes, lists and deletes.
-func TestV2Webhooks(t *testing.T) {
-	s := startV2(t)
-	const form, object = "Content-Type: application/x-www-form-urlencoded", "Content-Type: application/json; charset=utf-8"
-	const one, two = "https://example.com/a?form=form1", "http://127.0.0.1:9/b"
-	for _, c := range []struct {
-		method, query, kind, body string
-		status                    int
-		want                      string
-	}{
-		{"GET", "", "", "", 200, `{"webhooks":[]}`},
-		{
-			"POST", "", form, "event=result_completed&url=https%3A%2F%2Fexample.com%2Fa%3Fform%3Dform1", 200,
-			`{"webhook":{"event":"result_completed","url":"` + one + `"}}`,
-		},
-		{
-			"POST", "", object, `{"event":"result_completed","url":"` + two + `","handshake_key":"h k"}`, 200,
-			`{"webhook":{"event":"result_completed","url":"` + two + `","handshake_key":"h k"}}`,
-		},
-		{
-			"POST", "", object, `{"webhook":{"event":"result_completed","url":"` + one + `","handshake_key":"new"}}`, 200,
-			`{"webhook":{"event":"result_completed","url":"` + one + `","handshake_key":"new"}}`,
-		},
-		{"POST", "", form, "event=result_completed&url=https%3A%2F%2Fx.example&handshake_key=a+b", 200, `{"webhook":{"event":"result_completed","url":"https://x.example","handshake_key":"a b"}}`},
-		{"DELETE", "?url=https://x.example", "", "", 200, "{}"},
-		{
-			"GET", "", "", "", 200, `{"webhooks":[{"event":"result_completed","url":"` + one + `","handshake_key":"new"},` +
-				`{"event":"result_completed","url":"` + two + `","handshake_key":"h k"}]}`,
-		},
-		{"POST", "", form, "event=result_updated&url=https%3A%2F%2Fx.example", 422, "result_completed"},
-		{"POST", "", form, "event=result_completed", 422, "web address"},
-		{"POST", "", form, "event=result_completed&url=x", 422, "web address"},
-		{"POST", "", form, "event=result_completed&url=ftp%3A%2F%2Fx", 422, "web address"},
-		{"POST", "", form, "event=result_completed&event=result_completed&url=https%3A%2F%2Fx.example", 422, "twice"},
-		{"POST", "", form, "event=result_completed&colour=red", 422, "not a field"},
-		{"POST", "", form, "event=%zz", 422, "the body"},
-		{"POST", "", object, `{"event":"result_completed","url":"https://x.example","colour":"red"}`, 422, "colour"},
-		{"POST", "", object, `{"event":1}`, 422, "the body"},
-		{"POST", "", object, `{}{}`, 422, "goes on"},
-		{"POST", "", "Content-Type: text/plain", "x", 422, "neither"},
-		{"POST", "", form, "url=" + strings.Repeat("x", 70_000), 422, "longer"},
-		{"POST", "?url=https://x.example", form, "event=result_completed", 422, "url is not a parameter"},
-		{"DELETE", "", object, `{"url":""}`, 422, "url is missing"},
-		{"DELETE", "", "", "", 422, "neither"},
-		{"DELETE", "?url=https://nobody.example", "", "", 404, "no webhook"},
-		{"DELETE", "?page=1", "", "", 422, "page is not a parameter"},
-		{"DELETE", "", object, `{"webhook":{"url":"` + two + `"}}`, 200, "{}"},
-		{"DELETE", "?url=" + encode(one), "", "", 200, "{}"},
-		{"DELETE", "?url=" + encode(one), "", "", 404, "no webhook"},
-		{"GET", "", "", "", 200, `{"webhooks":[]}`},
-	} {
-		headers := []string{}
-		if c.kind != "" {
-			headers = append(headers, c.kind)
-		}
-		r := s.v2(t, c.method, "/forms/form1/webhooks"+c.query, c.body, headers...)
-		if r.status != c.status || !strings.Contains(r.body, c.want) || c.status == 200 && r.body != c.want+"\n" {
-			t.Errorf("%s %s %.80s: HTTP %d, %s; want %d, %s", c.method, c.query, c.body, r.status, r.body, c.status, c.want)
-		}
-	}
-	s.v2(t, "POST", "/forms/form1/webhooks", "event=result_completed&url=https%3A%2F%2Fx.example", form)
-	if got := s.Webhooks("form1"); len(got) != 1 || got[0].URL != "https://x.example" || len(s.Webhooks("form2")) != 0 {
-		t.Errorf("webhooks %+v", got)
 	}
 }
 
@@ -546,9 +480,9 @@ func TestGenerations(t *testing.T) {
 func TestV2Log(t *testing.T) {
 	s := startV2(t)
 	s.v2Results(t, "limit=2")
-	s.v2(t, "GET", "/forms/form1/items?x=1", "")
+	s.v2(t, "GET", "/forms/form1/items?x=1")
 	s.get(t, "results", "fs_limit=1")
-	s.v2(t, "GET", "/nowhere", "")
+	s.v2(t, "GET", "/nowhere")
 	log := s.Log()
 	for i := range log {
 		log[i].Time = log[0].Time

@@ -26,12 +26,9 @@ func urlCause(err error) error {
 // never hold the address.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
-	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), strings.NewReader(call.Fields.Query()))
+	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), http.NoBody)
 	if err != nil {
-		return Header{}, &NetworkError{Problem: s.redactSent(call, urlCause(err).Error()), Final: true}
-	}
-	if len(call.Fields) > 0 {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return Header{}, &NetworkError{Problem: s.cfg.Key.RedactSent(urlCause(err).Error()), Final: true}
 	}
 	req.Header.Set("Accept", s.cfg.Accept)
 	if s.cfg.KeyParameter == "" {
@@ -44,7 +41,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	// the Authorization header.
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
-		return Header{}, s.networkError(ctx, call, err)
+		return Header{}, s.networkError(ctx, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	h := Header{Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), RetryAfter: parseRetryAfter(res.Header.Get("Retry-After")), Fields: res.Header}
@@ -55,7 +52,7 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		return h, proxyRefusal(req.URL.Scheme, res.StatusCode)
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(call, res)}
+		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
 	}
 	size, usual := res.ContentLength, &s.usual[call.Kind]
 	if size < 0 {
@@ -65,23 +62,23 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if err == nil {
 		usual.Store(int64(len(*call.Body)))
 	} else if !is[*AnswerError](err) {
-		err = s.networkError(ctx, call, err)
+		err = s.networkError(ctx, err)
 	}
 	return h, err
 }
 
 // redactedTarget returns the address that a redirect points to, without query and secrets.
-func (s *Sender) redactedTarget(call Call, res *http.Response) string {
+func (s *Sender) redactedTarget(res *http.Response) string {
 	to, err := res.Location()
 	if err != nil {
 		return "nowhere"
 	}
-	path := (&url.URL{Path: s.redactSent(call, to.Path)}).EscapedPath()
-	return s.redactSent(call, to.Scheme+"://"+to.Host+strings.ReplaceAll(path, Escape(redacted), redacted))
+	path := (&url.URL{Path: s.cfg.Key.RedactSent(to.Path)}).EscapedPath()
+	return s.cfg.Key.RedactSent(to.Scheme + "://" + to.Host + strings.ReplaceAll(path, Escape(redacted), redacted))
 }
 
 // networkError describes an error of the network, without the address. ctx is the attempt's.
-func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
+func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
 	if known, ok := errors.AsType[*ConfigError](cause); ok { // of the proxy's address
 		return known
@@ -91,7 +88,7 @@ func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
 	}
 	noTLS := is[tls.RecordHeaderError](cause)
 	e := &NetworkError{
-		Problem: s.redact(call, cause.Error()),
+		Problem: s.cfg.Key.Redact(cause.Error()),
 		Final:   noTLS || is[*tls.CertificateVerificationError](cause) || is[x509.UnknownAuthorityError](cause) || is[x509.HostnameError](cause),
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -105,12 +102,12 @@ func (s *Sender) networkError(ctx context.Context, call Call, err error) error {
 	}
 	if dial, ok := errors.AsType[*net.OpError](cause); ok {
 		if e.unsent = dial.Op == "dial" || dial.Op == "proxyconnect"; dial.Op == "proxyconnect" {
-			e.Problem = fmt.Sprintf("the proxy of %s cannot be reached: %s", proxyVariable("https"), s.redact(call, dial.Err.Error()))
+			e.Problem = fmt.Sprintf("the proxy of %s cannot be reached: %s", proxyVariable("https"), s.cfg.Key.Redact(dial.Err.Error()))
 			return e
 		}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](cause); ok && dns.IsNotFound {
-		e.Problem, e.doubtful = s.redact(call, fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
+		e.Problem, e.doubtful = s.cfg.Key.Redact(fmt.Sprintf("the host %s is not known: check the base URL and the network", dns.Name)), true
 	}
 	return e
 }

@@ -18,10 +18,6 @@ func (ps *Parameters) Add(name, value string) {
 	}
 }
 
-// AddSecret appends a parameter, unless the secret is empty. Whoever shows the parameters
-// redacts it.
-func (ps *Parameters) AddSecret(name string, s Secret) { ps.Add(name, s.value) }
-
 // Query returns the query of an address. Names and values are percent-encoded throughout,
 // a space as %20 (specification, section 4; service-v2.md, sections 1 and 4).
 func (ps Parameters) Query() string { return ps.join("&", Escape) }

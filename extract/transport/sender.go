@@ -91,10 +91,8 @@ const (
 
 // Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string     // anything but a GET is not sent again if the service may have carried it out
-	URL         string     // without the key
-	Fields      Parameters // what the body holds, form-urlencoded; empty means no body
-	Hidden      []Secret   // what errors and logs must not show besides the key
+	Method      string // anything but a GET is not sent again if the service may have carried it out
+	URL         string // without the key
 	Kind        Kind
 	Transaction string // its name in the specification
 	Form        string // "" if the request concerns no form
@@ -239,7 +237,7 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
-			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(call, e))
+			slog.Int("attempt", e.attempts), slog.Duration("pause", pause.Round(time.Millisecond)), s.errorOnce(e))
 		if err := wait(ctx, pause, nil); err != nil {
 			return err
 		}
@@ -249,8 +247,8 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 
 // errorOnce returns the error of the last attempt for the log. It is left out if the
 // attempt before failed for the same reason.
-func (s *Sender) errorOnce(call Call, e *effort) slog.Attr {
-	text := s.redact(call, e.last.Error())
+func (s *Sender) errorOnce(e *effort) slog.Attr {
+	text := s.cfg.Key.Redact(e.last.Error())
 	if text == e.told {
 		return slog.Attr{} // which a handler ignores
 	}
@@ -278,19 +276,6 @@ func (s *Sender) verdict(e *effort) error {
 		a.varies = true // other attempts failed in other ways
 	}
 	return a
-}
-
-// redact returns text without the secrets of a call.
-func (s *Sender) redact(call Call, text string) string {
-	return RedactAll(text, append([]Secret{s.cfg.Key}, call.Hidden...)...)
-}
-
-// redactSent returns text that shows what is sent without the secrets of a call.
-func (s *Sender) redactSent(call Call, text string) string {
-	for _, secret := range append([]Secret{s.cfg.Key}, call.Hidden...) {
-		text = secret.RedactSent(text)
-	}
-	return text
 }
 
 // answerSeed is the seed of all hashes of answers, which makes them comparable.
@@ -344,7 +329,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	observed(ctx, Attempt{Kind: call.Kind, Number: e.attempts, Start: start, Took: took, Outcome: outcome})
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
-			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.redactSent(call, call.Detail)),
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.RedactSent(call.Detail)),
 			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}

@@ -27,10 +27,7 @@ type Client struct {
 	bounds Bounds // of one answer
 }
 
-var (
-	_ extract.Client   = (*Client)(nil)
-	_ extract.Webhooks = (*Client)(nil)
-)
+var _ extract.Client = (*Client)(nil)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {

@@ -97,22 +97,6 @@ func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (
 	return made, err
 }
 
-// errNoWebhooks says that API v1 has no webhooks (specification, section 4).
-var errNoWebhooks = &extract.LacksError{Generation: "API v1", Transaction: "list or change webhooks", Other: "v2"}
-
-// Webhooks sends nothing. Its error is an *extract.LacksError.
-func (c *Client) Webhooks(context.Context, string) ([]extract.Webhook, error) {
-	return nil, errNoWebhooks
-}
-
-// SetWebhook sends nothing. Its error is an *extract.LacksError.
-func (c *Client) SetWebhook(context.Context, string, string, transport.Secret) (extract.Webhook, error) {
-	return extract.Webhook{}, errNoWebhooks
-}
-
-// RemoveWebhook sends nothing. Its error is an *extract.LacksError.
-func (c *Client) RemoveWebhook(context.Context, string, string) error { return errNoWebhooks }
-
 func formOf(n *node) extract.Form {
 	return extract.Form{ID: n.Attrs["id"], Name: n.textOf("name"), Description: n.textOf("description"), Directory: n.textOf("directory")}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,10 +43,7 @@ type shared struct {
 	choices kept[string, map[string]*choices] // by form
 }
 
-var (
-	_ extract.Client   = (*Client)(nil)
-	_ extract.Webhooks = (*Client)(nil)
-)
+var _ extract.Client = (*Client)(nil)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
 func NewClient(cfg Config) (*Client, error) {
@@ -86,11 +82,8 @@ type call struct {
 	form        string // "" for Get Forms, which has no form
 	path        string // what of the form is asked for, "" for the form itself
 	parameters  transport.Parameters
-	asked       string               // see transport.RequestError.Asked
-	halved      bool                 // see transport.Call
-	method      string               // "" is GET
-	fields      transport.Parameters // see transport.Call.Fields
-	hidden      []transport.Secret   // see transport.Call.Hidden
+	asked       string // see transport.RequestError.Asked
+	halved      bool   // see transport.Call
 }
 
 // ask sends a request, whose answer is read into body. success decodes an answer whose
@@ -111,8 +104,8 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(tra
 		address += "?" + r.parameters.Query()
 	}
 	return c.Send(ctx, transport.Call{
-		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind, Fields: r.fields, Hidden: r.hidden,
-		Transaction: r.transaction, Form: r.form, Detail: slices.Concat(r.parameters, r.fields).String(), Asked: r.asked, Halved: r.halved,
+		Method: http.MethodGet, URL: address, Kind: r.kind,
+		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked, Halved: r.halved,
 		Body: body, MostBytes: c.bounds.Bytes,
 		Decode: func(h transport.Header) error {
 			var err error
@@ -136,8 +129,7 @@ func (c *Client) settled(err error, h transport.Header, r call) error {
 	if h.Status >= http.StatusBadRequest || s.Status == 0 {
 		s.Status = h.Status
 	}
-	hide := func(text string) string { return transport.RedactAll(c.key.Redact(text), r.hidden...) }
-	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.form != ""), h.RetryAfter, hide(s.Message), hide(r.parameters.String())
+	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.form != ""), h.RetryAfter, c.key.Redact(s.Message), c.key.Redact(r.parameters.String())
 	return err
 }
 

@@ -238,10 +238,6 @@ func TestRefusedParameters(t *testing.T) {
 	if _, err := c.Forms(t.Context()); !isCode(err, extract.CodeInvalidValue) || strings.Contains(err.Error(), "sent") {
 		t.Errorf("without parameters: %v", err)
 	}
-	const hook = "https://hooks.example.com/x?secret=s3cr3t"
-	if err := c.RemoveWebhook(t.Context(), "f", hook); !isCode(err, extract.CodeInvalidValue) || strings.Contains(err.Error(), "s3cr3t") {
-		t.Errorf("a webhook: %v", err)
-	}
 }
 
 // TestEarly: of a window's page, what was finished in the second before the window is

@@ -198,7 +198,7 @@ func (d *decoder) readAnswerMember(a *answer) error {
 			a.failure = page.Span{Start: int32(start), End: int32(s.pos)}
 		}
 		return err
-	case "forms", "form", "items", "webhooks", "webhook": // another request's
+	case "forms", "form", "items": // another request's
 		s.ours = true
 	}
 	return s.skip()

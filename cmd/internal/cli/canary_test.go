@@ -34,12 +34,6 @@ type canaryRun struct {
 	args   []string
 }
 
-// handshake is the handshake key of webhooks, which is shown nowhere either.
-const handshake = "h4ndsh4ke/+%&<\"ü k3y"
-
-// hookURL is a webhook's address without a secret, because lists show it.
-const hookURL = "https://hooks.example.com/?form=form1"
-
 // canaryWorld is the services and files that the commands use. Inputs lie
 // outside of the folder that is grepped.
 type canaryWorld struct {
@@ -60,7 +54,6 @@ func newCanaryWorld(t *testing.T) *canaryWorld {
 	service.API = formservice.Both
 	w.service, w.url, w.tlsURL = service, server.URL, tls.URL
 	write(t, w.inputs, "key", canary+"\n")
-	write(t, w.inputs, "handshake", handshake+"\n")
 	return w
 }
 
@@ -104,14 +97,6 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"count", 0, "", with("count", "--form", "form1")},
 		{"copy", 0, "", with("copy", "--form", "form1", "--yes")},
 		{"copy refused", exit.Usage, "", with("copy", "--form", "form1")},
-		{"webhooks add", 0, "", with("webhooks", "add", "--api", "v2", "--form", "form1", "--url", hookURL, "--handshake-key-file", filepath.Join(w.inputs, "handshake"), "--yes", "--json")},
-		{"webhooks list", 0, "", with("webhooks", "list", "--api", "v2", "--form", "form1")},
-		{"webhooks list as JSON", 0, "", with("webhooks", "list", "--api", "v2", "--form", "form1", "--json")},
-		{"webhooks remove", 0, "", with("webhooks", "remove", "--api", "v2", "--form", "form1", "--url", hookURL, "--yes")},
-		{"webhooks refused", exit.Usage, "", with("webhooks", "add", "--api", "v2", "--form", "form1", "--url", hookURL)},
-		{"webhooks of API v1", exit.Usage, "", with("webhooks", "list", "--form", "form1")},
-		{"a handshake key as a flag", exit.Usage, "", with("webhooks", "add", "--form", "form1", "--url", hookURL, "--handshake-key="+handshake)},
-		{"a key in a wrong webhook", exit.Usage, "", with("webhooks", "add", "--form", "form1", "--url", "http://x.example/?key="+canary, "--yes")},
 		{"init", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "init.yaml"), "--run"}},
 		{"init with a key file", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "filed.yaml"), "--api-key-file", filepath.Join(w.inputs, "key")}},
 		{"init with a key for a reference", exit.Usage, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--api-key-reference", canary}},
@@ -194,9 +179,6 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 			canaryRun{"copy at " + place.url, copied, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
 		)
 	}
-	for place, code := range map[string]int{"/html": exit.Config, "/bad/404": exit.Config, "/bad/500": exit.Temporary, "/moved": exit.Config, "/half": exit.Config} {
-		runs = append(runs, canaryRun{"webhooks at " + place, code, "", append([]string{"webhooks", "add", "--api", "v2", "--form", "form1", "--yes", "--url", hookURL, "--handshake-key-file", filepath.Join(w.inputs, "handshake")}, serviceArgs(w.crooked+place)...)})
-	}
 	return runs
 }
 
@@ -220,8 +202,7 @@ func TestCanary(t *testing.T) {
 	w.service.SetFaults(formservice.Faults{})
 	w.killedRun(t)
 	lines, read := leaksUnder(t, w.root, canary)
-	more, _ := leaksUnder(t, w.root, handshake)
-	for _, l := range append(lines, more...) {
+	for _, l := range lines {
 		t.Error(l)
 	}
 	for _, must := range []string{
@@ -254,7 +235,7 @@ func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []strin
 	}
 	write(t, w.root, fmt.Sprintf("told/%d.stdout", i), string(stdout))
 	write(t, w.root, fmt.Sprintf("told/%d.stderr", i), string(stderr))
-	for _, found := range slices.Concat(leaks(stdout, canary), leaks(stderr, canary), leaks(stdout, handshake), leaks(stderr, handshake)) {
+	for _, found := range slices.Concat(leaks(stdout, canary), leaks(stderr, canary)) {
 		t.Errorf("%s told the key (%s):\n%s%s", r.name, found, stdout, stderr)
 	}
 }

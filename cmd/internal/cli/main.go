@@ -1,6 +1,6 @@
 // Package cli is formetl's command line. Each command is a function that returns
 // a *cobra.Command and lies in the file of its name (schema definition and state
-// show in those of their groups; forms, status, publish, count, copy and webhooks in transactions.go). Its flags become values of package pipelines,
+// show in those of their groups; forms, status, publish, count and copy in transactions.go). Its flags become values of package pipelines,
 // which does the work.
 //
 // A command gets its streams, its environment and its log as a process, so that
@@ -75,7 +75,7 @@ stopped.`,
 	root.SetHelpCommand(helpCommand(p))
 	root.AddCommand(
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
-		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), webhooksCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), doctorCommand(p), replayCommand(p), stateCommand(p),
+		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), doctorCommand(p), replayCommand(p), stateCommand(p),
 	)
 	complete(p, root.Commands())
 	return root

@@ -102,9 +102,8 @@ func echo(r *http.Request) string {
 		key = strings.TrimPrefix(r.Header.Get("Authorization"), "bearer ")
 	}
 	body, _ := io.ReadAll(r.Body)
-	fields, _ := url.ParseQuery(string(body))
 	return strings.Join([]string{
-		r.URL.RequestURI(), string(body), fields.Get("handshake_key"), key, url.QueryEscape(key), url.PathEscape(key), lowerHex(key), html.EscapeString(key),
+		r.URL.RequestURI(), string(body), key, url.QueryEscape(key), url.PathEscape(key), lowerHex(key), html.EscapeString(key),
 		strings.ToLower(url.QueryEscape(key)), fmt.Sprintf("%q", key), fmt.Sprintf("%+q", key),
 		url.QueryEscape(url.QueryEscape(key)), jsonText(key),
 	}, " ")

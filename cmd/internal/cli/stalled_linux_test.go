@@ -221,7 +221,6 @@ func TestStopAnyStalled(t *testing.T) {
 		{"count", "--form", "form1", "SERVICE"},
 		{"count", "--form", "form1", "--api-key-file", silent, "SERVICE"},
 		{"run", silent},
-		{"webhooks", "list", "--api", "v2", "--form", "form1", "SERVICE"},
 		{"clean", "FILE"},
 		{"replay", "FILE"},
 		{"export", "--form", "form1", "--limit", "100", "SERVICE"},

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/webhooks"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -152,73 +150,6 @@ changes something at the service, so it asks first, or takes --yes. It is never 
 	set.StringVar(&to.Account, "to-account", "", "username of the account that gets the copy (default: this one)")
 	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the original's)")
 	set.BoolVar(&yes, "yes", false, "do not ask")
-	return cmd
-}
-
-func webhooksCommand(p *process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "webhooks",
-		Short: "List, add or remove a form's webhooks",
-		Long: `A webhook is an address to which the service sends each completed result of a
-form. formetl tells the service where to, and receives nothing itself. Webhooks
-need API v2: give --api v2, or source.api: v2 in the definition.`,
-		Example: `  formetl webhooks list feedback.yaml --form form1
-  formetl webhooks add feedback.yaml --form form1 --url https://example.com/results?form=form1
-  formetl webhooks remove feedback.yaml --form form1 --url https://example.com/results?form=form1`,
-		Args: flags.Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	var form string
-	list := askCommand(p, &cobra.Command{
-		Use:   "list [DEFINITION] [--form FORM]",
-		Short: "List a form's webhooks",
-		Long:  "List shows the webhooks whole, also what is secret in their URLs, but no handshake key.",
-		Example: `  formetl webhooks list feedback.yaml
-  formetl webhooks list --api v2 --form form1 --json | jq -r '.[].url'`,
-	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
-		hooks, err := webhooks.List(ctx, c, form)
-		return reply{hooks, webhooks.Rows(hooks...)}, err
-	})
-	cmd.AddCommand(list, webhookCommand(p, new(webhooks.Change), &cobra.Command{
-		Use:   "add [DEFINITION] [--form FORM] --url URL",
-		Short: "Have the service send each completed result to an address",
-		Long: `Add makes a webhook, or replaces the one of the same URL. It asks first, or takes
---yes. A result does not say which form it is of, so name the form in the URL.`,
-		Example: `  formetl webhooks add feedback.yaml --url https://example.com/results?form=form1
-  formetl webhooks add feedback.yaml --url https://example.com/results --handshake-key-file handshake.key --yes`,
-	}), webhookCommand(p, &webhooks.Change{Remove: true}, &cobra.Command{
-		Use:   "remove [DEFINITION] [--form FORM] --url URL",
-		Short: "Have the service send nothing more to an address",
-		Long: `Remove removes the webhook of a URL, which has to be spelled as the list shows it.
-It asks first, or takes --yes.`,
-		Example: `  formetl webhooks remove feedback.yaml --url https://example.com/results?form=form1 --yes`,
-	}))
-	return cmd
-}
-
-// webhookCommand completes a command that adds or removes a webhook.
-func webhookCommand(p *process, c *webhooks.Change, cmd *cobra.Command) *cobra.Command {
-	var yes bool
-	askCommand(p, cmd, &c.Form, func(ctx context.Context, client extract.Client) (reply, error) {
-		w, err := c.Make(ctx, client)
-		if err != nil || w == nil {
-			return reply{}, err
-		}
-		return reply{w, webhooks.Rows(*w)}, nil
-	})
-	const otherwise = "nothing was changed"
-	c.Note = func(format string, args ...any) { p.log.Tell(slog.LevelWarn, fmt.Sprintf(format, args...)) }
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		err := c.Check()
-		p.log.HideKey(c.Key)
-		if err != nil || yes {
-			return err
-		}
-		c.Agree = func(ctx context.Context, question string) (bool, error) { return p.confirm(ctx, question, otherwise) }
-		return p.attended(otherwise)
-	}
-	c.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
 

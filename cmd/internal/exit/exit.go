@@ -138,7 +138,7 @@ func codeOf(err error) int {
 		return Config
 	case *load.DeniedError:
 		return NoPermission
-	case *account.NoFormsError, *infer.NoColumnsError, *extract.NoWebhookError:
+	case *account.NoFormsError, *infer.NoColumnsError:
 		return NoInput
 	case *extract.ServiceError:
 		return serviceCode(e)
@@ -232,11 +232,8 @@ func Hint(err error, command, again, kept string) string {
 		}
 	}
 	again = cmp.Or(again, "run the same command again")
-	switch {
-	case strings.HasSuffix(command, " copy"): // a second copy would be worse than none
+	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
 		again = "look with `formetl forms` whether the copy was made, before you " + again
-	case strings.HasSuffix(command, " webhooks add"), strings.HasSuffix(command, " webhooks remove"):
-		again = "look with `formetl webhooks list` whether it was done, before you " + again
 	}
 	hint := hintOf(err, command, again)
 	if kept != "" && strings.Contains(hint, again) {
@@ -255,8 +252,6 @@ func hintOf(err error, command, again string) string {
 		return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", lacks.Other)
 	}
 	switch {
-	case is[*extract.NoWebhookError](err):
-		return "spell the URL as `formetl webhooks list` shows it"
 	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate") || code == NoInput && strings.Contains(command, " schedule "):
 		return "" // the message says what to do
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):

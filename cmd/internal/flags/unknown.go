@@ -31,12 +31,8 @@ func Unknown(cmd *cobra.Command, err error) error {
 		}
 	}
 	text := fmt.Sprintf("%s has no flag %s%s", cmd.CommandPath(), dash, name)
-	const open = "a key on the command line can be read by everybody on the machine"
-	switch name {
-	case "api-key":
-		return exit.Usagef("%s: %s; use --api-key-file or %s", text, open, definition.KeyVariable)
-	case "handshake-key":
-		return exit.Usagef("%s: %s; use --handshake-key-file", text, open)
+	if name == "api-key" {
+		return exit.Usagef("%s: a key on the command line can be read by everybody on the machine; use --api-key-file or %s", text, definition.KeyVariable)
 	}
 	if flag := meant(name, cmd.Flags()); flag != "" {
 		text += "; did you mean " + flag + "?"

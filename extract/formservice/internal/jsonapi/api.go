@@ -13,11 +13,10 @@ import (
 
 // The kinds of requests.
 const (
-	Forms    = "forms"
-	GetForm  = "form"
-	Items    = "items"
-	Results  = "results"
-	Webhooks = "webhooks"
+	Forms   = "forms"
+	GetForm = "form"
+	Items   = "items"
+	Results = "results"
 )
 
 // Prefix begins every path of this generation.
@@ -28,7 +27,7 @@ type Route struct{ Account, Form, Kind string }
 
 // ParsePath reads /api/v2/<account>/forms[/<form>[/<kind>]].
 func ParsePath(escaped string) (Route, error) {
-	bad := &Refusal{Status: http.StatusNotFound, Message: "Path or object not found: the path is not " + Prefix + "<account>/forms[/<form>[/items|results|webhooks]]"}
+	bad := &Refusal{Status: http.StatusNotFound, Message: "Path or object not found: the path is not " + Prefix + "<account>/forms[/<form>[/items|results]]"}
 	rest, ok := strings.CutPrefix(escaped, Prefix)
 	if !ok {
 		return Route{}, bad
@@ -49,7 +48,7 @@ func ParsePath(escaped string) (Route, error) {
 		return Route{parts[0], "", Forms}, nil
 	case len(parts) == 3:
 		return Route{parts[0], parts[2], GetForm}, nil
-	case len(parts) == 4 && slices.Contains([]string{Items, Results, Webhooks}, parts[3]):
+	case len(parts) == 4 && slices.Contains([]string{Items, Results}, parts[3]):
 		return Route{parts[0], parts[2], parts[3]}, nil
 	}
 	return Route{}, bad
@@ -65,7 +64,6 @@ type Service struct {
 	Clock    Clock
 	Variants
 	Forms func() []*Form
-	Hooks *Hooks
 }
 
 // MaxLimitOf is the most results on a page; strict is one less.
@@ -138,8 +136,6 @@ func (s *Service) run(r *http.Request, rt Route, form *Form, w *Writer, reply *R
 		err = s.getItems(w, pairs, form)
 	case Results:
 		err = s.getResults(w, pairs, form, reply)
-	case Webhooks:
-		err = s.webhooks(w, r, pairs, form)
 	}
 	w.close('}')
 	w.finish()
@@ -165,13 +161,8 @@ func (s *Service) check(r *http.Request, rt Route, form *Form) ([]query.Pair, er
 	if rt.Kind != Forms && form == nil {
 		return nil, &Refusal{Status: http.StatusNotFound, Message: "Path or object not found: form " + strconv.Quote(rt.Form)}
 	}
-	methods := []string{http.MethodGet}
-	if rt.Kind == Webhooks {
-		methods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
-	}
-	if !slices.Contains(methods, r.Method) {
-		allow := strings.Join(methods, ", ")
-		return nil, &Refusal{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed here, but " + allow, Allow: allow}
+	if r.Method != http.MethodGet {
+		return nil, &Refusal{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed here, but GET", Allow: http.MethodGet}
 	}
 	if queryErr != nil {
 		return nil, invalid("%s", queryErr)

@@ -1,5 +1,5 @@
 // Package jsonapi is the JSON generation of the service (API v2) for package
-// formservice: paths, tokens, parameters, answers and webhooks.
+// formservice: paths, tokens, parameters and answers.
 //
 // It knows no results of its own. Package formservice describes a form by
 // [Form], and reads what a [Selection] asks for.
@@ -24,8 +24,6 @@
 //     An item of a choice type without choices takes labels as they come.
 //   - The members of a matrix share the least of their positions. Its composite
 //     items are labelled by its groups.
-//   - A webhook takes the event result_completed only, and nothing is sent to
-//     it. DELETE answers {}, or 404 where there is none of that url.
 //   - A busy answer has HTTP 429. [Variants] has the other shapes.
 //   - The spelling of texts and the order of members vary with the result id.
 package jsonapi
