@@ -65,8 +65,6 @@ func layers() []layer {
 		{"schemas", []string{"schemas/nearest", "schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract/page", "schemas", "transform/internal"}, []string{"*"}},
 		{"load/audit", []string{"load!"}, []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sync/errgroup"}},
-		// Beside a file of DuckDB lies a folder.
-		{"load/duckdb", []string{"load!", "load/internal", "load/local"}, []string{"*"}},
 		{"load/", []string{"load!", "load/internal"}, []string{"*"}},
 		{"load", []string{"load/internal"}, []string{"*"}},
 		{"pipelines/internal/strictyaml", []string{"schemas/nearest"}, []string{"github.com/goccy/go-yaml"}},
@@ -98,13 +96,10 @@ func layers() []layer {
 	}
 }
 
-// duckDB is linked by load/duckdb too, which is left out of the program without the tag.
-const duckDB = "github.com/duckdb/"
-
 // forTests are the modules that shipped files may not import: second readers
 // and references.
 func forTests() []string {
-	return []string{"github.com/xitongsys/", duckDB, "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/internal", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
+	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/internal", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
 }
 
 // isTool tells whether a package is a tool of the tests, which no program that
@@ -148,7 +143,7 @@ func layerOf(importPath string) (layer, bool) {
 
 func TestImportDirection(t *testing.T) {
 	// Without cgo there is no library of DuckDB, but -e lists what imports it.
-	decoder := json.NewDecoder(strings.NewReader(string(goList(t, "-e", "-tags", "duckdb", "-json=ImportPath,Imports", "./..."))))
+	decoder := json.NewDecoder(strings.NewReader(string(goList(t, "-e", "-json=ImportPath,Imports", "./..."))))
 	seen := 0
 	for {
 		var p listedPackage
@@ -168,7 +163,7 @@ func TestImportDirection(t *testing.T) {
 				t.Errorf("%s imports %s, against the direction of design.md", p.ImportPath, imported)
 			}
 			for _, m := range forTests() {
-				if strings.HasPrefix(imported, m) && !isTool(p.ImportPath) && (m != duckDB || p.ImportPath != modulePath+"/load/duckdb") {
+				if strings.HasPrefix(imported, m) && !isTool(p.ImportPath) {
 					t.Errorf("%s imports %s outside its tests", p.ImportPath, imported)
 				}
 			}
@@ -186,9 +181,6 @@ func TestImportDirection(t *testing.T) {
 			}
 			if strings.HasPrefix(imported, "github.com/jackc/") && p.ImportPath != modulePath+"/load/postgres" && !isTool(p.ImportPath) {
 				t.Errorf("%s imports %s: the driver of PostgreSQL stays behind load/postgres", p.ImportPath, imported)
-			}
-			if imported == modulePath+"/load/duckdb" && p.ImportPath != modulePath+"/cmd/internal/built" {
-				t.Errorf("%s imports %s: DuckDB is linked by built alone", p.ImportPath, imported)
 			}
 			if imported == modulePath+"/load/s3" && p.ImportPath != modulePath+"/cmd/internal/built" {
 				t.Errorf("%s imports %s: the S3 SDK is linked by built alone", p.ImportPath, imported)
@@ -259,7 +251,6 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"load/local", "/load/s3", false},
 		{"load/s3", "/load", true},
 		{"load/s3", "/load/local", false},
-		{"load/duckdb", "/load/local", true},
 		{"cmd/internal/cli", "/load/s3", true},
 		{"pipelines", "/cmd/internal/cli", false},
 		{"pipelines", "/pipelines/definition", true},

@@ -21,7 +21,6 @@ func dialect() *tables.Dialect {
 		},
 		MaxName: 63, MaxColumns: 1600,
 		Reserved: []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"},
-		Key:      "PRIMARY KEY", AddedKey: "PRIMARY KEY", Indexed: true,
 		Columns: "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace " +
 			"WHERE nspname = $1 AND relname = $2 AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
 		NoTable: noTable,

@@ -46,12 +46,11 @@ func (d *Destination) transact(ctx context.Context, s *session, do func(ctx cont
 		if err := s.locks(ctx, committing); err != nil {
 			return err
 		}
-		t := &tables.Transaction{Staging: staging{s}, Begin: func(context.Context) (*tables.Session, error) { return &s.Session, nil }}
+		t := &tables.Transaction{Staging: staging{s}, Session: &s.Session}
 		if err := do(ctx, t); err != nil {
 			return err
 		}
-		_, err := t.Finish(ctx)
-		return err
+		return t.Finish(ctx)
 	})
 }
 

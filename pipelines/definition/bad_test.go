@@ -190,7 +190,7 @@ func badLoad() []badDefinition {
 	return []badDefinition{
 		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "a table of postgres has no path", "leave path: out"),
 		t("unknown database", "database: oracle\n    dsn: ${env:PG}\n    table: t", 9, ".database", "not one of postgres", "postgres"),
-		t("duckdb", "database: duckdb\n    path: w.duckdb\n    table: t", 9, ".database", "no DuckDB destination", "schema ddl"),
+		t("duckdb", "database: duckdb\n    path: w.duckdb\n    table: t", 9, ".database", "DuckDB is no destination", "schema ddl --dialect duckdb"),
 		t("table without a dsn", "database: postgres\n    table: t", 9, ".database", "needs dsn", "add dsn:"),
 		t("table without a table", "database: postgres\n    dsn: ${env:PG}", 9, ".database", "needs table", "add table:"),
 		t("table with a format", "database: postgres\n    dsn: host=h\n    table: t\n    format: csv", 12, ".format", "has no format", "leave format: out"),

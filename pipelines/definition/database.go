@@ -20,19 +20,9 @@ import (
 type DatabaseKind struct {
 	Name   string // as in a definition; also that of the format of its rows
 	Schema string // of a table whose name tells none
-	// InFile tells that the database is a file, which path names. Others are named by dsn.
-	InFile bool
-	// Address returns the address of the database that a connection string leads to, or that
-	// lies in a file. It holds no user and no password, and so does its error.
+	// Address returns the address of the database that a connection string leads to. It holds
+	// no user and no password, and so does its error.
 	Address func(dsn string) (string, error)
-}
-
-// key is the key of an output that names a database of this kind.
-func (k DatabaseKind) key() string {
-	if k.InFile {
-		return "path"
-	}
-	return "dsn"
 }
 
 // Database says how an output's table is reached.
@@ -71,9 +61,9 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 	for i, kind := range r.o.Databases {
 		names[i] = kind.Name
 	}
-	if text, _ := given["database"].Scalar(); text == "duckdb" && !slices.Contains(names, text) {
-		given["database"].Fail("run formetl's container image, or build formetl with the tag duckdb; or write a dataset of Parquet, and load it by `formetl schema ddl --dialect duckdb`",
-			"this build of formetl has no DuckDB destination")
+	if text, _ := given["database"].Scalar(); text == "duckdb" {
+		given["database"].Fail("write a dataset of Parquet (path: lake/, format: parquet), which DuckDB reads in place; `formetl schema ddl --dialect duckdb` prints the statements",
+			"DuckDB is no destination")
 		return false
 	}
 	name, ok := given["database"].OneOf(names...)
@@ -81,17 +71,13 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 		return false
 	}
 	kind := r.o.Databases[slices.Index(names, name)]
-	refused := []string{"path", "format", "csv", "compression", "codebook", "s3"}
-	if kind.InFile {
-		refused[0] = "dsn"
-	}
-	for _, key := range refused {
+	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
 		if v := given[key]; v.Given() {
 			v.Hidden().Fail("leave "+key+": out", "a table of %s has no %s", kind.Name, key)
 		}
 	}
-	at, table := given[kind.key()], given["table"]
-	for key, v := range map[string]strictyaml.Value{kind.key(): at, "table": table} {
+	dsn, table := given["dsn"], given["table"]
+	for key, v := range map[string]strictyaml.Value{"dsn": dsn, "table": table} {
 		if !v.Given() {
 			given["database"].Fail("add "+key+":", "a table of %s needs %s", kind.Name, key)
 			ok = false
@@ -102,42 +88,13 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 	}
 	out.path, out.Format = table, kind.Name
 	out.Database = &Database{Kind: kind.Name}
-	read := r.readDSN
-	if kind.InFile {
-		read = r.readDatabaseFile
-	}
-	address, known := read(at, kind, out.Database)
+	address, known := r.readDSN(dsn, kind, out.Database)
 	text, named := parseTable(table, kind.Schema)
 	if !known || !named {
 		return false
 	}
 	out.Path = address + "/" + text + "/"
 	return true
-}
-
-// readDatabaseFile reads the path of a database that is a file.
-func (r *reader) readDatabaseFile(v strictyaml.Value, kind DatabaseKind, _ *Database) (address string, ok bool) {
-	text, ok := v.Text()
-	if !ok {
-		return "", false
-	}
-	const remedy = "write a file's name, such as warehouse.duckdb"
-	switch {
-	case strings.ContainsAny(text, "{}"):
-		v.Fail("write the file's name itself, and {form} in table:", "a placeholder stands in the path of a database")
-	case schemeShape.MatchString(text):
-		v.Fail("write a local path", "a database of %s lies in a local file", kind.Name)
-	default:
-		local, err := r.parsePath(text)
-		if err == nil {
-			address, err = kind.Address(local)
-		}
-		if err == nil {
-			return address, true
-		}
-		v.Fail(remedy, "%v", err)
-	}
-	return "", false
 }
 
 // refuseDatabaseKeys reports the keys of a table at an output that is none.

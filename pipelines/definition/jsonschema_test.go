@@ -93,7 +93,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"one path twice", "one path twice, and so the children's", "one path twice by a form's name", "file in a dataset", "dataset around a file",
 		"a password in a dsn", "a password in keywords", "unset variable in a dsn", "no connection string", "broken connection string",
 		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
-		"duckdb", "several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
+		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
 	}
 	refused := 0
 	for _, c := range slices.Concat(badTop(), badSource(), badExtract(), badSchema(), badLoad()) {

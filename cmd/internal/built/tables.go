@@ -38,7 +38,7 @@ type database struct {
 }
 
 func databases() []database {
-	return append([]database{{
+	return []database{{
 		kind:   definition.DatabaseKind{Name: postgres.FormatName, Schema: "public", Address: postgres.Address},
 		scheme: postgres.Scheme, format: postgres.Format(),
 		open: func(root string, o *definition.Database) (load.Destination, error) {
@@ -47,7 +47,7 @@ func databases() []database {
 			}
 			return postgres.New(o.DSN.Reveal(), root)
 		},
-	}}, fileDatabases()...)
+	}}
 }
 
 // Databases are the kinds of databases.

@@ -51,7 +51,6 @@ func newImage(t *testing.T) image {
 		needs.Missing(t, "the right to change the root folder", "run the tests as root")
 	}
 	shell := needs.Program(t, "sh", "any POSIX shell")
-	needs.Program(t, "g++", "apt-get install g++ libc6-dev")
 	text := read(t, filepath.Join(clitest.ModuleRoot, "cmd", "formetl", "Dockerfile"))
 	first, second, ok := strings.Cut(text, "\nFROM scratch\n")
 	if !ok || !strings.Contains(second, "COPY --from=build /image /\n") || strings.Count(second, "COPY") != 1 {
@@ -116,12 +115,6 @@ func TestImage(t *testing.T) {
 	if err := os.Chown(filepath.Join(i.root, "tmp", "one-off.yaml"), int(i.user), int(i.user)); err != nil {
 		t.Fatal(err)
 	}
-	table := regexp.MustCompile(`(?s)\nload:.*`).ReplaceAllString(definition, "\nload:\n  - {database: duckdb, path: warehouse.duckdb, table: \"{form}\"}\n")
-	if err := os.WriteFile(filepath.Join(i.root, "tmp", "table.yaml"), []byte(table), 0o644); err != nil { //nolint:gosec // the image's user reads it
-		t.Fatal(err)
-	}
-	i.run("run", "/tmp/table.yaml")
-	i.run("verify", "/tmp/table.yaml")
 	i.run("validate", "--strict", "/tmp/one-off.yaml")
 	i.run("run", "/tmp/one-off.yaml")
 	i.run("verify", "/tmp/one-off.yaml")

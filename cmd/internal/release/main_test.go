@@ -96,16 +96,11 @@ func TestProgramHasNoWriterOfPages(t *testing.T) {
 	}
 }
 
-// TestFlagsAgree holds that whatever builds a release builds it the same way. The image has
-// DuckDB besides.
+// TestFlagsAgree holds that whatever builds a release builds it the same way.
 func TestFlagsAgree(t *testing.T) {
 	const flags = `-trimpath -tags arrow_json_stdlib -ldflags "-s -w"`
 	root := filepath.Join("..", "..", "..")
-	image := read(t, filepath.Join(root, "cmd/formetl/Dockerfile"))
-	if !strings.Contains(image, "go build -trimpath -tags arrow_json_stdlib,duckdb,") || !strings.Contains(image, "-ldflags '-s -w ") {
-		t.Error("the image is built in another way than a release")
-	}
-	for _, file := range []string{".ci/run", "cmd/README.md", "cmd/formetl-worker/Dockerfile"} {
+	for _, file := range []string{".ci/run", "cmd/README.md", "cmd/formetl/Dockerfile", "cmd/formetl-worker/Dockerfile"} {
 		if !strings.Contains(read(t, filepath.Join(root, file)), "go build "+flags+" -o ") {
 			t.Errorf("%s does not build with %s", file, flags)
 		}

@@ -44,7 +44,7 @@ func All() []Topic {
 		{"formats", "formats, and how to read them", load.Docs, "README.md"},
 		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
 		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
-		{"databases", "tables of PostgreSQL and DuckDB", load.Docs, "databases.md"},
+		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
 		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
 	}
 }

@@ -63,16 +63,11 @@ func (s *Session) replace(ctx context.Context, staging Staging, removed []string
 			headers = append(headers, p.header)
 		}
 	}
-	fit := func() error { return s.fit(ctx, headers, removed) }
-	remove := func() error { return s.Remove(ctx, removed...) }
-	steps := []func() error{remove, fit}
-	if s.Dialect.AltersFirst {
-		steps = []func() error{fit, remove}
+	if err := s.Remove(ctx, removed...); err != nil {
+		return err
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := s.fit(ctx, headers, removed); err != nil {
+		return err
 	}
 	moved := map[string][]part{}
 	for _, p := range parts {

@@ -36,14 +36,6 @@ type Dialect struct {
 	// MaxName and MaxColumns bound a name in bytes, and the columns of a table. 0 is no bound.
 	MaxName, MaxColumns int
 	Reserved            []string // names that no column may have
-	IgnoresCase         bool     // two names that differ in case alone are one
-	// Key follows the column of ids where CREATE TABLE defines it. AddedKey follows it where
-	// ALTER TABLE adds it.
-	Key, AddedKey string
-	Indexed       bool // a table of elements has an index on the ids
-	// AltersFirst tells that a transaction alters a table before it changes its rows, by one
-	// statement for each change.
-	AltersFirst bool
 	// Columns is the query for the names and types of a table's columns, in their order. Its
 	// parameters are the names of schema and table.
 	Columns string
@@ -77,40 +69,6 @@ func (n Types) of(t arrow.DataType) string {
 	}
 	return n.Text
 }
-
-// Parse reads a type as the database prints it.
-func (n Types) Parse(text string) (arrow.DataType, error) {
-	if element, ok := strings.CutSuffix(text, "[]"); ok {
-		t, err := n.Parse(element)
-		if err != nil {
-			return nil, err
-		}
-		return arrow.ListOf(t), nil
-	}
-	switch text {
-	case n.Integer:
-		return arrow.PrimitiveTypes.Int64, nil
-	case n.Float:
-		return arrow.PrimitiveTypes.Float64, nil
-	case n.Boolean:
-		return arrow.FixedWidthTypes.Boolean, nil
-	case n.Date:
-		return arrow.FixedWidthTypes.Date32, nil
-	case n.Timestamp:
-		return arrow.FixedWidthTypes.Timestamp_us, nil
-	case n.Text:
-		return arrow.BinaryTypes.String, nil
-	}
-	var decimal arrow.Decimal128Type
-	_, err := fmt.Sscanf(text, n.Decimal, &decimal.Precision, &decimal.Scale)
-	if err != nil || decimal.Precision < 1 || decimal.Precision > 38 || decimal.Scale < 0 || decimal.Scale > decimal.Precision {
-		return nil, fmt.Errorf("%q is no type of a column: %w", text, ErrRows)
-	}
-	return &decimal, nil
-}
-
-// same tells whether two names are one to the database.
-func (d *Dialect) same(a, b string) bool { return a == b || d.IgnoresCase && strings.EqualFold(a, b) }
 
 // ParseTable reads the names of a table from its address below that of the database. A
 // table's name may hold dots, a schema's may not.

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -51,12 +50,7 @@ func (d *Dialect) newEncoder(w io.Writer, schema *arrow.Schema, _ load.EncodeOpt
 	if err != nil {
 		return nil, err
 	}
-	return load.Guard(schema, NewEncoder(w, h.Encode())), nil
-}
-
-// NewEncoder returns what encodes rows behind the line of their header. It checks nothing.
-func NewEncoder(w io.Writer, line []byte) load.Encoder {
-	return &encoder{w: w, head: append(bytes.Clone(line), copySignature+copyFlags...)}
+	return load.Guard(schema, &encoder{w: w, head: append(h.Encode(), copySignature+copyFlags...)}), nil
 }
 
 // begin writes what stands in front of the rows.

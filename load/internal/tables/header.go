@@ -57,15 +57,16 @@ func (h Header) Names(prefix string) string {
 }
 
 // index returns the column among others that has a name, -1 for none.
-func (d *Dialect) index(columns []Column, name string) int {
-	return slices.IndexFunc(columns, func(c Column) bool { return d.same(c.Name, name) })
+func index(columns []Column, name string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
 }
 
-// define returns the column as SQL defines it. key follows the column of ids.
-func (h Header) define(c Column, key string) string {
+// define returns the column as SQL defines it. The ids are the key where each result has one
+// row.
+func (h Header) define(c Column) string {
 	sql := Quote(c.Name) + " " + c.Type
-	if c.Name == h.ID && h.Place == "" && key != "" {
-		return sql + " " + key
+	if c.Name == h.ID && h.Place == "" {
+		return sql + " PRIMARY KEY"
 	}
 	return sql
 }
@@ -90,19 +91,15 @@ func (d *Dialect) HeaderOf(schema *arrow.Schema) (Header, error) {
 		if sources[i] == FromResultID && f.Type.ID() == arrow.INT64 && h.ID == "" {
 			h.ID = f.Name
 		}
-		folded := f.Name
-		if d.IgnoresCase {
-			folded = strings.ToLower(folded)
-		}
 		switch {
 		case d.MaxName > 0 && len(f.Name) > d.MaxName:
 			return refuse(fmt.Sprintf("has the column %q of more than %d bytes, and %s cuts off the rest", f.Name, d.MaxName, d.Product), "give the column a shorter name in the schema")
 		case slices.Contains(d.Reserved, f.Name):
 			return refuse(fmt.Sprintf("has the column %q, which is a name of %s's own", f.Name, d.Product), "give the column another name in the schema")
-		case seen[folded]:
+		case seen[f.Name]:
 			return refuse(fmt.Sprintf("has the column %q twice", f.Name), "give each column a name of its own")
 		}
-		seen[folded] = true
+		seen[f.Name] = true
 		h.Columns = append(h.Columns, Column{f.Name, d.Types.of(f.Type)})
 	}
 	if d.MaxColumns > 0 && len(h.Columns) > d.MaxColumns {

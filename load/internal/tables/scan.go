@@ -11,19 +11,19 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// ErrRows means that bytes are no rows of a table.
-var ErrRows = errors.New("the bytes are no rows of a table")
+// errRows means that bytes are no rows of a table.
+var errRows = errors.New("the bytes are no rows of a table")
 
 // scan implements load.Scan.
 func scan(r io.Reader, id string, each func(id int64) error) (load.Scanned, error) {
 	in := bufio.NewReaderSize(r, flushAt)
-	line, err := ReadHeader(in)
+	line, err := readHeader(in)
 	if err != nil {
 		return load.Scanned{}, err
 	}
 	h, err := DecodeHeader(line)
 	if err != nil {
-		return load.Scanned{}, ErrRows
+		return load.Scanned{}, errRows
 	}
 	found := load.Scanned{}
 	for _, c := range h.Columns {
@@ -40,12 +40,12 @@ func scan(r io.Reader, id string, each func(id int64) error) (load.Scanned, erro
 		}
 		if fields == -1 {
 			if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-				return found, ErrRows
+				return found, errRows
 			}
 			return found, nil
 		}
 		if int(fields) != len(h.Columns) {
-			return found, ErrRows
+			return found, errRows
 		}
 		found.Rows++
 		if err := scanRow(in, int(fields), at, each); err != nil {
@@ -77,23 +77,23 @@ func scanRow(in *bufio.Reader, fields, at int, each func(id int64) error) error 
 			}
 		case length > 0:
 			if _, err := io.CopyN(io.Discard, in, length); err != nil {
-				return ErrRows
+				return errRows
 			}
 		case length < -1:
-			return ErrRows
+			return errRows
 		}
 	}
 	return nil
 }
 
-// ReadHeader reads what stands in front of the rows, and returns the line of the header.
-func ReadHeader(in *bufio.Reader) (line []byte, err error) {
+// readHeader reads what stands in front of the rows, and returns the line of the header.
+func readHeader(in *bufio.Reader) (line []byte, err error) {
 	if line, err = in.ReadBytes('\n'); err != nil {
-		return nil, ErrRows
+		return nil, errRows
 	}
 	begin := make([]byte, len(copySignature+copyFlags))
 	if _, err := io.ReadFull(in, begin); err != nil || string(begin) != copySignature+copyFlags {
-		return nil, ErrRows
+		return nil, errRows
 	}
 	return line, nil
 }
@@ -102,7 +102,7 @@ func ReadHeader(in *bufio.Reader) (line []byte, err error) {
 func readInt(in *bufio.Reader, size int) (int64, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(in, b[:size]); err != nil {
-		return 0, ErrRows
+		return 0, errRows
 	}
 	if size == 2 {
 		return int64(int16(binary.BigEndian.Uint16(b[:]))), nil //nolint:gosec // the bits are kept

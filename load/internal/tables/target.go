@@ -70,10 +70,10 @@ func (s *Session) fit(ctx context.Context, headers []Header, removed []string) e
 	wanted := map[string]bool{} // columns of the table
 	for _, h := range headers {
 		for _, c := range h.Columns {
-			at := s.Dialect.index(there, c.Name)
+			at := index(there, c.Name)
 			switch {
 			case at < 0:
-				changes = append(changes, "ADD COLUMN "+h.define(c, s.Dialect.AddedKey))
+				changes = append(changes, "ADD COLUMN "+h.define(c))
 				there = append(there, c)
 				wanted[c.Name] = true
 				continue
@@ -97,24 +97,20 @@ func (s *Session) fit(ctx context.Context, headers []Header, removed []string) e
 
 // alter changes the table's columns.
 func (s *Session) alter(ctx context.Context, changes []string) error {
-	alter := "ALTER TABLE " + s.Table.String() + " "
-	switch {
-	case len(changes) == 0:
+	if len(changes) == 0 {
 		return nil
-	case s.Dialect.AltersFirst:
-		return s.Script(ctx, alter+strings.Join(changes, "; "+alter))
 	}
-	return s.Script(ctx, alter+strings.Join(changes, ", "))
+	return s.Script(ctx, "ALTER TABLE "+s.Table.String()+" "+strings.Join(changes, ", "))
 }
 
 // create creates the table. Rows are found by their id.
 func (s *Session) create(ctx context.Context, h Header) error {
 	columns := make([]string, len(h.Columns))
 	for i, c := range h.Columns {
-		columns[i] = h.define(c, s.Dialect.Key)
+		columns[i] = h.define(c)
 	}
 	sql := "CREATE TABLE " + s.Table.String() + " (" + strings.Join(columns, ", ") + ")"
-	if h.Place != "" && s.Dialect.Indexed {
+	if h.Place != "" {
 		sql += "; CREATE INDEX ON " + s.Table.String() + " (" + Quote(h.ID) + ")"
 	}
 	return s.Script(ctx, sql)
@@ -145,7 +141,7 @@ func (s *Session) Replaceable(ctx context.Context, address string) error {
 	parts, err := s.partColumns(ctx)
 	for _, h := range parts {
 		for _, c := range h.Columns {
-			at := s.Dialect.index(there, c.Name)
+			at := index(there, c.Name)
 			if at < 0 {
 				return s.unfit(c, "no column")
 			}

@@ -12,12 +12,10 @@ import (
 // something else is done. Then one statement removes the rows of all superseded parts, and
 // one moves those of all new ones.
 type Transaction struct {
-	// Begin begins the transaction, at the first thing that needs it.
-	Begin   func(ctx context.Context) (*Session, error)
+	Session *Session // in which the transaction was begun
 	Staging Staging
 
 	mu      sync.Mutex
-	s       *Session
 	failure error // what failed once fails the whole transaction
 	removed []string
 	commits []load.Prepared
@@ -25,11 +23,9 @@ type Transaction struct {
 
 var _ load.Destination = (*Transaction)(nil)
 
-// Finish does what is left to do before the transaction is committed. The session is that of
-// the transaction.
-func (t *Transaction) Finish(ctx context.Context) (*Session, error) {
-	err := t.do(ctx, func(*Session) error { return nil })
-	return t.s, err
+// Finish does what is left to do before the transaction is committed.
+func (t *Transaction) Finish(ctx context.Context) error {
+	return t.do(ctx, func(*Session) error { return nil })
 }
 
 // do calls what needs the database, after what came before.
@@ -46,20 +42,15 @@ func (t *Transaction) do(ctx context.Context, what func(s *Session) error) error
 	if t.failure != nil {
 		return t.failure
 	}
-	return what(t.s)
+	return what(t.Session)
 }
 
 // flush does the removals and commits that were kept.
-func (t *Transaction) flush(ctx context.Context) (err error) {
-	if t.s == nil {
-		if t.s, err = t.Begin(ctx); err != nil {
-			return err
-		}
-	}
+func (t *Transaction) flush(ctx context.Context) error {
 	if len(t.removed)+len(t.commits) == 0 {
 		return nil
 	}
-	err = t.s.replace(ctx, t.Staging, t.removed, t.commits)
+	err := t.Session.replace(ctx, t.Staging, t.removed, t.commits)
 	t.removed, t.commits = nil, nil
 	return err
 }
