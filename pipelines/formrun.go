@@ -78,11 +78,10 @@ const (
 func countless(r *reading.Reader, err error) string {
 	wrong, ok := errors.AsType[*reconcile.VerifyError](err)
 	switch {
-	case r.Told():
-	case errors.Is(err, extract.ErrNoCount):
-		return tellsNoCounts
 	case ok && wrong.Untold && r.CountMethod() == load.MethodPagination:
 		return tellsWrongCounts
+	case !r.Told() && errors.Is(err, extract.ErrNoCount):
+		return tellsNoCounts
 	}
 	return ""
 }

@@ -72,10 +72,11 @@ func (v *verification) settle(ctx context.Context) error {
 		}
 		again, wrong := v.judge(changed)
 		if len(wrong) > 0 {
-			if err := v.countRight(ctx, wrong); err != nil {
+			untold, err := v.c.untold(ctx, wrong)
+			if err != nil {
 				return err
 			}
-			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong), Untold: !v.c.Reader.Told()}
+			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong), Untold: untold}
 		}
 		if len(again) == 0 {
 			if len(changed) > 0 && reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
@@ -109,19 +110,21 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 	return again, wrong
 }
 
-// countRight counts a window that is not among the wrong ones, unless a count has agreed
-// before. A difference of two counts may agree though both are wrong.
-func (v *verification) countRight(ctx context.Context, wrong []*reading.Window) error {
-	windows := dated(v.c.Windows)
-	at := slices.IndexFunc(windows, func(w *reading.Window) bool { return w.Results() > 0 && !slices.Contains(wrong, w) })
-	if at < 0 || v.c.Reader.Told() {
-		return nil
+// untold tells whether no count of the service can be believed: those of windows that are
+// not among the wrong ones do not agree either. A count that agreed before may have done so
+// by chance, while results came. So it counts only where nothing else was read.
+func (c *Reconciler) untold(ctx context.Context, wrong []*reading.Window) (bool, error) {
+	if c.Reader.CountMethod() != load.MethodPagination {
+		return false, nil
 	}
-	n, err := v.c.count(ctx, windows[at].Planned.Window)
-	if err == nil && n == windows[at].Results() {
-		v.c.Reader.Tell(n)
+	others := slices.DeleteFunc(dated(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
+	for _, w := range others[:min(rereads, len(others))] {
+		n, err := c.count(ctx, w.Planned.Window)
+		if err != nil || n == w.Results() {
+			return false, err
+		}
 	}
-	return err
+	return len(others) > 0 || !c.Reader.Told(), nil
 }
 
 // count asks how many results a window holds, without those of the second before it.
