@@ -68,7 +68,9 @@ func loadBigQuery(d *Dialect, s *script, t Table, w Written, o Options) {
 		s.note("BigQuery reads Cloud Storage only: copy %s to gs://%s/%s (Storage Transfer Service), or give another --location.", w.Path, bucket, key)
 		w.Path = "gs://" + bucket + "/" + key
 	}
-	s.noNullLists(t, "BigQuery", "; a null in a list fails")
+	if slices.ContainsFunc(t.Columns, isList) {
+		s.note("An array of BigQuery is never null: a null list is loaded as an empty one; a null in a list fails.")
+	}
 	if w.empty(o) {
 		s.line("DELETE FROM %s WHERE TRUE;", d.path(t.Name))
 		return

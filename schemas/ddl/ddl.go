@@ -1,4 +1,4 @@
-// Package ddl writes SQL for schemas: a CREATE TABLE with comments for each of six
+// Package ddl writes SQL for schemas: a CREATE TABLE with comments for each of five
 // dialects, and the statements that load what a run wrote.
 //
 // Every identifier is quoted and spelled as in the files, so that no reserved word
@@ -11,13 +11,11 @@
 //   - BigQuery: the files go to a second table, and from there in one transaction.
 //   - Snowflake: the files go to a temporary table, and from there by one INSERT
 //     OVERWRITE. That is within a block that ends at the first error.
-//   - ClickHouse, which has no transactions: the files go to a second table, which
-//     then changes places with the table (EXCHANGE TABLES).
 //
 // Some clients continue after a failed statement: DuckDB's, snowsql, and psql
 // without ON_ERROR_STOP. So the old rows are deleted only after the files were
-// loaded, by a statement that fails if loading failed. ClickHouse's client stops
-// at an error, and BigQuery runs a script as one.
+// loaded, by a statement that fails if loading failed. BigQuery runs a
+// script as one.
 //
 // The statements name the parts that the manifest lists. So they load one whole
 // run, and fail if a later run has replaced a part. With Options.Glob they name a
@@ -97,8 +95,6 @@ type Dialect struct {
 	types types
 	// constraint returns what follows a column's type, with a blank before it.
 	constraint func(t Table, c schemas.Column) string
-	// engine returns what follows the list of columns; nil means nothing.
-	engine func(d *Dialect, t Table) string
 	// columnComment and tableComment are the formats of comments within CREATE
 	// TABLE. If they are "", comments have statements of their own.
 	columnComment, tableComment string
@@ -112,7 +108,7 @@ type Dialect struct {
 
 // Dialects returns all dialects.
 func Dialects() []*Dialect {
-	return []*Dialect{duckDB(), postgres(), snowflake(), bigQuery(), redshift(), clickHouse()}
+	return []*Dialect{duckDB(), postgres(), snowflake(), bigQuery(), redshift()}
 }
 
 // Names returns the names of all dialects.
@@ -145,9 +141,6 @@ func (d *Dialect) Create(t Table) (string, error) {
 	}
 	var s script
 	end := ")"
-	if d.engine != nil {
-		end += d.engine(d, t)
-	}
 	about := d.text(plain.Line(t.Comment))
 	if d.tableComment != "" && t.Comment != "" {
 		end += fmt.Sprintf(d.tableComment, about)
@@ -308,7 +301,7 @@ const besideSuffix = "__load"
 func (d *Dialect) column(c schemas.Column) string { return d.quote(c.Name) }
 
 // typed returns the column's quoted name and its type.
-func (d *Dialect) typed(c schemas.Column) string { return d.quote(c.Name) + " " + d.types.column(c) }
+func (d *Dialect) typed(c schemas.Column) string { return d.quote(c.Name) + " " + d.types.of(c.Type) }
 
 // each returns the result of text for each element of list.
 func each[T any](list []T, text func(T) string) []string {

@@ -66,8 +66,6 @@ func TestLimits(t *testing.T) {
 		{"snowflake", exactly(38), `column "d" is decimal(38,38), and a decimal has at most 37 digits`},
 		{"redshift", exactly(38), "at most 37 digits"},
 		{"postgres", exactly(38), ""},
-		{"clickhouse", named(a(5000)), ""},
-		{"clickhouse", ddl.Table{Name: []string{"a", "b", "c"}, Columns: named("x").Columns}, "at most 2 parts"},
 		{"duckdb", ddl.Table{Name: []string{"a", "b", "c", "d"}, Columns: named("x").Columns}, "at most 3 parts"},
 	} {
 		_, err := ddl.Named(c.dialect).Create(c.table)
@@ -140,7 +138,6 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 		{"redshift", named("a"), []ddl.Written{remote}, []string{"no run has written any yet"}},
 		{"bigquery", named("a"), []ddl.Written{parquet}, []string{"give --location gs://"}},
 		{"bigquery", named("a"), []ddl.Written{{Path: "gs://b/x.ndjson.zst", Format: "ndjson", Compression: "zstd"}}, []string{"no zstd around text"}},
-		{"clickhouse", named("a"), []ddl.Written{{Path: "az://b/x", Format: "parquet"}}, []string{"reads s3:// and gs://"}},
 		{"snowflake", named("a"), []ddl.Written{{Path: "az://b/x", Format: "parquet"}}, []string{"s3://, gs://"}},
 		{"duckdb", named("a"), []ddl.Written{holding(set, 400), holding(parquet, 6)}, []string{"read_json", "f.parquet (parquet) holds 6 rows, not the 400 of /o/"}},
 		{"duckdb", named("a"), []ddl.Written{holding(set, 400), holding(parquet, 400)}, []string{"read_parquet", "/o/ (ndjson) holds the same results"}},
@@ -164,27 +161,6 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 	}
 }
 
-// TestClickHouseAddresses makes HTTPS addresses of paths.
-func TestClickHouseAddresses(t *testing.T) {
-	for _, c := range []struct {
-		w    ddl.Written
-		want string
-	}{
-		{ddl.Written{Path: "s3://b/k/f.parquet"}, "'https://b.s3.amazonaws.com/k/f.parquet'"},
-		{ddl.Written{Path: "s3://b/k/f.parquet", Region: "eu-west-1"}, "'https://b.s3.eu-west-1.amazonaws.com/k/f.parquet'"},
-		{ddl.Written{Path: "s3://b.c/f.parquet", Region: "eu-west-1"}, "'https://s3.eu-west-1.amazonaws.com/b.c/f.parquet'"},
-		{ddl.Written{Path: "s3://b/a b/ü?.parquet", Endpoint: "http://127.0.0.1:9000/"}, "'http://127.0.0.1:9000/b/a%20b/%C3%BC%3F.parquet'"},
-		{ddl.Written{Path: "gs://b/f.parquet"}, "'https://storage.googleapis.com/b/f.parquet'"},
-		{ddl.Written{Path: "/srv/f.parquet"}, "'/srv/f.parquet'"},
-	} {
-		c.w.Format = "parquet"
-		sql, err := ddl.Named("clickhouse").Load(named("a"), []ddl.Written{c.w}, ddl.Options{})
-		if err != nil || !strings.Contains(sql, c.want) {
-			t.Errorf("%s: no %s in\n%s (%v)", c.w.Path, c.want, sql, err)
-		}
-	}
-}
-
 // TestManyParts keeps statements within what an engine takes.
 func TestManyParts(t *testing.T) {
 	w := ddl.Written{Path: "s3://b/lake/", Format: "parquet", Hive: true, Known: true, Columns: named("a").Columns}
@@ -194,7 +170,7 @@ func TestManyParts(t *testing.T) {
 	for dialect, want := range map[string]struct {
 		text  string
 		times int
-	}{"snowflake": {"COPY INTO", 3}, "bigquery": {"LOAD DATA", 3}, "clickhouse": {"INSERT INTO", 13}, "duckdb": {"INSERT INTO", 1}, "redshift": {"COPY formetl_load", 1}} {
+	}{"snowflake": {"COPY INTO", 3}, "bigquery": {"LOAD DATA", 3}, "duckdb": {"INSERT INTO", 1}, "redshift": {"COPY formetl_load", 1}} {
 		sql, err := ddl.Named(dialect).Load(named("a"), []ddl.Written{w}, ddl.Options{})
 		if err != nil || strings.Count(sql, want.text) != want.times {
 			t.Errorf("%s has %q %d times, want %d (%v)", dialect, want.text, strings.Count(sql, want.text), want.times, err)

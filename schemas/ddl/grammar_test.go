@@ -20,8 +20,6 @@ func grammar() map[string][]string {
 	big = `(?:` + big + `|ARRAY < ` + big + ` >)`
 	red := `(?:VARCHAR \( N \)|BIGINT|DOUBLE PRECISION|BOOLEAN|DATE|TIMESTAMPTZ|DECIMAL \( N , N \)|SUPER)`
 	red0 := strings.Replace(red, "TIMESTAMPTZ", "TIMESTAMP", 1)
-	house := `(?:String|Int64|Float64|Bool|Date32|DateTime64 \( N , S \)|Decimal \( N , N \))`
-	house = `(?:` + house + `|Nullable \( ` + house + ` \)|Array \( Nullable \( ` + house + ` \) \))`
 	columns := func(column string) string { return `\( ` + column + `(?: , ` + column + `)* \)` }
 	return map[string][]string{
 		"snowflake": {
@@ -51,12 +49,6 @@ func grammar() map[string][]string {
 			`CREATE TEMPORARY TABLE formetl_load ` + columns(`T `+red0),
 			`COPY formetl_load FROM S IAM_ROLE (?:default|S) FORMAT AS PARQUET FILLRECORD(?: SERIALIZETOJSON)? MANIFEST`,
 			`INSERT INTO T \( ` + names + ` \) SELECT T(?: AT TIME ZONE S)?(?: , T(?: AT TIME ZONE S)?)* FROM formetl_load`,
-		},
-		"clickhouse": {
-			`CREATE TABLE IF NOT EXISTS T ` + columns(`T `+house+` COMMENT S`) + ` ENGINE = MergeTree ORDER BY (?:T|tuple \( \))(?: COMMENT S)?`,
-			`SELECT throwIf \( count \( \) (?:< >|=) N , S \) FROM T`,
-			`CREATE OR REPLACE TABLE T AS T`, `EXCHANGE TABLES T AND T`, `DROP TABLE T`,
-			`INSERT INTO T \( ` + names + ` \) SELECT ` + names + ` FROM (?:s3|file) \( S , S , S \) SETTINGS insert_null_as_default = N(?: , date_time_input_format = S)?`,
 		},
 	}
 }

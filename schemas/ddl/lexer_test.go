@@ -20,8 +20,7 @@ func lexers() map[string]lexer {
 	return map[string]lexer{
 		"duckdb": {quote: '"', textDoubled: true}, "postgres": {quote: '"', textDoubled: true},
 		"snowflake": {quote: '"', textEscape: true, textDoubled: true}, "redshift": {quote: '"', textEscape: true, textDoubled: true},
-		"bigquery":   {quote: '`', identEscape: true, textEscape: true},
-		"clickhouse": {quote: '`', identEscape: true, textEscape: true, textDoubled: true},
+		"bigquery": {quote: '`', identEscape: true, textEscape: true},
 	}
 }
 

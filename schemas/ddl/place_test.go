@@ -44,7 +44,7 @@ func TestColumnsByPosition(t *testing.T) {
 		if old := strings.Contains(sql, "An earlier formetl wrote some parts"); old != c.old {
 			t.Errorf("%s: a note about older parts: %t", c.name, old)
 		}
-		for _, dialect := range []string{"duckdb", "snowflake", "bigquery", "clickhouse"} { // these take them by name
+		for _, dialect := range []string{"duckdb", "snowflake", "bigquery"} { // these take them by name
 			if _, err := ddl.Named(dialect).Load(named("b", "a"), []ddl.Written{w}, ddl.Options{}); err != nil {
 				t.Errorf("%s, %s: %v", dialect, c.name, err)
 			}

@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/schemas"
@@ -20,14 +19,6 @@ func (s *script) line(format string, args ...any) {
 // note writes an SQL comment on one line, whatever characters its arguments hold.
 func (s *script) note(format string, args ...any) {
 	s.line("-- %s", plain.Line(fmt.Sprintf(format, args...)))
-}
-
-// noNullLists notes what an engine without null arrays does with null lists.
-// more ends the note.
-func (s *script) noNullLists(t Table, engine, more string) {
-	if slices.ContainsFunc(t.Columns, isList) {
-		s.note("An array of %s is never null: a null list is loaded as an empty one%s.", engine, more)
-	}
 }
 
 // insert writes a statement that fills the columns of a table with what it
@@ -80,15 +71,6 @@ type types struct {
 	decimal string // a format for precision and scale
 	wide    string // the same for more than 29 digits before the point or 9 after it; "": decimal
 	list    string // a list, where %s stands for the element's type
-	null    string // a nullable type, where %s is the type itself; "": every type is nullable
-}
-
-// column returns the name of a column's type. A list itself is never nullable.
-func (n types) column(c schemas.Column) string {
-	if n.null == "" || isList(c) || required(c) {
-		return n.of(c.Type)
-	}
-	return fmt.Sprintf(n.null, n.of(c.Type))
 }
 
 // of returns the engine's name of a type.

@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/formetl/formetl/schemas"
@@ -61,25 +60,6 @@ func (w Written) bucket() (bucket, key string) {
 	_, rest, _ := strings.Cut(w.Path, "://")
 	bucket, key, _ = strings.Cut(rest, "/")
 	return bucket, key
-}
-
-// address returns the HTTPS address of a remote path.
-func (w Written) address() string {
-	bucket, key := w.bucket()
-	key = strings.ReplaceAll(url.PathEscape(key), "%2F", "/")
-	host := "s3"
-	if w.Region != "" {
-		host += "." + w.Region
-	}
-	switch {
-	case w.scheme() == "gs":
-		return "https://storage.googleapis.com/" + bucket + "/" + key
-	case w.Endpoint != "":
-		return strings.TrimRight(w.Endpoint, "/") + "/" + bucket + "/" + key
-	case strings.Contains(bucket, "."): // no certificate fits such a host
-		return "https://" + host + ".amazonaws.com/" + bucket + "/" + key
-	}
-	return "https://" + bucket + "." + host + ".amazonaws.com/" + key
 }
 
 // rows returns the number of rows of all parts.
