@@ -17,7 +17,7 @@ import (
 // renames, which replaces in one step. Folders are made with mode 0750 and
 // synced.
 func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
-	if err := CheckStaged(p); err != nil {
+	if err := checkStaged(p); err != nil {
 		return err
 	}
 	root, err := d.open(ctx, "commit", p.Name, false)
@@ -127,7 +127,7 @@ func missing(err error) bool {
 // Check returns nil if the staged file has the right length and content, or if
 // the final file has. If neither has, the error wraps load.ErrStagedGone.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
-	if err := CheckStaged(p); err != nil {
+	if err := checkStaged(p); err != nil {
 		return err
 	}
 	root, err := d.open(ctx, "check", p.Name, false)

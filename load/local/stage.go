@@ -135,7 +135,7 @@ func (u *upload) Abort() error {
 // Abort removes a staged file, even if ctx is cancelled. It is no error if the
 // file is gone.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
-	if err := CheckStaged(p); err != nil {
+	if err := checkStaged(p); err != nil {
 		return err
 	}
 	root, err := d.openThere(context.WithoutCancel(ctx), "abort", p.Name)
@@ -156,10 +156,10 @@ func removeStaged(root *os.Root, staged, named string) error {
 	return nil
 }
 
-// CheckStaged refuses a prepared object that this package cannot have made. The
+// checkStaged refuses a prepared object that this package cannot have made. The
 // record of a commit may be damaged or written by anyone, and must not lead to
 // other files.
-func CheckStaged(p load.Prepared) error {
+func checkStaged(p load.Prepared) error {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return err
 	}
