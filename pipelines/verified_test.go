@@ -743,3 +743,83 @@ func (w *world) unserved(heavy string) string {
 	w.t.Cleanup(server.Close)
 	return server.URL
 }
+
+// TestOlderPartGrowsWithEveryPage: an incremental run notices a result in an older month,
+// and another one comes to it before every page. It ends, names what is so busy, and
+// leaves what was committed.
+func TestOlderPartGrowsWithEveryPage(t *testing.T) {
+	for name, c := range map[string]struct {
+		months []string // that results come to by turns
+		every  int      // pages
+		ends   bool     // with an error, in any case
+	}{
+		"one month":    {[]string{"2025-03"}, 1, true},
+		"two months":   {[]string{"2025-03", "2025-08"}, 1, false},
+		"every month":  {[]string{"2025-01", "2025-04", "2025-07", "2025-10", "2025-02", "2025-11"}, 1, false},
+		"now and then": {[]string{"2025-03"}, 20, false},
+	} {
+		for _, lookback := range []bool{false, true} {
+			for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
+				t.Run(fmt.Sprintf("%s, %s, lookback %v", name, api, lookback), func(t *testing.T) {
+					t.Parallel()
+					s := newStamped(t)
+					s.byV2()
+					s.source.API = api
+					s.edit = func(def *definition.Definition) {
+						if lookback {
+							def.Extract.Changes, def.Extract.Lookback = definition.ChangesLookback, 400*24*time.Hour
+						}
+					}
+					s.hour()
+					plan := s.sent()
+					before := tree(t, s.path("days"))
+					s.at("2026-01-02 00:00:30")
+					var mu sync.Mutex
+					pages, next := 0, int64(5000)
+					grow := func() {
+						month := c.months[int(next)%len(c.months)]
+						r := pipelinestest.Result(next, fmt.Sprintf("%s-10 10:00:%02d", month, next%60), "new")
+						if _, err := s.form.Insert(r); err != nil {
+							t.Error(err)
+						}
+						s.clock = s.clock.Add(time.Second)
+						next++
+					}
+					grow()
+					s.service.Before = func(r formservice.Request) {
+						if r.Transaction != formservice.TransactionResults || asksWhatChanged(r) || strings.Contains(r.Query, "sort_id=date_update") || isCount(r) {
+							return
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						if pages++; pages%c.every == 0 {
+							grow()
+						}
+					}
+					s.service.Reset()
+					_, err := pipelines.Run(t.Context(), s.definition(), s.o)
+					s.service.Before = nil
+					if n := s.sent(); n > 2*plan+10*200 { // each reading may need several counts and lists of changes
+						t.Errorf("%d requests, and %d for all of it", n, plan)
+					}
+					if err == nil {
+						if c.ends && !lookback { // by lookback the counts tell what lies between them
+							t.Error("it ended well")
+						}
+						s.at("2026-01-02 03:00:30")
+						s.runUntilWhole(3)
+						return
+					}
+					busy, ok := errors.AsType[*reconcile.BusyError](err)
+					if !ok || busy.Window == "" || busy.Times == 0 || pipelines.DataAtFault(err) {
+						t.Errorf("err = %v", err)
+					}
+					if ok && len(c.months) == 1 && !strings.Contains(err.Error(), c.months[0]) {
+						t.Errorf("the error names another window: %v", err)
+					}
+					sameTree(t, before, tree(t, s.path("days")))
+				})
+			}
+		}
+	}
+}
