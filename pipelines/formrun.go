@@ -43,8 +43,8 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 			noFeed, _ := errors.AsType[*extract.FeedError](err)
 			f = f.again(ctx, "the lookback is read again, because the service does not tell what changed", err)
 			f.noFeed = noFeed
-		case f.reader.Countless == "" && countless(f.reader, err) != "":
-			why := countless(f.reader, err)
+		case f.reader.Countless == "" && f.countless(err) != "":
+			why := f.countless(err)
 			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
 			f.reader.Countless = why
 			f.reader.Pages.DoubtEnds(true)
@@ -75,12 +75,12 @@ const (
 
 // countless returns why a run that failed can do without counts: the service has told
 // none that agreed with what it sent. It is "" if it cannot.
-func countless(r *reading.Reader, err error) string {
+func (f *formRun) countless(err error) string {
 	wrong, ok := errors.AsType[*reconcile.VerifyError](err)
 	switch {
-	case ok && wrong.Untold && r.CountMethod() == load.MethodPagination:
+	case ok && wrong.Untold && f.reader.CountMethod() == load.MethodPagination:
 		return tellsWrongCounts
-	case !r.Told() && errors.Is(err, extract.ErrNoCount):
+	case errors.Is(err, extract.ErrNoCount) && !f.reader.Told():
 		return tellsNoCounts
 	}
 	return ""

