@@ -24,7 +24,7 @@ func TestSecondBeforeWindows(t *testing.T) {
 						t.Fatal(err)
 					}
 					from := extracttest.Wall(day)
-					var rs []formservice.Result
+					rs := make([]formservice.Result, 0, 60)
 					for i := range 60 {
 						at := from.Add(time.Duration(i)*30*time.Minute - 2*time.Hour - time.Second)
 						r := pipelinestest.Result(int64(i+1), at.Format(formservice.WallTime), "a")

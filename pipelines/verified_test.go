@@ -342,7 +342,7 @@ func TestLastSecondOfDay(t *testing.T) {
 // lastSeconds has results in the last second of six days from December 31st on, in the
 // first second of each day, and at noon.
 func lastSeconds() *formservice.Form {
-	var all []formservice.Result
+	all := make([]formservice.Result, 0, 30)
 	for day := range 6 {
 		midnight := extracttest.Wall("2026-01-01").AddDate(0, 0, day)
 		for _, at := range []time.Duration{-time.Second, -time.Second, 0, 12 * time.Hour, -time.Second} {

@@ -142,7 +142,7 @@ type draft struct {
 	after, through int64
 	ids            []uint64
 	rejects        []uint64
-	whole, passing bool
+	passing        bool
 	readAt         string // "02-01 12:00" where it is empty
 	batch          int    // rows of a batch; 0: all of them
 	grows          bool   // each batch has a column more than the one before

@@ -38,8 +38,9 @@ func (w *world) kept() map[string]bool {
 				From string `json:"from"`
 			} `json:"window"`
 			Through int64 `json:"through"`
+			Open    bool  `json:"open"` // it ends with a page that was not full
 		}
-		if err := json.Unmarshal(data, &r); err == nil && r.Through == math.MaxInt64 {
+		if err := json.Unmarshal(data, &r); err == nil && (r.Open || r.Through == math.MaxInt64) {
 			windows[r.Window.From] = true
 		}
 	}

@@ -23,7 +23,7 @@ func (w *world) asked() map[string]int {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if !query.Has("fs_sort") {
+		if !query.Has("fs_sort") && !query.Has("fs_min_id") { // a tail is no window
 			windows[query.Get("fs_min_date")]++
 		}
 	}
