@@ -171,8 +171,8 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 	}{
 		{"windows of a run", "run", "1d", 11, "kept for the next run: 100 results", 21},
 		{"windows of an export", "export", "1d", 11, "kept for an hour: 100 results", 21},
-		{"half a window of a run", "run", "1mo", 2, "no result is kept", 2},
-		{"half a window of an export", "export", "1mo", 2, "no result is kept", 2},
+		{"half a window of a run", "run", "1mo", 2, "kept for the next run: 100 results", 1},
+		{"half a window of an export", "export", "1mo", 2, "kept for an hour: 100 results", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

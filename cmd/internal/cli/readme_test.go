@@ -60,7 +60,7 @@ func TestReportLeavesOut(t *testing.T) {
 		Forms: []*pipelines.FormReport{{
 			ResultsKept: new(int64), Error: "e",
 			ReadReport:  pipelines.ReadReport{Continued: "r", Kept: 1, DeadLetters: "l", Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}},
-			CheckReport: pipelines.CheckReport{Verified: &load.Verified{Reason: "r", Method: "m"}, ResultChanges: &pipelines.ChangesReport{Reason: "r"}},
+			CheckReport: pipelines.CheckReport{Verified: &load.Verified{Reason: "r", Method: "m", Unproven: "u"}, ResultChanges: &pipelines.ChangesReport{Reason: "r"}},
 			NoticeReport: pipelines.NoticeReport{Drift: []string{"d"}, Changes: []schemas.Change{{
 				Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true,
 			}}},

@@ -26,6 +26,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -166,12 +167,33 @@ func (l *Log) Fail(err error, hint func(error) string) {
 	}
 }
 
+// onOneLine is an error's text, in which what the service said has no lines of its own.
+func onOneLine(err error) string {
+	text := err.Error()
+	var walk func(error)
+	walk = func(err error) {
+		if said, ok := err.(*extract.ServiceError); ok && said.Message != "" { //nolint:errorlint // each of the tree is visited
+			text = strings.ReplaceAll(text, said.Message, plain.Line(said.Message))
+		}
+		switch in := err.(type) { //nolint:errorlint // likewise
+		case interface{ Unwrap() error }:
+			walk(in.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, e := range in.Unwrap() {
+				walk(e)
+			}
+		}
+	}
+	walk(err)
+	return text
+}
+
 // Explain is an error's text. Of a definition it shows the lines that are wrong.
 func Explain(err error) string {
 	errs := joined(err)
 	texts := make([]string, len(errs))
 	for i, e := range errs {
-		texts[i] = e.Error()
+		texts[i] = onOneLine(e)
 		if d, ok := errors.AsType[*definition.Error](e); ok {
 			texts[i] = d.Explain()
 		}

@@ -206,6 +206,8 @@ func Verified(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil:
 		return "not verified"
+	case f.Verified.Reason == "--limit was given": // only the first results were read
+		return "not verified: " + f.Verified.Reason
 	case f.Verified.Unproven != "":
 		return "not verified: " + f.Verified.Unproven
 	case f.Verified.Match && f.Undated > 0:
