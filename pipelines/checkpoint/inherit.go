@@ -178,10 +178,14 @@ var errNoHeader = errors.New("it has no header")
 // `most` old (0 is no limit), and their windows had ended when they were read. ended
 // returns the wall-clock time up to which results were complete at an instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
+	recent := func(at time.Time) bool { return most == 0 || now.Sub(at).Abs() <= most }
 	fits := func(at time.Time, to time.Time) bool {
-		return (most == 0 || now.Sub(at).Abs() <= most) && !to.IsZero() && !to.After(ended(at))
+		return recent(at) && !to.IsZero() && !to.After(ended(at))
 	}
-	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool { return !fits(p.ReadAt, p.Window.To) }))
+	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool {
+		dateless := p.Window == extract.Window{} // what comes later has a higher id, or counts show it
+		return !fits(p.ReadAt, p.Window.To) && !(dateless && recent(p.ReadAt))
+	}))
 	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })
 }
 

@@ -21,7 +21,7 @@ func TestNetworkToService(t *testing.T) {
 		off    bool
 		says   string
 	}{
-		{"answers are cut", []toxiproxy.Toxic{toxiproxy.CutAfter("a", toxiproxy.Downstream, 2000)}, false, ""},
+		{"answers are cut", []toxiproxy.Toxic{toxiproxy.CutAfter("a", toxiproxy.Downstream, 100)}, false, ""},
 		{"requests are cut", []toxiproxy.Toxic{toxiproxy.CutAfter("a", toxiproxy.Upstream, 20)}, false, ""},
 		{"connections are reset", []toxiproxy.Toxic{toxiproxy.ResetPeer("a", toxiproxy.Downstream, 0)}, false, ""},
 		{"answers are swallowed", []toxiproxy.Toxic{toxiproxy.BlackHole("a", toxiproxy.Downstream)}, false, "2s"},

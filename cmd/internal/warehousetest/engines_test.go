@@ -86,7 +86,7 @@ func everyValue() *formservice.Form {
 func loaded() map[string][]string {
 	files := []string{ //nolint:prealloc // written out
 		"{path: out/f.csv}", "{path: out/f.csv.gz}", "{path: out/f.csv.zst}", "{path: out/f.ndjson}", "{path: out/f.ndjson.gz}",
-		"{path: \"out/it's $(x) [1]/\", format: csv, partition: day}",
+		"{path: \"out/it's (x) [1]/\", format: csv, partition: day}",
 		"{path: parts/, format: csv, compression: gzip, partition: month}", "{path: lines/, format: ndjson, partition: day}",
 	}
 	return map[string][]string{
