@@ -184,7 +184,7 @@ func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Ti
 	}
 	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool {
 		dateless := p.Window == extract.Window{} // what comes later has a higher id, or counts show it
-		return !fits(p.ReadAt, p.Window.To) && !(dateless && recent(p.ReadAt))
+		return !fits(p.ReadAt, p.Window.To) && (!dateless || !recent(p.ReadAt))
 	}))
 	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })
 }
