@@ -159,7 +159,8 @@ func (w *world) resumes(pages int) {
 			w.t.Errorf("the window of %s is asked for again", window)
 		}
 	}
-	if len(asked)+len(kept) != longDays {
+	// Windows that were read in part are asked for behind their last id, as tails are.
+	if n := len(asked) + len(kept); n > longDays || n < longDays-concurrency {
 		w.t.Errorf("the run asks for %d windows, and %d of %d were in the checkpoint", len(asked), len(kept), longDays)
 	}
 	w.whole(truth(w.form))
