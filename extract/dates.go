@@ -30,7 +30,7 @@ type dateDoubts struct {
 // the window of its dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	r := w.reader
-	if r.dateless || w.window == (Window{}) {
+	if w.window == (Window{}) {
 		return nil
 	}
 	i, elsewhere := w.stray(p)

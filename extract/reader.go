@@ -21,15 +21,14 @@ type Reader struct {
 	// Notice is called once if the service cannot serve full pages. It may be nil.
 	Notice func(what string)
 
-	limit    atomic.Int64 // results that a request asks for
-	good     atomic.Int64 // pages that came since the limit changed, while it is lower than a full page
-	noticed  atomic.Bool
-	endless  atomic.Bool  // see DoubtEnds
-	stamps   atomic.Bool  // see CountUnstamped
-	lacking  atomic.Int64 // results without a date_update
-	newest   atomic.Pointer[string]
-	dateless bool // see LeaveDatesOut
-	doubts   dateDoubts
+	limit   atomic.Int64 // results that a request asks for
+	good    atomic.Int64 // pages that came since the limit changed, while it is lower than a full page
+	noticed atomic.Bool
+	endless atomic.Bool  // see DoubtEnds
+	stamps  atomic.Bool  // see CountUnstamped
+	lacking atomic.Int64 // results without a date_update
+	newest  atomic.Pointer[string]
+	doubts  dateDoubts
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
@@ -39,10 +38,6 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 	r.limit.Store(int64(service.PageSize()))
 	return r
 }
-
-// LeaveDatesOut makes all requests omit dates, so that each window holds all
-// results. Call it before any window is read.
-func (r *Reader) LeaveDatesOut() { r.dateless = true }
 
 // DoubtEnds sets whether nothing is believed of an answer that says that no page follows.
 func (r *Reader) DoubtEnds(yes bool) { r.endless.Store(yes) }
@@ -159,10 +154,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 func (w *WindowReader) bound(ctx context.Context) error {
 	w.tail = false
 	q := w.reader.common
-	q.IDs, q.Descending, q.Limit, q.Halved = IDRange{Min: w.lastID}, true, 2, true
-	if !w.reader.dateless {
-		q.Window = w.window
-	}
+	q.Window, q.IDs, q.Descending, q.Limit, q.Halved = w.window, IDRange{Min: w.lastID}, true, 2, true
 	p, err := w.reader.service.Results(ctx, w.reader.form, q)
 	if transport.TooHeavy(err) {
 		return nil
@@ -185,10 +177,7 @@ func (w *WindowReader) bound(ctx context.Context) error {
 // ids that ascend strictly, between the bounds. limit is how many results it asked for.
 func (w *WindowReader) ask(ctx context.Context) (p *page.Page, limit int, err error) {
 	q := w.reader.common
-	q.IDs, q.Headings = IDRange{Min: w.lastID + 1, Max: w.ids.Max}, w.page == 1
-	if !w.reader.dateless {
-		q.Window = w.window
-	}
+	q.Window, q.IDs, q.Headings = w.window, IDRange{Min: w.lastID + 1, Max: w.ids.Max}, w.page == 1
 	for try := 1; ; try++ {
 		if p, limit, err = w.reader.serve(ctx, q); err != nil {
 			return nil, limit, err

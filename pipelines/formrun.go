@@ -233,7 +233,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 	c.Interval, c.Windows, c.Parts, c.Files = f.iv, reading.Windows(c.Plan), f.outputs, f.outputs.HasFiles()
 	c.Trusted = f.left != nil && f.left.Trusted
 	for _, w := range c.Windows {
-		w.Summed = c.Verifies() && c.Changes != nil && c.Changes.Continues
+		w.Summed = c.SumsUp()
 	}
 	if r.Filtered() {
 		r.Expect(extract.Unknown)

@@ -107,15 +107,15 @@ func (c Chain) Gaps() (gaps []Gap) {
 	return gaps
 }
 
-// Ended tells whether no result is expected in the ids that the chain does not cover, see
-// Piece.Open.
-func (c Chain) Ended() bool {
-	for _, g := range c.Gaps() {
-		if !slices.ContainsFunc(c.Pieces, func(p Piece) bool { return p.Open && p.Through == g.After }) {
-			return false
-		}
-	}
-	return true
+// Ended tells whether no result is expected in the ids that the chain does not cover.
+func (c Chain) Ended() bool { return len(c.Unread()) == 0 }
+
+// Unread returns the gaps of the chain in which results are expected: those that do not
+// begin behind a piece that is Open.
+func (c Chain) Unread() []Gap {
+	return slices.DeleteFunc(c.Gaps(), func(g Gap) bool {
+		return slices.ContainsFunc(c.Pieces, func(p Piece) bool { return p.Open && p.Through == g.After })
+	})
 }
 
 // Add inserts a piece. The chain must not cover any of its ids yet.

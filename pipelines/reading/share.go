@@ -156,7 +156,7 @@ func stretchesOf(w *Window) []*stretch {
 	todo := []gap{wholeOf(extract.Window{})}
 	if w.Undated == nil {
 		if todo = w.unread(); len(todo) == 0 {
-			todo = gaps(w.Planned.Window, w.Chains)
+			todo = gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps)
 		}
 	}
 	expected := w.Planned.Count

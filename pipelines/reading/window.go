@@ -113,16 +113,12 @@ func (w *Window) tails() []gap {
 	if w.Undated != nil || w.reached() {
 		return nil
 	}
-	return gaps(w.Planned.Window, w.Chains)
+	return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps)
 }
 
 // unread returns what is still to be read of a window: its gaps, but for the tails.
 func (w *Window) unread() []gap {
-	return slices.DeleteFunc(gaps(w.Planned.Window, w.Chains), func(g gap) bool {
-		return slices.ContainsFunc(w.Chains, func(c checkpoint.Chain) bool {
-			return c.Window == g.window && slices.ContainsFunc(c.Pieces, func(p checkpoint.Piece) bool { return p.Open && p.Through == g.After })
-		})
-	})
+	return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Unread)
 }
 
 // reached tells whether the window, or the group that was counted with it, holds as many
@@ -250,14 +246,15 @@ func (g gap) ids() extract.IDRange {
 	return ids
 }
 
-// gaps returns the parts of a window that chains do not cover, in order of time.
-func gaps(w extract.Window, chains []checkpoint.Chain) (left []gap) {
+// gaps returns the parts of a window in which no chain lies, and the gaps of the chains that
+// `of` gives, in order of time.
+func gaps(w extract.Window, chains []checkpoint.Chain, of func(checkpoint.Chain) []checkpoint.Gap) (left []gap) {
 	at, begun := w.From, false
 	for _, c := range chains {
 		if c.Window.From.After(at) {
 			left = append(left, wholeOf(extract.Window{From: at, To: c.Window.From}))
 		}
-		for _, g := range c.Gaps() {
+		for _, g := range of(c) {
 			left = append(left, gap{c.Window, g})
 		}
 		at, begun = c.Window.To, true

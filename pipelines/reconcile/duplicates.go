@@ -150,7 +150,7 @@ func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *readi
 	}
 	fresh := reading.Windows(plan)
 	for _, w := range fresh {
-		w.Older, w.Summed = older, c.sumsUp()
+		w.Older, w.Summed = older, c.SumsUp()
 	}
 	c.Windows = slices.Replace(c.Windows, from, to, fresh...)
 	return plan, slices.DeleteFunc(fresh, func(w *reading.Window) bool { return w.Done }), nil

@@ -24,8 +24,8 @@ type sums struct {
 	held   int64 // results of the first dataset that differs, or else of the first one
 }
 
-// sumsUp tells whether all of the datasets is compared with one count.
-func (c *Reconciler) sumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
+// SumsUp tells whether all of the datasets is compared with one count.
+func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
 
 // verify reads again what does not agree with the count.
 func (s *sums) verify(ctx context.Context) error {

@@ -27,7 +27,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		}
 		return nil
 	}
-	if c.sumsUp() {
+	if c.SumsUp() {
 		return c.sums.verify(ctx)
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
