@@ -28,6 +28,7 @@ type Reader struct {
 	stamps  atomic.Bool  // see CountUnstamped
 	lacking atomic.Int64 // results without a date_update
 	newest  atomic.Pointer[string]
+	dated   atomic.Bool // see Dated
 	doubts  dateDoubts
 }
 
@@ -126,7 +127,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		w.ended = true
 		return nil, nil
 	}
-	r.noteNewest(p)
+	r.noteDates(p)
 	if r.stamps.Load() {
 		r.lacking.Add(int64(unstamped(p)))
 	}
@@ -275,7 +276,11 @@ func (r *Reader) Newest() (newest time.Time) {
 	return newest
 }
 
-func (r *Reader) noteNewest(p *page.Page) {
+// Dated tells whether a result showed when it was finished.
+func (r *Reader) Dated() bool { return r.dated.Load() }
+
+// noteDates takes note of what Newest and Dated tell.
+func (r *Reader) noteDates(p *page.Page) {
 	newest := ""
 	known := r.newest.Load()
 	if known != nil {
@@ -283,8 +288,12 @@ func (r *Reader) noteNewest(p *page.Page) {
 	}
 	for i := range p.Len() {
 		for _, c := range p.Cells(i) {
-			if f := &p.Fields[c.Field]; c.Values == 0 || f.Kind != page.KindMeta || !strings.HasPrefix(f.ID, "date_") {
+			f := &p.Fields[c.Field]
+			if c.Values == 0 || f.Kind != page.KindMeta || !strings.HasPrefix(f.ID, "date_") {
 				continue
+			}
+			if f.ID == "date_finish" {
+				r.dated.Store(true)
 			}
 			if v := p.Value(c, 0); len(v) == len(WireTime) && string(v) > newest { // dates are compared as text
 				if _, err := time.Parse(WireTime, string(v)); err == nil {

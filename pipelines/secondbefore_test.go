@@ -53,3 +53,30 @@ func TestSecondBeforeWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestSecondBeforeHiddenDates: a view hides the dates, so that no result shows that it lies in
+// the second before the range. It is left out all the same.
+func TestSecondBeforeHiddenDates(t *testing.T) {
+	from := extracttest.Wall("2026-01-05")
+	for _, partition := range []definition.Partition{definition.PartitionNone, definition.PartitionDay} {
+		rs := make([]formservice.Result, 0, 60)
+		for i := range 60 {
+			at := from.Add(time.Duration(i)*time.Hour - 2*time.Hour - time.Second)
+			rs = append(rs, pipelinestest.Result(int64(i+1), at.Format(formservice.WallTime), "a"))
+		}
+		form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
+		form.Views = []formservice.View{{ID: "101", Columns: []string{"1"}}}
+		w := newWorld(t, form)
+		w.byV2().service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
+		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, definition.Output{Path: "days/", Format: "ndjson", Partition: partition})
+		def.Extract.From, def.Extract.View = from, "101"
+		w.run(def)
+		var ids []int
+		for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
+			ids = append(ids, int(row["result_id"].(float64)))
+		}
+		if len(ids) != 57 || ids[0] != 4 {
+			t.Errorf("partition %s: %d results from %v on, want 57 from 4 on", partition, len(ids), ids[:1])
+		}
+	}
+}

@@ -60,8 +60,8 @@ type Window struct {
 	// Summed means that all of a dataset was counted together, with the window. It is not
 	// counted by itself.
 	Summed bool
-	// Earlier are ids that the window leaves out, though the service gives them: the window
-	// before it holds them, see reconcile. It is nil if there are none.
+	// Earlier are ids that the window leaves out, though the service gives them: they belong
+	// before it, see reconcile. It is nil if there are none.
 	Earlier *roaring64.Bitmap
 
 	// begun holds the stretches whose first pages were read before the schema was known.
@@ -90,6 +90,14 @@ type Group struct {
 	Windows []*Window
 	Count   int64
 	ended   bool // all of them were read, and their tails asked for where results lacked
+}
+
+// LeaveOut adds ids to Earlier.
+func (w *Window) LeaveOut(ids *roaring64.Bitmap) {
+	if w.Earlier == nil {
+		w.Earlier = roaring64.New()
+	}
+	w.Earlier.Or(ids)
 }
 
 // counted returns the service's last count of the window, or extract.Unknown.

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -18,6 +20,9 @@ import (
 // was read first is stale. If a result still is in two windows, and comes in both when it
 // is asked for, the service ignores dates.
 func (c *Reconciler) settleDuplicates(ctx context.Context) error {
+	if err := c.leaveSecondBefore(ctx); err != nil {
+		return err
+	}
 	before := roaring64.New() // ids that were in two windows in the round before
 	for {
 		stale, twice := staleWindows(c.Windows)
@@ -38,6 +43,40 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// leaveSecondBefore leaves out the results of the second before the range. Where bounds are
+// coarser than dates, the range's first window gets them too, and if a view hides the dates,
+// nothing shows that they lie before it. So this second is asked for by itself.
+func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
+	from := c.Interval.Read.From
+	if !c.Reader.CoarseBounds() || c.Reader.Def.Extract.View == "" || c.Reader.Pages.Dated() || from.IsZero() {
+		return nil
+	}
+	at := slices.IndexFunc(c.Windows, func(w *reading.Window) bool { return w.IDs != nil && w.Planned.Window.From.Equal(from) })
+	if at < 0 {
+		return nil
+	}
+	if c.before == nil {
+		c.before = roaring64.New()
+		err := c.Reader.Pages.Each(ctx, extract.Window{From: from, To: from}, extract.IDRange{}, func(p *page.Page) error {
+			for _, id := range p.IDs() {
+				c.before.Add(uint64(id)) //nolint:gosec // ids are not negative
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("the second before the range: %w", err)
+		}
+	}
+	first := c.Windows[at]
+	if !first.IDs.Intersects(c.before) {
+		return nil
+	}
+	first.LeaveOut(c.before)
+	c.search.explained.Or(c.before)
+	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, c.before) }
+	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", forget)
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
@@ -74,10 +113,7 @@ func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Win
 			if both.And(twice); both.IsEmpty() {
 				continue
 			}
-			if next.Earlier == nil {
-				next.Earlier = roaring64.New()
-			}
-			next.Earlier.Or(both)
+			next.LeaveOut(both)
 			yielding = append(yielding, next)
 		}
 	}
@@ -105,6 +141,12 @@ func readWindows(windows []*reading.Window) []*reading.Window {
 // readAgain reads what forget removes of windows once more. It reads results without
 // a date last, because the other windows show which of them got a date.
 func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string, forget func(context.Context, *reading.Window) error) error {
+	if len(windows) == 0 {
+		return nil
+	}
+	if err := c.again(); err != nil {
+		return err
+	}
 	var dated, undated []*reading.Window
 	for _, w := range windows {
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", why))
@@ -131,10 +173,10 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 		}
 	}
 	c.Work.Reread += len(dated) + len(undated)
-	if err := c.readForBudget(ctx, dated); err != nil {
+	if err := c.Reader.Read(ctx, dated); err != nil {
 		return err
 	}
-	return c.readForBudget(ctx, undated)
+	return c.Reader.Read(ctx, undated)
 }
 
 // plan divides a span into windows. They replace the run's windows with indexes

@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // VerifyError reports that what was read does not agree with the service's count, which
@@ -46,12 +44,12 @@ func (e *UnprovenError) DataFault() bool { return true }
 type BusyError struct {
 	Window   string // the one that was read again most often
 	Times    int    // how often it was read
-	Requests int64  // that were sent to read windows again
+	Requests int64  // that were sent to find and read again what changed
 }
 
 // Error names the window.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the form changes faster than it can be read: %d requests went into reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
+	return fmt.Sprintf("the form changes faster than it can be read: %d requests went into finding and reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
 		e.Requests, e.Window, e.Times)
 }
 
@@ -62,17 +60,22 @@ func (e *BusyError) Temporary() bool { return true }
 // counts will do.
 const rereads = 3
 
-// leastRereads is how many requests a run may always spend on reading windows again.
+// leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200
 
-// spend counts requests that were sent to read windows again. All together may be as many
-// as planning and reading took. The error is a *BusyError.
-func (c *Reconciler) spend(requests int64) error {
-	c.spent += requests
-	if c.spent <= max(leastRereads, c.planned) {
+// again is called before anything is read or compared once more. Reading again may cost as
+// many requests as the run took until the first time, with what older parts take that are
+// read for the first time. Counts and lists of changes, which find what to read, may cost as
+// many besides. The error is a *BusyError.
+func (c *Reconciler) again() error {
+	if c.planned == 0 {
+		c.planned = c.sent()
+	}
+	spent := c.sent() - c.planned
+	if spent <= 2*max(leastRereads, c.planned) {
 		return nil
 	}
-	e := &BusyError{Requests: c.spent}
+	e := &BusyError{Requests: spent}
 	for _, w := range c.Windows {
 		if w.Tries > e.Times {
 			e.Window, e.Times = w.Name(), w.Tries
@@ -85,15 +88,6 @@ func (c *Reconciler) spend(requests int64) error {
 func (c *Reconciler) sent() int64 {
 	r := c.Reader.Client.Requests()
 	return r.Results + r.Count + r.Retries
-}
-
-// readForBudget reads windows again, at the expense of the budget.
-func (c *Reconciler) readForBudget(ctx context.Context, windows []*reading.Window) error {
-	before := c.sent()
-	if err := c.Reader.Read(ctx, windows); err != nil {
-		return err
-	}
-	return c.spend(c.sent() - before)
 }
 
 // names returns the windows as text for people.

@@ -80,8 +80,9 @@ type Reconciler struct {
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
 	Work     Work
 
-	planned int64 // requests that planning and the first reading took, those of older parts included
-	spent   int64 // requests that went into reading windows again
+	before  *roaring64.Bitmap // results of the second before the range; nil if it was not asked for
+	looked  bool              // for results that are dated later than now
+	planned int64             // requests until anything was read or compared again, see again; 0 before
 	counted counted
 	older   older
 	search  search
@@ -102,7 +103,7 @@ type Work struct {
 // Reconcile reads windows again until what was read agrees with itself, with
 // older parts, with the service's counts, and with what changed meanwhile.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
-	c.older.c, c.search.c, c.sums.c, c.planned = c, c, c, c.sent()
+	c.older.c, c.search.c, c.sums.c = c, c, c
 	if err := c.older.readStale(ctx); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 		if !again {
 			return c.nameMethod()
 		}
-		if err := c.spend(1); err != nil {
+		if err := c.again(); err != nil {
 			return err
 		}
 	}

@@ -166,6 +166,7 @@ func (o *older) readUndated(ctx context.Context, hits []Held) error {
 // them if the bound allows it, because another rule may want it now.
 func (o *older) read(ctx context.Context, spans []extract.Window, most int, why string) error {
 	c := o.c
+	before := c.sent()
 	var todo []*reading.Window
 	for _, w := range spans {
 		w = interval.Widen(w, manifestsOf(c.Parts), false)
@@ -184,9 +185,10 @@ func (o *older) read(ctx context.Context, spans []extract.Window, most int, why 
 		todo = append(todo, windows...)
 	}
 	c.Work.Older += len(todo)
-	before := c.sent()
 	err := c.Reader.Read(ctx, todo)
-	c.planned += c.sent() - before
+	if c.planned > 0 {
+		c.planned += c.sent() - before
+	}
 	return err
 }
 

@@ -35,6 +35,9 @@ func (s *sums) verify(ctx context.Context) error {
 	}
 	for round := 0; ; round++ {
 		if round > 0 && s.compare() != nil {
+			if err := c.again(); err != nil {
+				return err
+			}
 			if err := s.recount(ctx); err != nil {
 				return err
 			}

@@ -48,7 +48,11 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if in := c.counted.read; in != extract.Unknown && total > in+n && c.Interval.Endless() {
+	in := c.counted.read
+	if in == extract.Unknown {
+		in = reading.Results(dated(c.Windows))
+	}
+	if total > in+n && c.Interval.Endless() {
 		if err := c.lookAhead(ctx); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		case c.Reader.Countless != "":
 			c.Verified.Reason = c.Reader.Countless
 		}
-		return nil
+		return c.lateUncounted(ctx)
 	}
 	if c.SumsUp() {
 		return c.sums.verify(ctx)
@@ -83,9 +83,6 @@ func (v *verification) settle(ctx context.Context) error {
 				return nil
 			}
 			again = changed
-		}
-		if err := v.c.spend(1); err != nil {
-			return err
 		}
 		if err := v.c.readChanged(ctx, again); err != nil {
 			return err
@@ -369,7 +366,7 @@ func (v *verification) undated(ctx context.Context) error {
 		if !again {
 			break
 		}
-		if err := c.spend(1); err != nil {
+		if err := c.again(); err != nil {
 			return err
 		}
 		if err := v.settle(ctx); err != nil {
