@@ -125,13 +125,17 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	return set.Commit(ctx, reconcile.Streamed(iv, w, s.Schema, s.Labels, v), func(context.Context) {})
 }
 
-const turnedOff = "turned off"
+// Reasons why a stream is not compared with counts.
+const (
+	LimitGiven = "--limit was given" // only the latest results were read
+	turnedOff  = "turned off"
+)
 
 // reasonNotVerified says why a stream is not compared with counts, or "".
 func reasonNotVerified(def *definition.Definition, limit int64) string {
 	switch {
 	case limit > 0:
-		return "--limit was given"
+		return LimitGiven
 	case len(def.Extract.Search.Where) > 0 || def.Extract.View != "":
 		return "not applicable: counts know neither searches nor views"
 	case !def.Extract.Verify:

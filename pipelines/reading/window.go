@@ -20,8 +20,9 @@ type Standstill struct {
 	times         int // how often in a row these two did not agree
 }
 
-// rereads is how often something is read again while its count stands still.
-const rereads = 3
+// Rereads is how often something is read again while its count stands still, and before
+// results that lie between moving counts will do.
+const Rereads = 3
 
 // Disagrees notes a count that does not agree with how many results were read. It returns
 // true if neither changed with the last readings.
@@ -30,7 +31,7 @@ func (s *Standstill) Disagrees(counted, read int64) bool {
 		*s = Standstill{counted: counted, read: read}
 	}
 	s.times++
-	return s.times > rereads
+	return s.times > Rereads
 }
 
 // Agrees notes that they agree.

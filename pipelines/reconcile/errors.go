@@ -56,10 +56,6 @@ func (e *BusyError) Error() string {
 // Temporary returns true: the form may be quieter later.
 func (e *BusyError) Temporary() bool { return true }
 
-// rereads is how often a window is read again before results that lie between its moving
-// counts will do.
-const rereads = 3
-
 // leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200
 

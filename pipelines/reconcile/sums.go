@@ -57,7 +57,7 @@ func (s *sums) verify(ctx context.Context) error {
 		}
 		counted := s.counted()
 		switch {
-		case len(wrong) == 0, round >= rereads && reading.Plausible(s.counts, s.held):
+		case len(wrong) == 0, round >= reading.Rereads && reading.Plausible(s.counts, s.held):
 			s.still.Agrees()
 			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
 			if n := len(c.older.left); n > 0 && !c.Verified.Match {
@@ -103,7 +103,7 @@ func (s *sums) compare() []span {
 func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
 	line := s.compare()
 	if len(s.c.older.left) > 0 {
-		return s.differingRead(ctx, round >= rereads)
+		return s.differingRead(ctx, round >= reading.Rereads)
 	}
 	if line == nil {
 		return nil, nil

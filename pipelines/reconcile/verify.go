@@ -97,7 +97,7 @@ func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading
 	for _, w := range changed {
 		w.Disagreed++
 		switch {
-		case w.Disagreed > rereads && w.Plausible():
+		case w.Disagreed > reading.Rereads && w.Plausible():
 		case w.Still.Disagrees(w.Counts[len(w.Counts)-1], w.Results()):
 			wrong = append(wrong, w)
 		default:
@@ -115,7 +115,7 @@ func (c *Reconciler) untold(ctx context.Context, wrong []*reading.Window) (bool,
 		return false, nil
 	}
 	others := slices.DeleteFunc(dated(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
-	for _, w := range others[:min(rereads, len(others))] {
+	for _, w := range others[:min(reading.Rereads, len(others))] {
 		n, err := c.count(ctx, w.Planned.Window)
 		if err != nil || n == w.Results() {
 			return false, err
@@ -387,7 +387,7 @@ func (v *verification) undated(ctx context.Context) error {
 			return nil
 		case w.Still.Disagrees(n, w.Results()):
 			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.Told()}
-		case len(w.Counts) > rereads && w.Plausible():
+		case len(w.Counts) > reading.Rereads && w.Plausible():
 			return nil
 		}
 		if err := v.settle(ctx); err != nil {

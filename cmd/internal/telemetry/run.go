@@ -206,7 +206,7 @@ func Verified(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil:
 		return "not verified"
-	case f.Verified.Reason == "--limit was given": // only the first results were read
+	case f.Verified.Reason == pipelines.LimitGiven:
 		return "not verified: " + f.Verified.Reason
 	case f.Verified.Unproven != "":
 		return "not verified: " + f.Verified.Unproven
