@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -79,6 +81,34 @@ func TestEndsAreChecked(t *testing.T) {
 		l.def.DatesIgnored = c.needless
 		if err := l.mayEnd(&c.step, &c.o); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestReplayMayReadUndated tells of which replays results without a date are expected.
+func TestReplayMayReadUndated(t *testing.T) {
+	letters := func(window string) *model.Look {
+		return &model.Look{Files: map[string][]byte{"_rejects/1.jsonl": []byte(`{"result_id":1,"window":"` + window + `"}` + "\n")}}
+	}
+	dated := &output{last: letters("2026-01-01 00:00:00/2026-01-02 00:00:00")}
+	undated := &output{last: letters("undated")}
+	file := &output{Output: model.Output{Name: "file.csv"}, last: &model.Look{}}
+	for _, c := range []struct {
+		name              string
+		def               definition
+		undated, replaces bool
+	}{
+		{name: "a window", def: definition{outputs: []*output{dated}}},
+		{name: "a window of an incremental run", def: definition{incremental: true, outputs: []*output{dated}}},
+		{name: "no window", def: definition{outputs: []*output{dated, undated}}, undated: true},
+		{name: "no window of an incremental run", def: definition{incremental: true, outputs: []*output{undated}}, undated: true, replaces: true},
+		{name: "a file", def: definition{outputs: []*output{dated, file}}, undated: true},
+		{name: "a range", def: definition{from: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), outputs: []*output{undated, file}}},
+	} {
+		c.def.Zone = time.UTC
+		var f model.Facts
+		if c.def.facts(&step{kind: stepReplay}, &outcome{}, &f); f.Undated != c.undated || f.Replaces != c.replaces || f.Follows != c.replaces {
+			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
 }

@@ -126,10 +126,20 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	if s.kind == stepRange {
 		from, to = s.from, s.to
 	}
-	f.Follows = d.incremental && (s.kind == stepRun || s.kind == stepFull)
-	f.From, f.Replaces = d.from, s.kind == stepFull
 	everything := from.IsZero() && to.IsZero()
-	f.Undated = everything && s.kind != stepReplay && (!d.incremental || s.kind == stepFull || d.beginning())
+	switch s.kind {
+	case stepFull:
+		f.Replaces, f.Undated = true, everything
+	case stepReplay:
+		// It reads the windows of rejected results. A single file is made anew, whole, and
+		// a rejected result without a date lies in no window: for both it reads everything.
+		rejected := slices.ContainsFunc(d.outputs, (*output).rejectsUndated)
+		f.Undated = everything && (rejected || !d.datasets())
+		f.Replaces = f.Undated && d.incremental
+	default:
+		f.Undated = everything && (!d.incremental || d.beginning())
+	}
+	f.From, f.Follows = d.from, d.incremental && (s.kind == stepRun || f.Replaces)
 	f.AskedFrom, f.AskedTo, f.AskedToLatest = from, to, to
 	if to.IsZero() {
 		f.Open = true
@@ -137,6 +147,14 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 		f.AskedToLatest = wall(o.began.Add(o.took-settle), d.Zone).Add(time.Second)
 	}
 }
+
+// datasets tells whether the definition has no single files.
+func (d *definition) datasets() bool {
+	return !slices.ContainsFunc(d.outputs, func(o *output) bool { return !o.Dataset() })
+}
+
+// rejectsUndated tells whether the dead letters of a dataset name a result without a date.
+func (o *output) rejectsUndated() bool { return o.last != nil && o.last.RejectsUndated() }
 
 // beginning tells whether a run of the definition reads as the first one does:
 // an output has no watermark.

@@ -204,6 +204,25 @@ func (l *Look) glob(o *Output) error {
 	return nil
 }
 
+// RejectsUndated tells whether the dead letters of a dataset name a result without a
+// date.
+func (l *Look) RejectsUndated() bool {
+	for name, data := range l.Files {
+		if !strings.HasPrefix(name, "_rejects/") {
+			continue
+		}
+		for line := range bytes.Lines(data) {
+			letter := struct {
+				Window string `json:"window"`
+			}{}
+			if json.Unmarshal(line, &letter) == nil && letter.Window == "undated" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Same tells whether readers of the manifest see what they saw before. Look has
 // made sure that its parts are what it says; others may lie beside them while a
 // commit is in the middle.
