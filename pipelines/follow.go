@@ -143,9 +143,13 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 }
 
 // isShort tells whether a tail of so many results is read without a count, because a
-// count would cost more than it saves.
+// count would cost more than it saves. Where fixed windows begin is found by counts, if
+// the tail has no beginning.
 func isShort(def *definition.Definition, tail extract.Window, results int64) bool {
 	const fewPartitions = 8
+	if tail.From.IsZero() && !def.Extract.Window.Auto() {
+		return false
+	}
 	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail.From, tail.To) <= fewPartitions
 }
 
