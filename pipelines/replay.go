@@ -132,6 +132,9 @@ func (f *FormReplay) settle(def *definition.Definition) {
 		return
 	}
 	for _, w := range gathered(windows, replayGap) {
+		if w.From.IsZero() && def.Extract.Incremental && def.Extract.From.IsZero() {
+			w.From = extract.Epoch // a run without a beginning goes on from the watermark
+		}
 		f.Ranges = append(f.Ranges, load.Span(w.From, w.To))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
@@ -169,6 +170,28 @@ func TestReplayOfAFile(t *testing.T) {
 	}
 	if data, err = os.ReadFile(r.path("form1.ndjson.rejects.jsonl")); err != nil || strings.Count(string(data), "\n") != 1 {
 		t.Errorf("%s %v", data, err)
+	}
+}
+
+// TestReplayOfTheFirstPart in a dataset that goes on from a watermark: the part has no
+// beginning, and lies further back than the lookback of a run up to the same end.
+func TestReplayOfTheFirstPart(t *testing.T) {
+	form := numbered(pipelinestest.Result(50, "2026-01-01 08:00:00", "50.000"), pipelinestest.Result(51, "2026-01-04 08:00:00", "51.000"))
+	r := newReplayed(t, form, func(w *world) *definition.Definition {
+		def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
+		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
+		return def
+	})
+	r.def.Schema = numbers(".")
+	r.replay()
+	if f := r.found.Forms[0]; f.Results != 5 || r.left != 1 {
+		t.Errorf("found %+v, %d results left", f, r.left)
+	}
+	if got := rowsIn(t, r.path("days")); !strings.Contains(got, `{"id":50,"n":50000}`) || strings.Count(got, "id") != 8 {
+		t.Errorf("rows %s", got)
+	}
+	if read := r.runs[0].Forms[0].Range; !read.From.IsZero() {
+		t.Errorf("it read %s", read)
 	}
 }
 
