@@ -123,6 +123,25 @@ func TestUndatedResultGetsItsDate(t *testing.T) {
 	}
 }
 
+// TestLastUndatedResultGetsItsDate after the range was counted, and before the dated results
+// are: none is without a date then, and the range's count is not true any more.
+func TestLastUndatedResultGetsItsDate(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	w.service.Before = once(func(r formservice.Request) bool {
+		return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_min_date=1970")
+	}, func() {
+		if err := form.Finish(50, extracttest.Wall("2026-01-02 12:00:00")); err != nil {
+			t.Error(err)
+		}
+	})
+	w.run(w.definition(fileAndDays()...))
+	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+	if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Verified.Counted != m.Rows || !m.Verified.Match {
+		t.Errorf("verified %+v, rows %d", m.Verified, m.Rows)
+	}
+}
+
 // TestUndatedResultsAreVerified makes one undated result come and one go
 // while they are read.
 func TestUndatedResultsAreVerified(t *testing.T) {

@@ -59,6 +59,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	}
 	ranges, err := extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n)
 	if err != nil || len(ranges) == 0 {
+		c.counted.read, c.counted.since = extract.Unknown, nil // the last one may have got its date after them
 		return err
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
