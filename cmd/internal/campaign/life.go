@@ -112,6 +112,9 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	l.clock = newClock(source(seed, 8), zone, l.now)
 	faults := newQuirks(source(seed, 4), seed, on)
 	addUnsorted(source(seed, 9), &faults, on)
+	if random := source(seed, 12); chance(random, 15) { // its answers are dated up to three months ago
+		faults.DateHeaderOff = -time.Duration(random.IntN(90*24*60)) * time.Minute
+	}
 	api := addV2(source(seed, 11), &faults, on)
 	l.people = newPeople(source(seed, 3), l.clock, api, faults.LackUpdate, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {

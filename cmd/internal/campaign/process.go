@@ -159,7 +159,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		processes[i] = l.process(s.fault, l.arguments(s, reportFile)...)
 	}
 	first := processes[0]
-	sky := weather{seed: l.random.Uint64(), now: l.now, storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
+	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
 	manners := l.manners(l.def)
 	if s.kind == stepRange {
 		manners.within = append(manners.within, s.span())

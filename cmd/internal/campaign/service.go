@@ -19,7 +19,6 @@ type weather struct {
 	seed     uint64
 	storm    float64 // share of requests that go wrong
 	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
-	now      time.Time
 	outage   formservice.Fault
 	outageAt int            // the request that it begins at, 0 for none
 	before   map[int]func() // what happens when so many requests have come, before that one is answered
@@ -102,7 +101,6 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if act := sky.before[n]; act != nil {
 		act()
 	}
-	w.Header().Set("Date", sky.now.UTC().Format(http.TimeFormat))
 	if random := source(sky.seed, uint64(n)); random.Float64() < sky.empty { //nolint:gosec // counted from 1
 		w.Header().Set("Content-Type", "text/html")
 		body := pick(random, "", "<html><body>Please log in.<br></body></html>")
