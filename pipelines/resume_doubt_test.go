@@ -20,6 +20,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 func dated(r formservice.Result) bool { return pipelinestest.Date(r) != "" }
@@ -322,4 +323,34 @@ func TestNameTaken(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r.checkTidy()
+}
+
+// TestUndatedByStart: between a run that was stopped and the next one, a day gets an
+// unfinished result, which has a date of its start alone, and loses another. Its count agrees
+// with what was read. The pass over the results without a date meets the new one there.
+func TestUndatedByStart(t *testing.T) {
+	form := fourDays()
+	if _, err := form.Insert(formservice.Result{ID: 90, Items: []formservice.Answer{{ID: "1", Values: []string{"undated"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	r := newResumedOf(t, form)
+	r.service.SetFaults(formservice.Faults{IgnoreSort: true})
+	def := func() *definition.Definition {
+		d := r.definition(days())
+		d.Source.Requests.Concurrency = 1
+		return d
+	}
+	r.stopAt(def(), reconcile.PointVerified, 1)
+	fresh := formservice.Result{ID: 91, Metas: []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: "2026-01-02 15:00:00"}}}
+	if _, err := form.Insert(fresh); err != nil {
+		t.Fatal(err)
+	}
+	for _, old := range pipelinestest.Truth(form, nil) {
+		if strings.HasPrefix(pipelinestest.Date(old), "2026-01-02") {
+			form.Delete(old.ID)
+			break
+		}
+	}
+	r.asked(def())
+	r.checkDataset("days", pipelinestest.Truth(form, nil))
 }

@@ -2,7 +2,6 @@ package reading
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -21,28 +20,33 @@ type Undated struct {
 	// Late are the results that were left out because they seem to have a date in Read,
 	// though no window held them. They came while the windows were read, so that these
 	// are read again. It is nil where dates are not looked at.
-	Late *roaring64.Bitmap
+	Late    *roaring64.Bitmap
+	Started bool // results that were begun in Read and not finished seem to have a date, too
 }
 
-// submittedMeta is the meta by which services most likely filter dates (service-notes.md).
-const submittedMeta = "date_finish"
-
-// seemDated returns those results of a page that have a date of submission in a span.
-func seemDated(p *page.Page, in extract.Window) *roaring64.Bitmap {
+// seemDated returns those results of a page that have a date of submission in a span, by
+// which services most likely filter (service-notes.md). With started it also returns those
+// that have none and were begun in the span.
+func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap {
 	dated := roaring64.New()
-	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == submittedMeta })
-	if field < 0 {
-		return dated
-	}
 	for i := range p.Len() {
+		var finish, start []byte
 		for _, c := range p.Cells(i) {
-			if int(c.Field) != field || c.Values == 0 {
-				continue
+			f := p.Fields[c.Field]
+			switch {
+			case f.Kind != page.KindMeta || c.Values == 0:
+			case f.ID == "date_finish":
+				finish = p.Value(c, 0)
+			case f.ID == "date_start":
+				start = p.Value(c, 0)
 			}
-			at, err := time.Parse(extract.WireTime, string(p.Value(c, 0)))
-			if err == nil && !at.Before(in.From) && at.Before(in.To) {
-				dated.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
-			}
+		}
+		if started && len(finish) == 0 {
+			finish = start
+		}
+		at, err := time.Parse(extract.WireTime, string(finish))
+		if err == nil && !at.Before(in.From) && at.Before(in.To) {
+			dated.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
 		}
 	}
 	return dated

@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
-	"golang.org/x/sync/errgroup"
 )
 
 // verify compares what was read with the service's counts (Get Results Count).
@@ -358,27 +360,14 @@ func (v *verification) undated(ctx context.Context) error {
 	if w == nil || w.Undated.Only != nil {
 		return nil
 	}
+	n := w.Counts[0]
 	for {
-		again, err := c.readLate(ctx)
-		if err != nil {
+		if err := v.settleLate(ctx); err != nil || w.Results() == n {
 			return err
 		}
-		if !again {
-			break
-		}
-		if err := c.again(); err != nil {
-			return err
-		}
-		if err := v.settle(ctx); err != nil {
-			return err
-		}
-	}
-	if w.Results() == w.Counts[0] {
-		return nil
-	}
-	for {
-		total, n, err := c.countUndated(ctx)
-		if err != nil {
+		var total int64
+		var err error
+		if total, n, err = c.countUndated(ctx); err != nil {
 			return err
 		}
 		w.Counts = append(w.Counts, n)
@@ -390,6 +379,10 @@ func (v *verification) undated(ctx context.Context) error {
 		case len(w.Counts) > reading.Rereads && w.Plausible():
 			return nil
 		}
+		if w.Results() > n && !w.Undated.Started {
+			// A window may lack one of them, and hold another result that is gone.
+			w.Undated.Started, w.Undated.Late = true, roaring64.New()
+		}
 		if err := v.settle(ctx); err != nil {
 			return err
 		}
@@ -397,6 +390,22 @@ func (v *verification) undated(ctx context.Context) error {
 			return err
 		}
 		if err := c.readChanged(ctx, []*reading.Window{w}); err != nil {
+			return err
+		}
+	}
+}
+
+// settleLate reads the windows again that hold results which were left out of those without a
+// date, see readLate.
+func (v *verification) settleLate(ctx context.Context) error {
+	for {
+		if again, err := v.c.readLate(ctx); err != nil || !again {
+			return err
+		}
+		if err := v.c.again(); err != nil {
+			return err
+		}
+		if err := v.settle(ctx); err != nil {
 			return err
 		}
 	}

@@ -182,6 +182,9 @@ func addV2(random *rand.Rand, f *formservice.Faults, on features) (api string) {
 	}
 	if on[featureUncountable] && chance(random, 20) {
 		f.V2.Pagination = pick(random, "missing", "zero", "more", "less")
+		if on[featureLawful] {
+			f.V2.Pagination = "missing" // wrong headers that agree once, by chance, are believed
+		}
 		if f.V2.Pagination == "less" {
 			f.PageCap = 0 // a short page that says that none follows is believed
 		}
