@@ -44,7 +44,7 @@ func (f *formRun) follow(ctx context.Context) error {
 	}
 	if s := f.reconciler.Changes; s.Continues {
 		now := load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Time
-		if latest := s.Latest(); f.beyond.IsZero() && f.iv.Endless() && latest.After(now.Add(interval.ClockLeeway)) {
+		if latest := s.Latest(); f.beyond.IsZero() && f.iv.Endless() && latest.After(now.Add(interval.ClockLeeway)) && !latest.Before(f.iv.Asked.To) {
 			return &reconcile.LateError{Now: now, Beyond: latest.Add(time.Second)}
 		}
 		f.iv = f.iv.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))

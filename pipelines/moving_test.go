@@ -142,6 +142,45 @@ func TestLastUndatedResultGetsItsDate(t *testing.T) {
 	}
 }
 
+// TestResultComesBetweenCounts of all results and of those with a date: it does not hide the
+// one without a date.
+func TestResultComesBetweenCounts(t *testing.T) {
+	for _, undated := range []int{1, 2} {
+		form := fourDays()
+		if undated == 2 {
+			if _, err := form.Insert(formservice.Result{ID: 60, Items: []formservice.Answer{{ID: "1", Values: []string{"undated"}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := newWorld(t, form)
+		w.service.Before = once(func(r formservice.Request) bool {
+			return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_min_date=1970")
+		}, func() {
+			if _, err := form.Insert(pipelinestest.Result(70, "2026-01-02 12:00:00", "comes")); err != nil {
+				t.Error(err)
+			}
+		})
+		w.run(w.definition(fileAndDays()...))
+		w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
+		w.checkDataset("days", pipelinestest.Truth(form, nil))
+	}
+}
+
+// TestOutputAdded: a dataset is added to a definition, and a run over a range reads an older
+// part of the other one again, because a result moved out of it.
+func TestOutputAdded(t *testing.T) {
+	form := fourDays()
+	w := newWorld(t, form)
+	w.run(w.definition(days()))
+	if err := form.Finish(1, extracttest.Wall("2026-01-04 12:00:00")); err != nil {
+		t.Fatal(err)
+	}
+	def := w.daily(days(), months())
+	def.Extract.From = extracttest.Wall("2026-01-04")
+	w.run(def)
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
+}
+
 // TestUndatedResultsAreVerified makes one undated result come and one go
 // while they are read.
 func TestUndatedResultsAreVerified(t *testing.T) {

@@ -58,7 +58,7 @@ type UnverifiedError struct {
 
 // Error names the counts and says what to do.
 func (e *UnverifiedError) Error() string {
-	return fmt.Sprintf("%d results were written, and the service counts %d before and %d after, because results changed meanwhile: run again", e.Read, e.Counts[0], e.Counts[1])
+	return fmt.Sprintf("%d results were written, and the service counts %d before and %d after: results changed meanwhile, or its counts do not agree with its pages: run again; if it comes again, `formetl doctor` shows what the service honours", e.Read, e.Counts[0], e.Counts[1])
 }
 
 func streamForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport, seen *detail.Observer) (err error) {
@@ -114,7 +114,7 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	}
 	w.Reading = reading.Reading{IDs: s.IDs, Stats: s.Stats, Rejects: s.Rejects, ReadAt: began}
 	seen.Finish(reconcile.Columns(s.Schema, s.Labels, windows), windows, s.Stats)
-	v, err := verified.result(s.Read)
+	v, err := verified.result(s.Read, s.Early)
 	f.Verified, f.Windows, f.Rows, f.Rejected = &v, 1, s.Stats.Rows, s.Stats.Rejected
 	f.Rejects, f.Nulled = reading.Faults(s.Stats.Rejects), reading.Faults(s.Stats.Nulled)
 	f.Drift = append(f.Drift, unreadNotes(s.Stats)...)
@@ -197,9 +197,13 @@ func (v *verification) expected(limit int64) int64 {
 	return extract.Unknown
 }
 
-func (v *verification) result(read int64) (load.Verified, error) {
+// result compares the rows with the counts, which also hold the early ones.
+func (v *verification) result(read, early int64) (load.Verified, error) {
 	if v.off != "" {
 		return load.Verified{Extracted: read, Reason: v.off, Method: v.method, Unproven: v.unproven()}, nil
+	}
+	for i := range v.counts {
+		v.counts[i] -= early
 	}
 	last := v.counts[len(v.counts)-1]
 	is := load.Verified{Counted: last, Extracted: read, Match: last == read, Method: v.method}

@@ -188,7 +188,7 @@ func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, j
 // It is zero if there is none.
 func lastPart(before time.Time, unit extract.Unit, committed []*load.Manifest) (begins time.Time) {
 	for _, m := range committed {
-		for _, p := range m.Parts {
+		for _, p := range partsOf(m) {
 			sameUnit := unit == extract.UnitNone || unit.Start(p.To.Add(-time.Second)).Equal(unit.Start(before))
 			if !p.Undated && !p.To.After(before) && sameUnit && begins.Before(p.From.Time) {
 				begins = p.From.Time
@@ -203,7 +203,7 @@ func lastPart(before time.Time, unit extract.Unit, committed []*load.Manifest) (
 func ResultsIn(w extract.Window, committed []*load.Manifest) (most int64) {
 	for _, m := range committed {
 		var n int64
-		hit, _, _ := load.Intersecting(m.Parts, load.Span(w.From, w.To))
+		hit, _, _ := load.Intersecting(partsOf(m), load.Span(w.From, w.To))
 		for _, p := range hit {
 			n += p.Rows + p.Rejected
 		}

@@ -33,7 +33,8 @@ func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids *roaring64.Bit
 // ForgetMiscounted does the same as Forget with those pieces of a window that hold
 // another number of results than the service counts. It finds them by counts of ids.
 // The last of w.Counts is the service's count of the whole window. From the second
-// time on that counts disagree, the whole window is forgotten.
+// time on that counts disagree, and where no piece is wrong by itself, the whole window is
+// forgotten.
 func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
 	if !divisible(w) || w.Disagreed > 1 || len(w.Counts) == 0 {
 		return r.Forget(ctx, w)
@@ -41,6 +42,9 @@ func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
 	pieces, err := r.miscounted(ctx, w.Planned.Window, w.Pieces(), w.Counts[len(w.Counts)-1])
 	if err != nil {
 		return err
+	}
+	if len(pieces) == 0 {
+		return r.Forget(ctx, w)
 	}
 	return r.forget(ctx, w, pieces)
 }
@@ -100,7 +104,7 @@ func (r *Reading) without(pieces []checkpoint.Piece) (left Reading) {
 	if len(pieces) == len(all) {
 		return left
 	}
-	left.IDs, left.Chains = r.IDs.Clone(), []checkpoint.Chain{{Window: r.Chains[0].Window}}
+	left.Taken, left.IDs, left.Chains = r.Taken, r.IDs.Clone(), []checkpoint.Chain{{Window: r.Chains[0].Window}}
 	for _, p := range all {
 		if slices.ContainsFunc(pieces, func(gone checkpoint.Piece) bool { return gone.After == p.After }) {
 			left.IDs.RemoveRange(uint64(p.After+1), uint64(p.Through)+1) //nolint:gosec // at least 0

@@ -79,6 +79,9 @@ func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err erro
 	return n, err
 }
 
+// ForgetOverlaps lets Overlap ask again.
+func (r *Reader) ForgetOverlaps() { r.overlaps.Clear() }
+
 // Holds tells whether a window holds one of the results with some ids.
 func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
 	if f.Countless == "" && !f.Filtered() && !f.CoarseBounds() {
@@ -87,13 +90,18 @@ func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) 
 	}
 	q := Query(f.Def.Extract)
 	q.Window, q.IDs, q.Limit = w, ids, 1
-	p, err := f.Client.Results(ctx, f.Name, q)
-	if err != nil {
-		return false, err
+	for {
+		p, err := f.Client.Results(ctx, f.Name, q)
+		if err != nil {
+			return false, err
+		}
+		early, found := p.DropEarly(), p.Len()
+		p.Release()
+		if early == 0 || found > 0 || q.Limit == 0 {
+			return found > 0, nil
+		}
+		q.Limit = 0 // a whole page: others may follow the early one
 	}
-	defer p.Release()
-	p.DropEarly()
-	return p.Len() > 0, nil
 }
 
 // Counter returns a function that asks the service how many results a window holds. It

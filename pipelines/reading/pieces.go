@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -75,7 +76,8 @@ type pieces struct {
 	piece     checkpoint.Piece
 	began     time.Time // by the process's own clock, which only goes forward
 	results   int
-	last      int64 // the highest id so far
+	last      int64                     // the highest id so far
+	asked     atomic.Pointer[time.Time] // when the last page was requested
 }
 
 func newPieces(ctx context.Context, r *Reader, st *stretch, others *shared) (*pieces, error) {
@@ -96,6 +98,9 @@ func (p *pieces) begin() (err error) {
 	p.piece = checkpoint.Piece{
 		Window: p.st.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
 		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
+	}
+	if asked := p.asked.Load(); asked != nil { // the first page of a further piece is under way
+		p.piece.ReadAt = *asked
 	}
 	p.flattener, err = r.newFlattener(p.rows.Add, func(reject transform.Reject) error {
 		p.piece.Rejects = append(p.piece.Rejects, reject)
@@ -239,6 +244,8 @@ func (p *pieces) readPages(ctx context.Context) error {
 			if through := p.others.bound(p.st); through != checkpoint.Last {
 				source.Until(through)
 			}
+			now := p.r.Now().UTC()
+			p.asked.Store(&now)
 			if next, err = source.Next(ctx); err != nil {
 				return next, err
 			}

@@ -64,6 +64,7 @@ const leastRereads = 200
 // read for the first time. Counts and lists of changes, which find what to read, may cost as
 // many besides. The error is a *BusyError.
 func (c *Reconciler) again() error {
+	c.Reader.ForgetOverlaps()
 	if c.planned == 0 {
 		c.planned = c.sent()
 	}

@@ -176,7 +176,7 @@ func (o *older) verify(ctx context.Context) error {
 				}
 				counted -= overlap
 			}
-			if r.Counts = append(r.Counts, counted); n == counted || round >= reading.Rereads && reading.Plausible(r.Counts, n) {
+			if r.Counts = append(r.Counts, counted); n == counted || round >= reading.Rereads && reading.Plausible(r.Counts[len(r.Counts)-2:], n) {
 				break
 			}
 			if r.Still.Disagrees(counted, n) {

@@ -40,18 +40,28 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if c.Reader.Countless != "" { // all results are asked for once more, without dates
 		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}})
 	}
+	held := reading.Results(dated(c.Windows))
 	total, err := c.countAll(ctx)
-	if err != nil || total == c.counted.read {
+	if err != nil || total == c.counted.read && total == held {
 		return err // all results lie in the range
 	}
-	n, err := extract.CountUndated(ctx, c.Reader.Client, c.Reader.Name, total)
+	count := c.Reader.Counter()
+	datedNow, err := count(ctx, extract.Window{From: extract.Epoch})
 	if err != nil {
 		return err
 	}
 	in := c.counted.read
 	if in == extract.Unknown {
-		in = reading.Results(dated(c.Windows))
+		in = held
 	}
+	if datedNow != in { // results came between the counts, which would hide some without a date, or lie after the range
+		later, err := count(ctx, extract.Window{})
+		if err != nil {
+			return err
+		}
+		total = max(total, later)
+	}
+	n := max(0, total-datedNow)
 	if total > in+n && c.Interval.Endless() {
 		if err := c.lookAhead(ctx); err != nil {
 			return err
@@ -75,21 +85,19 @@ type counted struct {
 	reads int64            // Reader.Reads when read and since were asked for
 }
 
-// countAll counts all results of the form. If the run compares its range with a
-// count anyway, or asks again what changed, countAll asks for that at the same time.
+// countAll counts all results of the form, and then the range if the run compares that with
+// a count anyway: a result that goes between the two does not make them equal. If the run
+// asks again what changed, countAll asks for that at the same time.
 func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	group, asking := errgroup.WithContext(ctx)
+	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
 	group.Go(func() (err error) {
-		total, err = c.Reader.Counter()(asking, extract.Window{})
+		if total, err = c.Reader.Counter()(asking, extract.Window{}); err != nil || !c.Verifies() || c.Changes != nil && c.Changes.Continues {
+			return err
+		}
+		c.counted.read, err = c.Reader.Counter()(asking, c.Interval.Read)
 		return err
 	})
-	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
-	if c.Verifies() && (c.Changes == nil || !c.Changes.Continues) {
-		group.Go(func() (err error) {
-			c.counted.read, err = c.Reader.Counter()(asking, c.Interval.Read)
-			return err
-		})
-	}
 	if c.comparesChanges() {
 		group.Go(func() (err error) {
 			c.counted.since, err = c.Changes.Since(asking, c.Reader.Form)

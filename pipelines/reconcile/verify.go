@@ -86,6 +86,9 @@ func (v *verification) settle(ctx context.Context) error {
 			}
 			again = changed
 		}
+		if err := v.c.again(); err != nil { // also where the range's count is not the sum of its windows'
+			return err
+		}
 		if err := v.c.readChanged(ctx, again); err != nil {
 			return err
 		}
@@ -212,7 +215,7 @@ func (v *verification) countOwn(ctx context.Context) error {
 	if c.counted.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
 		return nil
 	}
-	n, err := c.Reader.Counter()(ctx, c.Interval.Asked)
+	n, err := c.count(ctx, c.Interval.Asked)
 	c.counted.own = n
 	return err
 }

@@ -47,6 +47,7 @@ type Stream struct {
 
 	// Read, IDs, Rejects and Stats grow while Each reads.
 	Read    int64
+	Early   int64             // that were left out, see page.Page.Early
 	IDs     *roaring64.Bitmap // of all results, also of rejected ones
 	Rejects []transform.Reject
 	Stats   transform.Stats
@@ -188,6 +189,7 @@ func (s *Stream) next(ctx context.Context) (p *page.Page, err error) {
 			return nil, err
 		}
 	}
+	s.Early += int64(p.DropEarly())
 	if s.q.Limit > 0 && int64(p.Len()) > left {
 		p.Filter(func(int64) bool { left--; return left >= 0 })
 	}
