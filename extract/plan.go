@@ -14,7 +14,7 @@ import (
 
 const (
 	// DefaultTarget is the most results of an auto window if its counts are
-	// right: forty pages.
+	// right: forty pages of API v1.
 	DefaultTarget = 4000
 	// Unknown is the count of a window that was not counted.
 	Unknown    = -1
@@ -123,19 +123,14 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 		plan.Windows, err = p.fixed(ctx, plan.Total)
 	case plan.Total == 0 || r.Window.To.IsZero():
 		plan.Windows, err = p.cutAt(whole)
-	case r.Uncounted && r.Window.From.IsZero():
-		switch {
-		case r.Partition == UnitNone:
-			plan.Windows, err = p.cutAt(whole)
-		case r.Begins.IsZero():
-			return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
-		default:
-			c := p.whole(Unknown)
-			c.lower = r.Begins
-			plan.Windows, err = p.windows([]piece{c})
-		}
 	case r.Uncounted:
-		plan.Windows, err = p.windows([]piece{p.whole(Unknown)})
+		c := p.whole(Unknown)
+		if r.Window.From.IsZero() && r.Partition != UnitNone {
+			if c.lower = r.Begins; c.lower.IsZero() {
+				return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
+			}
+		}
+		plan.Windows, err = p.windows([]piece{c})
 	default:
 		plan.Windows, err = p.auto(ctx, plan.Total)
 	}
@@ -191,7 +186,7 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 	// budget of a fortieth of the pages, all requests stay below 1.05 times the
 	// pages plus three. The count of the verification is included.
 	share := int64(40)
-	if p.Finer {
+	if p.Finer { // parts that are read again one by one are worth more
 		share = 10
 	}
 	size := p.pageSize()

@@ -36,7 +36,7 @@ func (f *formRun) follow(ctx context.Context) error {
 		f.reconciler.Changes = changes.Off(manifests, reason)
 		return nil
 	}
-	if f.reconciler.Lookback = uncounted(f.reader); f.reconciler.Lookback != "" {
+	if f.reconciler.Lookback = whyLookback(f.reader); f.reconciler.Lookback != "" {
 		return nil // what changes while several windows are read is asked for all the same
 	}
 	if err := f.askChanges(ctx); err != nil {
@@ -66,9 +66,9 @@ func feedless(r *reading.Reader) string {
 	return ""
 }
 
-// uncounted says why counts cannot show whether a dataset is whole, so that an incremental
+// whyLookback says why counts cannot show whether a dataset is whole, so that an incremental
 // run reads its lookback; "" if they can.
-func uncounted(r *reading.Reader) string {
+func whyLookback(r *reading.Reader) string {
 	switch {
 	case r.Filtered():
 		return "counts know neither searches nor views"
@@ -89,7 +89,7 @@ func (f *formRun) askChanges(ctx context.Context) (err error) {
 	}
 	f.reconciler.Changes, err = changes.Ask(ctx, f.reader.Form, changes.Since{
 		Manifests: manifests, Lookback: f.iv.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: f.iv.Continues && countable(f.outputs) && uncounted(f.reader) == "", Whole: f.iv.Whole(f.reader.Def, manifests),
+		Continues: f.iv.Continues && countable(f.outputs) && whyLookback(f.reader) == "", Whole: f.iv.Whole(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 		return asked
 	}
 	count := f.counts.Remembered(r.Counter(), f.o.Now)
-	if known := count; known != nil && uncounted(r) == "" {
+	if known := count; known != nil && whyLookback(r) == "" {
 		counted := false
 		var mu sync.Mutex
 		count = func(ctx context.Context, w extract.Window) (int64, error) {

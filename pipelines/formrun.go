@@ -20,8 +20,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// runForm runs one form. It begins again without what the specification leaves open and the
-// service lacks, and with a range that ends later if results are dated later than now.
+// runForm runs one form. If the service has no list of changes or tells no counts, the run
+// begins again without them; if results are dated later than now, with a range that ends later.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f, err := lastRun(ctx, def, o, client, form)
 	return f.report, err
@@ -35,19 +35,18 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 	for {
 		err := f.run(ctx)
 		late, isLate := errors.AsType[*reconcile.LateError](err)
+		noFeed, _ := errors.AsType[*extract.FeedError](err)
+		why := f.countless(err)
 		switch {
 		case isLate && f.beyond.IsZero():
 			f = f.again(ctx, "the range is read up to the newest results", err)
 			f.beyond = late.Beyond
-		case isError[*extract.FeedError](err) && f.noFeed == nil:
-			noFeed, _ := errors.AsType[*extract.FeedError](err)
+		case noFeed != nil && f.noFeed == nil:
 			f = f.again(ctx, "the lookback is read again, because the service does not tell what changed", err)
 			f.noFeed = noFeed
-		case f.reader.Countless == "" && f.countless(err) != "":
-			why := f.countless(err)
-			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
+		case f.reader.Countless == "" && why != "":
 			f.reader.Countless = why
-			f.reader.Pages.DoubtEnds(true)
+			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
 			f.drift(why)
 		default:
 			return f, err
@@ -80,7 +79,7 @@ func (f *formRun) countless(err error) string {
 	switch {
 	case ok && wrong.Untold && f.reader.CountMethod() == load.MethodPagination:
 		return tellsWrongCounts
-	case errors.Is(err, extract.ErrNoCount) && !f.reader.Told():
+	case errors.Is(err, extract.ErrNoCount) && !f.reader.CountsAgreed():
 		return tellsNoCounts
 	}
 	return ""
@@ -164,7 +163,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 			return nil
 		} else if err != nil {
 			f.endFaults(ctx, err)
-			if f.reader.Told() && errors.Is(err, extract.ErrNoCount) {
+			if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
 				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
 			}
 			return stopped(ctx, withLetters(ctx, f, err))

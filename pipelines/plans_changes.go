@@ -50,7 +50,7 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 	}
 	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo, Stale: len(base.Stale)}
 	r := &reading.Reader{Form: form}
-	why := cmp.Or(feedless(r), uncounted(r))
+	why := cmp.Or(feedless(r), whyLookback(r))
 	switch {
 	case why != "":
 		p.Changes.Reason = why
@@ -129,7 +129,7 @@ func (f *following) stale(read extract.Window) (spans []extract.Planned) {
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
 	r := &reading.Reader{Form: f.form}
-	if !asks || f.iv.Dateless() || feedless(r) != "" || uncounted(r) != "" && !reading.MayMiss(plan) {
+	if !asks || f.iv.Dateless() || feedless(r) != "" || whyLookback(r) != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
 	feed = int64(changes.MostRequests(f.base, f.now, f.form.Def.Extract.Incremental))

@@ -58,7 +58,7 @@ func TestSecondBeforeWindows(t *testing.T) {
 // was asked for. The count of that holds a result of the second before it.
 func TestSecondBeforeOwnRange(t *testing.T) {
 	from := extracttest.Wall("2026-01-05")
-	var rs []formservice.Result
+	rs := make([]formservice.Result, 0, 60)
 	for i := range 60 {
 		rs = append(rs, pipelinestest.Result(int64(i+1), from.Add(time.Duration(i-30)*time.Hour-time.Second).Format(formservice.WallTime), "a"))
 	}

@@ -67,7 +67,7 @@ func TestStream(t *testing.T) {
 // range. They are not written, and the counts, which hold them too, agree.
 func TestStreamLeavesSecondBefore(t *testing.T) {
 	from := extracttest.Wall("2026-01-05")
-	var rs []formservice.Result
+	rs := make([]formservice.Result, 0, 60)
 	for i := range 10 {
 		rs = append(rs, pipelinestest.Result(int64(i+1), from.Add(time.Duration(i-3)*time.Second).Format(formservice.WallTime), "a"))
 	}

@@ -2,8 +2,8 @@
 // begins.
 //
 // The definition or flags say which span a run reads; without an end, it reads
-// up to now. Where neither bounds nor divides anything by time, a run reads all results
-// without dates. An incremental run begins at the start of the day that lies
+// up to now. Where nothing bounds results by time or divides them, a run reads all of them
+// without bounds of dates. An incremental run begins at the start of the day that lies
 // `lookback` before the least watermark of its datasets. The parts of a dataset
 // cover time without overlap, so the span is widened to whole parts. Thus
 // lookback and backfill are the same operation. A run commits the end of what it
@@ -95,8 +95,8 @@ func Settled(def *definition.Definition, at time.Time) time.Time {
 	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
-// Behind returns the interval if the service's clock is so much behind ours. The watermark
-// never passes it.
+// Behind lowers Complete by how far the service's clock is behind ours. The watermark never
+// passes that clock.
 func (i Interval) Behind(by time.Duration) Interval {
 	if by > ClockLeeway {
 		i.Complete = i.Complete.Add(-by)
@@ -108,7 +108,7 @@ func (i Interval) Behind(by time.Duration) Interval {
 // reads results without a date.
 func (i Interval) Everything() bool { return i.Given == extract.Window{} }
 
-// Dateless tells whether the run asks for all results at once, without dates.
+// Dateless tells whether the run asks for all results at once, without bounds of dates.
 func (i Interval) Dateless() bool { return i.Read == extract.Window{} }
 
 // Endless tells whether the range has no given end, so that results may be dated later.

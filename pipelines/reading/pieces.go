@@ -214,7 +214,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	}
 	page := func(page *page.Page) error {
 		page.Filter(func(id int64) bool { return !known(id) })
-		if late := p.w.Undated.Late; late != nil {
+		if late := p.w.Undated.LeftOut; late != nil {
 			dated := seemDated(page, p.w.Undated.Read, p.w.Undated.Started)
 			page.Filter(func(id int64) bool { return !dated.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
 			late.Or(dated)

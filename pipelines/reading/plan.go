@@ -13,7 +13,7 @@ import (
 
 // PartTarget is how many results a part of an incremental run holds at most, by
 // counts. If a result of a part changes, the part is read again, at a request for
-// each hundred results.
+// each page.
 const PartTarget = 1000
 
 // StaleTarget is how many results a part holds about, once one of its results has

@@ -41,7 +41,7 @@ type Reader struct {
 	flatteners flatteners
 	overlaps   sync.Map // from the beginning of a window to Overlap
 
-	told     atomic.Bool  // see Tell
+	told     atomic.Bool  // see CountAgreed
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
@@ -72,16 +72,16 @@ func (s *shared) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Tell notes that as many results were read as the service counted before and after, which
-// shows that its counts are right. None says nothing.
-func (r *Reader) Tell(results int64) {
+// CountAgreed notes that as many results were read as the service counted before and after,
+// which shows that its counts are right. Without results it shows nothing.
+func (r *Reader) CountAgreed(results int64) {
 	if results > 0 {
 		r.told.Store(true)
 	}
 }
 
-// Told tells whether a count of the service has agreed with what was read.
-func (r *Reader) Told() bool { return r.told.Load() }
+// CountsAgreed tells whether a count of the service has agreed with what was read.
+func (r *Reader) CountsAgreed() bool { return r.told.Load() }
 
 // Reads returns how many windows were read so far. A window read twice counts twice.
 func (r *Reader) Reads() int64 { return r.reads.Load() }

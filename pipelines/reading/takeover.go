@@ -55,8 +55,6 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		if w.shares() && !slices.ContainsFunc(w.Group.Windows, func(is *Window) bool { return !is.Done }) {
 			w.Done = len(w.tails()) == 0
 		}
-	}
-	for _, w := range taken {
 		if w.Done {
 			w.Number = r.reads.Add(1)
 			whole++

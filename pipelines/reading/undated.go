@@ -17,10 +17,10 @@ type Undated struct {
 	// Dated returns the ids that the run's other windows hold now.
 	Dated func() *roaring64.Bitmap
 	Read  extract.Window // the span of the other windows
-	// Late are the results that were left out because they seem to have a date in Read,
+	// LeftOut are the results that were left out because they seem to have a date in Read,
 	// though no window held them. They came while the windows were read, so that these
 	// are read again. It is nil where dates are not looked at.
-	Late    *roaring64.Bitmap
+	LeftOut *roaring64.Bitmap
 	Started bool // results that were begun in Read and not finished seem to have a date, too
 }
 

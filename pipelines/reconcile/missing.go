@@ -47,15 +47,15 @@ func (s *search) settle(ctx context.Context) (again bool, err error) {
 	if again, err := s.follow(ctx); err != nil || again {
 		return again, err
 	}
-	if w := undatedWindow(c.Windows); w != nil && w.Undated.Late != nil {
-		s.expected.Or(w.Undated.Late) // they were left out of those without a date
+	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
+		s.expected.Or(w.Undated.LeftOut) // they were left out of those without a date
 	}
 	missing, err := s.missing(ctx)
 	if err != nil {
 		return false, err
 	}
 	if missing.IsEmpty() {
-		return c.readLate(ctx)
+		return c.readLeftOut(ctx)
 	}
 	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
 	if err != nil {
@@ -483,11 +483,16 @@ func (s *search) locate(ctx context.Context, line []span, hint int, change extra
 
 // named returns the ids of the results that the service named as changed.
 func named(s *changes.Start) *roaring64.Bitmap {
+	if s == nil {
+		return roaring64.New()
+	}
+	return idsOf(s.Named)
+}
+
+func idsOf(changed []extract.Change) *roaring64.Bitmap {
 	ids := roaring64.New()
-	if s != nil {
-		for _, c := range s.Named {
-			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
-		}
+	for _, c := range changed {
+		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
 	}
 	return ids
 }

@@ -55,26 +55,17 @@ func (o *older) settle(ctx context.Context) error {
 // fresh returns the ids that were read and not yet compared with older parts.
 func (o *older) fresh() *roaring64.Bitmap {
 	c := o.c
-	ids := roaring64.New()
 	if c.Full {
-		return ids // all parts are replaced
+		return roaring64.New() // all parts are replaced
 	}
-	for _, w := range readWindows(c.Windows) {
-		ids.Or(w.IDs)
-	}
+	ids := c.readIDs()
 	ids.AndNot(&o.compared)
 	return ids
 }
 
 // readHits reads the older parts in hits again.
 func (o *older) readHits(ctx context.Context, hits []Held) error {
-	var spans []extract.Window
-	for _, h := range hits {
-		if !h.Undated {
-			spans = append(spans, windowOf(h.Part))
-		}
-	}
-	if err := o.read(ctx, spans, math.MaxInt, "a result of it has another date now"); err != nil {
+	if err := o.read(ctx, spansOf(hits), math.MaxInt, "a result of it has another date now"); err != nil {
 		return err
 	}
 	return o.readUndated(ctx, hits)
@@ -180,7 +171,7 @@ func (o *older) verify(ctx context.Context) error {
 				break
 			}
 			if r.Still.Disagrees(counted, n) {
-				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows), Untold: !c.Reader.Told()}
+				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows), Untold: !c.Reader.CountsAgreed()}
 			}
 			if err := c.readChanged(ctx, windows); err != nil {
 				return err

@@ -33,11 +33,7 @@ func (o *older) readStale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range hits {
-		if !h.Undated {
-			spans = append(spans, windowOf(h.Part))
-		}
-	}
+	spans = append(spans, spansOf(hits)...)
 	if spans, err = o.addHinted(ctx, spans, hits); err != nil {
 		return err
 	}
@@ -80,6 +76,16 @@ func (o *older) staleBefore(ctx context.Context) (spans []extract.Window) {
 	return spans
 }
 
+// spansOf returns the times of the parts that hold dated results.
+func spansOf(hits []Held) (spans []extract.Window) {
+	for _, h := range hits {
+		if !h.Undated {
+			spans = append(spans, windowOf(h.Part))
+		}
+	}
+	return spans
+}
+
 func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
 
 // addHinted adds the places that changed results are probably in now. The date
@@ -116,20 +122,12 @@ func (o *older) addHinted(ctx context.Context, spans []extract.Window, hits []He
 // holds them, and the place of their date.
 func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 	c := o.c
-	ids := roaring64.New()
-	for _, change := range named {
-		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
-	}
+	ids := idsOf(named)
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
 		return err
 	}
-	var spans []extract.Window
-	for _, h := range hits {
-		if !h.Undated {
-			spans = append(spans, windowOf(h.Part))
-		}
-	}
+	spans := spansOf(hits)
 	again := map[*reading.Window]bool{}
 	for _, w := range c.Windows {
 		again[w] = w.Undated != nil && w.IDs != nil && w.IDs.Intersects(ids)

@@ -66,7 +66,7 @@ func (s *sums) verify(ctx context.Context) error {
 			c.Reader.At(PointVerified)
 			return nil
 		case s.still.Disagrees(counted, s.held):
-			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong), Untold: !c.Reader.Told()}
+			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong), Untold: !c.Reader.CountsAgreed()}
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
 			slog.Int64("counted", counted), slog.Int64("extracted", s.held), slog.Int("windows", len(wrong)))
@@ -194,7 +194,7 @@ func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough b
 		return nil, err
 	}
 	more, err := s.halve(ctx, upper, counted-n, thorough)
-	return append(found[:len(found):len(found)], more...), err
+	return slices.Concat(found, more), err
 }
 
 // suspects returns the indexes of the spans that may not agree. Without thorough these

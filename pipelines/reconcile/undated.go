@@ -37,12 +37,12 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if c.Interval.Dateless() {
 		return nil // they are in the run's only window
 	}
-	if c.Reader.Countless != "" { // all results are asked for once more, without dates
-		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}})
+	if c.Reader.Countless != "" { // all results are asked for once more, without bounds of dates
+		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}, Started: true})
 	}
-	held := reading.Results(dated(c.Windows))
+	held := reading.Results(ofRange(c.Windows))
 	total, err := c.countAll(ctx)
-	if err != nil || total == c.counted.read && total == held {
+	if err != nil || c.counted.read == total && held == total {
 		return err // all results lie in the range
 	}
 	count := c.Reader.Counter()
@@ -122,23 +122,23 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 		return dated
 	}
 	if c.Changes == nil || !c.Changes.Continues {
-		u.Late = roaring64.New()
+		u.LeftOut = roaring64.New()
 	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
 
-// readLate asks for the results that were left out of those without a date, and that no
+// readLeftOut asks for the results that were left out of those without a date, and that no
 // window with a date holds. It reads the windows again that they are in. If they are in
 // none, their dates are not what the service goes by, and the results without a date are
 // read again with them. It returns true if it read anything.
-func (c *Reconciler) readLate(ctx context.Context) (again bool, err error) {
+func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	w := undatedWindow(c.Windows)
-	if w == nil || w.Undated.Late == nil {
+	if w == nil || w.Undated.LeftOut == nil {
 		return false, nil
 	}
-	late := roaring64.AndNot(w.Undated.Late, w.Undated.Dated())
+	late := roaring64.AndNot(w.Undated.LeftOut, w.Undated.Dated())
 	if late.IsEmpty() {
 		return false, nil
 	}
@@ -147,7 +147,7 @@ func (c *Reconciler) readLate(ctx context.Context) (again bool, err error) {
 			return again, err
 		}
 	}
-	w.Undated.Late = nil
+	w.Undated.LeftOut = nil
 	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {
 		return true, err
 	}

@@ -20,7 +20,7 @@ import (
 // its number of results lies between its counts before and after the last reading.
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
-		c.Verified = &load.Verified{Extracted: reading.Results(dated(c.Windows)), Reason: "not asked for"}
+		c.Verified = &load.Verified{Extracted: reading.Results(ofRange(c.Windows)), Reason: "not asked for"}
 		switch {
 		case c.Reader.Filtered():
 			c.Verified.Reason = "not applicable: counts know neither searches nor views"
@@ -119,14 +119,14 @@ func (c *Reconciler) untold(ctx context.Context, wrong []*reading.Window) (bool,
 	if c.Reader.CountMethod() != load.MethodPagination {
 		return false, nil
 	}
-	others := slices.DeleteFunc(dated(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
+	others := slices.DeleteFunc(ofRange(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
 	for _, w := range others[:min(reading.Rereads, len(others))] {
 		n, err := c.count(ctx, w.Planned.Window)
 		if err != nil || n == w.Results() {
 			return false, err
 		}
 	}
-	return len(others) > 0 || !c.Reader.Told(), nil
+	return len(others) > 0 || !c.Reader.CountsAgreed(), nil
 }
 
 // count asks how many results a window holds, without those of the second before it.
@@ -159,13 +159,13 @@ type verification struct {
 	looked   bool // for results after the range
 }
 
-// dated returns the windows of the run's range, without undated results and
+// ofRange returns the windows of the run's range, without undated results and
 // older parts. Counts over the range do not include those.
-func dated(windows []*reading.Window) []*reading.Window {
+func ofRange(windows []*reading.Window) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
 }
 
-func (v *verification) extracted() int64 { return reading.Results(dated(v.c.Windows)) }
+func (v *verification) extracted() int64 { return reading.Results(ofRange(v.c.Windows)) }
 
 // whole counts the range once more. It returns true if the count equals what
 // was read and what was counted before.
@@ -202,7 +202,7 @@ func (v *verification) whole(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if v.after == v.before {
-		v.c.Reader.Tell(v.after)
+		v.c.Reader.CountAgreed(v.after)
 	}
 	err := v.countOwn(ctx)
 	return v.c.counted.own == extract.Unknown || v.c.counted.own == reading.Results(v.ownWindows()), err
@@ -228,7 +228,7 @@ func (v *verification) ownWindows() []*reading.Window {
 // changed returns the windows that do not agree with their counts. It finds
 // them by halving the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
-	windows, counted := dated(v.c.Windows), v.after
+	windows, counted := ofRange(v.c.Windows), v.after
 	if v.c.counted.own != extract.Unknown { // the whole range agrees
 		windows, counted = v.ownWindows(), v.c.counted.own
 	}
@@ -253,7 +253,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 	}
 	if v.agree(ws, counted) {
 		if exact {
-			v.c.Reader.Tell(counted)
+			v.c.Reader.CountAgreed(counted)
 		}
 		return nil, nil
 	}
@@ -268,7 +268,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		w.Counts = append(w.Counts, counted)
 		if w.Results() == counted {
 			if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
-				v.c.Reader.Tell(counted)
+				v.c.Reader.CountAgreed(counted)
 			}
 			w.Still.Agrees()
 			return nil, nil
@@ -288,7 +288,7 @@ func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted 
 		return nil, err
 	}
 	more, err := v.halve(ctx, upper, counted-n, false)
-	return append(found[:len(found):len(found)], more...), err
+	return slices.Concat(found, more), err
 }
 
 // agree tells whether windows need no closer look. What was read must equal
@@ -365,7 +365,7 @@ func (v *verification) undated(ctx context.Context) error {
 	}
 	n := w.Counts[0]
 	for {
-		if err := v.settleLate(ctx); err != nil || w.Results() == n {
+		if err := v.settleLeftOut(ctx); err != nil || w.Results() == n {
 			return err
 		}
 		var total int64
@@ -378,13 +378,13 @@ func (v *verification) undated(ctx context.Context) error {
 		case w.Results() == n:
 			return nil
 		case w.Still.Disagrees(n, w.Results()):
-			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.Told()}
+			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
 		case len(w.Counts) > reading.Rereads && w.Plausible():
 			return nil
 		}
 		if w.Results() > n && !w.Undated.Started {
 			// A window may lack one of them, and hold another result that is gone.
-			w.Undated.Started, w.Undated.Late = true, roaring64.New()
+			w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
 		}
 		if err := v.settle(ctx); err != nil {
 			return err
@@ -398,11 +398,11 @@ func (v *verification) undated(ctx context.Context) error {
 	}
 }
 
-// settleLate reads the windows again that hold results which were left out of those without a
-// date, see readLate.
-func (v *verification) settleLate(ctx context.Context) error {
+// settleLeftOut reads the windows again that hold results which were left out of those without a
+// date, see readLeftOut.
+func (v *verification) settleLeftOut(ctx context.Context) error {
 	for {
-		if again, err := v.c.readLate(ctx); err != nil || !again {
+		if again, err := v.c.readLeftOut(ctx); err != nil || !again {
 			return err
 		}
 		if err := v.c.again(); err != nil {
