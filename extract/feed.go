@@ -232,7 +232,7 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 	defer p.Release()
 	rows = ChangesOf(p)
 	if i := slices.IndexFunc(rows, func(c Change) bool { return c.At.IsZero() }); i >= 0 {
-		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d carries no %s", rows[i].ID, UpdateMeta)}
+		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d carries no %s in a known form", rows[i].ID, UpdateMeta)}
 	}
 	at := func(c Change) int64 { return c.At.Unix() }
 	if q.Descending && !falls(rows, at) || !q.Descending && !rises(rows, at) {

@@ -317,8 +317,8 @@ func TestFeedOfNoUse(t *testing.T) {
 		sorts  bool
 	}{
 		{"the order is ignored", formservice.Faults{IgnoreSort: true}, func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
-		{"a result lacks the meta", formservice.Faults{LackUpdate: 5}, func(w *feedWorld) {}, "carries no date_update", false},
-		{"all results lack it", formservice.Faults{LackUpdate: 1}, func(w *feedWorld) {}, "carries no date_update", false},
+		{"a result lacks the meta", formservice.Faults{LackUpdate: 5}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
+		{"all results lack it", formservice.Faults{LackUpdate: 1}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
 		{"one second fills a page", formservice.Faults{}, func(w *feedWorld) {
 			w.step = 0
 			for id := range int64(150) {
@@ -373,7 +373,7 @@ func TestFeedCheck(t *testing.T) {
 		want   string
 	}{
 		{formservice.Faults{}, ""},
-		{formservice.Faults{LackUpdate: 10}, "carries no date_update"},
+		{formservice.Faults{LackUpdate: 10}, "carries no date_update in a known form"},
 		{formservice.Faults{IgnoreDirection: true}, "ignores fs_sort"},
 	} {
 		w.service.SetFaults(c.faults)

@@ -65,6 +65,7 @@ type WindowReader struct {
 	ids    IDRange
 	count  int64
 	shared bool // see Share
+	doubt  bool // see DoubtEnd
 
 	page   int // requests so far
 	most   int // results of the longest page
@@ -78,6 +79,10 @@ type WindowReader struct {
 // Share tells the reader that the window was counted together with what others read. A
 // page that is not full then ends it, see Open.
 func (w *WindowReader) Share() { w.shared = true }
+
+// DoubtEnd tells the reader that a count says that more results follow. So an answer that
+// says that none follows does not end the window, but an empty one.
+func (w *WindowReader) DoubtEnd() { w.doubt = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
 // reader reads those above.
@@ -143,7 +148,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	case w.count != Unknown: // else results that come with each request would let it read on and on
 		w.ended = w.rows > w.count && n < w.most
 	default:
-		w.ended = p.Ends && !r.endless.Load()
+		w.ended = p.Ends && !w.doubt && !r.endless.Load()
 		w.tail = !w.ended && n < w.most
 	}
 	return p, nil

@@ -182,7 +182,10 @@ func (f *formRun) takeOver(ctx context.Context) error {
 	if err != nil || whole == 0 && results == 0 {
 		return err
 	}
-	f.report.Continued, f.report.Kept = f.left.RunID, whole
+	f.report.Kept = whole
+	if f.left.RunID != f.o.RunID { // it is the same where the run began again
+		f.report.Continued = f.left.RunID
+	}
 	f.tally.noteDone(f.reconciler.Windows)
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
 		slog.String("earlier_run", f.left.RunID), slog.Int("windows", whole), slog.Int64("results", results),

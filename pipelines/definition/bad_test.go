@@ -138,6 +138,7 @@ func badExtract() []badDefinition {
 		x("stale parts misspelt", "max_stale_part: 3", "max_stale_part", "not known", "did you mean max_stale_parts?"),
 		x("settle too long", "settle: 99999d", "settle", "out of range", "from 0s to"),
 		x("verify", "verify: 1", "verify", "true or false is expected", "write true or false"),
+		x("word of verify", "verify: requierd", "verify", "is not one of true, false, required", "required"),
 		x("view is a list", "view: [11]", "view", "text is expected, not a list", "one value"),
 		x("key of load", "partition: day", "partition", "not known", "under load[]:"),
 		x("search without conditions", "search: {match: or}", "search.where", "required and missing", "add where:"),

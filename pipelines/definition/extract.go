@@ -20,11 +20,11 @@ func (r *reader) readExtract(v strictyaml.Value) {
 		strictyaml.Optional("custom_labels", strictyaml.Text(&x.CustomLabels)),
 		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),
 		strictyaml.Optional("verify", func(v strictyaml.Value) {
-			if word, _ := v.Scalar(); word == "required" {
-				x.Proof = true
-				return
+			if v.Kind() != "text" {
+				strictyaml.Boolean(&x.Verify)(v)
+			} else if word, ok := v.OneOf("true", "false", "required"); ok {
+				x.Verify, x.Proof = word != "false", word == "required"
 			}
-			strictyaml.Boolean(&x.Verify)(v)
 		}),
 	)
 	if !x.From.IsZero() && !x.To.IsZero() && !x.To.After(x.From) {

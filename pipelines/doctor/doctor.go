@@ -3,7 +3,7 @@
 //
 // Each check is a function from values to a Check. All of them are made, so that one
 // fault does not hide another; a check that needs what another one found missing is
-// NotChecked and says why. A fault carries the error that a run would end with, so that
+// NotChecked and says why. A fault carries an error, so that
 // it has the same exit code.
 //
 // Nothing that is made stays: probes are written to the control folder of a destination
@@ -44,7 +44,7 @@ type Check struct {
 	State  State
 	Detail string // what was found and what it means, or why nothing was checked
 	Cure   string // what to do, "" where there is nothing to do
-	// Err is the error that a run would end with. It is set if State is Failed.
+	// Err is the fault, by which the command ends. It is set if State is Failed.
 	Err error
 }
 
@@ -84,7 +84,7 @@ func (e *FaultsError) Error() string {
 	return fmt.Sprintf("%d of %d checks failed: %s", len(e.Checks), e.Of, strings.Join(names, ", "))
 }
 
-// Unwrap returns what a run would end with.
+// Unwrap returns the faults.
 func (e *FaultsError) Unwrap() []error {
 	errs := make([]error, len(e.Checks))
 	for i, c := range e.Checks {

@@ -275,7 +275,9 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 		count = w.counted()
 	}
 	source := f.Pages.Window(st.gap.window, st.gap.ids(), count)
-	if !st.tail && count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
+	if st.tail {
+		source.DoubtEnd()
+	} else if count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
 		source.Share()
 	}
 	return source

@@ -32,7 +32,8 @@ listed. All count in the budget. At each output it writes small objects below
 .formetl/ and removes them again, so nothing that it makes stays.
 
 It ends with 0 if nothing failed, also with warnings. Otherwise it ends with the
-exit code that a run would end with.`,
+exit code of what failed. A run may warn of it and go on: a zone that is wrong is
+78 here, and a run reads the results that are dated later than now.`,
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,

@@ -390,7 +390,7 @@ func TestDoctorFindsSeveralFaults(t *testing.T) {
 	if code != exit.NoPermission || strings.Count(stdout, "\nfailed ") != 3 || strings.Count(stdout, "cure: ") != 3 {
 		t.Errorf("%d: %s%s", code, stdout, stderr)
 	}
-	if !strings.Contains(stdout, " 3 failed, ") || !strings.HasSuffix(stdout, "; a run would end with 77\n") {
+	if !strings.Contains(stdout, " 3 failed, ") || !strings.HasSuffix(stdout, "; it ends with 77\n") {
 		t.Errorf("the last line does not sum up: %s", stdout)
 	}
 	if !strings.Contains(stderr, "3 of ") || !strings.Contains(stderr, "hint: do what stands under each failed check") {

@@ -202,6 +202,9 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	if def.Labels, err = flags.ByLabel(f.names); err != nil {
 		return nil, err
 	}
+	if f.noVerify && f.strict {
+		return nil, exit.Usagef("--no-verify leaves out what --strict demands: give one of them")
+	}
 	def.Extract = f.extract
 	def.Extract.Settle, def.Extract.Verify, def.Extract.Proof = definition.DefaultSettle, !f.noVerify, f.strict
 	if def.Extract.Window, err = definition.ParseWindow(f.window); err != nil {

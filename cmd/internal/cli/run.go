@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/built"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -89,6 +90,9 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 		telemetry.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
 	}
 	for _, def := range defs {
+		if f.strict && !def.Extract.Verify && err == nil {
+			err = exit.Usagef("%s says verify: false, which leaves out what --strict demands", def.File)
+		}
 		def.Extract.Proof = def.Extract.Proof || f.strict
 	}
 	o := pipelines.Options{Options: common}

@@ -21,7 +21,7 @@ type Result struct {
 	Definition string    `json:"definition"`
 	At         time.Time `json:"at"`
 	Healthy    bool      `json:"healthy"`   // no check failed
-	ExitCode   int       `json:"exit_code"` // of the command, which is that of a run
+	ExitCode   int       `json:"exit_code"` // of the command
 	Requests   int64     `json:"requests"`  // that were sent to the service
 	Counts     Counts    `json:"counts"`
 	Checks     []Check   `json:"checks"`
@@ -44,7 +44,7 @@ type Check struct {
 	State    doctor.State `json:"state"`        // ok, warning, failed or not checked
 	Detail   string       `json:"detail"`
 	Cure     string       `json:"cure,omitempty"`
-	ExitCode int          `json:"exit_code"` // of a run that meets this fault alone, 0 if nothing failed
+	ExitCode int          `json:"exit_code"` // of this fault alone, 0 if nothing failed
 }
 
 // Of returns the result of a report.
@@ -121,7 +121,7 @@ func (r Result) summary() string {
 	fmt.Fprintf(&s, "%s: %d ok, %s, %d failed, %d not checked; %s sent", show.Plural(len(r.Checks), "check"),
 		r.Counts.OK, show.Plural(r.Counts.Warnings, "warning"), r.Counts.Failed, r.Counts.NotChecked, show.Plural(r.Requests, "request"))
 	if !r.Healthy {
-		fmt.Fprintf(&s, "; a run would end with %d", r.ExitCode)
+		fmt.Fprintf(&s, "; it ends with %d", r.ExitCode)
 	}
 	return s.String()
 }

@@ -42,7 +42,7 @@ not checked  clock               no answer came
 what the service honours, by API v1 with form form1 alone, asked by 2 requests (nothing of the results stands here):
   yes        ascending ids  on each page
   not shown  fs_min_id      the form has too few results
-5 checks: 1 ok, 1 warning, 2 failed, 1 not checked; 1 request sent; a run would end with 78
+5 checks: 1 ok, 1 warning, 2 failed, 1 not checked; 1 request sent; it ends with 78
 `
 	var got bytes.Buffer
 	err := diagnosed.Print(&got, report(), false)

@@ -259,7 +259,9 @@ func hintOf(err error, command, again string) string {
 	case code == Config && is[*extract.CostError](err):
 		return "shorten the range, or raise `max_requests`; then " + again
 	case is[*extract.BreachError](err), is[*reconcile.VerifyError](err):
-		return "send the table that `formetl doctor` prints to those who run the service; it holds no answers"
+		return "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"
+	case is[*reconcile.UnprovenError](err):
+		return "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"
 	case is[*reconcile.BusyError](err):
 		return again + " at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
 	case code == Config && (is[*transport.RedirectError](err) || is[*transport.NotServiceError](err)):
