@@ -72,6 +72,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{&account.FormsError{Forms: 3, Errors: []error{errors.New("one"), errors.New("two")}}, "2 of 3 forms failed:\none\ntwo"},
 		{&account.FormsError{Forms: 1, Errors: []error{errors.New("one")}}, "one"},
 		{&output.OutputsError{Errors: []error{errors.New("one"), errors.New("two")}}, "one\ntwo"},
+		{&interval.RangeError{Window: extract.Window{From: w.To, To: w.From}, Endless: true}, "the range begins at 2026-01-02 00:00:00, and it ends before, at 2026-01-01 00:00:00 (now, less `settle`): give an earlier `from`"},
 		{&interval.RangeError{Window: extract.Window{From: w.To, To: w.From}}, "the range 2026-01-02 00:00:00/2026-01-01 00:00:00 holds no time: `to` is exclusive and must lie after `from`"},
 		{&checkpoint.FolderError{Folder: "/s", Err: errors.New("full")}, "cannot keep results in /s: full; free space, or choose another folder with --state"},
 		{&output.StdoutError{Err: errors.New("closed")}, "cannot write to standard output: closed"},

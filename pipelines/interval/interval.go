@@ -49,10 +49,17 @@ type Flags struct {
 }
 
 // RangeError reports a range that is empty or ends before it begins.
-type RangeError struct{ Window extract.Window }
+type RangeError struct {
+	Window  extract.Window
+	Endless bool // nobody gave its end, which is now, less `settle`
+}
 
 // Error names the range.
 func (e *RangeError) Error() string {
+	if e.Endless {
+		return fmt.Sprintf("the range begins at %s, and it ends before, at %s (now, less `settle`): give an earlier `from`",
+			e.Window.From.Format(extract.WireTime), e.Window.To.Format(extract.WireTime))
+	}
 	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
 }
 
@@ -65,7 +72,7 @@ func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, erro
 		i.Asked.To = later(i.Complete, flags.Beyond)
 	}
 	if !i.Asked.From.IsZero() && !i.Asked.From.Before(i.Asked.To) {
-		return i, &RangeError{Window: i.Asked}
+		return i, &RangeError{Window: i.Asked, Endless: i.Given.To.IsZero()}
 	}
 	i.Read = i.Asked
 	return i, nil
