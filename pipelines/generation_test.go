@@ -94,6 +94,27 @@ func TestServiceTellsNoCounts(t *testing.T) {
 	}
 }
 
+// TestWrongCountsOfASecond has counts that are one too low, and two results in the last
+// second of each day. The counts of a day and of the second before it are both too low, so
+// their difference is right. It does not show that the service counts right.
+func TestWrongCountsOfASecond(t *testing.T) {
+	var results []formservice.Result
+	for day := range 6 {
+		at := extracttest.Wall("2025-11-01").AddDate(0, 0, day).Add(-time.Second)
+		for i := range 7 {
+			date := at.Add(time.Duration(i/2) * time.Hour)
+			results = append(results, pipelinestest.Result(int64(100+10*day+i), date.Format(formservice.WallTime), "answer"))
+		}
+	}
+	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
+	w := newWorld(t, form).byV2()
+	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: "less", Fractions: "random"}})
+	def := w.definition(days())
+	def.Extract.From, def.Extract.To, def.Extract.Window = extracttest.Wall("2025-10-31"), extracttest.Wall("2025-11-08"), extract.Step{Days: 1}
+	w.run(def)
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
+}
+
 // TestOtherShapesOfV2 reads all results by API v2, whatever shape its answers have and
 // whatever goes wrong.
 func TestOtherShapesOfV2(t *testing.T) {
