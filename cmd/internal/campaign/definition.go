@@ -35,9 +35,10 @@ type definition struct {
 	// unfinished is the moment at which the first run began that a later one may
 	// resume from; none where the last one ended well.
 	unfinished history.Moment
-	few        bool // too few of its results were there to show that the service sorts
-	undated    bool // such a run read results without a date
-	ranged     bool // the last run that ended well had a range of its own
+	few        bool      // too few of its results were there to show that the service sorts
+	unread     time.Time // such runs took nothing over that is dated from here on
+	undated    bool      // such a run read results without a date
+	ranged     bool      // the last run that ended well had a range of its own
 	// narrowed are the ranges of such runs that were given one by flags.
 	narrowed []readback.Span
 }
@@ -60,6 +61,8 @@ type output struct {
 	codebook    bool
 	last        *model.Look
 	damaged     bool // by somebody, and not healed yet
+	// reach is the time up to which runs may have read without a gap.
+	reach time.Time
 	// blind is the moment up to which results before the lookback may have changed
 	// unnoticed, because nobody knew what had.
 	blind history.Moment

@@ -92,6 +92,9 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 	}
 	problems := make([]error, 0, len(d.outputs))
 	for _, out := range d.outputs {
+		if reads && (!f.Good || s.twin) { // what it commits may be replaced before anybody looks
+			out.read(d.from, f.AskedFrom, f.AskedToLatest)
+		}
 		problems = append(problems, d.lookAt(l.people.form, out, f, reads))
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -102,6 +105,9 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		d.unfinished, d.narrowed, d.undated = none, nil, false
 	case d.unfinished == none && reads:
 		d.unfinished = o.start
+	}
+	if d.unfinished != none && reads {
+		d.unread = d.settled(o)
 	}
 	if d.unfinished != none && s.kind == stepRange {
 		d.narrowed = append(d.narrowed, s.span())
@@ -119,7 +125,11 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 			if r.Error != "" {
 				continue // it committed nothing, or not everything
 			}
-			f.Ranges = append(f.Ranges, model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good})
+			reading := model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good}
+			if f.Good && !r.Range.To.IsZero() {
+				reading.Unread = d.unread
+			}
+			f.Ranges = append(f.Ranges, reading)
 		}
 	}
 	from, to := d.from, d.to
@@ -144,8 +154,13 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 	if to.IsZero() {
 		f.Open = true
 		f.AskedTo = wall(o.began.Add(-settle), d.Zone)
-		f.AskedToLatest = wall(o.began.Add(o.took-settle), d.Zone).Add(time.Second)
+		f.AskedToLatest = d.settled(o)
 	}
+}
+
+// settled is the time before which a process could take results to be complete.
+func (d *definition) settled(o *outcome) time.Time {
+	return wall(o.began.Add(o.took-settle), d.Zone).Add(time.Second)
 }
 
 // datasets tells whether the definition has no single files.
@@ -189,11 +204,41 @@ func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads 
 	if err := d.Judge(&out.Output, form, before, after, f); err != nil {
 		return err
 	}
+	for _, name := range after.Orphans() {
+		if f.Good && !out.damaged && !slices.Contains(before.Orphans(), name) {
+			return fmt.Errorf("a run that ended well leaves %s at %s, which belongs to no part", name, &out.Output)
+		}
+	}
 	out.damaged = false
 	if f.Good {
 		out.learn(before, after, f)
 	}
+	return out.gapless(d.from, after, f)
+}
+
+// gapless makes sure that the watermark of a dataset that begins at a time lies behind no
+// time that nobody read.
+func (o *output) gapless(begin time.Time, after *model.Look, f model.Facts) error {
+	if after.Manifest == nil {
+		return nil
+	}
+	for _, r := range append(f.Ranges, model.Reading{Span: after.Manifest.Range}) {
+		o.read(begin, r.From.Time, r.To.Time)
+	}
+	if mark := after.Manifest.Watermark; mark.After(o.reach) {
+		return fmt.Errorf("the watermark of %s is %s, and without a gap it was read up to %s", &o.Output, mark, o.reach.Format(time.DateTime))
+	}
 	return nil
+}
+
+// read notes that a range may have been read of a dataset that begins at a time.
+func (o *output) read(begin, from, to time.Time) {
+	if o.reach.Before(begin) {
+		o.reach = begin
+	}
+	if !from.After(o.reach) && to.After(o.reach) {
+		o.reach = to
+	}
 }
 
 // learn notes whether a run knew what had changed before its lookback.

@@ -92,6 +92,8 @@ type Part struct {
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256"`
 	Undated bool   `json:"undated"`
+	IDs     string `json:"ids"`     // hash of its id set
+	Letters string `json:"letters"` // hash of its dead letters
 }
 
 // Holds tells whether a result of this date belongs into the part. The zero date

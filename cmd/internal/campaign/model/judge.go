@@ -40,6 +40,8 @@ type Facts struct {
 type Reading struct {
 	readback.Span
 	Continued bool // with what an earlier run had read
+	// Unread is the date from which on earlier runs left nothing to take over, or zero.
+	Unread time.Time
 }
 
 // Judge tells what is wrong with an output after a run. before is what lay
@@ -59,7 +61,7 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 	}
 	j := &judge{d: d, o: o, before: before, after: after, f: f, all: form.Histories()}
 	if len(j.f.Ranges) == 0 {
-		j.f.Ranges = []Reading{{after.Manifest.Range, true}}
+		j.f.Ranges = []Reading{{Span: after.Manifest.Range, Continued: true}}
 	}
 	if !o.Dataset() {
 		if err := j.asked(); err != nil {
@@ -239,7 +241,9 @@ func (j *judge) complete() error {
 			if r.Continued {
 				since = j.f.Oldest
 			}
-			if j.all[id].Throughout(since, func(s State) bool { return j.wanted(s, r) }) {
+			wanted := func(s State) bool { return j.wanted(s, r) }
+			unread := func(s State) bool { return wanted(s) && !s.Date.Before(r.Unread) }
+			if j.all[id].Throughout(since, wanted) || !r.Unread.IsZero() && j.all[id].Throughout(j.f.Start, unread) {
 				return fmt.Errorf("%s lacks result %d, which was in the range %s all the time from moment %d to %d%s", j.o, id, r.Span, since, j.f.End, told(j.all[id]))
 			}
 		}

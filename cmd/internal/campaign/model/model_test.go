@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -24,6 +26,8 @@ type scene struct {
 	parts map[string]string // data by path
 	facts Facts
 	mark  string
+
+	unset, more uint64 // a result that the id sets lack, and one that they hold besides
 }
 
 const dayOne, dayTwo = "dt=2026-01-01/part-1.ndjson", "dt=2026-01-02/part-2.ndjson"
@@ -83,6 +87,7 @@ func (s *scene) write() {
 		s.file(path, data)
 		sum := sha256.Sum256([]byte(data))
 		var ids []int64
+		set := roaring64.New()
 		for l := range strings.Lines(data) {
 			var row struct {
 				ID int64 `json:"result_id"`
@@ -91,12 +96,23 @@ func (s *scene) write() {
 				s.t.Fatal(err)
 			}
 			ids = append(ids, row.ID)
+			set.Add(uint64(row.ID))
 		}
+		set.Remove(s.unset)
+		if s.more > 0 {
+			set.Add(s.more)
+		}
+		packed, err := set.ToBytes()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		of := sha256.Sum256(packed)
+		s.file("_ids/"+hex.EncodeToString(of[:])+".roaring", string(packed))
 		day := strings.TrimPrefix(filepath.Dir(path), "dt=")
 		next, _ := time.Parse(time.DateOnly, day)
 		parts = append(parts, map[string]any{
 			"path": path, "from": day + " 00:00:00", "to": next.AddDate(0, 0, 1).Format(time.DateTime), "rows": len(ids),
-			"min_id": ids[0], "max_id": ids[len(ids)-1], "bytes": len(data), "sha256": hex.EncodeToString(sum[:]),
+			"min_id": ids[0], "max_id": ids[len(ids)-1], "bytes": len(data), "sha256": hex.EncodeToString(sum[:]), "ids": hex.EncodeToString(of[:]),
 		})
 		rows += len(ids)
 	}
@@ -121,6 +137,14 @@ func (s *scene) file(name, data string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// comeLate lets a result of the second day come between an unfinished run and the one that
+// continues it. The former took nothing over from a day on.
+func (s *scene) comeLate(day int) {
+	s.put(9, 2, "first")
+	s.facts.Start, s.facts.End = s.form.At(), s.form.At()
+	s.facts.Ranges[0].Continued, s.facts.Ranges[0].Unread = true, time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 }
 
 // verdict is what the oracle says, "" for nothing.
@@ -172,6 +196,11 @@ func TestJudge(t *testing.T) {
 		{name: "no manifest", after: func(s *scene) { _ = os.Remove(filepath.Join(s.o.Dir, readback.ManifestName)) }, want: "has no manifest"},
 		{name: "no mark", after: func(s *scene) { _ = os.Remove(filepath.Join(s.o.Dir, readback.SuccessName)) }, want: "has no _SUCCESS"},
 		{name: "the mark of another run", spoil: func(s *scene) { s.mark = "r2\n" }, want: "_SUCCESS of"},
+		{name: "an id set is gone", after: func(s *scene) { _ = os.RemoveAll(filepath.Join(s.o.Dir, "_ids")) }, want: "is missing or damaged"},
+		{name: "an id set lacks a result", spoil: func(s *scene) { s.unset = 2 }, want: "is {1,3}, and its rows are of {1,2,3}"},
+		{name: "an id set holds others", spoil: func(s *scene) { s.more = 9 }, want: "is {1,2,3,9}, and its rows are of {1,2,3}"},
+		{name: "one who came while a run was unfinished", spoil: func(s *scene) { s.comeLate(3) }, want: ""},
+		{name: "one whom no unfinished run took over", spoil: func(s *scene) { s.comeLate(2) }, want: "lacks result 9"},
 		{name: "a part in a wrong folder", spoil: func(s *scene) { s.o.Partition = "month" }, want: "lies in"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func (d *Definition) Look(o *Output) (*Look, error) {
 		return l, fmt.Errorf("the manifest of %s: %w", o, err)
 	}
 	l.Changes = more.Changes
-	return l, errors.Join(l.read(d, o), l.glob(o))
+	return l, errors.Join(l.read(d, o), l.glob(o), l.checkIDs(o))
 }
 
 // gather reads the bytes of all files of the output.
