@@ -123,14 +123,18 @@ func newView(random *rand.Rand, items []formservice.Item) formservice.View {
 }
 
 // date is a moment of the past as the account's clock shows it; many share a
-// day, some a second.
+// day, some a second, and some lie at a bound.
 func (p *people) date(now time.Time) time.Time {
 	span := now.Sub(p.begin)
 	at := p.begin.Add(time.Duration(p.random.Int64N(int64(span))))
 	if chance(p.random, 20) {
 		at = p.begin.Add(span / 2).Add(time.Duration(p.random.IntN(3)) * time.Second)
 	}
-	return wall(at, p.zone)
+	date := wall(at, p.zone)
+	if chance(p.random, 15) { // at the bound of windows and parts, or up to two seconds before it
+		date = date.Truncate(pick(p.random, time.Hour, 24*time.Hour, 24*time.Hour)).Add(-time.Duration(p.random.IntN(3)) * time.Second)
+	}
+	return date
 }
 
 // wall is the wall clock of an instant, with UTC as its vessel.

@@ -45,6 +45,7 @@ func (p *people) change(now time.Time, m manners) {
 	add(1, m.leave && there, func() { p.form.Remove(one()) })
 	add(3, m.move && there, func() { p.move(one(), now, m) })
 	add(3, m.edit && there, func() { p.edit(one()) })
+	add(3, m.move && m.leave, func() { p.compensate(m) })
 	if len(acts) > 0 {
 		pick(p.random, acts...)()
 	}
@@ -82,12 +83,34 @@ func (p *people) move(id int64, now time.Time, m manners) {
 	if model.DateOf(r).IsZero() || chance(p.random, 50) {
 		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
 	}
+	p.finish(r, date, m)
+}
+
+// finish gives a result a date, if it may have that.
+func (p *people) finish(r formservice.Result, date time.Time, m manners) {
 	if slices.ContainsFunc(m.within, func(s readback.Span) bool { return !s.Holds(date) }) {
 		return
 	}
 	setMeta(&r, "result_status", time.Time{})
 	setMeta(&r, "date_finish", date)
 	p.form.Put(r)
+}
+
+// compensate moves a late result to the date of an early one, and deletes another early
+// one, so that there are as many as before.
+func (p *people) compensate(m manners) {
+	var dated []formservice.Result
+	for _, id := range p.form.IDs() {
+		if r, there := p.form.Served.Get(id); there && !model.DateOf(r).IsZero() {
+			dated = append(dated, r)
+		}
+	}
+	slices.SortFunc(dated, func(a, b formservice.Result) int { return model.DateOf(a).Compare(model.DateOf(b)) })
+	if third := len(dated) / 3; third > 0 {
+		early := func() formservice.Result { return dated[p.random.IntN(third)] }
+		p.finish(dated[len(dated)-1-p.random.IntN(third)], model.DateOf(early()), m)
+		p.form.Remove(early().ID)
+	}
 }
 
 // setMeta sets a date, or with none the status that a finished result has.

@@ -86,15 +86,14 @@ func (s *step) span() readback.Span {
 // calm is a step that nobody disturbs.
 func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 
-// newPoint chooses where a run kills itself. Some points come once for each
-// output, others once for each part or window.
+// newPoint chooses where a run kills itself, most often in the middle of a commit. Some
+// points come once for each output, others once for each part or window.
 func newPoint(random *rand.Rand) string {
-	once := []string{"planned", "verified", "snapshot", "check", "intent", "unmark", "objects", "manifest", "mark", "close", "codebook"}
-	often := []string{"piece", "read", "staged", "prepared", "beside", "parts", "supersede"}
-	if chance(random, 50) {
-		return fmt.Sprintf("%s:%d", pick(random, once...), pick(random, 1, 1, 1, 2))
+	points := []string{"intent", "unmark", "parts", "manifest", "supersede", "mark", "close"}
+	if chance(random, 40) {
+		points = []string{"planned", "piece", "read", "verified", "snapshot", "check", "staged", "prepared", "beside", "parts", "objects", "codebook"}
 	}
-	return fmt.Sprintf("%s:%d", pick(random, often...), 1+random.IntN(4))
+	return fmt.Sprintf("%s:%d", pick(random, points...), pick(random, 1, 1, 1, 2, 2, 3, 4))
 }
 
 // newStep chooses what comes next.
@@ -103,10 +102,16 @@ func (l *life) newStep(random *rand.Rand) *step {
 	switch n := random.IntN(100); {
 	case n < 12:
 		s.kind = stepFull
-	case n < 24:
+	case n < 24 || n < 60 && len(l.def.narrowed) > 0:
 		s.kind = stepRange
 		s.from = l.people.date(l.now).Truncate(time.Duration(pick(random, 1, 3600, 86400)) * time.Second)
+		if chance(random, 50) { // perhaps behind all that was read before
+			s.from = wall(l.now.Add(time.Duration(random.Int64N(int64(s.wait)))), l.people.zone)
+		}
 		s.to = s.from.Add(time.Duration(1+random.IntN(10*24)) * time.Hour)
+		if n := len(l.def.narrowed); n > 0 { // the last one, which was not finished
+			s.from, s.to = l.def.narrowed[n-1].From.Time, l.def.narrowed[n-1].To.Time
+		}
 	case n < 36 && l.on[featureExports]:
 		s.kind = stepExport
 	case n < 48 && l.on[featureMaintenance]:
