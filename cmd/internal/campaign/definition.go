@@ -68,11 +68,12 @@ type output struct {
 	blind history.Moment
 }
 
-// newDefinition chooses a definition for a form.
-func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time) *definition {
+// newDefinition chooses a definition for a form. If it follows, its runs are incremental,
+// count what they read, and ask the service what changed.
+func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follows bool) *definition {
 	d := &definition{
 		file: filepath.Join(s.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
-		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 8), unfinished: none,
+		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 20), unfinished: none,
 	}
 	d.Zone, d.api = p.zone, p.api
 	switch {
@@ -103,13 +104,16 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time) *defin
 		d.window = "1d" // no more windows than somebody would ask for
 	}
 	d.incremental = d.to.IsZero() && chance(random, 45)
+	if follows {
+		d.Where, d.View, d.to, d.verify, d.incremental = nil, nil, time.Time{}, true, true
+	}
 	s.newOutputs(random, d)
 	return d
 }
 
 // follow chooses how a definition finds what changed.
-func (d *definition) follow(random *rand.Rand) {
-	d.byLookback = chance(random, 15)
+func (d *definition) follow(random *rand.Rand, follows bool) {
+	d.byLookback = chance(random, 15) && !follows
 	if d.incremental && chance(random, 30) {
 		d.maxStale = 1 + random.IntN(5)
 	}

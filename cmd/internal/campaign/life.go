@@ -111,7 +111,10 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	l.key = apiKey(fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000))
 	l.clock = newClock(source(seed, 8), zone, l.now)
 	faults := newQuirks(source(seed, 4), seed, on)
-	addUnsorted(source(seed, 9), &faults, on)
+	follows := chance(source(seed, 13), 33)
+	if !follows {
+		addUnsorted(source(seed, 9), &faults, on)
+	}
 	if random := source(seed, 12); chance(random, 15) { // its answers are dated up to three months ago
 		faults.DateHeaderOff = -time.Duration(random.IntN(90*24*60)) * time.Minute
 	}
@@ -121,9 +124,9 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 		l.site.bucket = bucket
 	}
 	l.service = startService(string(l.key), l.people.form.Served, zone, faults)
-	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now)
+	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now, follows)
 	l.def.Uncounted = faults.V2.Pagination != ""
-	l.def.follow(source(seed, 10))
+	l.def.follow(source(seed, 10), follows)
 	l.obey(source(seed, 6))
 	l.export = l.newExport(source(seed, 7))
 	return l, nil
@@ -147,7 +150,7 @@ func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 		BareMaxMidnight: chance(random, 30), StrictLimit: chance(random, 30), SlowDelay: time.Millisecond,
 	}
 	if chance(random, 20) {
-		f.PageCap = pick(random, 10, 37, 99)
+		f.PageCap = pick(random, 2, 5, 10, 37)
 	}
 	if chance(random, 20) {
 		f.Latency = time.Duration(random.IntN(4000)) * time.Microsecond
@@ -286,11 +289,12 @@ func (l *life) live() error {
 		return err
 	}
 	for range 3 + l.random.IntN(6) {
-		l.passTime()
 		if err := l.harm(); err != nil {
 			return err
 		}
-		if err := l.take(l.newStep(l.random)); err != nil {
+		s := l.newStep(l.random)
+		l.passTime(s.wait)
+		if err := l.take(s); err != nil {
 			return err
 		}
 		if len(l.damages) > 0 {
@@ -302,9 +306,11 @@ func (l *life) live() error {
 	return l.end()
 }
 
-// passTime lets people change results while nothing reads them, or while there
-// are readings that are not finished.
-func (l *life) passTime() {
+// passTime lets people change results before the next step, while nothing reads them or
+// while there are readings that are not finished.
+func (l *life) passTime(wait time.Duration) {
+	now := l.now.Add(time.Duration(l.random.Int64N(int64(wait))))
+	l.clock.set(now)
 	m := freely()
 	if l.def.unfinished != none {
 		m = m.and(l.manners(l.def))
@@ -313,7 +319,7 @@ func (l *life) passTime() {
 		m = m.and(l.manners(l.export))
 	}
 	for range l.random.IntN(12) {
-		l.people.change(l.now, m)
+		l.people.change(now, m)
 	}
 	if l.def.unfinished == none && l.export.unfinished == none {
 		l.people.moving = chance(l.random, 50)
@@ -343,6 +349,7 @@ func (l *life) manners(d *definition) manners {
 	switch {
 	case l.breaks() && l.on[featureShifting]:
 		m = freely()
+		m.move = d.counted() // else a run says that a result that moved may be missing
 	case l.breaks():
 		m = manners{edit: m.edit, within: m.within}
 	}
