@@ -124,6 +124,7 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 		l.site.bucket = bucket
 	}
 	l.service = startService(string(l.key), l.people.form.Served, zone, faults)
+	l.service.passes = l.clock.pass
 	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now, follows)
 	l.def.Uncounted = faults.V2.Pagination != ""
 	l.def.follow(source(seed, 10), follows)

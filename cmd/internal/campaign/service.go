@@ -40,6 +40,8 @@ type service struct {
 	underWay int
 	weather  weather
 	arrived  int
+	told     bool   // the last request asked what changed
+	passes   func() // lets a second pass, nil for nothing
 }
 
 func startService(key string, form *formservice.Form, zone *time.Location, faults formservice.Faults) *service {
@@ -87,6 +89,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	s.underWay++
 	s.arrived++
 	n, sky := s.arrived, s.weather
+	feed, told := strings.Contains(q.URL.RawQuery, "date_update"), s.told
+	s.told = feed
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -100,6 +104,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	if act := sky.before[n]; act != nil {
 		act()
+	}
+	if told && !feed && s.passes != nil {
+		s.passes() // as a run that was told of a change waits before it reads
 	}
 	if random := source(sky.seed, uint64(n)); random.Float64() < sky.empty { //nolint:gosec // counted from 1
 		w.Header().Set("Content-Type", "text/html")

@@ -125,6 +125,7 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 			if r.Error != "" {
 				continue // it committed nothing, or not everything
 			}
+			f.Unproven = f.Unproven || r.Verified == nil || !r.Verified.Match || r.Verified.Method != model.MethodChanges
 			reading := model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good}
 			if f.Good && !r.Range.To.IsZero() {
 				reading.Unread = d.unread

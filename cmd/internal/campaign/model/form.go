@@ -74,6 +74,7 @@ func (f *Form) shown(id int64) formservice.Result {
 	if f.Instants == nil {
 		return r
 	}
+	r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.Value == "" && strings.HasPrefix(m.ID, "date_") })
 	for i, m := range r.Metas {
 		if at, err := time.Parse(formservice.WallTime, m.Value); err == nil && strings.HasPrefix(m.ID, "date_") {
 			r.Metas[i].Value = readback.Instant(at, f.Instants).Format(formservice.WallTime) // a time that clocks leave out is moved

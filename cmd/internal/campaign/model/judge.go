@@ -29,6 +29,9 @@ type Facts struct {
 	From     time.Time
 	// Blind is the moment up to which nobody knew what had changed.
 	Blind history.Moment
+	// Unproven tells that a run did not ask the service what changed, or read all the same
+	// other results than it counted. What comes meanwhile may then hide what goes.
+	Unproven bool
 	// Asked is the range that a single file has to hold. Its end may lie
 	// anywhere from the one to the other, as the clock goes on. Open tells that no end
 	// was asked for: then later results may be there too.
@@ -205,6 +208,9 @@ func (j *judge) holds(p readback.Part, s State) bool {
 	switch {
 	case j.d.DatesIgnored:
 		return true
+	case p.Undated && j.f.Unproven && s.From > j.f.Start:
+		_, finished := s.Is.Meta("date_finish") // else only counts tell that it has a date
+		return !finished || s.Date.IsZero()
 	case j.o.Dataset():
 		return p.Holds(s.Date)
 	case s.Date.IsZero():
@@ -261,11 +267,21 @@ func (j *judge) wanted(s State, r Reading) bool {
 		return true
 	}
 	if s.Date.IsZero() {
-		return j.f.Undated && !r.Continued
+		return j.f.Undated && !r.Continued && (!j.f.Unproven || !j.lost())
 	}
 	// What a run reads is as wide as its datasets need; a file holds what was
 	// asked for.
 	return r.Holds(s.Date) && (j.o.Dataset() || j.after.Manifest.Range.Holds(s.Date))
+}
+
+// lost tells whether a result was deleted while the run read.
+func (j *judge) lost() bool {
+	for _, h := range j.all {
+		if last := h[len(h)-1]; last.To != history.Now && last.To > j.f.Start {
+			return true
+		}
+	}
+	return false
 }
 
 // told lists the states of a result, for people.

@@ -147,6 +147,14 @@ func (s *scene) comeLate(day int) {
 	s.facts.Ranges[0].Continued, s.facts.Ranges[0].Unread = true, time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 }
 
+// comeUndated lets a result without a date come before the run, and another one go during it.
+func (s *scene) comeUndated(unproven bool) {
+	s.form.Put(formservice.Result{ID: 9})
+	s.facts.Start, s.facts.Oldest, s.facts.Undated, s.facts.Unproven = s.form.At(), s.form.At(), true, unproven
+	s.form.Remove(2)
+	s.facts.End = s.form.At()
+}
+
 // verdict is what the oracle says, "" for nothing.
 func (s *scene) verdict() string {
 	after, err := s.d.Look(s.o)
@@ -201,6 +209,8 @@ func TestJudge(t *testing.T) {
 		{name: "an id set holds others", spoil: func(s *scene) { s.more = 9 }, want: "is {1,2,3,9}, and its rows are of {1,2,3}"},
 		{name: "one who came while a run was unfinished", spoil: func(s *scene) { s.comeLate(3) }, want: ""},
 		{name: "one whom no unfinished run took over", spoil: func(s *scene) { s.comeLate(2) }, want: "lacks result 9"},
+		{name: "one without a date", spoil: func(s *scene) { s.comeUndated(false) }, want: "lacks result 9"},
+		{name: "one without a date, and nothing but counts", spoil: func(s *scene) { s.comeUndated(true) }, want: ""},
 		{name: "a part in a wrong folder", spoil: func(s *scene) { s.o.Partition = "month" }, want: "lies in"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
