@@ -92,7 +92,7 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follow
 		}
 	}
 	if chance(random, 20) {
-		d.to = wall(now.Add(-time.Duration(random.IntN(30))*time.Hour), p.zone)
+		d.to = wall(now.Add(time.Duration(random.IntN(200)-30)*time.Hour), p.zone) // runs may not reach it
 		if !d.from.IsZero() && !d.from.Before(d.to) {
 			d.to = d.from.AddDate(0, 0, 1)
 		}

@@ -16,12 +16,14 @@
 //
 // Half of the lives speak the XML generation of the service, half the JSON one. The
 // service stamps every change by a clock of its own, which may be off and may
-// jump. In some lives it does not sort by these stamps, or lacks them.
+// jump. In some lives it does not sort by these stamps, or lacks them. In a third of the
+// lives it tells what changed, and the definition is one that asks.
 //
 // After every step each output is read back and compared with the history of
 // every result (package model). A run that ends with 0 must have written what
 // was there; any other end must be one that the circumstances explain, with
-// outputs as they were before or whole. A service that breaks its specification ends
+// outputs as they were before or whole. No watermark lies behind time that nobody read, and
+// nothing lies beside the parts that belongs to none. A service that breaks its specification ends
 // runs with 65, or its manner never mattered and the outputs are right. Where the service told an incremental run
 // what had changed, its datasets hold the present of results of any age. Damage must be healed by the cure that
 // formetl's contract names. In the end an undisturbed run, run --full and clean

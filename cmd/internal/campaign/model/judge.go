@@ -243,13 +243,13 @@ func (j *judge) complete() error {
 			continue
 		}
 		for _, r := range j.f.Ranges {
+			wanted := func(s State) bool { return j.wanted(s, r) }
+			unread := func(s State) bool { return wanted(s) && !r.Unread.IsZero() && !s.Date.Before(r.Unread) }
 			since := j.f.Start
-			if r.Continued {
+			if r.Continued && !j.all[id].Throughout(since, unread) {
 				since = j.f.Oldest
 			}
-			wanted := func(s State) bool { return j.wanted(s, r) }
-			unread := func(s State) bool { return wanted(s) && !s.Date.Before(r.Unread) }
-			if j.all[id].Throughout(since, wanted) || !r.Unread.IsZero() && j.all[id].Throughout(j.f.Start, unread) {
+			if j.all[id].Throughout(since, wanted) {
 				return fmt.Errorf("%s lacks result %d, which was in the range %s all the time from moment %d to %d%s", j.o, id, r.Span, since, j.f.End, told(j.all[id]))
 			}
 		}
