@@ -336,7 +336,9 @@ func (l *life) method(d *definition, s *step, o *outcome) error {
 		}
 		why := r.Changes.reason()
 		quiet := !s.changed() && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
-		quiet = quiet && why != ""                                                         // else the manifest knew no moment
+		// Changes of one second may fill a small page, and more than that.
+		quiet = quiet && (l.service.form.Faults.PageCap == 0 || !strings.Contains(why, "changed while the feed"))
+		quiet = quiet && why != "" // else the manifest knew no moment
 		// What a range of its own left out does not count as changed since.
 		quiet = quiet && (!d.ranged || !strings.Contains(why, "does not name it"))
 		if d.incremental && quiet && l.tells(d) && found == "lookback" {

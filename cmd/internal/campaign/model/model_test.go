@@ -206,7 +206,7 @@ func TestJudge(t *testing.T) {
 		{name: "the mark of another run", spoil: func(s *scene) { s.mark = "r2\n" }, want: "_SUCCESS of"},
 		{name: "an id set is gone", after: func(s *scene) { _ = os.RemoveAll(filepath.Join(s.o.Dir, "_ids")) }, want: "is missing or damaged"},
 		{name: "an id set lacks a result", spoil: func(s *scene) { s.unset = 2 }, want: "is {1,3}, and its rows are of {1,2,3}"},
-		{name: "an id set holds others", spoil: func(s *scene) { s.more = 9 }, want: "is {1,2,3,9}, and its rows are of {1,2,3}"},
+		{name: "an id set holds others", spoil: func(s *scene) { s.more = 9 }, want: ",9}, and its rows are of {"},
 		{name: "one who came while a run was unfinished", spoil: func(s *scene) { s.comeLate(3) }, want: ""},
 		{name: "one whom no unfinished run took over", spoil: func(s *scene) { s.comeLate(2) }, want: "lacks result 9"},
 		{name: "one without a date", spoil: func(s *scene) { s.comeUndated(false) }, want: "lacks result 9"},
