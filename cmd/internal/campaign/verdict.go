@@ -127,7 +127,7 @@ func (d *definition) facts(s *step, o *outcome, f *model.Facts) {
 			}
 			f.Unproven = f.Unproven || r.Verified == nil || !r.Verified.Match || r.Verified.Method != model.MethodChanges
 			reading := model.Reading{Span: r.Range, Continued: r.Continued != "" || r.Kept > 0 || !f.Good}
-			if f.Good && !r.Range.To.IsZero() {
+			if f.Good && !d.counted() && !r.Range.To.IsZero() { // counts may agree by chance, and the next run reads it
 				reading.Unread = d.unread
 			}
 			f.Ranges = append(f.Ranges, reading)
