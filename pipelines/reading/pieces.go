@@ -214,10 +214,10 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	}
 	page := func(page *page.Page) error {
 		page.Filter(func(id int64) bool { return !known(id) })
-		if late := p.w.Undated.LeftOut; late != nil {
+		if leftOut := p.w.Undated.LeftOut; leftOut != nil {
 			dated := seemDated(page, p.w.Undated.Read, p.w.Undated.Started)
 			page.Filter(func(id int64) bool { return !dated.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
-			late.Or(dated)
+			leftOut.Or(dated)
 		}
 		if err := p.page(page); err != nil {
 			return err

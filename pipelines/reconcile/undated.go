@@ -138,12 +138,12 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if w == nil || w.Undated.LeftOut == nil {
 		return false, nil
 	}
-	late := roaring64.AndNot(w.Undated.LeftOut, w.Undated.Dated())
-	if late.IsEmpty() {
+	leftOut := roaring64.AndNot(w.Undated.LeftOut, w.Undated.Dated())
+	if leftOut.IsEmpty() {
 		return false, nil
 	}
-	if late.AndNot(&c.search.explained); !late.IsEmpty() {
-		if again, err := c.search.askFor(ctx, late); err != nil || again {
+	if leftOut.AndNot(&c.search.explained); !leftOut.IsEmpty() {
+		if again, err := c.search.askFor(ctx, leftOut); err != nil || again {
 			return again, err
 		}
 	}
@@ -184,9 +184,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range readWindows(c.Windows) {
-		only.AndNot(w.IDs)
-	}
+	only.AndNot(c.readIDs())
 	if only.IsEmpty() {
 		return nil
 	}
