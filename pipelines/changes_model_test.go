@@ -376,8 +376,8 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprintf("%s by %s, faults %q", c.kind, c.api, c.faults), func(t *testing.T) {
 			m := newModel(t, c.faults)
 			m.source.API = c.api
-			if threes := needs.Count(t, c.threes, c.threes/5); threes < c.threes && !all {
-				c.threes, c.share = threes, 5*c.share
+			if threes := needs.Count(t, c.threes, c.threes/15); threes < c.threes && !all {
+				c.threes, c.share = threes, 15*c.share
 			}
 			random := rand.New(rand.NewPCG(1, 2))
 			usual := m.try(scene{kind: c.kind}, c.sorts)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,14 +231,15 @@ func TestDeadLettersWhereARunDies(t *testing.T) {
 				l.answer(5, "5")
 				l.answer(6, "six")
 				l.form.Delete(25)
-				left := n
+				var left atomic.Int64
+				left.Store(int64(n))
 				err := run(watching(func(_, _, _ string) error {
-					if left--; left <= 0 {
+					if left.Add(-1) <= 0 {
 						return errStop
 					}
 					return nil
 				}))
-				if left > 0 {
+				if left.Load() > 0 {
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -58,7 +59,7 @@ func TestDateThatServiceDoesNotGoBy(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 900, Seed: 6})
 	truth := pipelinestest.Truth(form, nil)
 	w := newWorld(t, form)
-	shown := 0
+	var shown atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		r.Header.Del("Accept-Encoding")
@@ -68,7 +69,7 @@ func TestDateThatServiceDoesNotGoBy(t *testing.T) {
 			for _, tail := range bytes.Split(body, []byte("<result "))[1:] {
 				if !bytes.Contains(tail, []byte("date_finish")) && !bytes.Contains(tail, []byte("date_start")) && bytes.Contains(tail, []byte("<metas>")) {
 					body = bytes.Replace(body, tail, bytes.Replace(tail, []byte("<metas>"), []byte(`<metas><meta id="date_finish">2025-03-03 03:03:03</meta>`), 1), 1)
-					shown++
+					shown.Add(1)
 				}
 			}
 		}
@@ -79,7 +80,7 @@ func TestDateThatServiceDoesNotGoBy(t *testing.T) {
 	def := w.definition(definition.Output{Path: "all.ndjson", Format: "ndjson"})
 	def.Source.BaseURL = server.URL
 	w.run(def)
-	if n := len(readNDJSON(t, w.path("all.ndjson"))); n != len(truth) || shown == 0 {
-		t.Errorf("%d results instead of %d, and %d showed a date", n, len(truth), shown)
+	if n := len(readNDJSON(t, w.path("all.ndjson"))); n != len(truth) || shown.Load() == 0 {
+		t.Errorf("%d results instead of %d, and %d showed a date", n, len(truth), shown.Load())
 	}
 }

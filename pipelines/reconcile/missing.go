@@ -234,12 +234,13 @@ func (s *search) checkNamed(ctx context.Context) error {
 }
 
 // notNamed returns the error for a new result that the feed does not name. It asks
-// when that result changed.
+// when that result changed, if it is still there.
 func (s *search) notNamed(ctx context.Context, id int64) error {
 	c := s.c
-	e := &extract.FeedError{Problem: fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)}
+	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
 	err := c.Reader.Pages.Each(ctx, extract.Window{}, extract.IDRange{Min: id, Max: id}, func(p *page.Page) error {
 		for _, change := range extract.ChangesOf(p) {
+			e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
 			if e.Newest = change.At; e.Newest.IsZero() {
 				e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
 			}

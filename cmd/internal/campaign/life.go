@@ -243,6 +243,13 @@ func (l *life) breaks() bool {
 	return f.IgnoreDirection || f.IgnoreDates || f.IgnoreMinID || f.IgnoreMaxID
 }
 
+// miscounts tells whether headers that tell a wrong number of results lead a run astray
+// once results change under it.
+func (l *life) miscounts() bool {
+	wrong := l.service.form.Faults.V2.Pagination
+	return wrong != "" && wrong != "missing"
+}
+
 // copes tells whether runs end well all the same: a definition of single files without a
 // range needs no dates.
 func (l *life) copes() bool {
@@ -366,7 +373,7 @@ func (l *life) take(s *step) error {
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]
 		*last += fmt.Sprintf("; ended with %d (killed: %t) after %d requests", o.code, o.killed, o.requests)
-		l.figures.count(o, !l.breaks())
+		l.figures.count(o, !l.breaks() && !l.miscounts())
 	}
 	if err != nil {
 		return l.wrong(s, outcomes, err)

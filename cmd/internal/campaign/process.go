@@ -95,6 +95,7 @@ func (l *life) process(fault string, args ...string) *process {
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.site.dir, &p.stdout, &p.stderr
 	none := filepath.Join(l.site.dir, "none")
 	p.cmd.Env = []string{
+		"GORACE=atexit_sleep_ms=0", // a program with the race detector sleeps a second at its end otherwise
 		"FORMETL_API_KEY=" + string(l.key), "HOME=" + l.site.dir, "XDG_CACHE_HOME=" + filepath.Join(l.site.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
 		"FORMETL_NOW=" + l.now.Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + fault,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey,

@@ -60,8 +60,7 @@ func (j *judge) present(id int64, since history.Moment) string {
 	}
 	to := j.after.Manifest.Range.To
 	expected := !s.Date.IsZero() && !s.Date.Before(j.f.From) && s.Date.Before(to.Time) && j.d.Matches(s.Is) && j.d.hasRow(s.Is, j.o, j.after.Manifest.Schema)
-	second := readback.Span{From: readback.WallTime{Time: s.Date}, To: readback.WallTime{Time: s.Date.Add(time.Second)}}
-	if expected && !j.stale(second) {
+	if expected && !j.staleAt(s.Date) {
 		return fmt.Sprintf("it is dated %s, and has no row", s.Date.Format(time.DateTime))
 	}
 	return ""
@@ -74,7 +73,12 @@ func (j *judge) mustLoseDeleted(p readback.Part) bool {
 	return j.d.Verified() && !j.d.Uncounted && len(j.after.Changes.Stale) == 0 && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
 }
 
+// staleAt tells whether the manifest says that the second of a date is stale.
+func (j *judge) staleAt(date time.Time) bool {
+	return !date.IsZero() && j.stale(readback.Span{From: readback.WallTime{Time: date}, To: readback.WallTime{Time: date.Add(time.Second)}})
+}
+
 // stale tells whether the manifest says that a span is stale.
 func (j *judge) stale(s readback.Span) bool {
-	return slices.ContainsFunc(j.after.Changes.Stale, func(is readback.Span) bool { return is.Meets(s) })
+	return j.after.Changes != nil && slices.ContainsFunc(j.after.Changes.Stale, func(is readback.Span) bool { return is.Meets(s) })
 }

@@ -33,6 +33,10 @@ func TestFollowed(t *testing.T) {
 			name: "edited beside a stale part", before: func(s *scene) { s.put(2, 1, "later") },
 			changes: &Changes{Method: MethodChanges, Stale: []readback.Span{span("2026-01-02", "2026-01-03")}}, want: "did not change since",
 		},
+		{
+			name: "dated now, and left in its part for the stale one", before: func(s *scene) { s.put(3, 1, "first") },
+			changes: &Changes{Method: MethodChanges, Stale: []readback.Span{span("2026-01-01", "2026-01-02")}},
+		},
 		{name: "edited while nobody knew", before: func(s *scene) {
 			s.put(2, 1, "later")
 			s.facts.Blind = s.form.At()

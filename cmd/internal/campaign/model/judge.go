@@ -212,7 +212,7 @@ func (j *judge) holds(p readback.Part, s State) bool {
 		_, finished := s.Is.Meta("date_finish") // else only counts tell that it has a date
 		return !finished || s.Date.IsZero()
 	case j.o.Dataset():
-		return p.Holds(s.Date)
+		return p.Holds(s.Date) || p.Undated && j.staleAt(s.Date) // it keeps what no other part holds yet
 	case s.Date.IsZero():
 		return j.f.Undated
 	}
