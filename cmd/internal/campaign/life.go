@@ -215,10 +215,11 @@ const enough = 12
 // a definition reads, and counts them.
 func (l *life) tells(d *definition) bool { return l.sorts(d) && d.counted() && !l.fewNow() }
 
-// sorts tells whether a definition may ask the service for what changed.
+// sorts tells whether a definition may ask the service for what changed. Short pages may
+// show no order.
 func (l *life) sorts(d *definition) bool {
 	f := l.service.form.Faults
-	return !f.IgnoreSort && f.LackUpdate == 0 && !l.breaks() && !d.byLookback
+	return f.PageCap == 0 && !f.IgnoreSort && f.LackUpdate == 0 && !l.breaks() && !d.byLookback
 }
 
 // asks tells whether the service tells for sure what changed of results that it does not
@@ -270,6 +271,9 @@ func (l *life) fewNow() bool {
 func (l *life) obey(random *rand.Rand) {
 	f := &l.service.form.Faults // they are read at the first request
 	l.def.SearchIgnored = f.IgnoreSearch
+	if l.miscounts() {
+		l.def.verify = true // else nothing shows that what was taken over is not all
+	}
 	if !l.on[featureDates] || !chance(random, 8) {
 		return
 	}

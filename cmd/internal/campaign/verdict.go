@@ -324,6 +324,7 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 // the service does not sort, nobody may say that it told; where it does, a run
 // that continues a dataset must have used it.
 func (l *life) method(d *definition, s *step, o *outcome) error {
+	tells := l.tells(d)
 	for _, r := range o.report.Forms {
 		verified, found := "", ""
 		if r.Verified != nil {
@@ -345,7 +346,7 @@ func (l *life) method(d *definition, s *step, o *outcome) error {
 		quiet = quiet && !strings.Contains(why, "is gone now")
 		// What a range of its own left out does not count as changed since.
 		quiet = quiet && (!d.ranged || !strings.Contains(why, "does not name it"))
-		if d.incremental && quiet && l.tells(d) && found == "lookback" {
+		if d.incremental && quiet && tells && found == "lookback" {
 			return fmt.Errorf("the service sorts, and changes were found by %q: %s", found, why)
 		}
 	}

@@ -208,16 +208,23 @@ func (j *judge) holds(p readback.Part, s State) bool {
 	switch {
 	case j.d.DatesIgnored:
 		return true
-	case p.Undated && j.f.Unproven && s.From > j.f.Start:
-		_, finished := s.Is.Meta("date_finish") // else only counts tell that it has a date
-		return !finished || s.Date.IsZero()
+	case j.o.Dataset() && p.Undated && !s.Date.IsZero():
+		return j.maySeemUndated(s)
 	case j.o.Dataset():
-		return p.Holds(s.Date) || p.Undated && j.staleAt(s.Date) // it keeps what no other part holds yet
+		return p.Holds(s.Date)
 	case s.Date.IsZero():
 		return j.f.Undated
 	}
 	is := j.after.Manifest.Range
 	return is.Holds(s.Date) || j.f.Open && !is.To.IsZero() && !s.Date.Before(is.To.Time)
+}
+
+// maySeemUndated tells whether a dated state may lie among the results without a date. They
+// keep what no other part holds: what got its date while the run read, lies in a stale part,
+// or lies outside the range of a run that reads no more than that.
+func (j *judge) maySeemUndated(s State) bool {
+	return s.From >= j.f.Start || j.staleAt(s.Date) ||
+		!j.f.Follows && !slices.ContainsFunc(j.f.Ranges, func(r Reading) bool { return r.Holds(s.Date) })
 }
 
 // elements tells in what the rows of a child output differ from a state.
