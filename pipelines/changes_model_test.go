@@ -156,6 +156,17 @@ func (w *smallWorld) judge(rows []map[string]any, since, fixed int, inRange func
 	return nil
 }
 
+// leftSince tells whether a result left the range in the course of a history.
+func leftSince(history []map[int64]string, inRange func(string) bool) bool {
+	for id, is := range history[0] {
+		now := history[len(history)-1][id]
+		if is != "" && inRange(is) && (now == "" || !inRange(now)) {
+			return true
+		}
+	}
+	return false
+}
+
 // model runs cases against one service.
 type model struct {
 	t       *testing.T
