@@ -65,9 +65,9 @@ type output struct {
 	compression string
 	codebook    bool
 	last        *model.Look
-	damaged     bool // by somebody, and not healed yet
-	mark    time.Time // the watermark that was seen last
-	latest  time.Time // up to which clocks let a watermark be, of the runs so far
+	damaged     bool      // by somebody, and not healed yet
+	mark        time.Time // the watermark that was seen last
+	latest      time.Time // up to which clocks let a watermark be, of the runs so far
 	// reach is the time up to which runs may have read without a gap.
 	reach time.Time
 	// blind is the moment up to which results before the lookback may have changed

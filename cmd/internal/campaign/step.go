@@ -32,11 +32,11 @@ type step struct {
 	empty    float64
 	outage   formservice.Fault
 	outageAt int
-	changes  []int // requests before which results change
-	restless bool  // results change before every request
-	forgets  bool  // the service does not sort this time
+	changes  []int         // requests before which results change
+	restless bool          // results change before every request
+	forgets  bool          // the service does not sort this time
 	skew     time.Duration // how far the clock of the machine is off
-	perDay   int // requests that the definition allows, 0: as many as a process likes
+	perDay   int           // requests that the definition allows, 0: as many as a process likes
 
 	fault     string         // the point at which it kills itself
 	stopAt    int            // the request at which it is stopped, or
