@@ -65,8 +65,8 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 		return nil // a run does not begin what it has too few requests for
 	case o.code == 65 && l.breaks() && l.mayRefuse(s) && broken.MatchString(o.stderr):
 		return nil // it says what the service does, instead of writing other results than were asked for
-	case o.code == 65 && l.miscounts() && s.changed() && broken.MatchString(o.stderr):
-		return nil // a change made wrong headers agree once, so that they were believed
+	case o.code == 65 && l.miscounts() && (s.changed() || l.def.unfinished != none) && broken.MatchString(o.stderr):
+		return nil // a change made wrong headers agree once, so that they were believed, perhaps by the run before
 	}
 	for _, d := range l.damages {
 		if d.explains(o.code) {
@@ -203,6 +203,9 @@ func (l *life) present(s *step, o *outcome) (earliest, latest time.Time) {
 func (l *life) marks(d *definition, s *step, o *outcome, f model.Facts) error {
 	earliest, latest := l.present(s, o)
 	for _, out := range d.outputs {
+		if !s.reads() {
+			out.mark = time.Time{} // it may have been reset
+		}
 		if !out.Dataset() || out.last == nil || out.last.Manifest == nil || out.damaged {
 			continue
 		}
