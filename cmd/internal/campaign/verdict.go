@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/extract/formservice"
 )
 
 // settle is how far a range without an end stays behind the clock.
@@ -91,10 +92,16 @@ func (l *life) overspent(s *step, o *outcome) error {
 	if s.kind == stepExport {
 		return nil // it has its own
 	}
-	spent := l.spent(o)
-	l.sent = append(l.sent, sent{o.began, o.requests})
-	if allowed := max(0, s.perDay-spent); s.perDay > 0 && o.requests > allowed {
-		return fmt.Errorf("it sent %d requests, and %d were left of the day", o.requests, allowed)
+	requests := 0
+	for _, q := range l.service.form.Log() {
+		if q.Fault != formservice.FaultReset { // a lost connection has the same request come twice
+			requests++
+		}
+	}
+	allowed := max(0, s.perDay-l.spent(o))
+	l.sent = append(l.sent, sent{o.began, requests})
+	if s.perDay > 0 && requests > allowed {
+		return fmt.Errorf("it sent %d requests, and %d were left of the day", requests, allowed)
 	}
 	return nil
 }
