@@ -191,6 +191,7 @@ func (l *life) ahead(s *step) time.Duration { return l.service.form.Faults.DateH
 
 // present are the earliest and the latest watermark that clocks let a process come to. It
 // does not pass the service's clock, where that is known to be behind by more than a minute.
+// An answer may have been on its way for long, so that its header Date was old.
 func (l *life) present(s *step, o *outcome) (earliest, latest time.Time) {
 	behind := min(0, l.ahead(s)+time.Second) // the header has no fractions of a second
 	if l.service.form.Faults.NoDateHeader || behind >= -time.Minute {
@@ -202,7 +203,7 @@ func (l *life) present(s *step, o *outcome) (earliest, latest time.Time) {
 	if other := wall(o.began, zone).Add(min(0, l.ahead(s))); other.Before(earliest) {
 		earliest = other // clocks were changed in between
 	}
-	return earliest.Add(-settle - time.Second), later(began, ended).Add(-settle + time.Second)
+	return earliest.Add(-settle - o.took - time.Second), later(began, ended).Add(-settle + time.Second)
 }
 
 // marks makes sure of the watermarks of datasets: they go on, they do not pass the clocks,
