@@ -139,12 +139,12 @@ func (m *model) playGap(t *testing.T, c gap) {
 		do(h.before)
 		begun := len(w.history) - 1
 		asked, done := []string{}, h.when == nil
-		m.hooks(func(r formservice.Request) {
+		m.before(func(r formservice.Request) {
 			if asked = append(asked, r.Transaction+" "+r.Query); !done && h.when(r) {
 				done = true
 				do(h.during)
 			}
-		}, nil)
+		})
 		def := m.definition(dir, c.kind)
 		def.Extract.Lookback = time.Hour
 		if c.stale > 0 {
@@ -159,7 +159,7 @@ func (m *model) playGap(t *testing.T, c gap) {
 			return nil
 		}
 		report, err := pipelines.Run(t.Context(), def, o)
-		m.hooks(nil, nil)
+		m.before(nil)
 		if !done {
 			t.Fatalf("run %d never asked what the test waits for:\n%s", n, strings.Join(asked, "\n"))
 		}

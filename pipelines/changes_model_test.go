@@ -203,11 +203,11 @@ func newModel(t *testing.T, faults formservice.Faults) *model {
 	return m
 }
 
-// hooks sets what happens before each request is answered, and how it fails.
-func (m *model) hooks(before func(formservice.Request), decide func(formservice.Request) formservice.Fault) {
+// before sets what happens before each request is answered, nil for nothing.
+func (m *model) before(do func(formservice.Request)) {
 	m.answering.Lock()
 	defer m.answering.Unlock()
-	m.service.Before, m.service.Decide = before, decide
+	m.service.Before = do
 }
 
 // scene is one case: deeds, and before which request each happens.
@@ -280,10 +280,10 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 			w.remember()
 		}
 	}
-	m.hooks(func(formservice.Request) {
+	m.before(func(formservice.Request) {
 		requests++
 		happen(requests)
-	}, nil)
+	})
 	happen(0)
 	if s.kind == "incremental" {
 		since = len(w.history) - 1 // what happened before is known from the first request on
@@ -294,7 +294,7 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 		fixed = 0 // what the first run read is kept
 	}
 	report, err := pipelines.Run(m.t.Context(), m.definition(dir, s.kind), o)
-	m.hooks(nil, nil)
+	m.before(nil)
 	during := len(w.history) - 1 - begun
 	m.cases++
 	if err != nil {
