@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,12 +139,12 @@ func (m *model) playGap(t *testing.T, c gap) {
 		do(h.before)
 		begun := len(w.history) - 1
 		asked, done := []string{}, h.when == nil
-		m.hooks(func(r formservice.Request) {
+		m.before(func(r formservice.Request) {
 			if asked = append(asked, r.Transaction+" "+r.Query); !done && h.when(r) {
 				done = true
 				do(h.during)
 			}
-		}, nil)
+		})
 		def := m.definition(dir, c.kind)
 		def.Extract.Lookback = time.Hour
 		if c.stale > 0 {
@@ -158,7 +159,7 @@ func (m *model) playGap(t *testing.T, c gap) {
 			return nil
 		}
 		report, err := pipelines.Run(t.Context(), def, o)
-		m.hooks(nil, nil)
+		m.before(nil)
 		if !done {
 			t.Fatalf("run %d never asked what the test waits for:\n%s", n, strings.Join(asked, "\n"))
 		}
@@ -179,4 +180,54 @@ func (m *model) playGap(t *testing.T, c gap) {
 			t.Errorf("spans are still stale: %v", manifest.Changes.Stale)
 		}
 	}
+}
+
+// exact compares a dataset with the history since a run began. Each result that did
+// not change since must be in its present state, and none may be lost or be there
+// twice. Only spans that are known to be stale may hold older states. A deleted result
+// may stay for one run during which another one left.
+func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int) error {
+	t.Helper()
+	got := map[int64]string{}
+	for _, p := range m.Parts {
+		for _, row := range readNDJSON(t, filepath.Join(dir, "days", p.Path)) {
+			id := int64(row["result_id"].(float64)) //nolint:errcheck // NDJSON of ours
+			if _, twice := got[id]; twice {
+				return fmt.Errorf("result %d is there twice", id)
+			}
+			date, _ := row["date_finish"].(string)
+			got[id] = strings.Replace(date[:19], "T", " ", 1) + " " + row["item_1"].(string)
+		}
+	}
+	if m.Changes == nil {
+		m.Changes = &load.Changes{}
+	}
+	stale := func(is string) bool {
+		return is != "" && slices.ContainsFunc(m.Changes.Stale, func(r load.Range) bool {
+			at := extracttest.Wall(is[:19])
+			return !at.Before(r.From.Time) && (r.To.IsZero() || at.Before(r.To.Time))
+		})
+	}
+	end := m.Range.To.Format(formservice.WallTime)
+	since, last := w.history[begun:], w.history[len(w.history)-1]
+	for id := range max(w.next, 101) {
+		want, is := last[id], got[id]
+		if want >= end {
+			want = ""
+		}
+		constant := !slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] != last[id] })
+		throughout := !slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] == "" || h[id] >= end })
+		was := slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] == is })
+		switch {
+		case constant && want == "" && leftSince(since, func(is string) bool { return is < end }):
+		case stale(want) || stale(is), constant && want == "" && len(m.Changes.Stale) > 0 && !m.Verified.Match:
+		case throughout && is == "":
+			return fmt.Errorf("result %d was in the range throughout, and is lost", id)
+		case constant && is != want:
+			return fmt.Errorf("result %d is %q, and was %q all the time", id, is, want)
+		case is != "" && want != "" && !was:
+			return fmt.Errorf("result %d is %q, which it was at no moment of the run", id, is)
+		}
+	}
+	return nil
 }

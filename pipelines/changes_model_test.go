@@ -156,6 +156,17 @@ func (w *smallWorld) judge(rows []map[string]any, since, fixed int, inRange func
 	return nil
 }
 
+// leftSince tells whether a result left the range in the course of a history.
+func leftSince(history []map[int64]string, inRange func(string) bool) bool {
+	for id, is := range history[0] {
+		now := history[len(history)-1][id]
+		if is != "" && inRange(is) && (now == "" || !inRange(now)) {
+			return true
+		}
+	}
+	return false
+}
+
 // model runs cases against one service.
 type model struct {
 	t       *testing.T
@@ -192,11 +203,11 @@ func newModel(t *testing.T, faults formservice.Faults) *model {
 	return m
 }
 
-// hooks sets what happens before each request is answered, and how it fails.
-func (m *model) hooks(before func(formservice.Request), decide func(formservice.Request) formservice.Fault) {
+// before sets what happens before each request is answered, nil for nothing.
+func (m *model) before(do func(formservice.Request)) {
 	m.answering.Lock()
 	defer m.answering.Unlock()
-	m.service.Before, m.service.Decide = before, decide
+	m.service.Before = do
 }
 
 // scene is one case: deeds, and before which request each happens.
@@ -269,10 +280,10 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 			w.remember()
 		}
 	}
-	m.hooks(func(formservice.Request) {
+	m.before(func(formservice.Request) {
 		requests++
 		happen(requests)
-	}, nil)
+	})
 	happen(0)
 	if s.kind == "incremental" {
 		since = len(w.history) - 1 // what happened before is known from the first request on
@@ -283,7 +294,7 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 		fixed = 0 // what the first run read is kept
 	}
 	report, err := pipelines.Run(m.t.Context(), m.definition(dir, s.kind), o)
-	m.hooks(nil, nil)
+	m.before(nil)
 	during := len(w.history) - 1 - begun
 	m.cases++
 	if err != nil {

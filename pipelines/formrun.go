@@ -286,10 +286,11 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 		return err
 	}
 	theirs, ours := f.reader.Client.Clocks()
-	f.reconciler.Interval = f.reconciler.Interval.Behind(ours.Sub(theirs))
-	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Add(interval.ClockLeeway)) {
+	now := f.o.Now().In(f.reader.Def.Source.Zone)
+	f.reconciler.Interval = f.reconciler.Interval.Behind(ours.Sub(theirs), now)
+	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(interval.ClockLeeway)) {
 		if theirs.IsZero() {
-			ours = f.o.Now()
+			ours = now
 		}
 		if what, cure := interval.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
 			f.drift(what)

@@ -102,11 +102,13 @@ func Settled(def *definition.Definition, at time.Time) time.Time {
 	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
-// Behind lowers Complete by how far the service's clock is behind ours. The watermark never
-// passes that clock.
-func (i Interval) Behind(by time.Duration) Interval {
+// Behind lowers Complete by how far the service's clock is behind ours, which shows now in
+// the account's zone. The watermark never passes that clock. If the zone's clocks were put
+// forward in between, it shows an hour less than the difference.
+func (i Interval) Behind(by time.Duration, now time.Time) Interval {
 	if by > ClockLeeway {
-		i.Complete = i.Complete.Add(-by)
+		shown := load.Wall(now).Sub(load.Wall(now.Add(-by)).Time)
+		i.Complete = i.Complete.Add(-max(by, shown))
 	}
 	return i
 }

@@ -62,7 +62,32 @@ func (c *clock) stamp() time.Time {
 
 // mayJump lets the clock jump in so many of a hundred cases. mu is held.
 func (c *clock) mayJump(percent int) {
-	if c.jumps && chance(c.random, percent) {
-		c.jump = time.Duration(c.random.IntN(110*60)-55*60) * time.Second
+	if !c.jumps || !chance(c.random, percent) {
+		return
 	}
+	most := 55 * 60
+	if _, soon := changeOf(c.zone, c.now.Add(-6*time.Hour), c.now.Add(6*time.Hour)); soon {
+		most = 25 * 60 // the hour that comes twice is a jump too
+	}
+	c.jump = time.Duration(c.random.IntN(2*most)-most) * time.Second
+}
+
+// changeOf is the first instant of a span at which the clocks of a zone are changed, if
+// there is one.
+func changeOf(zone *time.Location, from, to time.Time) (at time.Time, there bool) {
+	offset := func(at time.Time) int { _, seconds := at.In(zone).Zone(); return seconds }
+	for at = from.Truncate(30 * time.Minute); at.Before(to); at = at.Add(30 * time.Minute) {
+		if offset(at) != offset(at.Add(-time.Second)) {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// beforeChange is an instant some hours before the clocks of a zone are changed in spring
+// or in autumn.
+func beforeChange(random *rand.Rand, zone *time.Location) time.Time {
+	from := time.Date(2026, pick(random, time.February, time.August), 1, 0, 0, 0, 0, time.UTC)
+	at, _ := changeOf(zone, from, from.AddDate(0, 6, 0))
+	return at.Add(-time.Duration(10+random.IntN(10*60)) * time.Minute)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -25,9 +26,10 @@ type definition struct {
 	from, to    time.Time // wall clock, zero: none
 	window      string
 	incremental bool
-	lookback    int  // days
+	lookback    int  // hours
 	byLookback  bool // changes: lookback
 	maxStale    int  // max_stale_parts, 0: not said
+	perDay      int  // requests, 0: plenty
 	verify      bool
 	explode     string // name of a declared list that has child outputs
 	outputs     []*output
@@ -46,6 +48,9 @@ type definition struct {
 // counted tells whether the service counts what the definition reads, and is asked.
 func (d *definition) counted() bool { return d.Verified() && d.verify && !d.Uncounted }
 
+// plenty is more requests than a life sends in a day. They are booked all the same.
+const plenty = 100_000
+
 // maxRejects is more than a life ever rejects.
 const maxRejects = 100_000
 
@@ -60,7 +65,9 @@ type output struct {
 	compression string
 	codebook    bool
 	last        *model.Look
-	damaged     bool // by somebody, and not healed yet
+	damaged     bool      // by somebody, and not healed yet
+	mark        time.Time // the watermark that was seen last
+	latest      time.Time // up to which clocks let a watermark be, of the runs so far
 	// reach is the time up to which runs may have read without a gap.
 	reach time.Time
 	// blind is the moment up to which results before the lookback may have changed
@@ -69,11 +76,11 @@ type output struct {
 }
 
 // newDefinition chooses a definition for a form. If it follows, its runs are incremental,
-// count what they read, and ask the service what changed.
-func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follows bool) *definition {
+// count what they read, and ask the service what changed. Hourly runs are incremental too.
+func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follows, hourly bool) *definition {
 	d := &definition{
 		file: filepath.Join(s.dir, "campaign.yaml"), concurrency: 1 + random.IntN(8), retries: 4 + random.IntN(6),
-		names: pick(random, "id", "id", "label"), window: "auto", lookback: 1 + random.IntN(5), verify: !chance(random, 20), unfinished: none,
+		names: pick(random, "id", "id", "label"), window: "auto", lookback: 24 * (1 + random.IntN(5)), verify: !chance(random, 20), unfinished: none,
 	}
 	d.Zone, d.api = p.zone, p.api
 	switch {
@@ -107,6 +114,9 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follow
 	if follows {
 		d.Where, d.View, d.to, d.verify, d.incremental = nil, nil, time.Time{}, true, true
 	}
+	if hourly {
+		d.to, d.incremental, d.lookback = time.Time{}, true, d.lookback/12+random.IntN(2) // 2 to 11 hours
+	}
 	s.newOutputs(random, d)
 	return d
 }
@@ -126,7 +136,7 @@ func (d *definition) reads(now time.Time) readback.Span {
 	if recent := now.AddDate(0, 0, -2); d.to.IsZero() || d.to.After(recent) {
 		s.To.Time = recent // what is newer may lie behind the end of a range that a run began with
 	}
-	if since := now.AddDate(0, 0, -d.lookback); d.incremental && s.From.Before(since) {
+	if since := now.Add(-time.Duration(d.lookback) * time.Hour); d.incremental && s.From.Before(since) {
 		s.From.Time = since
 	}
 	return s
@@ -243,8 +253,8 @@ func (o *output) child(list string) *output {
 // text is the definition as formetl reads it.
 func (d *definition) text(at *service, in *bucket) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {api: %s, base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d, per_minute: 0, per_day: 0}}\n",
-		d.api, at.URL, d.Zone, d.concurrency, d.retries)
+	fmt.Fprintf(&b, "version: 1\nname: campaign\nsource: {api: %s, base_url: %q, account: acme, timezone: %s, requests: {concurrency: %d, retries: %d, per_minute: 0, per_day: %d}}\n",
+		d.api, at.URL, d.Zone, d.concurrency, d.retries, cmp.Or(d.perDay, plenty))
 	fmt.Fprintf(&b, "forms: [%s]\nstate: state\nnames: %s\nextract:\n  window: %s\n  verify: %t\n", formName, d.names, d.window, d.verify)
 	if !d.from.IsZero() {
 		fmt.Fprintf(&b, "  from: %q\n", d.from.Format(formservice.WallTime))
@@ -253,7 +263,7 @@ func (d *definition) text(at *service, in *bucket) string {
 		fmt.Fprintf(&b, "  to: %q\n", d.to.Format(formservice.WallTime))
 	}
 	if d.incremental {
-		fmt.Fprintf(&b, "  mode: incremental\n  lookback: %dd\n", d.lookback)
+		fmt.Fprintf(&b, "  mode: incremental\n  lookback: %dh\n", d.lookback)
 	}
 	if d.byLookback {
 		b.WriteString("  changes: lookback\n")

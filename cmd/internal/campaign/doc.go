@@ -16,14 +16,21 @@
 //
 // Half of the lives speak the XML generation of the service, half the JSON one. The
 // service stamps every change by a clock of its own, which may be off and may
-// jump. In some lives it does not sort by these stamps, or lacks them. In a third of the
-// lives it tells what changed, and the definition is one that asks.
+// jump. In some lives it does not sort by these stamps, or lacks them, and in some it
+// forgets to sort now and then. In a third of the lives it tells what changed, and the
+// definition is one that asks.
+//
+// A quarter of the lives go hour by hour while the clocks of the account's zone are put
+// forward or back. The machine's clock is wrong now and then, a day has few requests, and
+// hundreds of results come or change between two runs. Some definitions ask by the one
+// generation, and in the next run by the other.
 //
 // After every step each output is read back and compared with the history of
 // every result (package model). A run that ends with 0 must have written what
 // was there; any other end must be one that the circumstances explain, with
-// outputs as they were before or whole. No watermark lies behind time that nobody read, and
-// nothing lies beside the parts that belongs to none. A service that breaks its specification ends
+// outputs as they were before or whole. No watermark lies behind time that nobody read or
+// passes a clock, none falls, a lookback is as long as it should be by the wall clock, no
+// more requests are sent than a day has, and nothing lies beside the parts that belongs to none. A service that breaks its specification ends
 // runs with 65, or its manner never mattered and the outputs are right. Where the service told an incremental run
 // what had changed, its datasets hold the present of results of any age. Damage must be healed by the cure that
 // formetl's contract names. In the end an undisturbed run, run --full and clean

@@ -29,6 +29,12 @@ const (
 	featureExports     = "exports"     // formetl export
 	featureMaintenance = "maintenance" // clean, state reset and replay between runs
 	featureTogether    = "together"    // two runs of a definition at once
+	featureHourly      = "hourly"      // runs hour by hour, while the clocks of the zone change
+	featureSkew        = "skew"        // runs whose machine has a wrong clock
+	featureBudget      = "budget"      // days with few requests
+	featureBursts      = "bursts"      // hundreds of results that come or change between two runs
+	featureGenerations = "generations" // runs that ask by another generation than the one before
+	featureForgets     = "forgets"     // a service that sorts, and in one run does not
 	featureEscapes     = "escapes"     // texts with _xHHHH_ in them, for .xlsx
 	featureLong        = "long"        // texts that no cell of a sheet holds, which end a run with 65
 
@@ -63,9 +69,10 @@ const (
 // those that keep a run from its end. Lives without both are lawful: every run of theirs
 // ends with 0, and with 75 only where a change comes with every request.
 var (
-	breaking   = []string{featureQuirks, featureDates, featureUnsorted, featureShifting}
+	breaking   = []string{featureQuirks, featureDates, featureUnsorted, featureShifting, featureForgets}
 	disturbing = []string{
 		featureKills, featureSignals, featureFaults, featureEmpty, featureParts, featureManifests, featureUnlisted, featureForeign, featureTogether, featureLong,
+		featureBudget,
 	}
 )
 
@@ -83,6 +90,7 @@ func usual() features {
 		featureDates, featureUnsorted, featureChanges, featureRestless, featureParts, featureManifests, featureUnlisted,
 		featureForeign, featureExports, featureMaintenance, featureTogether, featureEscapes,
 		featureLong, featureCompensation, featureUncounted, featureUndated, featureShortPages, featureHalfFull, featureShifting,
+		featureHourly, featureSkew, featureBudget, featureBursts, featureForgets, featureGenerations,
 	} {
 		f[name] = name != featureS3
 	}

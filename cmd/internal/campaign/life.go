@@ -29,9 +29,18 @@ type life struct {
 	def     *definition
 	export  *definition // of formetl export, see newExport
 	damages []*damage   // that are not healed yet
-	few     bool        // the form had too few results to show that the service sorts
+	few     bool        // the form had too few results to show that the service sorts, or it did not sort once
+	both    bool        // its definition asks now by the one generation, now by the other
+	hourly  bool        // it lives hour by hour, through a change of the clocks
+	sent    []sent      // requests of its definition's processes
 	told    []string
 	figures figures
+}
+
+// sent is how many requests were sent when.
+type sent struct {
+	at       time.Time
+	requests int
 }
 
 // figures are what a life comes to.
@@ -102,12 +111,19 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	}
 	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: newFigures()}
 	random := source(seed, 2)
-	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
+	zones := []string{"UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"}
+	if l.hourly = on[featureHourly] && chance(source(seed, 14), 25); l.hourly {
+		zones = slices.DeleteFunc(zones, func(name string) bool { return name == "UTC" || name == "Asia/Kolkata" })
+	}
+	zone, err := time.LoadLocation(pick(random, zones...))
 	if err != nil {
 		return nil, err
 	}
 	l.now = pick(random, time.Date(2026, 3, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 4, 6, 20, 0, 0, 0, time.UTC),
 		time.Date(2026, 11, 3, 3, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC))
+	if l.hourly {
+		l.now = beforeChange(source(seed, 15), zone)
+	}
 	l.key = apiKey(fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000))
 	l.clock = newClock(source(seed, 8), zone, l.now)
 	faults := newQuirks(source(seed, 4), seed, on)
@@ -117,15 +133,18 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	}
 	if random := source(seed, 12); chance(random, 15) { // its answers are dated up to three months ago
 		faults.DateHeaderOff = -time.Duration(random.IntN(90*24*60)) * time.Minute
+	} else {
+		faults.NoDateHeader = chance(random, 15)
 	}
 	api := addV2(source(seed, 11), &faults, on)
+	l.both = on[featureGenerations] && api == formservice.V2 && faults.V2.Pagination == "" && chance(source(seed, 16), 30)
 	l.people = newPeople(source(seed, 3), l.clock, api, faults.LackUpdate, l.now, on)
 	if bucket != nil && on[featureS3] && chance(random, 35) {
 		l.site.bucket = bucket
 	}
 	l.service = startService(string(l.key), l.people.form.Served, zone, faults)
 	l.service.passes = l.clock.pass
-	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now, follows)
+	l.def = l.site.newDefinition(source(seed, 5), l.people, l.now, follows, l.hourly)
 	l.def.Uncounted = faults.V2.Pagination != ""
 	l.def.follow(source(seed, 10), follows)
 	l.obey(source(seed, 6))
@@ -297,10 +316,11 @@ func (l *life) close(keep bool) {
 
 // live lets everything happen and tells what was wrong.
 func (l *life) live() error {
-	if err := os.WriteFile(l.def.file, []byte(l.def.text(l.service, l.site.bucket)), 0o600); err != nil {
-		return err
+	steps := 3 + l.random.IntN(6)
+	if l.hourly {
+		steps += 8
 	}
-	for range 3 + l.random.IntN(6) {
+	for range steps {
 		if err := l.harm(); err != nil {
 			return err
 		}
@@ -318,6 +338,11 @@ func (l *life) live() error {
 	return l.end()
 }
 
+// write writes the definition.
+func (l *life) write() error {
+	return os.WriteFile(l.def.file, []byte(l.def.text(l.service, l.site.bucket)), 0o600)
+}
+
 // passTime lets people change results before the next step, while nothing reads them or
 // while there are readings that are not finished.
 func (l *life) passTime(wait time.Duration) {
@@ -330,7 +355,11 @@ func (l *life) passTime(wait time.Duration) {
 	if l.export.unfinished != none {
 		m = m.and(l.manners(l.export))
 	}
-	for range l.random.IntN(12) {
+	changes := l.random.IntN(12)
+	if l.on[featureBursts] && chance(l.random, 4) { // a mailing went out, or somebody goes through all answers
+		changes += 100 + l.random.IntN(200)
+	}
+	for range changes {
 		l.people.change(now, m)
 	}
 	if l.def.unfinished == none && l.export.unfinished == none {
@@ -372,7 +401,8 @@ func (l *life) manners(d *definition) manners {
 func (l *life) take(s *step) error {
 	l.now = l.now.Add(s.wait)
 	l.clock.set(l.now)
-	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), s))
+	l.few = l.few || s.forgets
+	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d, by API %s: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), l.def.api, s))
 	outcomes, err := l.perform(s)
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]

@@ -87,8 +87,8 @@ type process struct {
 	signalled bool
 }
 
-// process prepares formetl. fault is where it kills itself, "" for nowhere.
-func (l *life) process(fault string, args ...string) *process {
+// process prepares formetl for a step.
+func (l *life) process(s *step, args ...string) *process {
 	p := &process{}
 	p.ctx, p.cancel = context.WithTimeout(context.Background(), patience)
 	p.cmd = exec.CommandContext(p.ctx, l.program, args...) //nolint:gosec // the program that main built
@@ -97,7 +97,7 @@ func (l *life) process(fault string, args ...string) *process {
 	p.cmd.Env = []string{
 		"GORACE=atexit_sleep_ms=0", // a program with the race detector sleeps a second at its end otherwise
 		"FORMETL_API_KEY=" + string(l.key), "HOME=" + l.site.dir, "XDG_CACHE_HOME=" + filepath.Join(l.site.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
-		"FORMETL_NOW=" + l.now.Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + fault,
+		"FORMETL_NOW=" + l.now.Add(s.skew).Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + s.fault,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + none, "AWS_SHARED_CREDENTIALS_FILE=" + none,
 	}
@@ -153,11 +153,18 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	if s.twin {
 		count = 2
 	}
+	l.def.perDay = s.perDay
+	if err := l.write(); err != nil {
+		return nil, err
+	}
+	faults := l.service.form.Faults
+	faults.IgnoreSort, faults.DateHeaderOff = faults.IgnoreSort || s.forgets, l.ahead(s)
+	l.service.form.SetFaults(faults)
 	processes := make([]*process, count)
 	for i := range processes {
 		reportFile := l.site.reportFile(i)
 		_ = os.Remove(reportFile) // or there is none
-		processes[i] = l.process(s.fault, l.arguments(s, reportFile)...)
+		processes[i] = l.process(s, l.arguments(s, reportFile)...)
 	}
 	first := processes[0]
 	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
@@ -200,7 +207,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		timer := time.AfterFunc(s.stopAfter, func() { first.stop(s.signal) })
 		defer timer.Stop()
 	}
-	return l.outcomes(processes, start, began)
+	return l.outcomes(s, processes, start, began)
 }
 
 // aim has the process stopped at a request.
@@ -222,7 +229,7 @@ func (s *step) aim(p *process, sky *weather) {
 }
 
 // outcomes waits for the processes of a step.
-func (l *life) outcomes(processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
+func (l *life) outcomes(s *step, processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
 	all := make([]*outcome, 0, len(processes))
 	var problems []error
 	for i, p := range processes {
@@ -239,7 +246,7 @@ func (l *life) outcomes(processes []*process, start history.Moment, began time.T
 		l.site.bucket.settle()
 	}
 	for _, o := range all {
-		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now, time.Since(began), requests
+		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now.Add(s.skew), time.Since(began), requests
 	}
 	return all, errors.Join(problems...)
 }

@@ -32,8 +32,11 @@ type step struct {
 	empty    float64
 	outage   formservice.Fault
 	outageAt int
-	changes  []int // requests before which results change
-	restless bool  // results change before every request
+	changes  []int         // requests before which results change
+	restless bool          // results change before every request
+	forgets  bool          // the service does not sort this time
+	skew     time.Duration // how far the clock of the machine is off
+	perDay   int           // requests that the definition allows, 0: as many as a process likes
 
 	fault     string         // the point at which it kills itself
 	stopAt    int            // the request at which it is stopped, or
@@ -70,6 +73,9 @@ func (s *step) String() string {
 	note(s.outageAt > 0, "from request %d on all end in %s", s.outageAt, s.outage)
 	note(len(s.changes) > 0, "results change before the requests %v", s.changes)
 	note(s.restless, "results change before every request")
+	note(s.forgets, "the service forgets to sort")
+	note(s.skew != 0, "its clock is off by %s", s.skew)
+	note(s.perDay > 0, "with %d requests a day", s.perDay)
 	note(s.fault != "", "killed at %s", s.fault)
 	note(s.signal != 0 && s.stopAt > 0, "%s at request %d, answered: %t", s.signal, s.stopAt, s.answered)
 	note(s.signal != 0 && s.stopAt == 0, "%s after %s", s.signal, s.stopAfter)
@@ -99,7 +105,15 @@ func newPoint(random *rand.Rand) string {
 // newStep chooses what comes next.
 func (l *life) newStep(random *rand.Rand) *step {
 	s := &step{kind: stepRun, wait: time.Duration(1+random.IntN(30*60)) * time.Minute}
-	switch n := random.IntN(100); {
+	if l.both {
+		l.def.api = pick(random, formservice.V1, formservice.V2)
+	}
+	n := random.IntN(100)
+	if l.hourly {
+		s.wait = time.Duration(50+random.IntN(20)) * time.Minute
+		n += pick(random, 0, 48, 100) // mostly runs
+	}
+	switch {
 	case n < 12:
 		s.kind = stepFull
 	case n < 24 || n < 60 && len(l.def.narrowed) > 0:
@@ -127,9 +141,23 @@ func (l *life) newStep(random *rand.Rand) *step {
 	for range mayChange(random, l.on) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
+	l.mistake(s, random)
 	s.restless = l.on[featureRestless] && l.on[featureChanges] && chance(random, 4)
 	s.twin = l.on[featureTogether] && l.copes() && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
 	return s
+}
+
+// mistake chooses what is wrong this time at the machine, with its budget, or at a service
+// that sorts else. There a page shows that it does not.
+func (l *life) mistake(s *step, random *rand.Rand) {
+	if l.on[featureSkew] && chance(random, 8) {
+		s.skew = time.Duration(random.IntN(30*60)-15*60) * time.Second
+	}
+	if l.on[featureBudget] && s.kind != stepExport && chance(random, 4) {
+		s.perDay = 10 + random.IntN(200)
+	}
+	f := l.service.form.Faults
+	s.forgets = l.on[featureForgets] && !l.on[featureLawful] && f.PageCap == 0 && l.def.unfinished == none && l.export.unfinished == none && chance(random, 4)
 }
 
 // disturbed tells whether anything keeps the step from what it is to do.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
+	"github.com/formetl/formetl/extract/formservice"
 )
 
 // settle is how far a range without an end stays behind the clock.
@@ -21,6 +22,9 @@ func (l *life) judge(s *step, outcomes []*outcome) error {
 		if err := errors.Join(l.mayEnd(s, o), l.key.unsaid(o)); err != nil {
 			return err
 		}
+	}
+	if err := l.overspent(s, outcomes[0]); err != nil {
+		return err
 	}
 	last := outcomes[0]
 	if len(outcomes) == 2 {
@@ -58,10 +62,12 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 		return nil
 	case o.code == 75 && (sky.bad() || s.twin || s.restless):
 		return nil
+	case o.code == 75 && s.perDay > 0 && s.perDay-l.spent(o)-o.requests < 40:
+		return nil // a run does not begin what it has too few requests for
 	case o.code == 65 && l.breaks() && l.mayRefuse(s) && broken.MatchString(o.stderr):
 		return nil // it says what the service does, instead of writing other results than were asked for
-	case o.code == 65 && l.miscounts() && s.changed() && broken.MatchString(o.stderr):
-		return nil // a change made wrong headers agree once, so that they were believed
+	case o.code == 65 && l.miscounts() && (s.changed() || l.def.unfinished != none) && broken.MatchString(o.stderr):
+		return nil // a change made wrong headers agree once, so that they were believed, perhaps by the run before
 	}
 	for _, d := range l.damages {
 		if d.explains(o.code) {
@@ -69,6 +75,35 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 		}
 	}
 	return fmt.Errorf("it ended with %d (killed: %t, signalled: %t), which nothing explains", o.code, o.killed, o.stopped)
+}
+
+// spent is how many requests of the day before a process are in its budget.
+func (l *life) spent(o *outcome) (n int) {
+	for _, earlier := range l.sent {
+		if earlier.at.After(o.began.Add(-24 * time.Hour)) {
+			n += earlier.requests
+		}
+	}
+	return n
+}
+
+// overspent makes sure that a process, or two at once, kept to the budget of a day.
+func (l *life) overspent(s *step, o *outcome) error {
+	if s.kind == stepExport {
+		return nil // it has its own
+	}
+	requests := 0
+	for _, q := range l.service.form.Log() {
+		if q.Fault != formservice.FaultReset { // a lost connection has the same request come twice
+			requests++
+		}
+	}
+	allowed := max(0, s.perDay-l.spent(o))
+	l.sent = append(l.sent, sent{o.began, requests})
+	if s.perDay > 0 && requests > allowed {
+		return fmt.Errorf("it sent %d requests, and %d were left of the day", requests, allowed)
+	}
+	return nil
 }
 
 // broken is how a run says that the service breaks its specification.
@@ -92,6 +127,10 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		f.Good = false // it commits nothing of its own, but may finish what was recorded
 		f.Undated = d.undated
 	}
+	since := d.since()
+	if d.unfinished != none {
+		since = time.Time{} // it may finish an earlier commit first, with a watermark of its own
+	}
 	problems := make([]error, 0, len(d.outputs))
 	for _, out := range d.outputs {
 		if reads && (!f.Good || s.twin) { // what it commits may be replaced before anybody looks
@@ -99,25 +138,108 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		}
 		problems = append(problems, d.lookAt(l.people.form, out, f, reads))
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := errors.Join(append(problems, l.marks(d, s, o, f))...); err != nil {
 		return err
 	}
 	switch {
 	case f.Good, !reads && o.code == 0 && s.kind == stepClean:
-		d.unfinished, d.narrowed, d.undated = none, nil, false
+		d.unfinished, d.narrowed, d.undated, d.unread = none, nil, false, time.Time{}
 	case d.unfinished == none && reads:
 		d.unfinished = o.start
 	}
 	if d.unfinished != none && reads {
-		d.unread = d.settled(o)
+		d.unread = later(d.unread, d.settled(o))
 	}
 	if d.unfinished != none && s.kind == stepRange {
 		d.narrowed = append(d.narrowed, s.span())
 	}
 	if f.Good {
-		return errors.Join(d.reported(l.site, s, o), l.method(d, s, o))
+		return errors.Join(d.reported(l.site, s, o), l.method(d, s, o), d.lookedBack(s, o, since))
 	}
 	return nil
+}
+
+// since is where the next incremental run is to begin that does not know what changed, by
+// the wall clock of the account; zero where an output has no watermark.
+func (d *definition) since() (since time.Time) {
+	if d.beginning() {
+		return since
+	}
+	for i, out := range d.outputs {
+		if mark := out.last.Manifest.Watermark.Time; i == 0 || mark.Before(since) {
+			since = mark
+		}
+	}
+	return later(since.Add(-time.Duration(d.lookback)*time.Hour), d.from)
+}
+
+// lookedBack makes sure that a run that did not know what had changed read the lookback.
+func (d *definition) lookedBack(s *step, o *outcome, since time.Time) error {
+	if !d.incremental || s.kind != stepRun || since.IsZero() {
+		return nil
+	}
+	for _, r := range o.report.Forms {
+		if r.Changes != nil && r.Changes.Method != model.MethodChanges && r.Range.From.After(since) {
+			return fmt.Errorf("it read the range %s, and the lookback begins at %s", r.Range, since.Format(time.DateTime))
+		}
+	}
+	return nil
+}
+
+// ahead is how far the service's header Date is ahead of the clock of a step's machine.
+func (l *life) ahead(s *step) time.Duration { return l.service.form.Faults.DateHeaderOff - s.skew }
+
+// present are the earliest and the latest watermark that clocks let a process come to. It
+// does not pass the service's clock, where that is known to be behind by more than a minute.
+// An answer may have been on its way for long, so that its header Date was old.
+func (l *life) present(s *step, o *outcome) (earliest, latest time.Time) {
+	behind := min(0, l.ahead(s)+time.Second) // the header has no fractions of a second
+	if l.service.form.Faults.NoDateHeader || behind >= -time.Minute {
+		behind = 0
+	}
+	zone := l.people.zone
+	began, ended := wall(o.began.Add(behind), zone), wall(o.began.Add(o.took+behind), zone)
+	earliest = wall(o.began.Add(min(0, l.ahead(s))), zone)
+	if other := wall(o.began, zone).Add(min(0, l.ahead(s))); other.Before(earliest) {
+		earliest = other // clocks were changed in between
+	}
+	return earliest.Add(-settle - o.took - time.Second), later(began, ended).Add(-settle + time.Second)
+}
+
+// marks makes sure of the watermarks of datasets: they go on, they do not pass the clocks,
+// and a run that read everything anew comes up to the present.
+func (l *life) marks(d *definition, s *step, o *outcome, f model.Facts) error {
+	earliest, latest := l.present(s, o)
+	for _, out := range d.outputs {
+		if !s.reads() {
+			out.mark = time.Time{} // it may have been reset
+		}
+		if !out.Dataset() || out.last == nil || out.last.Manifest == nil || out.damaged {
+			continue
+		}
+		mark, before := out.last.Manifest.Watermark.Time, out.mark
+		out.mark = mark
+		if !s.reads() {
+			continue
+		}
+		switch out.latest = later(out.latest, latest); {
+		case mark.Before(before):
+			return fmt.Errorf("the watermark of %s fell from %s to %s", &out.Output, before.Format(time.DateTime), mark.Format(time.DateTime))
+		case mark.After(out.latest):
+			return fmt.Errorf("the watermark of %s is %s, and clocks had come to %s", &out.Output, mark.Format(time.DateTime), out.latest.Format(time.DateTime))
+		case f.Good && f.Follows && d.unfinished == none && mark.Before(earliest):
+			return fmt.Errorf("the watermark of %s is %s, and clocks had come to %s", &out.Output, mark.Format(time.DateTime), earliest.Format(time.DateTime))
+		}
+	}
+	return nil
+}
+
+// later is the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // facts are what is known of what a process read.

@@ -50,7 +50,7 @@ func (f *Form) At() history.Moment {
 func (f *Form) Put(r formservice.Result) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r = r.Clone()
+	r = f.asInstants(r.Clone())
 	f.at++
 	err := f.Served.Update(r)
 	if err != nil {
@@ -71,6 +71,11 @@ func (f *Form) shown(id int64) formservice.Result {
 	if f.Lack > 0 && id%int64(f.Lack) == 0 {
 		r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.ID == "date_update" })
 	}
+	return f.asInstants(r)
+}
+
+// asInstants is a result as both generations show it, where the JSON one is asked.
+func (f *Form) asInstants(r formservice.Result) formservice.Result {
 	if f.Instants == nil {
 		return r
 	}

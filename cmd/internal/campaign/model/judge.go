@@ -62,6 +62,11 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 	if !f.Good && after.Same(before, o) {
 		return nil
 	}
+	for _, p := range after.Manifest.Parts {
+		if o.Dataset() && before.written(p) {
+			return fmt.Errorf("%s of %s was another object before", p.Path, o)
+		}
+	}
 	j := &judge{d: d, o: o, before: before, after: after, f: f, all: form.Histories()}
 	if len(j.f.Ranges) == 0 {
 		j.f.Ranges = []Reading{{Span: after.Manifest.Range, Continued: true}}
@@ -256,7 +261,7 @@ func (j *judge) complete() error {
 			if r.Continued && !j.all[id].Throughout(since, unread) {
 				since = j.f.Oldest
 			}
-			if j.all[id].Throughout(since, wanted) {
+			if hidden := j.f.Unproven && len(j.during(id, since)) > 1 && j.lost(since); !hidden && j.all[id].Throughout(since, wanted) {
 				return fmt.Errorf("%s lacks result %d, which was in the range %s all the time from moment %d to %d%s", j.o, id, r.Span, since, j.f.End, told(j.all[id]))
 			}
 		}
@@ -274,17 +279,17 @@ func (j *judge) wanted(s State, r Reading) bool {
 		return true
 	}
 	if s.Date.IsZero() {
-		return j.f.Undated && !r.Continued && (!j.f.Unproven || !j.lost())
+		return j.f.Undated && !r.Continued && (!j.f.Unproven || !j.lost(j.f.Start))
 	}
 	// What a run reads is as wide as its datasets need; a file holds what was
 	// asked for.
 	return r.Holds(s.Date) && (j.o.Dataset() || j.after.Manifest.Range.Holds(s.Date))
 }
 
-// lost tells whether a result was deleted while the run read.
-func (j *judge) lost() bool {
+// lost tells whether a result was deleted since a moment.
+func (j *judge) lost(since history.Moment) bool {
 	for _, h := range j.all {
-		if last := h[len(h)-1]; last.To != history.Now && last.To > j.f.Start {
+		if last := h[len(h)-1]; last.To != history.Now && last.To > since {
 			return true
 		}
 	}

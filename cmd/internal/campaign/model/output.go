@@ -223,6 +223,11 @@ func (l *Look) RejectsUndated() bool {
 	return false
 }
 
+// written tells whether a part of this name was there and held something else.
+func (l *Look) written(p readback.Part) bool {
+	return l.Manifest != nil && slices.ContainsFunc(l.Manifest.Parts, func(was readback.Part) bool { return was.Path == p.Path && was.SHA256 != p.SHA256 })
+}
+
 // Same tells whether readers of the manifest see what they saw before. Look has
 // made sure that its parts are what it says; others may lie beside them while a
 // commit is in the middle.
