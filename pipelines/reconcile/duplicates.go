@@ -27,7 +27,11 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	for {
 		stale, twice := staleWindows(c.Windows)
 		if len(stale) == 0 {
-			return nil
+			again, err := c.takeBack(ctx)
+			if err != nil || !again {
+				return err
+			}
+			continue
 		}
 		if before.And(twice); !before.IsEmpty() {
 			yielding := yieldLater(c, before)
@@ -118,6 +122,31 @@ func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Win
 		}
 	}
 	return yielding
+}
+
+// takeBack reads windows again that left out results to the window before them, if that one
+// was read again since and does not hold them any more: they moved while both were read.
+func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
+	held := c.readIDs()
+	if c.before != nil {
+		held.Or(c.before)
+	}
+	for _, w := range readWindows(c.Windows) {
+		if w.Earlier == nil {
+			continue
+		}
+		lost := roaring64.AndNot(w.Earlier, held)
+		if lost.IsEmpty() {
+			continue
+		}
+		w.Earlier.AndNot(lost)
+		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, lost) }
+		if err := c.readAgain(ctx, []*reading.Window{w}, "what it left out is in no window", forget); err != nil {
+			return true, err
+		}
+		again = true
+	}
+	return again, nil
 }
 
 // proveDates asks for a result in two windows that hold it.
