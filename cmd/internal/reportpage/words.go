@@ -18,7 +18,7 @@ var words = template.FuncMap{
 	"n":          thousands,
 	"some":       some,
 	"plural":     func(n any, noun string) string { return show.Plural(reflect.ValueOf(n).Int(), noun) },
-	"count":      count,
+	"known":      show.Known,
 	"difference": difference,
 	"percent":    percent,
 	"size":       show.Size,
@@ -47,14 +47,6 @@ func some(n int64) string {
 		return ""
 	}
 	return show.Thousands(n)
-}
-
-// count is a number of things, "–" for one that is not known.
-func count(n *int64) string {
-	if n == nil {
-		return "–"
-	}
-	return show.Thousands(*n)
 }
 
 // difference is by how much the fact differs from the plan.
