@@ -153,7 +153,7 @@ func windowsText(p *pipelines.FormPlan) string {
 			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{w.From.String(), w.To.String(), expected(w.Results, "?"), expected(w.Requests, "?")})
+			rows = append(rows, []string{w.From.String(), w.To.String(), show.Known(w.Results, "?"), show.Known(w.Requests, "?")})
 			uncounted = uncounted || w.Results == nil
 		}
 	}
@@ -165,11 +165,4 @@ func windowsText(p *pipelines.FormPlan) string {
 		foot = "  ?: not counted by itself, because that would cost more requests than it saves\n"
 	}
 	return "\n" + show.Columns("  ", rows) + foot
-}
-
-func expected(n *int64, otherwise string) string {
-	if n == nil {
-		return otherwise
-	}
-	return show.Thousands(*n)
 }

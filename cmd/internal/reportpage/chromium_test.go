@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/pipelines"
 )
 
 var shots = flag.String("shots", "", "keep what the browser shows in this folder, to look at it")
@@ -28,7 +28,7 @@ func TestHostilePageInChromium(t *testing.T) {
 	for _, c := range []struct {
 		page []byte
 		want string
-	}{{Page([]*pipelines.Report{hostileRun()}), "/"}, {[]byte("<!DOCTYPE html><p>" + hostile), "/ /stolen"}} {
+	}{{pageOf(t, "hostile", hostileRun()), "/"}, {[]byte("<!DOCTYPE html><p>" + hostile), "/ /stolen"}} {
 		asked := &requests{page: c.page}
 		server := httptest.NewServer(asked)
 		dom := chromium(t, program, server.URL, "--dump-dom")
@@ -42,15 +42,41 @@ func TestHostilePageInChromium(t *testing.T) {
 	}
 }
 
+// TestPhone: on a screen of 390 pixels tables and charts scroll, and the page does not.
+func TestPhone(t *testing.T) {
+	program := needs.Program(t, "chromium", "apt-get install chromium")
+	served := map[string][]byte{}
+	frames := "<!DOCTYPE html>"
+	for name, reports := range pages() {
+		served["/"+name] = pageOf(t, name, reports...)
+		frames += `<iframe src="/` + name + `" width="390" height="800" onload="title = contentDocument.documentElement.scrollWidth"></iframe>`
+	}
+	served["/"] = []byte(frames)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write(served[q.URL.Path])
+	}))
+	defer server.Close()
+	widths := regexp.MustCompile(`src="(.*?)".* title="(\d+)"`).FindAllStringSubmatch(strings.ReplaceAll(chromium(t, program, server.URL, "--dump-dom"), "</iframe>", "\n"), -1)
+	if len(widths) != len(pages()) {
+		t.Errorf("the browser tells the widths of %v", widths)
+	}
+	for _, w := range widths {
+		if w[2] != "390" && w[2] != "375" { // without a scroll bar, and beside one
+			t.Errorf("%s is %s pixels wide", w[1], w[2])
+		}
+	}
+}
+
 // TestLook keeps what the browser shows of all pages, to look at it.
 func TestLook(t *testing.T) {
 	if *shots == "" {
 		return
 	}
 	for name, reports := range pages() {
-		browse(t, name, Page(reports))
+		browse(t, name, pageOf(t, name, reports...))
 	}
-	browse(t, "year", Page([]*pipelines.Report{year(200)}))
+	browse(t, "year", pageOf(t, "year", year(200)))
 }
 
 // browse opens a page in Chromium in each way that people look at it. Light, dark and print

@@ -53,36 +53,25 @@ func join(s *detail.Span, next detail.Span) {
 	a.Began, a.Ended = min(a.Began, b.Began), max(a.Ended, b.Ended)
 }
 
-// stretch is a day, or several days in a row.
-type stretch struct {
-	from, to       time.Time // to is exclusive
-	rows, rejected int64
-}
-
-// stretches divides the time of days into at most n stretches of equal length. unit is how
-// many days each has: 1, or whole weeks.
-func stretches(days []detail.Day, n int) (list []stretch, unit int) {
-	if len(days) == 0 {
-		return nil, 1
-	}
+// stretches divides the time of days into at most n stretches of equal length, each with the
+// counts of its days. unit is how many days each has: 1, or whole weeks.
+func stretches(days []detail.Day, n int) (list []detail.Day, unit int) {
 	const day = 24 * time.Hour
 	from, to := days[0].Day, days[len(days)-1].Day.Add(day)
 	all := int(to.Sub(from) / day)
 	unit = 1
 	if all > n {
-		weeks := (all + 7*n - 1) / (7 * n)
-		unit = 7 * weeks
+		unit = 7 * ((all + 7*n - 1) / (7 * n))
 		from = from.AddDate(0, 0, -(int(from.Weekday())+6)%7) // a week begins on Monday
 		all = int(to.Sub(from) / day)
 	}
-	list = make([]stretch, (all+unit-1)/unit)
+	list = make([]detail.Day, (all+unit-1)/unit)
 	for i := range list {
-		list[i].from = from.AddDate(0, 0, i*unit)
-		list[i].to = list[i].from.AddDate(0, 0, unit)
+		list[i].Day = from.AddDate(0, 0, i*unit)
 	}
 	for _, d := range days {
 		s := &list[int(d.Day.Sub(from)/day)/unit]
-		s.rows, s.rejected = s.rows+d.Rows, s.rejected+d.Rejected
+		s.Rows, s.Rejected = s.Rows+d.Rows, s.Rejected+d.Rejected
 	}
 	return list, unit
 }

@@ -41,9 +41,9 @@ func TestStretches(t *testing.T) {
 		list, unit := stretches(days, c.bars)
 		var rows int64
 		for _, s := range list {
-			rows += s.rows
-			if unit > 1 && s.from.Weekday() != time.Monday {
-				t.Errorf("%+v: a week begins on %v", c, s.from)
+			rows += s.Rows
+			if unit > 1 && s.Day.Weekday() != time.Monday {
+				t.Errorf("%+v: a week begins on %v", c, s.Day)
 			}
 		}
 		if len(list) != c.want || unit != c.unit || rows != int64(2*c.days) {
@@ -57,21 +57,21 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		percent(0, 10): "0 %", percent(10, 10): "100 %", percent(9999, 10000): "> 99.9 %", percent(1, 100000): "< 0.1 %", percent(1, 3): "33 %", percent(1, 20): "5.0 %",
 		took(999 * time.Millisecond): "999 ms", took(-1): "0 s", took(61 * time.Second): "1 min 1 s", took(3*time.Hour + 5*time.Minute): "3 h 5 min",
-		wall(day(0)): "2026-01-01", wall(day(0).Add(time.Hour)): "2026-01-01 01:00:00", clip("äöü", 2): "äö…", clip("äöü", 3): "äöü",
+		wall(day(0)): "2026-01-01", wall(day(0).Add(time.Hour)): "2026-01-01 01:00:00", clip(2, "äöü"): "äö…", clip(3, "äöü"): "äöü",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for most, want := range map[int64]int64{0: 1, 1: 1, 5: 1, 6: 2, 100: 20, 101: 50, 4000: 1000, 123_456_789: 50_000_000} {
-		if got := niceStep(most); got != want || most > 6*got {
+	for most, want := range map[int64]int64{0: 1, 1: 1, 5: 1, 6: 1, 7: 2, 100: 20, 121: 50, 4000: 1000, 123_456_789: 50_000_000} {
+		if got := niceStep(most); got != want || most > 7*got {
 			t.Errorf("the axis up to %d has steps of %d, want %d", most, got, want)
 		}
 	}
 	for _, all := range []time.Duration{time.Millisecond, time.Second, 90 * time.Second, 7 * time.Hour, 400 * 24 * time.Hour} {
-		c := clock{all}
-		if n := all / c.step(); n < 1 || n > 10 {
-			t.Errorf("an axis of %s has %d steps of %s", all, n, c.step())
+		step, unit, name := clock(all).marks()
+		if n := all / step; n < 1 || n > 10 || step%unit != 0 {
+			t.Errorf("an axis of %s has %d steps of %s in %s", all, n, step, name)
 		}
 	}
 }

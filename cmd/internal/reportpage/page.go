@@ -1,141 +1,138 @@
+// Package reportpage makes a page of the reports of runs: one file of HTML that people open,
+// print and send on.
+//
+// page.html is the template of the page and style.css its style. html/template escapes every
+// value by the place where it stands. The page loads nothing and runs nothing: its content
+// security policy refuses what is not part of it. Values of columns with a rule for personal
+// data are not in what the page is made from.
+//
+// Begin reading at Page and page.html.
 package reportpage
 
 import (
-	_ "embed"
-	"strconv"
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/detail"
 )
 
-//go:embed style.css
-var style string
+//go:embed page.html style.css
+var files embed.FS
 
-// policy lets the page load nothing. Styles are those that it holds itself, and its icon is
-// an empty address.
-const policy = `default-src 'none'; style-src 'unsafe-inline'; img-src data:`
+// mostForms is how many forms the page shows. Of more it shows those that failed.
+const mostForms = 30
+
+// run is a run as the page shows it.
+type run struct {
+	*pipelines.Report
+	telemetry.Totals
+
+	ID       string
+	Forms    []form
+	Verified string // how many forms agree with the service's counts
+}
 
 // Page makes a page of the reports of runs. There may be none or several.
-func Page(reports []*pipelines.Report) []byte {
-	m := &markup{}
-	m.b.WriteString("<!DOCTYPE html>\n")
-	m.open("html", "lang", "en")
-	m.open("head")
-	m.void("meta", "charset", "utf-8")
-	m.void("meta", "http-equiv", "Content-Security-Policy", "content", policy)
-	m.void("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
-	m.void("meta", "name", "color-scheme", "content", "light dark")
-	m.element("title", title(reports))
-	m.void("link", "rel", "icon", "href", "data:,")
-	m.open("style")
-	m.b.WriteString(style)
-	m.end("style", "head")
-	m.open("body")
-	m.open("main")
+func Page(reports []*pipelines.Report) ([]byte, error) {
 	forms := 0
 	for _, r := range reports {
 		forms += len(r.Forms)
 	}
-	room := roomFor(forms)
-	switch len(reports) {
-	case 0:
-		m.element("h1", "No run")
-		m.element("p", "There was nothing to run.")
-	case 1:
-	default:
-		m.overview(reports)
-	}
+	most := max(8, 400/max(1, forms)) // entries of a list or a chart, so that the page stays small
+	runs := make([]run, len(reports))
 	for i, r := range reports {
-		m.run(r, anchor(i), room)
+		runs[i] = newRun(r, fmt.Sprintf("run%d", i+1), most, forms > mostForms)
 	}
-	m.end("main", "body", "html")
-	return []byte(m.b.String())
-}
-
-// anchor is the id of a run on the page.
-func anchor(i int) string { return "run" + strconv.Itoa(i+1) }
-
-func title(reports []*pipelines.Report) string {
-	if len(reports) == 1 {
-		return clip(reports[0].Pipeline, mostName) + " – formetl run"
+	t := template.New("").Funcs(words).Funcs(template.FuncMap{
+		"most":      func() int { return most },
+		"mostForms": func() int { return mostForms },
+		"first": func(list any) any {
+			v := reflect.ValueOf(list)
+			return v.Slice(0, min(most, v.Len())).Interface()
+		},
+		"merged": func(spans []detail.Span) []detail.Span { return merged(spans, most) },
+	})
+	if _, err := t.ParseFS(files, "*"); err != nil {
+		return nil, err
 	}
-	return "formetl – " + show.Plural(len(reports), "run")
-}
-
-// Bounds of texts, in characters.
-const (
-	mostName  = 200
-	mostValue = 60
-	mostDrift = 400
-	mostError = 4000
-)
-
-// room bounds what the page shows of each form. It is less where there are many.
-type room struct {
-	columns, windows, bars, changes int
-
-	failed bool // there are so many forms that only those that failed are shown
-}
-
-// mostForms is how many forms the page shows.
-const mostForms = 30
-
-func (r room) shows(f *pipelines.FormReport) bool { return !r.failed || f.Error != "" }
-
-func roomFor(forms int) room {
-	share := func(all, least int) int { return max(least, all/max(1, forms)) }
-	return room{columns: share(500, 8), windows: share(400, 6), bars: share(420, 16), changes: share(400, 8), failed: forms > mostForms}
-}
-
-// overview lists the runs of a page that has several.
-func (m *markup) overview(reports []*pipelines.Report) {
-	m.open("header", "class", "top")
-	m.element("p", "formetl run report", "class", "kicker")
-	m.element("h1", show.Plural(len(reports), "run"))
-	m.end("header")
-	m.table("", "Pipeline", "Outcome", "#Forms", "#Rows", "#Rejected", "#Requests", "#Duration")
-	for i, r := range reports {
-		t := totalOf(r)
-		m.open("tr")
-		m.open("td")
-		m.element("a", clip(r.Pipeline, mostName), "href", "#"+anchor(i))
-		m.end("td")
-		m.open("td")
-		m.badge(r.ExitCode, r.Error == "" || len(r.Forms) > 0)
-		m.end("td")
-		m.numbers(show.Plural(len(r.Forms), "form"), show.Thousands(t.rows), some(t.rejected), show.Thousands(r.Requests.All()), took(r.EndedAt.Sub(r.StartedAt)))
-		m.end("tr")
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, "page.html", runs); err != nil {
+		return nil, err
 	}
-	m.endTable()
+	return bytes.Map(allowed, b.Bytes()), nil
 }
 
-// table begins a table. A heading that begins with # is of numbers.
-func (m *markup) table(class string, headings ...string) {
-	m.open("div", "class", "scroll")
-	m.open("table", "class", class)
-	m.open("thead")
-	m.open("tr")
-	for _, h := range headings {
-		name, right := strings.CutPrefix(h, "#")
-		m.element("th", name, "scope", "col", "class", either(right, "n", ""))
+// allowed replaces characters that no page may hold, and marks that would turn the text
+// around them.
+func allowed(r rune) rune {
+	switch {
+	case r == '\t', r == '\n':
+		return r
+	case r < ' ', r >= 0x7f && r < 0xa0, r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return '\uFFFD'
 	}
-	m.end("tr", "thead")
-	m.open("tbody")
+	return r // of bytes that are not UTF-8 it is U+FFFD
 }
 
-func (m *markup) endTable() { m.end("tbody", "table", "div") }
-
-// cells are cells of a row.
-func (m *markup) cells(texts ...string) {
-	for _, s := range texts {
-		m.element("td", s)
+func newRun(r *pipelines.Report, id string, most int, onlyFailed bool) run {
+	v := run{Report: r, Totals: telemetry.TotalsOf(r.Forms...), ID: id, Verified: "no"}
+	agree := 0
+	for i, f := range r.Forms {
+		shown := form{
+			FormReport: f, ID: fmt.Sprintf("%s-form%d", id, i+1), Several: len(r.Forms) > 1, Shown: !onlyFailed || f.Error != "",
+			Verified: "no", Watermark: telemetry.TotalsOf(f).Watermark, most: most,
+		}
+		if word := telemetry.VerifiedWord(f); word == "yes" || word == "between counts" {
+			agree++
+			shown.Verified = word
+		}
+		v.Forms = append(v.Forms, shown)
 	}
+	switch {
+	case len(v.Forms) == 1:
+		v.Verified = v.Forms[0].Verified
+	case agree > 0:
+		v.Verified = fmt.Sprintf("%d of %d", agree, len(v.Forms))
+	}
+	return v
 }
 
-// numbers are cells of a row that hold numbers.
-func (m *markup) numbers(texts ...string) {
-	for _, s := range texts {
-		m.element("td", s, "class", "n")
+// Begun tells whether the run was begun.
+func (r run) Begun() bool { return r.Error == "" || len(r.Forms) > 0 }
+
+// Attempts lists what became of attempts, the most frequent first.
+func (r run) Attempts() string {
+	of := r.RequestOutcomes
+	names := slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(of))), func(a, b string) int { return int(of[b] - of[a]) })
+	var list []string
+	for _, name := range names {
+		if of[name] > 0 {
+			list = append(list, show.Thousands(of[name])+" "+name)
+		}
 	}
+	return strings.Join(list, ", ")
+}
+
+// badge says how a run or a form ended.
+type badge struct{ Class, Mark, Word string }
+
+func outcome(code int, begun bool) badge {
+	word := telemetry.Outcome(code, begun)
+	switch {
+	case code == exit.OK:
+		return badge{"good", "✓", word}
+	case code == exit.Temporary, code == exit.HungUp, code == exit.Interrupted, code == exit.Terminated, !begun:
+		return badge{"warn", "!", word}
+	}
+	return badge{"bad", "✕", word}
 }

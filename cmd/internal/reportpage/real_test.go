@@ -90,8 +90,8 @@ func personalSchema(t *testing.T) *schemas.Schema {
 	}}
 }
 
-// run runs a definition as the command does, and returns its page.
-func run(t *testing.T, def *definition.Definition) (*pipelines.Report, []byte, error) {
+// runPage runs a definition as the command does, and returns its page.
+func runPage(t *testing.T, def *definition.Definition) (*pipelines.Report, []byte, error) {
 	t.Helper()
 	o := pipelines.Options{Options: pipelinestest.Options(), Detailed: true}
 	report, err := pipelines.Run(t.Context(), def, o)
@@ -114,7 +114,7 @@ func yearRun(t *testing.T) (*pipelines.Report, []byte) {
 	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"}, definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: "month"})
 	def.Extract.From, def.Extract.To, def.Extract.Window = day(0), day(365), extract.Step{Days: 1}
 	def.Schema = personalSchema(t)
-	report, page, err := run(t, def)
+	report, page, err := runPage(t, def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestPersonalValuesOfFailures(t *testing.T) {
 			def.Extract.From, def.Extract.To = day(0), day(365)
 			def.Schema = personalSchema(t)
 			edit(def.Schema)
-			_, page, err := run(t, def)
+			_, page, err := runPage(t, def)
 			if (err == nil) != (name == "made null") {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestPersonalValuesWithoutRules(t *testing.T) {
 	for i := range def.Schema.Columns {
 		def.Schema.Columns[i].PII = schemas.PII{}
 	}
-	_, page, err := run(t, def)
+	_, page, err := runPage(t, def)
 	if err != nil || !bytes.Contains(page, []byte(secretWord)) {
 		t.Errorf("the page holds no value at all: %v", err)
 	}
@@ -217,7 +217,7 @@ func TestPageOfRefusedKey(t *testing.T) {
 	service, source := pipelinestest.Serve(t, personalForm(12, 60))
 	service.Key = "another key"
 	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}.csv", Format: "csv"})
-	report, page, err := run(t, def)
+	report, page, err := runPage(t, def)
 	if err == nil || errors.Is(err, t.Context().Err()) || report.ExitCode != 77 {
 		t.Fatalf("%d, %v", report.ExitCode, err)
 	}

@@ -2,13 +2,89 @@ package reportpage
 
 import (
 	"fmt"
-	"math"
-	"strconv"
+	"html/template"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/detail"
+	"github.com/formetl/formetl/pipelines/reading"
 )
+
+// words are the functions by which page.html says numbers and times.
+var words = template.FuncMap{
+	"n":          thousands,
+	"some":       some,
+	"plural":     func(n any, noun string) string { return show.Plural(reflect.ValueOf(n).Int(), noun) },
+	"known":      show.Known,
+	"difference": difference,
+	"percent":    percent,
+	"size":       show.Size,
+	"took":       took,
+	"minus":      func(a, b int64) int64 { return a - b },
+	"lasted":     lasted,
+	"instant":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"wall":       wall,
+	"clip":       clip,
+	"more":       more,
+	"outcome":    outcome,
+	"name":       spanName,
+	"remark":     remark,
+	"about":      about,
+	"describe":   describe,
+	"measure":    measured,
+	"times":      times,
+}
+
+// thousands is a number of any type of whole numbers.
+func thousands(n any) string { return show.Thousands(reflect.ValueOf(n).Int()) }
+
+// some is a number, and nothing for 0, which would hide the others of a table.
+func some(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return show.Thousands(n)
+}
+
+// difference is by how much the fact differs from the plan.
+func difference(planned *int64, done int64) string {
+	if planned == nil {
+		return ""
+	}
+	sign, d := "+", done-*planned
+	switch {
+	case d == 0:
+		return "as planned"
+	case d < 0:
+		sign, d = "−", -d
+	}
+	text := sign + show.Thousands(d)
+	if *planned > 0 {
+		text += " (" + percent(d, *planned) + ")"
+	}
+	return text
+}
+
+// percent is a share of a whole. Only all is 100 %, and only nothing is 0 %.
+func percent(n, of int64) string {
+	p := 100 * float64(n) / float64(max(1, of))
+	switch {
+	case p <= 0:
+		return "0 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	case n >= of:
+		return "100 %"
+	case p > 99.9:
+		return "> 99.9 %"
+	case p < 10 || p > 90:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+	return fmt.Sprintf("%.0f %%", p)
+}
 
 // took is a length of time for people.
 func took(d time.Duration) string {
@@ -25,73 +101,129 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// instant is a moment in UTC.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
-
 // wall is a wall-clock time, without its clock where that is midnight.
-func wall(t time.Time) string {
-	if t.IsZero() {
+func wall(t time.Time) string { return strings.TrimSuffix(load.Wall(t).String(), " 00:00:00") }
+
+// fromTo says when a range begins and ends.
+func fromTo(from, to time.Time) string {
+	begin, end := "the first result", "no end"
+	if !from.IsZero() {
+		begin = wall(from)
+	}
+	if !to.IsZero() {
+		end = wall(to)
+	}
+	return begin + " to " + end
+}
+
+// clip cuts a text after n characters.
+func clip(n int, s string) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+// more says how many things of a list are not shown, "" if all are.
+func more(all, shown int, what string) string {
+	if all <= shown {
 		return ""
 	}
-	if t.Equal(midnight(t)) {
-		return t.Format(time.DateOnly)
-	}
-	return load.Wall(t).Format("2006-01-02 15:04:05")
+	return "and " + show.Plural(all-shown, "more "+what)
 }
 
-func midnight(t time.Time) time.Time { return t.Truncate(24 * time.Hour) } // wall clock is stored as UTC
-
-// percent is a share of a whole. Only all is 100 %, and only nothing is 0 %.
-func percent(n, of int64) string {
-	switch {
-	case of <= 0 || n <= 0:
-		return "0 %"
-	case n >= of:
-		return "100 %"
+// spanName is which results a span holds.
+func spanName(s detail.Span) string {
+	if s.Kind != detail.Dated {
+		return string(s.Kind)
 	}
-	p := 100 * float64(n) / float64(of)
-	switch {
-	case p < 0.1:
-		return "< 0.1 %"
-	case p > 99.9:
-		return "> 99.9 %"
-	case p < 10 || p > 90:
-		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
-	}
-	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+	return fromTo(s.From, s.To)
 }
 
-// width is a share of a whole as a width of the style.
-func width(n, of int64) string {
-	if of <= 0 {
-		return "width:0"
+// lasted is how long a span was asked for.
+func lasted(s detail.Span) time.Duration { return s.Asked.Ended - s.Asked.Began }
+
+// remark says what is notable about a span.
+func remark(s detail.Span) string {
+	var list []string
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{s.Empty, "known to be empty"}, {s.Taken, "taken over"}, {s.Again, "read again"}, {s.Unread, "not read"}} {
+		switch {
+		case of.n == 0:
+		case s.Windows == 1:
+			list = append(list, of.what)
+		default:
+			list = append(list, fmt.Sprintf("%d of %d %s", of.n, s.Windows, of.what))
+		}
 	}
-	return "width:" + number(100*min(1, float64(n)/float64(of))) + "%"
+	if len(list) == 0 && s.Windows > 1 {
+		return show.Plural(s.Windows, "window")
+	}
+	return strings.Join(list, ", ")
 }
 
-// number is a coordinate: one decimal is less than a pixel.
-func number(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
-
-// count is a number of things, "–" for one that is not known.
-func count(n *int64) string {
-	if n == nil {
-		return "–"
+// about says what is notable about columns as a whole.
+func about(columns []detail.Column) string {
+	empty, full, personal := 0, 0, 0
+	for _, c := range columns {
+		if c.Rows > 0 && c.Nulls == c.Rows {
+			empty++
+		}
+		if c.Nulls == 0 {
+			full++
+		}
+		if c.PII != "" {
+			personal++
+		}
 	}
-	return show.Thousands(*n)
+	text := fmt.Sprintf("%s: %s always filled", show.Plural(len(columns), "column"), show.Thousands(full))
+	if empty > 0 {
+		text += fmt.Sprintf(", %s without any value", show.Thousands(empty))
+	}
+	if personal > 0 {
+		text += fmt.Sprintf(", %s with a rule for personal data, whose values are not shown", show.Thousands(personal))
+	}
+	return text + "."
 }
 
-// some is a number, and nothing for 0, which would hide the others of a table.
-func some(n int64) string {
-	if n == 0 {
-		return ""
+// describe says of a column what its name does not: its label, and what it comes from.
+func describe(c detail.Column) string {
+	var list []string
+	if label := strings.TrimSpace(c.Label); label != "" && !strings.EqualFold(strings.ReplaceAll(label, " ", "_"), c.Name) {
+		list = append(list, clip(200, label))
 	}
-	return show.Thousands(n)
+	if _, id, _ := strings.Cut(c.From, ":"); id != "" && c.Name != id && c.Name != "item_"+id {
+		list = append(list, c.From)
+	}
+	return strings.Join(list, " · ")
 }
 
-// either gives the first value if is is true, else the second.
-func either[T any](is bool, then, otherwise T) T {
-	if is {
-		return then
+// measured is the least and the most of what a column holds.
+func measured(m detail.Measure) string {
+	text, unit := m.Least, ""
+	if m.Most != m.Least {
+		text += " to " + m.Most
 	}
-	return otherwise
+	if m.Unit == detail.Characters || m.Unit == detail.Elements {
+		unit = " " + string(m.Unit)
+	}
+	if text == "1" {
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return text + unit
+}
+
+// times is how often values did not fit a column.
+func times(faults []reading.FaultCount, column string) (n int64) {
+	for _, f := range faults {
+		if f.Column == column {
+			n += f.Count
+		}
+	}
+	return n
 }

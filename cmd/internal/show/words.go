@@ -26,6 +26,14 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
+// Known is a number of things, and otherwise where it is not known.
+func Known(n *int64, otherwise string) string {
+	if n == nil {
+		return otherwise
+	}
+	return Thousands(*n)
+}
+
 // Counts is a list such as "1 commit finished; 3 leftovers removed".
 type Counts []string
 

@@ -57,7 +57,7 @@ func IsPage(file string) bool { return strings.EqualFold(filepath.Ext(file), ".h
 
 // WriteReports writes the report of --report, or a list where a command made none or
 // several. It is JSON, or what page makes of the reports if the file is a page.
-func WriteReports(file string, reports []*pipelines.Report, page func([]*pipelines.Report) []byte) error {
+func WriteReports(file string, reports []*pipelines.Report, page func([]*pipelines.Report) ([]byte, error)) error {
 	if err := CheckFile("report", file); file == "" || err != nil { // a device is never replaced
 		return err
 	}
@@ -69,7 +69,7 @@ func WriteReports(file string, reports []*pipelines.Report, page func([]*pipelin
 	}
 	encode := encodeReports
 	if IsPage(file) {
-		encode = func(reports []*pipelines.Report) ([]byte, error) { return page(reports), nil }
+		encode = page
 	}
 	data, err := encode(reports)
 	if err != nil {

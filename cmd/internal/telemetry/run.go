@@ -34,7 +34,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	}
 	attrs := []slog.Attr{
 		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
-		slog.Int64("undated", f.Undated), slog.String("verified", verifiedWord(f)), slog.Int("exit_code", f.ExitCode),
+		slog.Int64("undated", f.Undated), slog.String("verified", VerifiedWord(f)), slog.Int("exit_code", f.ExitCode),
 		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
 		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
 	}
@@ -87,32 +87,42 @@ func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change)
 	}
 }
 
-// LogSummary writes the last record of a run that ended with err. log holds the
-// pipeline's name and the run's id. Programs read the keys, so none ever changes.
-func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
-	var rows, rejected, bytes int64
-	failed := 0
-	var least load.WallTime
-	for _, f := range r.Forms {
-		rows, rejected = rows+f.Rows, rejected+f.Rejected
+// Totals are sums over forms of a run.
+type Totals struct {
+	Rows, Rejected, Bytes int64
+	Failed                int           // forms
+	Watermark             load.WallTime // up to when all outputs are complete, zero if none tells
+}
+
+// TotalsOf sums up forms.
+func TotalsOf(forms ...*pipelines.FormReport) (t Totals) {
+	for _, f := range forms {
+		t.Rows, t.Rejected = t.Rows+f.Rows, t.Rejected+f.Rejected
 		if f.Error != "" {
-			failed++
+			t.Failed++
 		}
 		for _, out := range f.Outputs {
-			bytes += out.Bytes
-			if w := out.Watermark; !w.IsZero() && (least.IsZero() || w.Before(least.Time)) {
-				least = w
+			t.Bytes += out.Bytes
+			if w := out.Watermark; !w.IsZero() && (t.Watermark.IsZero() || w.Before(t.Watermark.Time)) {
+				t.Watermark = w
 			}
 		}
 	}
+	return t
+}
+
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id. Programs read the keys, so none ever changes.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
+	t := TotalsOf(r.Forms...)
 	attrs := []slog.Attr{
-		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", rows), slog.Int64("rejected", rejected),
+		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", t.Rows), slog.Int64("rejected", t.Rejected),
 		slog.Int64("requests", r.Requests.All()-r.Requests.Retries), slog.Int64("retries", r.Requests.Retries),
-		slog.Int64("bytes", bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
-		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", failed),
+		slog.Int64("bytes", t.Bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
+		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", t.Failed),
 	}
-	if !least.IsZero() {
-		attrs = append(attrs, slog.String("watermark", least.String()))
+	if !t.Watermark.IsZero() {
+		attrs = append(attrs, slog.String("watermark", t.Watermark.String()))
 	}
 	if used, ok := errors.AsType[*transport.BudgetError](err); ok && exit.Code(err) == exit.Temporary {
 		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
@@ -125,7 +135,9 @@ func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err 
 	log.LogAttrs(ctx, level, text, attrs...)
 }
 
-func verifiedWord(f *pipelines.FormReport) string {
+// VerifiedWord says in a word whether what was read agrees with the service's counts, or
+// why they are not compared.
+func VerifiedWord(f *pipelines.FormReport) string {
 	switch {
 	case f.Verified == nil, f.Verified.Unproven != "":
 		return "no"
