@@ -38,3 +38,10 @@ import "embed"
 //
 //go:embed *.md
 var Docs embed.FS
+
+// DefinitionSchema is the JSON Schema (draft 2020-12) of definitions, for editors. It
+// accepts more than [definition.Load] does: what depends on the machine, on other keys or
+// on the build is not in it.
+//
+//go:embed definition.schema.json
+var DefinitionSchema []byte

@@ -18,7 +18,7 @@ import (
 func definitionKeys(t *testing.T) map[string]bool {
 	t.Helper()
 	var schema map[string]any
-	if err := json.Unmarshal(JSONSchema(), &schema); err != nil {
+	if err := json.Unmarshal(jsonSchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	sections := map[string][]string{}

@@ -1,20 +1,11 @@
 package definition
 
 import (
-	_ "embed" // for the schema of definitions
 	"encoding/json"
 	"slices"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
-
-//go:embed definition.schema.json
-var jsonSchema string
-
-// JSONSchema returns the JSON Schema (draft 2020-12) of definitions, for editors.
-// It accepts more than Load does: what depends on the machine, on other keys or on
-// the build is not in it.
-func JSONSchema() []byte { return []byte(jsonSchema) }
 
 // schemaNode is the part of a JSON Schema that says where a key belongs.
 type schemaNode struct {
@@ -23,11 +14,11 @@ type schemaNode struct {
 	OneOf      []schemaNode          `json:"oneOf"`
 }
 
-// homeOf says where a key belongs that stands at the wrong level, such as
-// "under source:". It is "" for a key that no section has.
-func homeOf(key string) string {
+// homeOf says by a JSON Schema where a key belongs that stands at the wrong level, such
+// as "under source:". It is "" for a key that no section has.
+func homeOf(jsonSchema []byte, key string) string {
 	var root schemaNode
-	if err := json.Unmarshal([]byte(jsonSchema), &root); err != nil {
+	if err := json.Unmarshal(jsonSchema, &root); err != nil {
 		return ""
 	}
 	sections := root.sections(key, "")

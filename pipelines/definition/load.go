@@ -47,6 +47,8 @@ type LoadOptions struct {
 	Schemes []string
 	// Databases are the kinds of databases that the program is built with.
 	Databases []DatabaseKind
+	// JSONSchema is that of definitions. It says where a misplaced key belongs.
+	JSONSchema []byte
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
 	Key transport.Secret
@@ -90,7 +92,7 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	if o.WithoutSecrets {
 		secrets = nil
 	}
-	doc.SetHome(homeOf)
+	doc.SetHome(func(key string) string { return homeOf(o.JSONSchema, key) })
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),

@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/load/postgres"
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -63,7 +64,7 @@ func Databases() []definition.DatabaseKind {
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
 // bounds the commands that definitions name for secrets.
 func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
-	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
+	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
 }
 
 // Secrets returns how references of secrets are resolved.

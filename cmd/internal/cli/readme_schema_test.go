@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/cmd/internal/clitest"
-	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines"
 )
 
 // TestREADMEHasTheKeysOfSchemaFiles compares its tables with the JSON Schema,
@@ -22,7 +22,7 @@ func TestREADMEHasTheKeysOfSchemaFiles(t *testing.T) {
 			Columns struct{ Items object }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(definition.JSONSchema(), &schema); err != nil {
+	if err := json.Unmarshal(pipelines.DefinitionSchema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	keys := []string{"version"} // of the file alone

@@ -7,7 +7,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines"
 )
 
 func schemaCommand(p *process) *cobra.Command {
@@ -34,7 +34,7 @@ func schemaDefinitionCommand(p *process) *cobra.Command {
 			if err := p.log.Start(slog.LevelWarn); err != nil {
 				return err
 			}
-			return show.Print(p.stdout, definition.JSONSchema())
+			return show.Print(p.stdout, pipelines.DefinitionSchema)
 		},
 	}
 }

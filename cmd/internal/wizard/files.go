@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
@@ -171,7 +172,7 @@ func (s *Session) writeFiles(ctx context.Context) error {
 	}
 	beside := filepath.Join(filepath.Dir(s.value("output")), editorSchema)
 	if _, err := os.Lstat(beside); err != nil {
-		files = append(files, madeFile{beside, "completes keys in editors", definition.JSONSchema()})
+		files = append(files, madeFile{beside, "completes keys in editors", pipelines.DefinitionSchema})
 	}
 	files = append(files, madeFile{s.value("output"), "the definition", []byte(definitionText(s, schema))})
 	if ctx.Err() != nil {
