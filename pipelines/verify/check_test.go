@@ -174,7 +174,7 @@ func TestCheck(t *testing.T) {
 			for i, problem := range o.Problems {
 				kinds[i] = string(problem.Kind)
 			}
-			var runs []string
+			runs := make([]string, 0, len(c.runs))
 			for _, flags := range c.runs {
 				runs = append(runs, strings.TrimSuffix("formetl run DEFINITION "+flags, " "))
 			}

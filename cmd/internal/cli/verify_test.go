@@ -132,7 +132,7 @@ func (w *verifyWorld) mended(kinds ...string) {
 	if err := json.Unmarshal([]byte(stdout), &told); err != nil || len(told.Outputs) != 1 {
 		w.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
 	}
-	var got []string
+	got := make([]string, 0, len(kinds))
 	for _, p := range told.Outputs[0].Problems {
 		got = append(got, p.Kind)
 	}
