@@ -2,30 +2,18 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
 )
-
-// ChangedError means that a run committed while its output was checked. A second check
-// tells more (exit code 75).
-type ChangedError struct{ Path string }
-
-// Error says what happened.
-func (e *ChangedError) Error() string {
-	return e.Path + ": a run committed while this check read its parts; check again"
-}
-
-// Temporary is true.
-func (e *ChangedError) Temporary() bool { return true }
 
 // check compares an output with its manifest. file is the name of a single file, "" for a
 // dataset. The error is of what could not be read, such as a store that is away. What is
@@ -56,7 +44,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Outp
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, now, err := dest.Get(ctx, name); err != nil || now != version {
-		return nil, errors.Join(err, &ChangedError{Path: path})
+		return nil, fmt.Errorf("%s: a run committed while this check read its parts; check again: %w", path, cmp.Or(err, load.ErrConflict))
 	}
 	return o, nil
 }
@@ -80,7 +68,6 @@ func (o *Output) lacksManifest(ctx context.Context, dest load.Destination, name 
 type checking struct {
 	*Output
 	dest load.Destination
-	mu   sync.Mutex // guards Problems and Rows while parts are checked side by side
 }
 
 // parts checks all parts, and that no result is in two of them.
@@ -121,13 +108,13 @@ func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap
 	n, sum, err := load.Digest(ctx, opener, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
-		c.found(Missing, p, "it is missing")
+		c.add(Missing, p, "it is missing")
 	case err != nil:
 		return nil, err
 	case n != p.Bytes:
-		c.found(Length, p, fmt.Sprintf("it has %d bytes instead of %d", n, p.Bytes))
+		c.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
 	case sum != p.SHA256:
-		c.found(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
+		c.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
 	default:
 		c.mu.Lock()
 		c.Rows += p.Rows
@@ -139,7 +126,7 @@ func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap
 			return nil, err
 		}
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
-			c.found(Letters, p, "its dead letters "+load.RejectsName(p.Letters)+" are missing or damaged")
+			c.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
 		}
 	}
 	if c.single || p.Rows == 0 {
@@ -147,17 +134,10 @@ func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap
 	}
 	ids, err = load.PartIDs(ctx, c.dest, p, isChild(c.Manifest))
 	if errors.Is(err, load.ErrIDs) {
-		c.found(IDs, p, err.Error())
+		c.add(IDs, p, "%v", err)
 		return nil, nil //nolint:nilnil // that is the problem
 	}
 	return ids, err
-}
-
-// found adds a problem of a part while others are checked.
-func (c *checking) found(kind Kind, p load.Part, text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(kind, p, "%s", text)
 }
 
 // committed checks that no commit is half done, and that _SUCCESS tells of the manifest's run.

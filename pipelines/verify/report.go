@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -69,10 +70,13 @@ type Output struct {
 	Manifest *load.Manifest `json:"-"`
 	single   bool           // it is a single file
 	nothing  bool           // neither a manifest nor a part lies there
+	mu       sync.Mutex     // guards Problems and Rows while parts are checked side by side
 }
 
 // add adds a problem of a part of the manifest.
 func (o *Output) add(kind Kind, p load.Part, format string, values ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.Problems = append(o.Problems, Problem{
 		Kind: kind, Part: p.Path, Range: load.Range{From: p.From, To: p.To}, Text: fmt.Sprintf(format, values...), mend: byReading, part: p,
 	})
@@ -89,7 +93,7 @@ func (o *Output) finish(def *definition.Definition) {
 		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
 	})
 	o.Sound = len(o.Problems) == 0
-	most := byHand
+	var most remedy
 	var damaged []load.Part
 	for _, p := range o.Problems {
 		most = max(most, p.mend)
@@ -105,7 +109,7 @@ func (o *Output) finish(def *definition.Definition) {
 	case most == byFullRun:
 		runs = []string{full}
 	default:
-		runs = o.spareFiles(def, damaged, load.ReadAgain(damaged))
+		runs = spareFiles(def, damaged, load.ReadAgain(damaged))
 	}
 	for _, flags := range runs {
 		o.Commands = append(o.Commands, def.Command("run", flags))
@@ -115,42 +119,30 @@ func (o *Output) finish(def *definition.Definition) {
 // full is the flag of a run that replaces a whole dataset.
 const full = "--full"
 
-// spareFiles changes the runs that mend a dataset where the definition also writes a file. A
-// run of a range writes the file anew with that range alone. A run of the definition's own
-// range mends the dataset too, if all that is damaged lies in it.
-func (o *Output) spareFiles(def *definition.Definition, damaged []load.Part, runs []string) []string {
-	file := slices.IndexFunc(def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
-	if file < 0 || slices.Contains(runs, full) {
-		return runs
-	}
-	e := def.Extract
+// spareFiles changes the runs that mend a dataset where the definition also writes a file,
+// which a run of a range would write anew with that range alone. A run of the definition's
+// own range mends the dataset too, if all that is damaged lies in it.
+func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) []string {
+	file := slices.ContainsFunc(def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
 	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
-		return p.From.Before(e.From) || !e.To.IsZero() && p.To.After(e.To)
+		return p.From.Before(def.Extract.From) || !def.Extract.To.IsZero() && p.To.After(def.Extract.To)
 	})
-	if outside {
-		o.Notes = append(o.Notes, "a run of a range writes "+def.Outputs[file].Path+" anew with that range alone; run it again afterwards without --from and --to")
-		return runs
+	if file && !outside && !slices.Contains(runs, full) {
+		return []string{""}
 	}
-	return []string{""}
+	return runs
 }
 
 // Error is what a check of outputs found wrong. It is a data fault (exit code 65).
 type Error struct {
-	Outputs, Damaged int // outputs that were checked, and those with problems
-	Problems         int
-	Commands         int // that mend some of them
+	Outputs  int // that were checked
+	Problems int
+	Commands int // that mend some of them
 }
 
-// Error says how many outputs are damaged.
+// Error says how much is wrong.
 func (e *Error) Error() string {
-	outputs, problems := "1 output is", "1 problem"
-	if e.Outputs > 1 {
-		outputs = fmt.Sprintf("%d of %d outputs are", e.Damaged, e.Outputs)
-	}
-	if e.Problems > 1 {
-		problems = fmt.Sprintf("%d problems", e.Problems)
-	}
-	return fmt.Sprintf("%s not as the manifest says: %s", outputs, problems)
+	return fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", e.Problems, e.Outputs)
 }
 
 // DataFault is true: data are damaged.
@@ -160,13 +152,10 @@ func (e *Error) DataFault() bool { return true }
 func Damaged(outputs []*Output) error {
 	e := &Error{Outputs: len(outputs)}
 	for _, o := range outputs {
-		if !o.Sound {
-			e.Damaged++
-			e.Problems += len(o.Problems)
-			e.Commands += len(o.Commands)
-		}
+		e.Problems += len(o.Problems)
+		e.Commands += len(o.Commands)
 	}
-	if e.Damaged == 0 {
+	if e.Problems == 0 {
 		return nil
 	}
 	return e

@@ -96,11 +96,8 @@ func verifyText(r *verify.Report) string {
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
-			where := ""
-			if p.Part != "" {
-				where = p.Part + ": "
-			}
-			fmt.Fprintf(&b, "  %-10s  %s%s\n", p.Kind, where, p.Text)
+			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // of the whole output, if it is no part's
+			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
 		}
 		for _, note := range o.Notes {
 			fmt.Fprintf(&b, "  note        %s\n", note)
@@ -139,11 +136,7 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*ver
 	if info, err := os.Stat(arg); err == nil && info.IsDir() && !strings.HasSuffix(arg, "/") {
 		arg += "/"
 	}
-	found, err := verify.Path(ctx, arg, options, f.Given())
-	if err != nil {
-		return nothing, err
-	}
-	return &verify.Report{Outputs: []*verify.Output{found}}, nil
+	return verify.Path(ctx, arg, options, f.Given())
 }
 
 // isDefinition tells whether an argument names a definition, and not what a run wrote.
