@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -41,37 +40,6 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 		return z, nil
 	}
 	return nil, fmt.Errorf("there is no compression %q for text: use %s, %s or %s", codec, CodecGzip, CodecZstd, CodecNone)
-}
-
-// Decompress returns a reader of what was compressed by a codec of Compress. Its Close
-// frees memory and does not close r. Members that were joined are read as one text.
-func Decompress(r io.Reader, codec string) (io.ReadCloser, error) {
-	switch codec {
-	case "", CodecNone:
-		return io.NopCloser(r), nil
-	case CodecGzip:
-		return gzip.NewReader(r)
-	case CodecZstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
-		if err != nil {
-			return nil, err
-		}
-		return z.IOReadCloser(), nil
-	}
-	return nil, fmt.Errorf("there is no compression %q for text", codec)
-}
-
-// maxFrame is the most memory that the frame of a damaged file may ask for, in bytes.
-const maxFrame = 64 << 20
-
-// CodecOf returns the codec that a file's name tells: its last extension is .gz or .zst.
-func CodecOf(name string) string {
-	for _, codec := range []string{CodecGzip, CodecZstd} {
-		if strings.HasSuffix(strings.ToLower(name), CompressionExtension(codec)) {
-			return codec
-		}
-	}
-	return CodecNone
 }
 
 // CompressionExtension returns what a codec adds to a file's name, with the

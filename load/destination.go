@@ -2,7 +2,10 @@ package load
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -67,6 +70,21 @@ type Opener interface {
 	// Open reads a committed object from its beginning. The caller closes it. If the
 	// object is missing, the error wraps ErrNotExist.
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
+// Digest reads a data object, and returns its length in bytes and its SHA-256 in hex. If the
+// object is missing, the error wraps ErrNotExist.
+func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest string, err error) {
+	object, err := d.Open(ctx, name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = object.Close() }() // read only
+	sum := sha256.New()
+	if bytes, err = io.Copy(sum, object); err != nil {
+		return 0, "", fmt.Errorf("%s: %w", name, err)
+	}
+	return bytes, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // Transactor is a Destination that makes several changes as one. Readers see all of them

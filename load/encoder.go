@@ -1,10 +1,7 @@
 package load
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -56,52 +53,6 @@ type Format struct {
 	FileOnly bool
 	// New returns an encoder of the schema that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
-	// Scan reads a file of the format back, to check what it holds.
-	Scan Scan
-}
-
-// Scan reads a whole file of a format. It calls each with the result id of every row, in
-// the order of the rows, and stops at its error. id names the column with the result's
-// id; with "" each is not called. Text formats read r. Other formats also need an
-// io.ReaderAt and io.Seeker, which an *io.SectionReader is.
-type Scan func(r io.Reader, id string, each func(id int64) error) (Scanned, error)
-
-// Scanned is what a file holds.
-type Scanned struct {
-	Rows    int64
-	Columns []string // names as the file has them, in order
-}
-
-// Damaged turns the panic of a library at a damaged file into an error. A Scan defers it.
-func Damaged(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("the file is damaged: %v", p)
-	}
-}
-
-// Anywhere returns a Scan's reader as one that reads at any place, and its length in bytes.
-// Formats need that which keep what they hold at the end of the file.
-func Anywhere(r io.Reader) (io.ReaderAt, int64, error) {
-	from, ok := r.(interface {
-		io.ReaderAt
-		Size() int64
-	})
-	if !ok {
-		return nil, 0, errors.New("the file cannot be read from any place: this is a bug in formetl")
-	}
-	return from, from.Size(), nil
-}
-
-// ErrScanID means that the value of a row is no result's id.
-var ErrScanID = errors.New("not the id of a result")
-
-// ScanID reads a result's id in decimal digits.
-func ScanID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q: %w", text, ErrScanID)
-	}
-	return id, nil
 }
 
 // ForSheets returns a text as the CSV profile excel writes it. It puts a ' in

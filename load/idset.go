@@ -1,10 +1,12 @@
 package load
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
@@ -51,6 +53,33 @@ func DecodeIDs(data []byte) (ids *roaring64.Bitmap, err error) {
 	ids = roaring64.New()
 	if ids.UnmarshalBinary(data) != nil {
 		return nil, ErrIDs
+	}
+	return ids, nil
+}
+
+// PartIDs reads the set of the ids of a part that has rows. The error wraps ErrIDs if there
+// is no set, or if it belongs to another part. exploded tells that rows are the elements of
+// a list, of which a result may have any number.
+func PartIDs(ctx context.Context, s Store, p Part, exploded bool) (*roaring64.Bitmap, error) {
+	if p.IDs == "" {
+		return nil, fmt.Errorf("%w: there is none", ErrIDs)
+	}
+	data, _, err := s.Get(ctx, IDsName(p.IDs))
+	if errors.Is(err, ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is none", ErrIDs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if SumIDs(data) != p.IDs {
+		return nil, ErrIDs
+	}
+	ids, err := DecodeIDs(data)
+	if err != nil {
+		return nil, err
+	}
+	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !exploded || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
+		return nil, fmt.Errorf("%w: it is of another part", ErrIDs)
 	}
 	return ids, nil
 }

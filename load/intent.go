@@ -46,6 +46,15 @@ func (i intent) commit() DatasetCommit {
 
 func (i intent) run() string { return i.commit().RunID }
 
+// Pending returns the run whose commit is recorded at a scope and not finished, "" for none.
+func Pending(ctx context.Context, s Store, scope string) (run string, err error) {
+	i, err := readIntent(ctx, s, intentPath(scope))
+	if errors.Is(err, ErrNotExist) {
+		return "", nil
+	}
+	return i.run(), err
+}
+
 // readIntent reads and checks the record of a commit. If it does not understand
 // the whole record, the error has a hint for the user. The record may be
 // damaged, or written by anyone. So it may name only objects of its own

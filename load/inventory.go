@@ -18,8 +18,6 @@ type Inventory struct {
 	// Unlisted are the objects that are named like parts but are not in the manifest,
 	// sorted by name. A reader that finds parts by a glob reads them as data.
 	Unlisted []Object
-	// Foreign are the other objects among the parts, sorted by name.
-	Foreign []Object
 }
 
 // DamagedPart is a listed part that is missing or has the wrong size.
@@ -52,8 +50,6 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 		for _, o := range objects {
 			if _, err := ParsePartName(o.Name); err == nil {
 				there[o.Name] = o.Bytes
-			} else {
-				i.Foreign = append(i.Foreign, o)
 			}
 		}
 	}

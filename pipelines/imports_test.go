@@ -64,7 +64,6 @@ func layers() []layer {
 		// Labels become names with the help of Unicode tables.
 		{"schemas", []string{"schemas/nearest", "schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract/page", "schemas", "transform/internal"}, []string{"*"}},
-		{"load/audit", []string{"load!"}, []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sync/errgroup"}},
 		{"load/", []string{"load!", "load/internal"}, []string{"*"}},
 		{"load", []string{"load/internal"}, []string{"*"}},
 		{"pipelines/internal/strictyaml", []string{"schemas/nearest"}, []string{"github.com/goccy/go-yaml"}},
@@ -82,7 +81,7 @@ func layers() []layer {
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, []string{"github.com/google/renameio/v2"}},
 		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "schemas/plain", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
-		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!", "load/audit"}, []string{"golang.org/x/sync/errgroup"}},
+		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!"}, []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sync/errgroup"}},
 		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{

@@ -113,14 +113,14 @@ const bom = "\uFEFF"
 
 // Format describes CSV: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New, Scan: scan(',')}
+	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
 }
 
 // TSV describes CSV with tabs: its name, its file extension and its encoder.
 func TSV() load.Format {
 	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 		return newGuarded(w, schema, o, '\t')
-	}, Scan: scan('\t')}
+	}}
 }
 
 // New returns an encoder that writes the schema's columns to w as CSV. New

@@ -32,13 +32,13 @@ const flushAt = 64 << 10
 // NDJSON describes the format with one JSON object on each line: its name, its
 // file extension and its encoder.
 func NDJSON() load.Format {
-	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener("ndjson", false), Scan: scan(false)}
+	return load.Format{Name: "ndjson", Extension: ".ndjson", Text: true, New: opener("ndjson", false)}
 }
 
 // JSON describes the format with one JSON array in each file. Each object is on
 // a line of its own. A file without rows is [].
 func JSON() load.Format {
-	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true), Scan: scan(true)}
+	return load.Format{Name: "json", Extension: ".json", Text: true, FileOnly: true, New: opener("json", true)}
 }
 
 // opener returns the function New of the format name. If array is set, a file is one array.

@@ -38,7 +38,7 @@ type Limits struct {
 // EncoderWithin runs the cases for a format with limits.
 func EncoderWithin(t *testing.T, format load.Format, read Read, limits Limits) {
 	t.Helper()
-	cases := slices.Concat(encoderValueCases(), encoderProtocolCases(), encoderScanCases())
+	cases := slices.Concat(encoderValueCases(), encoderProtocolCases())
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			mem := memory.NewCheckedAllocator(Overwriting{})

@@ -62,7 +62,7 @@ const (
 
 // Format describes Parquet: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "parquet", Extension: ".parquet", New: New, Scan: scan}
+	return load.Format{Name: "parquet", Extension: ".parquet", New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as one Parquet

@@ -52,7 +52,7 @@ const sampleRows = 100
 
 // Format describes xlsx: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New, Scan: scan}
+	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as a workbook.

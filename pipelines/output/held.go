@@ -3,7 +3,6 @@ package output
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -102,30 +101,9 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 	return it.HasNext() && it.PeekNext() <= uint64(p.MaxID) //nolint:gosec // as above
 }
 
-// idsOf reads the set of a part's ids. The error wraps load.ErrIDs if there is
-// no set or if it belongs to another part.
+// idsOf reads the set of a part's ids. The error wraps load.ErrIDs if they are not known.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
-	if p.IDs == "" {
-		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
-	}
-	data, _, err := o.dest.Get(ctx, load.IDsName(p.IDs))
-	if errors.Is(err, load.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if load.SumIDs(data) != p.IDs {
-		return nil, load.ErrIDs
-	}
-	ids, err := load.DecodeIDs(data)
-	if err != nil {
-		return nil, err
-	}
-	if n := ids.GetCardinality(); n == 0 || n != uint64(p.Rows) && !o.out.Exploded() || ids.Minimum() != uint64(p.MinID) || ids.Maximum() != uint64(p.MaxID) { //nolint:gosec // they are not negative
-		return nil, fmt.Errorf("%w: it is of another part", load.ErrIDs)
-	}
-	return ids, nil
+	return load.PartIDs(ctx, o.dest, p, o.out.Exploded())
 }
 
 // IDs returns the ids of all results in chosen parts of each live dataset. A part

@@ -2,10 +2,7 @@ package output
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -88,19 +85,11 @@ func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) (m
 	return changed, nil
 }
 
-// bytesDiffer reads a part and compares its SHA-256 with the manifest's.
+// bytesDiffer tells whether a part's SHA-256 is not the manifest's.
 func bytesDiffer(ctx context.Context, from load.Opener, p load.Part) (bool, error) {
-	object, err := from.Open(ctx, p.Path)
+	_, sum, err := load.Digest(ctx, from, p.Path)
 	if errors.Is(err, load.ErrNotExist) {
 		return true, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = object.Close() }() // read only
-	sum := sha256.New()
-	if _, err := io.Copy(sum, object); err != nil {
-		return false, err
-	}
-	return hex.EncodeToString(sum.Sum(nil)) != p.SHA256, nil
+	return sum != p.SHA256, err
 }

@@ -1,5 +1,7 @@
-// Package verify checks what runs wrote: each output against its manifest, and its windows
-// against the service's counts. It changes nothing.
+// Package verify checks what runs wrote: each part against its manifest by its length and
+// SHA-256, the sets of ids that parts keep, and windows against the service's counts. It
+// decodes no format, because what has the right checksum was right when it was written. It
+// changes nothing, and takes no lease.
 //
 // Begin reading with Definition.
 package verify
@@ -7,25 +9,24 @@ package verify
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/audit"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Report is what a check of a definition's outputs found.
+// Report is what a check found.
 type Report struct {
-	Pipeline   string
-	Definition string
-	Outputs    []*audit.Report
-	Requests   int64 // sent to ask the service for counts
+	Sound    bool      `json:"sound"`    // nothing is wrong, and all could be checked
+	Requests int64     `json:"requests"` // sent to ask the service for counts
+	Outputs  []*Output `json:"outputs"`
 }
 
 // Definition checks the outputs of a definition against their manifests. With against it also
@@ -34,7 +35,7 @@ type Report struct {
 // checked; what is damaged stands in the report.
 func Definition(ctx context.Context, def *definition.Definition, o account.Options, against bool) (*Report, error) {
 	o = o.WithDefaults()
-	report := &Report{Pipeline: def.Name, Definition: def.File}
+	report := &Report{}
 	found, err := account.FindForms(ctx, def, o)
 	if err != nil {
 		return report, err
@@ -83,14 +84,14 @@ type verifier struct {
 	counts map[load.Range]int64 // what the service counts in a window; outputs share it
 }
 
-func (v *verifier) output(ctx context.Context, out definition.Output) (*audit.Report, error) {
+func (v *verifier) output(ctx context.Context, out definition.Output) (*Output, error) {
 	at, err := output.Locate(v.def, out, v.form, v.o.RunID)
 	if err != nil {
 		return nil, err
 	}
 	if strings.Contains(out.Path, "{run_id}") {
-		return &audit.Report{
-			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []audit.Problem{},
+		return &Output{
+			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
 			Notes: []string{"each run has a path of its own here: verify the path of one run"},
 		}, nil
 	}
@@ -98,53 +99,32 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*audit.Re
 	if err != nil {
 		return nil, err
 	}
-	report, err := audit.Check(ctx, audit.Target{Dest: dest, Path: at.Path, File: at.Scope, Format: v.o.Tables.Format})
+	found, err := check(ctx, dest, at.Path, at.Scope)
 	if err != nil {
 		return nil, err
 	}
-	if m := report.Manifest; m != nil {
+	if m := found.Manifest; m != nil {
 		if m.Form != v.form || m.Source != nil && m.Source.Account != v.def.Source.Account {
-			report.About(audit.Manifest, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
+			found.about(byFullRun, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
 		}
 		if v.client != nil && !out.Exploded() {
-			err = v.compare(ctx, report)
+			err = v.compare(ctx, found)
 		}
 	}
-	report.Finish()
-	v.spareFiles(report)
-	return report, err
-}
-
-// spareFiles changes how a dataset is mended where the definition also writes a file. A run
-// of a range writes the file anew with that range alone. A run of the definition's own
-// range mends the dataset too, if all that is damaged lies in it.
-func (v *verifier) spareFiles(report *audit.Report) {
-	file := slices.IndexFunc(v.def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
-	damaged := report.Damaged()
-	if file < 0 || report.Single() || len(damaged) == 0 || report.MendsAll() {
-		return
-	}
-	e := v.def.Extract
-	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
-		return p.From.Before(e.From) || !e.To.IsZero() && p.To.After(e.To)
-	})
-	if outside {
-		report.Notes = append(report.Notes, "a run of a range writes "+v.def.Outputs[file].Path+" anew with that range alone; run it again afterwards without --from and --to")
-		return
-	}
-	report.MendByRuns("")
+	found.finish(v.def)
+	return found, err
 }
 
 // compare compares the parts of each window with the service's count. Parts of one window
 // are summed.
-func (v *verifier) compare(ctx context.Context, report *audit.Report) error {
+func (v *verifier) compare(ctx context.Context, found *Output) error {
 	if v.def.Extract.View != "" || len(v.def.Extract.Search.Where) > 0 {
-		report.Notes = append(report.Notes, "the service was not asked, because its counts know nothing of a search or a view")
+		found.Notes = append(found.Notes, "the service was not asked, because its counts know nothing of a search or a view")
 		return nil
 	}
 	var windows []load.Range
 	first, held := map[load.Range]load.Part{}, map[load.Range]int64{}
-	for _, p := range report.Manifest.Parts {
+	for _, p := range found.Manifest.Parts {
 		w := load.Range{From: p.From, To: p.To}
 		if p.Undated {
 			w = undated
@@ -154,19 +134,19 @@ func (v *verifier) compare(ctx context.Context, report *audit.Report) error {
 		}
 		held[w] += p.Rows + p.Rejected
 	}
-	if err := v.count(ctx, windows); err != nil {
-		return fmt.Errorf("%s: %w", report.Path, err)
+	if err := v.count(ctx, windows...); err != nil {
+		return fmt.Errorf("%s: %w", found.Path, err)
 	}
 	for _, w := range windows {
 		n := v.counts[w]
-		if n != held[w] && w.From.IsZero() && report.Single() { // a file of everything also holds the results without a date
-			if err := v.count(ctx, []load.Range{undated}); err != nil {
-				return fmt.Errorf("%s: %w", report.Path, err)
+		if n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
+			if err := v.count(ctx, undated); err != nil {
+				return fmt.Errorf("%s: %w", found.Path, err)
 			}
 			n += v.counts[undated]
 		}
 		if n != held[w] {
-			report.Add(audit.Count, first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
+			found.add(Count, first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
 		}
 	}
 	return nil
@@ -176,27 +156,27 @@ func (v *verifier) compare(ctx context.Context, report *audit.Report) error {
 var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.Epoch)}
 
 // count asks the service for the counts of windows that were not counted before.
-func (v *verifier) count(ctx context.Context, windows []load.Range) error {
-	counts := make([]int64, len(windows))
+func (v *verifier) count(ctx context.Context, windows ...load.Range) error {
+	var mu sync.Mutex
+	known := maps.Clone(v.counts)
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, v.def.Source.Requests.Concurrency))
-	for i, w := range windows {
-		if n, known := v.counts[w]; known {
-			counts[i] = n
+	for _, w := range windows {
+		if _, counted := known[w]; counted {
 			continue
 		}
-		group.Go(func() (err error) {
-			counts[i], err = v.ask(inGroup, w)
-			return err
+		group.Go(func() error {
+			n, err := v.ask(inGroup, w)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			v.counts[w] = n
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for i, w := range windows {
-		v.counts[w] = counts[i]
-	}
-	return nil
+	return group.Wait()
 }
 
 // ask counts a window. One without a beginning begins at the epoch, because results

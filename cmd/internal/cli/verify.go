@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,9 +13,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/verified"
-	"github.com/formetl/formetl/load/audit"
-	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/verify"
 )
 
@@ -28,9 +26,10 @@ func verifyCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DEFINITION|PATH...",
 		Short: "Check what runs wrote against its manifests, part by part",
-		Long: `Verify reads every part of an output back: its SHA-256, its rows, its columns, its
-ids, and that no id is in the dataset twice. It changes nothing. A damaged part is
-named with the command that writes it anew.
+		Long: `Verify reads every part that a manifest lists, and compares its length and its
+SHA-256. By the sets of ids that a dataset keeps it also checks the rows of each part,
+and that no result is in two parts. It changes nothing. A damaged part is named with
+the command that writes it anew.
 
 A definition is a YAML file. A PATH is a dataset's folder or a single file, also in
 s3://, with its manifest. With --against-service the counts of a definition's
@@ -57,38 +56,65 @@ const maxPaths = 10_000
 // runVerify checks definitions and paths, one after the other. One that cannot be checked
 // does not stop the others.
 func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) error {
-	result := verified.Result{Outputs: []verified.Output{}}
+	all := &verify.Report{Outputs: []*verify.Output{}}
 	var failures []error
-	var reports []*audit.Report
 	for _, arg := range args {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		found, requests, err := verifyOne(ctx, p, arg, f)
+		found, err := verifyOne(ctx, p, arg, f)
 		if err != nil {
 			failures = append(failures, err)
 		}
-		reports, result.Requests = append(reports, found...), result.Requests+requests
-		for _, r := range found {
-			result.Outputs = append(result.Outputs, verified.Of(r, &definition.Definition{File: mender(arg), Given: f.Given()}))
-		}
+		all.Outputs, all.Requests = append(all.Outputs, found.Outputs...), all.Requests+found.Requests
 	}
-	result.Sound = len(failures) == 0 && audit.Of(reports) == nil
+	if err := verify.Damaged(all.Outputs); err != nil {
+		failures = append(failures, err)
+	}
+	all.Sound = len(failures) == 0
 	if f.json {
-		if err := show.JSON(p.stdout, result); err != nil {
+		if err := show.JSON(p.stdout, all); err != nil {
 			return err
 		}
-	} else if err := show.Print(p.stdout, []byte(result.Text())); err != nil {
+	} else if err := show.Print(p.stdout, []byte(verifyText(all))); err != nil {
 		return err
-	}
-	if err := audit.Of(reports); err != nil {
-		failures = append(failures, err)
 	}
 	return failed(len(args), failures)
 }
 
-// verifyOne checks a definition or a path.
-func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) ([]*audit.Report, int64, error) {
+// verifyText tells people of each output in a line, and of each problem in another one.
+func verifyText(r *verify.Report) string {
+	var b strings.Builder
+	for _, o := range r.Outputs {
+		state := "sound"
+		if !o.Sound {
+			state = show.Plural(len(o.Problems), "problem")
+		}
+		run := "no run"
+		if m := o.Manifest; m != nil {
+			run = fmt.Sprintf("%s, last run %s", show.Covered(m), m.RunID)
+		}
+		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
+		for _, p := range o.Problems {
+			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // of the whole output, if it is no part's
+			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
+		}
+		for _, note := range o.Notes {
+			fmt.Fprintf(&b, "  note        %s\n", note)
+		}
+		what := "to mend it"
+		for _, command := range o.Commands {
+			fmt.Fprintf(&b, "  %-10s  %s\n", what, command)
+			what = "and"
+		}
+	}
+	return b.String()
+}
+
+// verifyOne checks a definition or a path. There is a report also where something could not
+// be checked.
+func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*verify.Report, error) {
+	nothing := &verify.Report{}
 	if isDefinition(arg) {
 		key := withoutKey
 		if f.against {
@@ -96,34 +122,21 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) ([]*a
 		}
 		defs, options, err := p.open(ctx, &f.Definition, []string{arg}, slog.LevelWarn, key)
 		if err != nil {
-			return nil, 0, err
+			return nothing, err
 		}
-		report, err := verify.Definition(ctx, defs[0], options, f.against)
-		return report.Outputs, report.Requests, err
+		return verify.Definition(ctx, defs[0], options, f.against)
 	}
 	if f.against {
-		return nil, 0, exit.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
+		return nothing, exit.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
 	}
 	options, err := p.start(slog.LevelWarn, new(flags.Range).Options)
 	if err != nil {
-		return nil, 0, err
+		return nothing, err
 	}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() && !strings.HasSuffix(arg, "/") {
 		arg += "/"
 	}
-	report, err := verify.Path(ctx, arg, options)
-	if err != nil {
-		return nil, 0, err
-	}
-	return []*audit.Report{report}, 0, nil
-}
-
-// mender is the definition that a run mends an output with, as a command names it.
-func mender(arg string) string {
-	if isDefinition(arg) {
-		return arg
-	}
-	return "DEFINITION"
+	return verify.Path(ctx, arg, options, f.Given())
 }
 
 // isDefinition tells whether an argument names a definition, and not what a run wrote.

@@ -24,7 +24,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/audit"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/budget"
@@ -158,7 +157,7 @@ func codeOf(err error) int {
 			return Temporary
 		}
 		return Unavailable
-	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError, *audit.ChangedError, *pipelines.UnverifiedError,
+	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError, *pipelines.UnverifiedError,
 		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
@@ -290,8 +289,10 @@ func hintOfClass(code int, err error, command, again string) string {
 	case NoInput:
 		return "check account and forms; `formetl forms` lists the forms"
 	case Data:
-		if e, ok := errors.AsType[*audit.Error](err); ok {
-			return mending(e) + again
+		if e, ok := errors.AsType[*verify.Error](err); ok && e.Commands > 0 {
+			return "run what stands under the problems; then " + again
+		} else if ok {
+			return "do what the problems and the notes say; then " + again
 		}
 		return "look at what the message names, mend the schema or the data; then " + again
 	case CantCreate:
@@ -305,19 +306,6 @@ func hintOfClass(code int, err error, command, again string) string {
 		return "look whether the service is well; then " + again
 	}
 	return "this is a bug in formetl; please report it with the command and this message"
-}
-
-// mending says how to mend outputs before the same check.
-func mending(e *audit.Error) string {
-	switch {
-	case e.ByHand > 0 && e.Commands > 0:
-		return "do what the problems say, and run what stands under them; then "
-	case e.ByHand > 0:
-		return "do what the problems say; then "
-	case e.Commands > 0:
-		return "run what stands under the problems; then "
-	}
-	return "name what the notes say; then "
 }
 
 func is[E error](err error) bool {

@@ -16,7 +16,7 @@ import (
 
 // Format describes the bytes of rows, which the destination takes. No file has this format.
 func (d *Dialect) Format() load.Format {
-	return load.Format{Name: d.Name, Extension: ".rows", New: d.newEncoder, Scan: scan}
+	return load.Format{Name: d.Name, Extension: ".rows", New: d.newEncoder}
 }
 
 // The binary format of COPY (PostgreSQL manual, "COPY", "Binary Format").

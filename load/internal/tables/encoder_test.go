@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // testDialect is a dialect without bounds.
@@ -22,16 +21,6 @@ func testDialect() *Dialect {
 func identified(schema *arrow.Schema) *arrow.Schema {
 	id := arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{MetaFrom}, []string{FromResultID})}
 	return arrow.NewSchema(append([]arrow.Field{id}, schema.Fields()...), nil)
-}
-
-// twoRows returns the bytes of two rows.
-func twoRows(t testing.TB) []byte {
-	t.Helper()
-	return tablerun.Rows(t, testDialect().Format(), 2, "x")
-}
-
-func FuzzScan(f *testing.F) {
-	loadtest.FuzzScan(f, testDialect().Format(), string(twoRows(f)), HeaderMark+"{}\n", "")
 }
 
 func FuzzHeader(f *testing.F) {

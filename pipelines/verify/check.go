@@ -1,0 +1,171 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/load"
+)
+
+// check compares an output with its manifest. file is the name of a single file, "" for a
+// dataset. The error is of what could not be read, such as a store that is away. What is
+// damaged stands in the answer, also a manifest that is missing. The caller finishes it.
+func check(ctx context.Context, dest load.Destination, path, file string) (*Output, error) {
+	name := load.ManifestName
+	if file != "" {
+		name = load.FileManifestName(file)
+	}
+	o := &Output{Path: path, Problems: []Problem{}, Notes: []string{}, single: file != ""}
+	m, version, err := load.ReadManifest(ctx, dest, name)
+	if damaged, is := errors.AsType[*load.ManifestError](err); is {
+		o.about(byHand, "%v", damaged) // it says what to do, and no run does it
+		return o, nil
+	}
+	if errors.Is(err, load.ErrNotExist) {
+		return o, o.lacksManifest(ctx, dest, name)
+	}
+	if err == nil {
+		o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
+		o.Covers, o.Undated = m.Covers()
+		c := &checking{Output: o, dest: dest}
+		if err = c.parts(ctx); err == nil {
+			err = c.committed(ctx, file)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, now, err := dest.Get(ctx, name); err != nil || now != version {
+		return nil, fmt.Errorf("%s: a run committed while this check read its parts; check again: %w", path, cmp.Or(err, load.ErrConflict))
+	}
+	return o, nil
+}
+
+// lacksManifest says what lies at an output without a manifest.
+func (o *Output) lacksManifest(ctx context.Context, dest load.Destination, name string) error {
+	var there load.Inventory
+	var err error
+	if !o.single {
+		there, err = load.TakeInventory(ctx, dest, nil)
+	}
+	if o.nothing = len(there.Unlisted) == 0; o.nothing {
+		o.about(byAnyRun, "%s is not there: no run has committed here", name)
+	} else {
+		o.about(byFullRun, "%s is not there, and parts are: it was removed", name)
+	}
+	return err
+}
+
+// checking is the check of an output that has a manifest.
+type checking struct {
+	*Output
+	dest load.Destination
+}
+
+// parts checks all parts, and that no result is in two of them.
+func (c *checking) parts(ctx context.Context) error {
+	sets := make([]*roaring64.Bitmap, len(c.Manifest.Parts))
+	group, inGroup := errgroup.WithContext(ctx)
+	group.SetLimit(load.SideBySide)
+	for i, p := range c.Manifest.Parts {
+		c.Bytes += p.Bytes
+		group.Go(func() (err error) {
+			sets[i], err = c.part(inGroup, p)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	seen := roaring64.New()
+	for i, p := range c.Manifest.Parts {
+		if sets[i] == nil {
+			continue
+		}
+		if both := roaring64.And(seen, sets[i]); !both.IsEmpty() {
+			c.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.GetCardinality(), both.Minimum())
+		}
+		seen.Or(sets[i])
+	}
+	return nil
+}
+
+// part checks a part and what lies beside it. It returns the ids of its results, nil where
+// there are none or they are not known.
+func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, err error) {
+	opener, ok := c.dest.(load.Opener)
+	if !ok {
+		return nil, errors.New("objects of this destination cannot be read back")
+	}
+	n, sum, err := load.Digest(ctx, opener, p.Path)
+	switch {
+	case errors.Is(err, load.ErrNotExist):
+		c.add(Missing, p, "it is missing")
+	case err != nil:
+		return nil, err
+	case n != p.Bytes:
+		c.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
+	case sum != p.SHA256:
+		c.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
+	default:
+		c.mu.Lock()
+		c.Rows += p.Rows
+		c.mu.Unlock()
+	}
+	if p.Letters != "" {
+		data, _, err := c.dest.Get(ctx, load.RejectsName(p.Letters))
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			return nil, err
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
+			c.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
+		}
+	}
+	if c.single || p.Rows == 0 {
+		return nil, nil //nolint:nilnil // a file keeps no ids
+	}
+	ids, err = load.PartIDs(ctx, c.dest, p, isChild(c.Manifest))
+	if errors.Is(err, load.ErrIDs) {
+		c.add(IDs, p, "%v", err)
+		return nil, nil //nolint:nilnil // that is the problem
+	}
+	return ids, err
+}
+
+// committed checks that no commit is half done, and that _SUCCESS tells of the manifest's run.
+func (c *checking) committed(ctx context.Context, file string) error {
+	run, err := load.Pending(ctx, c.dest, file)
+	if err != nil {
+		return err
+	}
+	if run != "" {
+		c.about(byAnyRun, "run %s is committing here, or died while it did; the next run finishes its commit", run)
+		return nil
+	}
+	if c.single {
+		return nil
+	}
+	mark, _, err := c.dest.Get(ctx, load.SuccessName)
+	if errors.Is(err, load.ErrNotExist) {
+		c.about(byAnyRun, "%s is missing, so that readers take the dataset for unfinished", load.SuccessName)
+		return nil
+	}
+	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != c.RunID {
+		c.about(byFullRun, "%s names the run %q, and the manifest the run %s", load.SuccessName, marked, c.RunID)
+	}
+	return err
+}
+
+// isChild tells whether a row is the element of a list. The list then gives two columns:
+// the element and its position.
+func isChild(m *load.Manifest) bool {
+	return len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
+}
