@@ -105,7 +105,7 @@ func ScanID(text string) (int64, error) {
 }
 
 // ForSheets returns a text as the CSV profile excel writes it. It puts a ' in
-// front if a spreadsheet would run the text as a formula or show it changed.
+// front if a spreadsheet would run the text as a formula.
 func ForSheets(text string) string {
 	if sheets.Guarded(text) {
 		return "'" + text

@@ -48,8 +48,8 @@
 //   - The file begins with a byte order mark, and its lines end with CR LF.
 //   - A timestamp is the account's wall-clock time without an offset, such as 2026-01-02
 //     03:04:05. A fraction of a second that is not zero follows as .123 or .123456.
-//   - A string, a joined list of strings or a heading may get a ' in front. It does if
-//     a spreadsheet would run it as a formula or show another text in its place.
+//   - A string, a joined list of strings or a heading gets a ' in front if a spreadsheet
+//     would run it as a formula.
 //   - A text that holds ; or TAB is quoted, because some spreadsheets also split lines
 //     at these.
 //   - Warnings report more rows or columns than a spreadsheet shows, and texts longer
@@ -57,22 +57,11 @@
 //     keeps. They also report texts that become formulas if lines are split only at ;,
 //     which quotes do not prevent.
 //
-// A ' goes in front of
-//
-//   - texts that begin with = + - @ TAB CR or LF, with the full-width form of one of the
-//     first four, or with blanks and then one of these;
-//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), 18+, more than
-//     15 digits, or with blanks around them;
-//   - parts of dates, fractions, and days that are not written year first: 1-2, 3/4,
-//     1.2., 1.2.2026, 2026-05, 12/31/2025, 1:2, mar 5, SEPT2, 5. März 2026, 5 de mayo,
-//     1月2日 (with the months of most European languages);
-//   - true and false, unless in capitals.
-//
-// No ' goes in front of plain numbers (-5, 3.14, 19.90), because a spreadsheet keeps
-// their value. A plain number has no leading zero or plus, digits on both sides of a
-// point, and at most 15 digits. Dates with the year first and times of day (2026-01-02,
-// 2026-01-02 03:04, 9:30, 12:30:15) get no ' either. Nor do typed columns: -1 in an
-// int64 column stays a number. CR LF within a text is written unchanged, and most
+// A ' goes in front of texts that begin with = + - or @, with the full-width form of one
+// of these, or with blanks and then one of these, and in front of texts that begin with
+// TAB, CR or LF. Plain negative numbers (-5, -3.14) get none, nor do typed columns: -1 in
+// an int64 column stays a number. A spreadsheet may still show a text as another one:
+// 00123 as 123, 1-2 as a day. CR LF within a text is written unchanged, and most
 // spreadsheets turn it into LF.
 //
 // TSV is the same with tabs in place of commas. Texts that hold a comma or a TAB are
@@ -310,8 +299,7 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 }
 
 // appendText appends s, a string or a list of strings, as one field, in quotes where CSV
-// requires them. For spreadsheets
-// it puts a ' in front of a text that they would change.
+// requires them. For spreadsheets it puts a ' in front of a text that they would run.
 func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
 	special, prefix := cells.IndexCSV(s), ""
 	quoted := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
