@@ -22,11 +22,6 @@ type Encoder interface {
 	Close() error
 }
 
-// Warner is an encoder that warns of values which the format's usual programs
-// do not show in full, although the file holds them. Call Warnings after Close.
-// A warning names columns and counts, never a value.
-type Warner interface{ Warnings() []string }
-
 // EncodeOptions are settings of an encoder besides the schema.
 type EncodeOptions struct {
 	// Zone is the time zone in which text formats and xlsx show timestamps; nil is UTC.

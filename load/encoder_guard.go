@@ -17,7 +17,7 @@ var ErrClosed = errors.New("the encoder is closed")
 // incomplete file never looks complete.
 //
 // If enc has a Discard method, Guard calls it at the first error to release
-// buffered batches. The result is a Warner that returns the warnings of enc.
+// buffered batches.
 func Guard(schema *arrow.Schema, enc Encoder) Encoder {
 	return &guard{schema: schema, enc: enc}
 }
@@ -73,14 +73,6 @@ func (g *guard) Discard() {
 	if g.err == nil && !g.closed {
 		_ = g.fail(ErrClosed)
 	}
-}
-
-// Warnings returns the warnings of the encoder, nil if it is no Warner.
-func (g *guard) Warnings() []string {
-	if w, ok := g.enc.(Warner); ok {
-		return w.Warnings()
-	}
-	return nil
 }
 
 func (g *guard) fail(err error) error {

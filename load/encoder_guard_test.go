@@ -138,21 +138,6 @@ func TestCheckSchema(t *testing.T) {
 	}
 }
 
-// warner is an encoder with something to say.
-type warner struct{ fakeEncoder }
-
-func (*warner) Warnings() []string { return []string{"w"} }
-
-func TestGuardPassesWarningsOn(t *testing.T) {
-	schema := column("a", arrow.PrimitiveTypes.Int64, true)
-	if got := load.Guard(schema, &warner{}).(load.Warner).Warnings(); len(got) != 1 || got[0] != "w" {
-		t.Errorf("the warnings are %q", got)
-	}
-	if got := load.Guard(schema, &fakeEncoder{}).(load.Warner).Warnings(); got != nil {
-		t.Errorf("an encoder without warnings has %q", got)
-	}
-}
-
 func TestGuardDiscardsOnce(t *testing.T) {
 	schema := column("a", arrow.PrimitiveTypes.Int64, true)
 	discard := func(e load.Encoder) { e.(interface{ Discard() }).Discard() }

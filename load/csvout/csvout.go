@@ -52,10 +52,6 @@
 //     would run it as a formula.
 //   - A text that holds ; or TAB is quoted, because some spreadsheets also split lines
 //     at these.
-//   - Warnings report more rows or columns than a spreadsheet shows, and texts longer
-//     than a cell holds. They report int64 and decimal numbers with more digits than it
-//     keeps. They also report texts that become formulas if lines are split only at ;,
-//     which quotes do not prevent.
 //
 // A ' goes in front of texts that begin with = + - or @, with the full-width form of one
 // of these, or with blanks and then one of these, and in front of texts that begin with
@@ -156,7 +152,6 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 		e.out = appendText(e.out, h, e.dialect)
 	}
 	e.out = append(e.out, e.eol...)
-	e.limits = newLimits(e.excel, schema, len(headings))
 	return e, nil
 }
 
@@ -176,8 +171,7 @@ type encoder struct {
 	fields  []lists.Field // one for each field of the schema
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
-	scratch []byte // a list's text before it is quoted
-	limits  limits
+	scratch []byte     // a list's text before it is quoted
 	others  []*encoder // they render further parts of a batch
 }
 
@@ -254,12 +248,9 @@ func (e *encoder) render(columns []column, from, to int) {
 					out = appendText(out, v, e.dialect)
 				}
 			default:
-				start := len(out)
 				out = c.append(out, row)
-				e.limits.cell(c.field, out[start:])
 			}
 		}
-		e.limits.rows++
 		out = append(out, e.eol...)
 	}
 	e.out = out

@@ -1,9 +1,6 @@
 package csvout_test
 
 import (
-	"bytes"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,100 +113,5 @@ func TestExcelTimes(t *testing.T) {
 	got := encode(t, batch, load.EncodeOptions{Profile: csvout.Excel, Zone: loadtest.Chicago()})
 	if want := "\uFEFFat,all,day,price\r\n2026-01-02 03:04:05.120,2026-01-02 03:04:05,2026-01-02,-1.50\r\n"; got != want {
 		t.Errorf("%q, not %q", got, want)
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	most := strings.Repeat("ä", 32_765) + "\"\""
-	for name, c := range map[string]struct {
-		texts []any
-		rows  int64 // of the sheet
-		want  []string
-	}{
-		"nothing to tell": {[]any{"a", nil, most}, 4, nil},
-		"a row too many":  {[]any{"a", "b"}, 2, []string{"2 rows are more than the 1 "}},
-		"long texts":      {[]any{most + "x", "=" + most, "a", strings.Repeat("😀", 16_384)}, 9, []string{`column "h": 3 texts are longer than the 32,767`}},
-		"formulas behind ;": {[]any{
-			"hello;=1+1", "a;+cmd|' /C calc'!A0;", "x\n @SUM(1)", "a\t\"=1", // run
-			"great ;-)", ";-(", "pro;\n- cheap\n- good (really)", "=a", "a; b", "5;-5", "https://a.b/?c;d=1", // not
-		}, 99, []string{`column "h": 4 texts hold a formula`}},
-		"guarded": {[]any{"=" + strings.Repeat("x", 32_766)}, 9, []string{`"h": 1 texts`}},
-	} {
-		batch := texts(mem, "h", c.texts...)
-		var out bytes.Buffer
-		e, err := csvout.NewWithin(&out, batch.Schema(), load.EncodeOptions{Profile: csvout.Excel}, c.rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-			t.Fatal(err)
-		}
-		got := e.(load.Warner).Warnings()
-		if !slices.EqualFunc(got, c.want, strings.Contains) {
-			t.Errorf("%s: %q", name, got)
-		}
-		batch.Release()
-	}
-}
-
-// Numbers of typed columns that a spreadsheet rounds are told with their column.
-func TestWarningsOfRoundedNumbers(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	price := &arrow.Decimal128Type{Precision: 38, Scale: 2}
-	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "fits", price, "big", price, "list", loadtest.ListOf(price), "ratio", arrow.PrimitiveTypes.Float64)
-	ids := []int64{999_999_999_999_999, -1_234_567_890_123_456, 7_000_000_000_000_000_000}
-	fits := []int64{1, -999_999_999_999_999, 100_000_000_000_001_00}
-	big := []int64{100_000_000_000_001_01, -100_000_000_000_001_01, 5}
-	batch := loadtest.Build(mem, schema, 3, func(b array.Builder, column, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(ids[row])
-		case *array.Decimal128Builder:
-			b.Append(decimal128.FromI64([][]int64{1: fits, 2: big}[column][row]))
-		case *array.ListBuilder: // of several it is text
-			b.Append(true)
-			for range row + 1 {
-				b.ValueBuilder().(*array.Decimal128Builder).Append(decimal128.FromI64(big[0]))
-			}
-		case *array.Float64Builder:
-			b.Append(0.30000000000000004)
-		}
-	})
-	defer batch.Release()
-	for profile, want := range map[string][]string{
-		csvout.Strict: nil,
-		csvout.Excel:  {`column "id": 1 numbers have more than the 15 digits`, `column "big": 2 numbers`, `column "list": 1 numbers`},
-	} {
-		e, err := csvout.New(&bytes.Buffer{}, schema, load.EncodeOptions{Profile: profile})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if got := e.(load.Warner).Warnings(); !slices.EqualFunc(got, want, strings.Contains) {
-			t.Errorf("%s: %q", profile, got)
-		}
-	}
-}
-
-// Only the profile that is made for spreadsheets warns of their bounds.
-func TestStrictDoesNotWarn(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	batch := texts(mem, "h", strings.Repeat("x", 40_000))
-	defer batch.Release()
-	e, err := csvout.NewWithin(&bytes.Buffer{}, batch.Schema(), load.EncodeOptions{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.(load.Warner).Warnings(); got != nil {
-		t.Errorf("%q", got)
 	}
 }

@@ -108,7 +108,6 @@ type encoder struct {
 
 	queue rows.Queue // the first rows, until the widths are known
 	book  *book      // nil until the widths are known
-	rows  int64      // number of rows written
 }
 
 // Write implements load.Encoder.
@@ -159,7 +158,6 @@ func (e *encoder) write(p rows.Piece) error {
 		if err := e.book.row(cells); err != nil {
 			return err
 		}
-		e.rows++
 	}
 	return nil
 }
@@ -203,12 +201,3 @@ func (e *encoder) Close() error {
 
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.queue.Discard() }
-
-// Warnings implements load.Warner.
-func (e *encoder) Warnings() []string {
-	if e.book == nil || len(e.book.names) < 2 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s rows are more than the %s that a sheet holds below the heading; they go on in %d more: join them before counting",
-		sheets.Thousands(e.rows), sheets.Thousands(e.maxRows-1), len(e.book.names)-1)}
-}

@@ -23,7 +23,6 @@ type encoding struct {
 	job    *Job
 	out    definition.Output
 	format load.Format
-	warned warnings
 	// flowing means that somebody reads what is written as it comes.
 	flowing bool
 	// snapshot is what is encoded. It is nil before the output is staged.
@@ -43,19 +42,11 @@ func (e *encoding) extension() string {
 type encodedObject struct {
 	load.Encoder
 	compressed io.WriteCloser
-	e          *encoding
-	span       string // the windows whose rows the object has
 }
 
 // Close writes the end of the object. It does not close the underlying writer.
 func (o encodedObject) Close() error {
-	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
-		return err
-	}
-	if w, ok := o.Encoder.(load.Warner); ok {
-		o.e.warned.add(o.span, w.Warnings())
-	}
-	return nil
+	return errors.Join(o.Encoder.Close(), o.compressed.Close())
 }
 
 // discard ends the encoding and keeps nothing of the object.
@@ -83,7 +74,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
 		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, Flowing: e.flowing,
 	})
-	return encodedObject{encoder, compressed, e, span.String()}, err
+	return encodedObject{encoder, compressed}, err
 }
 
 // each calls visit with the batches of the windows from the checkpoint, in order and

@@ -257,7 +257,7 @@ func (m *markup) outputs(outputs []output.Report) {
 		m.cells(either(out.Watermark.IsZero(), "", out.Watermark.String()))
 		m.open("td")
 		m.text(either(out.Error == "", "written", "failed"))
-		for _, text := range append([]string{out.Error, out.CompanionsError}, out.Warnings...) {
+		for _, text := range []string{out.Error, out.CompanionsError} {
 			if text != "" {
 				m.element("small", clip(text, mostError))
 			}
