@@ -70,13 +70,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
@@ -171,89 +168,40 @@ type encoder struct {
 	fields  []lists.Field // one for each field of the schema
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
-	scratch []byte     // a list's text before it is quoted
-	others  []*encoder // they render further parts of a batch
+	scratch []byte // a list's text before it is quoted
 }
 
 type column struct {
-	field  int    // index of the field in the schema
-	valid  []byte // bitmap of the rows that are not null; nil if none is null
-	offset int    // of the first row in valid
-	null   string // what is written for a null
+	arr    arrow.Array
+	nulls  bool   // the column has nulls
+	null   string // what is written for one
 	append cells.Appender
-	texts  texts // of a column of strings in the profile strict, in place of append
-	plain  bool  // of texts: none needs quotes but for its ends
 }
 
-const (
-	// leastTogether is how many rows a CPU must get, so that several of them are faster.
-	leastTogether = 100
-	// mostTogether is how many CPUs render a batch at once. Other goroutines use the rest.
-	mostTogether = 4
-)
-
-// Write implements load.Encoder. It renders parts of the batch on several CPUs.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
-	n, parts := int(batch.NumRows()), 1
-	if !e.excel { // limits count the rows of one encoder
-		parts = max(1, min(runtime.GOMAXPROCS(0), mostTogether, n/leastTogether))
+	columns, err := e.columns(batch)
+	if err != nil {
+		return err
 	}
-	for len(e.others) < parts-1 {
-		e.others = append(e.others, &encoder{zone: e.zone, dialect: e.dialect, eol: e.eol, schema: e.schema, fields: e.fields, single: e.single})
-	}
-	all := append([]*encoder{e}, e.others[:parts-1]...)
-	columns := make([][]column, parts)
-	for i, each := range all { // before any begins to read the arrays, which count their nulls first
-		var err error
-		if columns[i], err = each.columns(batch); err != nil {
-			return err
+	for row := range int(batch.NumRows()) {
+		for i := range columns {
+			if i > 0 {
+				e.out = append(e.out, e.delimiter)
+			}
+			c := &columns[i]
+			if c.nulls && c.arr.IsNull(row) {
+				e.out = append(e.out, c.null...)
+				continue
+			}
+			e.out = c.append(e.out, row)
 		}
-	}
-	var group sync.WaitGroup
-	for i, each := range all {
-		group.Go(func() { each.render(columns[i], n*i/parts, n*(i+1)/parts) })
-	}
-	group.Wait()
-	for _, other := range e.others[:parts-1] {
-		e.out = append(e.out, other.out...)
-		other.out = other.out[:0]
+		e.out = append(e.out, e.eol...)
 	}
 	if e.flowing || len(e.out) >= flushAt {
 		return e.flush()
 	}
 	return nil
-}
-
-// render appends the rows [from, to) of the columns to e.out.
-func (e *encoder) render(columns []column, from, to int) {
-	for i := range columns {
-		if c := &columns[i]; c.texts.bounds != nil {
-			c.plain = c.texts.plain(from, to, e.dialect)
-		}
-	}
-	out := e.out
-	for row := from; row < to; row++ {
-		for i := range columns {
-			if i > 0 {
-				out = append(out, e.delimiter)
-			}
-			c := &columns[i]
-			switch {
-			case c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row):
-				out = append(out, c.null...)
-			case c.texts.bounds != nil:
-				if v := c.texts.value(row); c.plain && !odd(v) {
-					out = append(out, v...)
-				} else {
-					out = appendText(out, v, e.dialect)
-				}
-			default:
-				out = c.append(out, row)
-			}
-		}
-		out = append(out, e.eol...)
-	}
-	e.out = out
 }
 
 // Close implements load.Encoder.
