@@ -12,7 +12,8 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// Encoder writes record batches of one schema in one format.
+// Encoder writes record batches of one schema in one format. After an error it is not
+// used again.
 type Encoder interface {
 	// Write appends the batch's rows. The batch has the encoder's schema. The
 	// caller owns it, so an encoder that needs it after the call retains it.
@@ -20,6 +21,30 @@ type Encoder interface {
 	// Close writes what is buffered and the end of the format. It does not
 	// close the underlying writer. Without Close the file is incomplete.
 	Close() error
+}
+
+// Discard gives up a file that was not closed, or that failed. It releases the batches
+// that the encoder holds.
+func Discard(e Encoder) {
+	if d, ok := e.(interface{ Discard() }); ok {
+		d.Discard()
+	}
+}
+
+// CheckSchema returns an error for a schema of which no file can be written. A file needs
+// at least one column, and no two columns may share a name.
+func CheckSchema(schema *arrow.Schema) error {
+	if schema.NumFields() == 0 {
+		return errors.New("a file needs at least one column")
+	}
+	seen := make(map[string]bool, schema.NumFields())
+	for i, f := range schema.Fields() {
+		if seen[f.Name] {
+			return fmt.Errorf("column %d: the name %q is used twice: rename one", i, f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
 }
 
 // EncodeOptions are settings of an encoder besides the schema.
@@ -49,7 +74,7 @@ type Format struct {
 	Text bool
 	// FileOnly tells that the format cannot be used for the parts of a dataset.
 	FileOnly bool
-	// New returns an encoder of the schema that writes to w.
+	// New returns an encoder of the schema, which CheckSchema takes, that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
 	// Scan reads a file of the format back, to check what it holds.
 	Scan Scan

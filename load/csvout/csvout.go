@@ -101,28 +101,17 @@ func Format() load.Format {
 // TSV describes CSV with tabs: its name, its file extension and its encoder.
 func TSV() load.Format {
 	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-		return newGuarded(w, schema, o, '\t')
+		return newEncoder(w, schema, o, '\t')
 	}, Scan: scan('\t')}
 }
 
 // New returns an encoder that writes the schema's columns to w as CSV. New
 // itself writes nothing: the first Write or Close writes the header.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	return newGuarded(w, schema, o, ',')
+	return newEncoder(w, schema, o, ',')
 }
 
-func newGuarded(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o, delimiter)
-	if err != nil {
-		return nil, err
-	}
-	return load.Guard(schema, e), nil
-}
-
-func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (*encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("csv: %w", err)
-	}
+func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
 	fields, err := lists.Of(schema)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)

@@ -62,13 +62,10 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err != nil {
 		return nil, err
 	}
-	return load.Guard(schema, e), nil
+	return e, nil
 }
 
 func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("xlsx: %w", err)
-	}
 	if o.Compression != "" && o.Compression != load.CodecNone {
 		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
 	}
@@ -194,7 +191,7 @@ func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.drain(); err != nil {
-		return err // load.Guard calls Discard
+		return err
 	}
 	return e.book.close()
 }
