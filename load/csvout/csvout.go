@@ -229,26 +229,22 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 // appendText appends s, a string or a list of strings, as one field, in quotes where CSV
 // requires them. For spreadsheets it puts a ' in front of a text that they would run.
 func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
-	special, prefix := cells.IndexCSV(s), ""
-	quoted := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	prefix := ""
 	if d.excel && sheets.Guarded(s) {
 		prefix = "'"
 	}
-	if special < 0 && !quoted && !odd(s) {
+	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	if !divided && cells.IndexCSV(s) < 0 && !odd(s) {
 		return append(append(dst, prefix...), s...)
 	}
 	dst = append(append(dst, '"'), prefix...)
-	if special < 0 {
-		return append(append(dst, s...), '"')
-	}
-	start := 0
-	for i := special; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] == '"' {
-			dst = append(append(dst, s[start:i]...), '"')
-			start = i
+			dst = append(dst, '"')
 		}
+		dst = append(dst, s[i])
 	}
-	return append(append(dst, s[start:]...), '"')
+	return append(dst, '"')
 }
 
 // odd tells whether a field needs quotes although it holds no comma, quote, CR or
