@@ -1,6 +1,8 @@
 package load
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -9,7 +11,8 @@ import (
 	"github.com/formetl/formetl/load/internal/sheets"
 )
 
-// Encoder writes record batches of one schema in one format.
+// Encoder writes record batches of one schema in one format. After an error it is not
+// used again.
 type Encoder interface {
 	// Write appends the batch's rows. The batch has the encoder's schema. The
 	// caller owns it, so an encoder that needs it after the call retains it.
@@ -19,10 +22,29 @@ type Encoder interface {
 	Close() error
 }
 
-// Warner is an encoder that warns of values which the format's usual programs
-// do not show in full, although the file holds them. Call Warnings after Close.
-// A warning names columns and counts, never a value.
-type Warner interface{ Warnings() []string }
+// Discard gives up a file that was not closed, or that failed. It releases the batches
+// that the encoder holds.
+func Discard(e Encoder) {
+	if d, ok := e.(interface{ Discard() }); ok {
+		d.Discard()
+	}
+}
+
+// CheckSchema returns an error for a schema of which no file can be written. A file needs
+// at least one column, and no two columns may share a name.
+func CheckSchema(schema *arrow.Schema) error {
+	if schema.NumFields() == 0 {
+		return errors.New("a file needs at least one column")
+	}
+	seen := make(map[string]bool, schema.NumFields())
+	for i, f := range schema.Fields() {
+		if seen[f.Name] {
+			return fmt.Errorf("column %d: the name %q is used twice: rename one", i, f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
 
 // EncodeOptions are settings of an encoder besides the schema.
 type EncodeOptions struct {
@@ -51,12 +73,12 @@ type Format struct {
 	Text bool
 	// FileOnly tells that the format cannot be used for the parts of a dataset.
 	FileOnly bool
-	// New returns an encoder of the schema that writes to w.
+	// New returns an encoder of the schema, which CheckSchema takes, that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
 }
 
 // ForSheets returns a text as the CSV profile excel writes it. It puts a ' in
-// front if a spreadsheet would run the text as a formula or show it changed.
+// front if a spreadsheet would run the text as a formula.
 func ForSheets(text string) string {
 	if sheets.Guarded(text) {
 		return "'" + text

@@ -98,7 +98,7 @@ func layers() []layer {
 // forTests are the modules that shipped files may not import: second readers
 // and references.
 func forTests() []string {
-	return []string{"github.com/xitongsys/", "github.com/duckdb/", "github.com/tdewolff/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/internal", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
+	return []string{"github.com/duckdb/", "github.com/santhosh-tekuri/", modulePath + "/load/loadtest", modulePath + "/internal", modulePath + "/extract/extracttest", modulePath + "/pipelines/pipelinestest"}
 }
 
 // isTool tells whether a package is a tool of the tests, which no program that

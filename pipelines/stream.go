@@ -235,6 +235,9 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 	}
 	defer s.Close()
 	schema := schemas.ArrowSchema(reconcile.Columns(s.Schema, s.Labels, nil))
+	if err := load.CheckSchema(schema); err != nil {
+		return err
+	}
 	encoder, err := format.New(w, schema, load.EncodeOptions{Zone: def.Source.Zone})
 	if err != nil {
 		return err

@@ -1,10 +1,8 @@
 package pipelines_test
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -30,36 +28,6 @@ func withLongAnswer(t *testing.T) *world {
 		}
 	}
 	return newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Remarks"}}, results))
-}
-
-// TestWarnings: what a spreadsheet does not show is in the report and the log,
-// for files and for the parts of a dataset.
-func TestWarnings(t *testing.T) {
-	w := withLongAnswer(t)
-	var log bytes.Buffer
-	o := options()
-	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-	report, err := pipelines.Run(t.Context(), w.definition(
-		definition.Output{Path: "form1.csv", Format: "csv", Profile: "excel"},
-		definition.Output{Path: "parts/", Format: "csv", Profile: "excel"},
-		definition.Output{Path: "strict.csv", Format: "csv", Profile: "strict"},
-	), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `column "item_1": 1 texts are longer than the 32,767 characters`
-	for i, out := range report.Forms[0].Outputs {
-		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], want)
-		if warned != (i < 2) || i == 2 && out.Warnings != nil {
-			t.Errorf("%s: %q", out.Path, out.Warnings)
-		}
-	}
-	if part := report.Forms[0].Outputs[1].Warnings[0]; !strings.HasPrefix(part, "part ") {
-		t.Errorf("the dataset's warning does not name the part: %s", part)
-	}
-	if n := strings.Count(log.String(), "a spreadsheet does not show"); n != 2 || strings.Contains(log.String()+report.Forms[0].Outputs[0].Warnings[0], "long long") {
-		t.Errorf("%d lines of the log: %s", n, &log)
-	}
 }
 
 // TestWorkbookRefusesWhatItCannotHold: the run fails with the place and the way

@@ -2,14 +2,9 @@ package v1
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/formetl/formetl/extract/page"
-	"github.com/tdewolff/parse/v2"
-	tdxml "github.com/tdewolff/parse/v2/xml"
 )
 
 // benchPage is an answer of 100 results with 12 metas and 30 items each, as
@@ -98,94 +93,4 @@ func without(body []byte, n int) []byte {
 		kept = append(kept, item)
 	}
 	return bytes.Join(kept, nil)
-}
-
-func BenchmarkEncodingXML(b *testing.B) {
-	type answer struct {
-		Status  string `xml:"status,attr"`
-		Results []struct {
-			ID    int64 `xml:"id,attr"`
-			Metas []struct {
-				ID    string `xml:"id,attr"`
-				Value string `xml:",chardata"`
-			} `xml:"metas>meta"`
-			Items []struct {
-				ID     string   `xml:"id,attr"`
-				Index  int      `xml:"index,attr"`
-				Type   string   `xml:"type,attr"`
-				Values []string `xml:"value"`
-			} `xml:"items>item"`
-		} `xml:"results>result"`
-	}
-	body := benchPage()
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		var a answer
-		if err := xml.Unmarshal(body, &a); err != nil {
-			b.Fatal(err)
-		}
-		if len(a.Results) != 100 || len(a.Results[99].Items) != 30 {
-			b.Fatal(len(a.Results))
-		}
-	}
-}
-
-// BenchmarkTdewolffParse walks the tokens of the lenient lexer and keeps the
-// same data: ids as indices of a table, values as views. It decodes no
-// references and checks neither nesting nor characters.
-func BenchmarkTdewolffParse(b *testing.B) {
-	body := benchPage()
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	w := tdewolffWalk{fields: map[string]int32{}}
-	for b.Loop() {
-		w.walk(body)
-		if w.results != 100 || len(w.cells) != 4200 {
-			b.Fatal(w.results, len(w.cells))
-		}
-	}
-}
-
-type tdewolffWalk struct {
-	fields  map[string]int32
-	cells   []page.Cell
-	values  [][]byte
-	results int
-}
-
-func (w *tdewolffWalk) walk(body []byte) {
-	w.cells, w.values, w.results = w.cells[:0], w.values[:0], 0
-	l := tdxml.NewLexer(parse.NewInputBytes(body))
-	inText, inCell := false, false
-	for {
-		kind, data := l.Next()
-		switch kind {
-		case tdxml.ErrorToken:
-			return
-		case tdxml.StartTagToken:
-			name := string(l.Text())
-			if name == "result" {
-				w.results++
-			}
-			inCell = name == "meta" || name == "item"
-			inText = name == "meta" || name == "value"
-		case tdxml.AttributeToken:
-			if inCell && string(l.Text()) == "id" {
-				id := l.AttrVal()
-				field, ok := w.fields[string(id)]
-				if !ok {
-					field = int32(len(w.fields))
-					w.fields[string(id)] = field
-				}
-				w.cells = append(w.cells, page.Cell{Field: field, Values: int32(len(w.values))})
-			}
-		case tdxml.TextToken, tdxml.CDATAToken:
-			if inText {
-				w.values = append(w.values, data)
-			}
-		case tdxml.EndTagToken:
-			inText = false
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,75 +103,6 @@ func BenchmarkDecodePage(b *testing.B) {
 			}
 		})
 	}
-}
-
-// structAnswer is what a plain client declares for encoding/json.
-type structAnswer struct {
-	Results []struct {
-		ID           string `json:"id"`
-		ResultStatus string `json:"result_status"`
-		DateStart    string `json:"date_start"`
-		DateFinish   string `json:"date_finish"`
-		DateUpdate   string `json:"date_update"`
-		UserIP       string `json:"user_ip"`
-		UserBrowser  string `json:"user_browser"`
-		UserDevice   string `json:"user_device"`
-		UserOS       string `json:"user_os"`
-		UserReferrer string `json:"user_referrer"`
-		LoginUser    string `json:"login_username"`
-		LoginEmail   string `json:"login_email"`
-		Items        []struct {
-			ID       string  `json:"id"`
-			Position int     `json:"position"`
-			Value    *string `json:"value"`
-			Values   []struct {
-				Position int    `json:"position"`
-				Value    string `json:"value"`
-				Other    string `json:"other"`
-			} `json:"values"`
-		} `json:"items"`
-	} `json:"results"`
-}
-
-func structOnce(tb testing.TB, body []byte) {
-	var a structAnswer
-	if err := json.Unmarshal(body, &a); err != nil || len(a.Results) != PageSize {
-		tb.Fatal(err, len(a.Results))
-	}
-}
-
-func BenchmarkEncodingJSON(b *testing.B) {
-	body := benchPage(PageSize)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		structOnce(b, body)
-	}
-}
-
-// BenchmarkAgainstEncodingJSON measures both in turn, so that a busy machine slows both,
-// and reports how many times as fast the decoder is. The garbage of encoding/json is
-// collected before the decoder's turn.
-func BenchmarkAgainstEncodingJSON(b *testing.B) {
-	const structs, pages = 4, 60
-	body, zone := benchPage(PageSize), benchZone(b)
-	var own, std time.Duration
-	for b.Loop() {
-		start := time.Now()
-		for range structs {
-			structOnce(b, body)
-		}
-		std += time.Since(start)
-		runtime.GC()
-		start = time.Now()
-		for range pages {
-			decodeOnce(b, body, zone)
-		}
-		own += time.Since(start)
-	}
-	b.ReportMetric(float64(std)/structs/(float64(own)/pages), "times")
-	b.ReportMetric(float64(len(body))*float64(b.N)*pages/1e6/own.Seconds(), "MB/s")
-	b.ReportMetric(0, "ns/op")
 }
 
 // TestNoAllocations: a page costs none, once the memory of a decoder has grown. The pool

@@ -39,9 +39,6 @@ func Format() load.Format {
 // New returns an encoder that writes the schema's columns to w as one Arrow
 // IPC file. o.Compression is "zstd" (the default) or "none".
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("arrow: %w", err)
-	}
 	// Memory from Go's allocator is zeroed, which the promise of equal bytes
 	// needs.
 	mem := memory.NewGoAllocator()
@@ -62,7 +59,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	for i, b := range e.builder.Fields() {
 		e.copiers[i] = e.copierOf(b)
 	}
-	return load.Guard(schema, e), nil
+	return e, nil
 }
 
 // withMetadata returns the schema with the pairs as its metadata, in order.

@@ -41,7 +41,7 @@ func (e *encoder) copierOf(b array.Builder) copier {
 	case *array.ListBuilder:
 		return e.list(b)
 	}
-	panic(fmt.Sprintf("arrow: a column of type %s passed CheckSchema", b.Type()))
+	panic(fmt.Sprintf("arrow: no column has the type %s", b.Type()))
 }
 
 // values is an array of values of a fixed width.

@@ -48,31 +48,16 @@
 //   - The file begins with a byte order mark, and its lines end with CR LF.
 //   - A timestamp is the account's wall-clock time without an offset, such as 2026-01-02
 //     03:04:05. A fraction of a second that is not zero follows as .123 or .123456.
-//   - A string, a joined list of strings or a heading may get a ' in front. It does if
-//     a spreadsheet would run it as a formula or show another text in its place.
+//   - A string, a joined list of strings or a heading gets a ' in front if a spreadsheet
+//     would run it as a formula.
 //   - A text that holds ; or TAB is quoted, because some spreadsheets also split lines
 //     at these.
-//   - Warnings report more rows or columns than a spreadsheet shows, and texts longer
-//     than a cell holds. They report int64 and decimal numbers with more digits than it
-//     keeps. They also report texts that become formulas if lines are split only at ;,
-//     which quotes do not prevent.
 //
-// A ' goes in front of
-//
-//   - texts that begin with = + - @ TAB CR or LF, with the full-width form of one of the
-//     first four, or with blanks and then one of these;
-//   - numbers that are not plain: 00123, +4930123, 1e5, 1,5, .5, 5%, (5), 18+, more than
-//     15 digits, or with blanks around them;
-//   - parts of dates, fractions, and days that are not written year first: 1-2, 3/4,
-//     1.2., 1.2.2026, 2026-05, 12/31/2025, 1:2, mar 5, SEPT2, 5. März 2026, 5 de mayo,
-//     1月2日 (with the months of most European languages);
-//   - true and false, unless in capitals.
-//
-// No ' goes in front of plain numbers (-5, 3.14, 19.90), because a spreadsheet keeps
-// their value. A plain number has no leading zero or plus, digits on both sides of a
-// point, and at most 15 digits. Dates with the year first and times of day (2026-01-02,
-// 2026-01-02 03:04, 9:30, 12:30:15) get no ' either. Nor do typed columns: -1 in an
-// int64 column stays a number. CR LF within a text is written unchanged, and most
+// A ' goes in front of texts that begin with = + - or @, with the full-width form of one
+// of these, or with blanks and then one of these, and in front of texts that begin with
+// TAB, CR or LF. Plain negative numbers (-5, -3.14) get none, nor do typed columns: -1 in
+// an int64 column stays a number. A spreadsheet may still show a text as another one:
+// 00123 as 123, 1-2 as a day. CR LF within a text is written unchanged, and most
 // spreadsheets turn it into LF.
 //
 // TSV is the same with tabs in place of commas. Texts that hold a comma or a TAB are
@@ -85,13 +70,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
@@ -119,28 +101,17 @@ func Format() load.Format {
 // TSV describes CSV with tabs: its name, its file extension and its encoder.
 func TSV() load.Format {
 	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-		return newGuarded(w, schema, o, '\t')
+		return newEncoder(w, schema, o, '\t')
 	}}
 }
 
 // New returns an encoder that writes the schema's columns to w as CSV. New
 // itself writes nothing: the first Write or Close writes the header.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	return newGuarded(w, schema, o, ',')
+	return newEncoder(w, schema, o, ',')
 }
 
-func newGuarded(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
-	e, err := newEncoder(w, schema, o, delimiter)
-	if err != nil {
-		return nil, err
-	}
-	return load.Guard(schema, e), nil
-}
-
-func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (*encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("csv: %w", err)
-	}
+func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
 	fields, err := lists.Of(schema)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
@@ -167,7 +138,6 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 		e.out = appendText(e.out, h, e.dialect)
 	}
 	e.out = append(e.out, e.eol...)
-	e.limits = newLimits(e.excel, schema, len(headings))
 	return e, nil
 }
 
@@ -188,92 +158,39 @@ type encoder struct {
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
-	limits  limits
-	others  []*encoder // they render further parts of a batch
 }
 
 type column struct {
-	field  int    // index of the field in the schema
-	valid  []byte // bitmap of the rows that are not null; nil if none is null
-	offset int    // of the first row in valid
-	null   string // what is written for a null
+	arr    arrow.Array
+	nulls  bool   // the column has nulls
+	null   string // what is written for one
 	append cells.Appender
-	texts  texts // of a column of strings in the profile strict, in place of append
-	plain  bool  // of texts: none needs quotes but for its ends
 }
 
-const (
-	// leastTogether is how many rows a CPU must get, so that several of them are faster.
-	leastTogether = 100
-	// mostTogether is how many CPUs render a batch at once. Other goroutines use the rest.
-	mostTogether = 4
-)
-
-// Write implements load.Encoder. It renders parts of the batch on several CPUs.
+// Write implements load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
-	n, parts := int(batch.NumRows()), 1
-	if !e.excel { // limits count the rows of one encoder
-		parts = max(1, min(runtime.GOMAXPROCS(0), mostTogether, n/leastTogether))
+	columns, err := e.columns(batch)
+	if err != nil {
+		return err
 	}
-	for len(e.others) < parts-1 {
-		e.others = append(e.others, &encoder{zone: e.zone, dialect: e.dialect, eol: e.eol, schema: e.schema, fields: e.fields, single: e.single})
-	}
-	all := append([]*encoder{e}, e.others[:parts-1]...)
-	columns := make([][]column, parts)
-	for i, each := range all { // before any begins to read the arrays, which count their nulls first
-		var err error
-		if columns[i], err = each.columns(batch); err != nil {
-			return err
+	for row := range int(batch.NumRows()) {
+		for i := range columns {
+			if i > 0 {
+				e.out = append(e.out, e.delimiter)
+			}
+			c := &columns[i]
+			if c.nulls && c.arr.IsNull(row) {
+				e.out = append(e.out, c.null...)
+				continue
+			}
+			e.out = c.append(e.out, row)
 		}
-	}
-	var group sync.WaitGroup
-	for i, each := range all {
-		group.Go(func() { each.render(columns[i], n*i/parts, n*(i+1)/parts) })
-	}
-	group.Wait()
-	for _, other := range e.others[:parts-1] {
-		e.out = append(e.out, other.out...)
-		other.out = other.out[:0]
+		e.out = append(e.out, e.eol...)
 	}
 	if e.flowing || len(e.out) >= flushAt {
 		return e.flush()
 	}
 	return nil
-}
-
-// render appends the rows [from, to) of the columns to e.out.
-func (e *encoder) render(columns []column, from, to int) {
-	for i := range columns {
-		if c := &columns[i]; c.texts.bounds != nil {
-			c.plain = c.texts.plain(from, to, e.dialect)
-		}
-	}
-	out := e.out
-	for row := from; row < to; row++ {
-		for i := range columns {
-			if i > 0 {
-				out = append(out, e.delimiter)
-			}
-			c := &columns[i]
-			switch {
-			case c.valid != nil && bitutil.BitIsNotSet(c.valid, c.offset+row):
-				out = append(out, c.null...)
-			case c.texts.bounds != nil:
-				if v := c.texts.value(row); c.plain && !odd(v) {
-					out = append(out, v...)
-				} else {
-					out = appendText(out, v, e.dialect)
-				}
-			default:
-				start := len(out)
-				out = c.append(out, row)
-				e.limits.cell(c.field, out[start:])
-			}
-		}
-		e.limits.rows++
-		out = append(out, e.eol...)
-	}
-	e.out = out
 }
 
 // Close implements load.Encoder.
@@ -310,29 +227,24 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 }
 
 // appendText appends s, a string or a list of strings, as one field, in quotes where CSV
-// requires them. For spreadsheets
-// it puts a ' in front of a text that they would change.
+// requires them. For spreadsheets it puts a ' in front of a text that they would run.
 func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
-	special, prefix := cells.IndexCSV(s), ""
-	quoted := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	prefix := ""
 	if d.excel && sheets.Guarded(s) {
 		prefix = "'"
 	}
-	if special < 0 && !quoted && !odd(s) {
+	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
+	if !divided && cells.IndexCSV(s) < 0 && !odd(s) {
 		return append(append(dst, prefix...), s...)
 	}
 	dst = append(append(dst, '"'), prefix...)
-	if special < 0 {
-		return append(append(dst, s...), '"')
-	}
-	start := 0
-	for i := special; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] == '"' {
-			dst = append(append(dst, s[start:i]...), '"')
-			start = i
+			dst = append(dst, '"')
 		}
+		dst = append(dst, s[i])
 	}
-	return append(append(dst, s[start:]...), '"')
+	return append(dst, '"')
 }
 
 // odd tells whether a field needs quotes although it holds no comma, quote, CR or

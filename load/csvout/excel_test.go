@@ -1,9 +1,6 @@
 package csvout_test
 
 import (
-	"bytes"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,39 +15,19 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-// kept are texts that a spreadsheet shows as they are, or keeps the value of.
+// kept are texts that no spreadsheet runs as a formula.
 func kept() []string {
 	return []string{
-		"", "x", "Müller", "日本語", "😀", "true story", "TRUE", "FALSE", "march", "may", "Mayor 5", "5 marches", "december 1 2 3",
-		"0", "5", "-5", "-3.14", "3.14", "19.90", "0.5", "-0.5", "123456789012345", "-123456789012345", "0.123456789012345",
-		"2026", "2026-01-02", "2026-01-02 03:04", "2026-01-02 03:04:05", "9:30", "12:30", "23:59:59", "9:30:15",
-		"10.0.0.1", "192.168.1.20", "1.2.3.4", "555-1234", "0171 1234567", "030/1234567", "(030) 1234567", "(555) 123-4567",
-		"1-234-567-8901", "3 apples", "5a", "B12", "1.2.x", "a=b", "a@b.c", "x-1", "'=1", "#1", "%", "$", "()", "1,a", "12 Main St",
-		"0x10", "1e", "e5", "1e5x", "2026-01-02T03:04:05Z", "$(rm)", "1;2", "1|2", "1_000", "1/2 cup", "12:30 to 13:00",
-		strings.Repeat("9 lives ", 100), "٣", "²", "ⅷ",
-		"5 Kinder", "3 enfants", "2 hijos", "5 Märzen", "März", "im März 2026", "марта", "5 раз", "5 jours de mai", "mars mai 5", "5年", "3月", "5 日",
-		"18+ only", "5 + 3", "555-1234 -", "(030) 1234567-", "30 - 40 hours", "1e5 m", "great ;-)", "\u00a0x", strings.Repeat("\u00a0", 300) + "x",
+		"", " ", "x", "Müller", "日本語", "😀", "٣", "true", "0", "5", "-5", "-3.14", "-0", "-007", "007", "1e5", "1-2", "5 -", "18+", "mar 5",
+		"2026-01-02 03:04:05", "a=b", "a@b.c", "x-1", "'=1", "#1", "%", "$(rm)", "great ;-)", "5 + 3", "\u00a0x", strings.Repeat("\u00a0", 300) + "x",
 	}
 }
 
-// changed are texts that a spreadsheet would run, or show others for.
+// changed are texts that a spreadsheet would run.
 func changed() []string {
 	return []string{
-		"=1+1", "+49 30 123", "+4930123", "-x", "-", "--", "-=1", "@SUM(A1)", "\t=1", "\rx", "\nx", " =1+1", "\u00a0=1", " -x", " @x",
-		"＝1+1", "＋1", "－1", "＠x", "  ＝1",
-		"00123", "007", "00", "-0", "-0.0", "-007", "01.5", "1234567890123456", "12345678901234567890", "0.1234567890123456", "1234567890.123456",
-		"1e5", "12E3", "1.5e-3", "1E+400", "-1e5", ".5", "5.", "-.5", " 5", "5 ", "\u00a05", "5\u00a0", "1,5", "1,234", "1,234.50", "1.234,50",
-		"1'000", "1 000", "1\u00a0000", "1\u202f000", "1.234.567", "192.168.100.200", "5%", "$5", "€5", "5 €", "(5)", "- 5", "-$5",
-		"1-2", "3/4", "1.2.", "1.2.3", "15.03.", "1.2.2026", "2026-05", "12-3456", "1/2/2026", "12/31/2025", "1-2-03", "1 1/2", "2026/01/02",
-		"1:2", "100:30", "25:00", "9:75", "1:2:3", "5 pm", "5:30 PM", "12:30pm", "5 a",
-		"true", "True", "false", " true", "TRUE ", "mar 5", "5-mar", "MARCH1", "SEPT2", "DEC1", "May 2026", "march 5, 2026", "5 december 2026", "Sep-26",
-		// months of other languages, in front of and behind numbers
-		"5. März 2026", "5. Mrz", "Januar 5", "Jänner 2026", "mars 5", "5 mars", "5 févr. 2026", "5 fevrier", "AOÛT 2026", "5 de marzo de 2026", "enero 2026", "5-ene",
-		"5 maggio", "set 2026", "5 de março", "5 mei 2026", "mrt-26", "5 maja 2026", "paź 5", "30 września 2026", "5 января 2026 г.", "марта 5", "5 Ιανουαρίου 2026",
-		"5 KASIM", "2026 kesäkuu", "5. augusta", "Ma\u0308rz 5", "mar 5 10:30", "5 mars 2026 15:04:05", "march 5, 2026 3:04 PM",
-		"1月2日", "2026年1月2日", "10時30分", "2026년 1월 2일",
-		// signs behind numbers, and blanks within
-		"5+", "18+", "100 +", "$5+", "5 -", ".2-", "5$-", "12 -", "5 :", "5:05+", "5 E2", "5E2-", "1e5.", "1 - 2", "1 / 2", "1: 2", "$+12", "€(5)", " TRUE", "12 30pm", "5000 000",
+		"=1+1", "+49 30 123", "+4930123", "-x", "-", "--", "-=1", "-5-", "-1,5", "-.5", "-5.", "-5\n", "-1e5", "@SUM(A1)", "\t=1", "\rx", "\nx",
+		" =1+1", "\u00a0=1", " -x", " -5", " @x", "＝1+1", "＋1", "－1", "＠x", "  ＝1",
 		"\u00a0=HYPERLINK(" + strings.Repeat("x", 500), "\u3000=" + strings.Repeat("x", 500), strings.Repeat("\u2003", 300) + "@x",
 	}
 }
@@ -136,100 +113,5 @@ func TestExcelTimes(t *testing.T) {
 	got := encode(t, batch, load.EncodeOptions{Profile: csvout.Excel, Zone: loadtest.Chicago()})
 	if want := "\uFEFFat,all,day,price\r\n2026-01-02 03:04:05.120,2026-01-02 03:04:05,2026-01-02,-1.50\r\n"; got != want {
 		t.Errorf("%q, not %q", got, want)
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	most := strings.Repeat("ä", 32_765) + "\"\""
-	for name, c := range map[string]struct {
-		texts []any
-		rows  int64 // of the sheet
-		want  []string
-	}{
-		"nothing to tell": {[]any{"a", nil, most}, 4, nil},
-		"a row too many":  {[]any{"a", "b"}, 2, []string{"2 rows are more than the 1 "}},
-		"long texts":      {[]any{most + "x", "=" + most, "a", strings.Repeat("😀", 16_384)}, 9, []string{`column "h": 3 texts are longer than the 32,767`}},
-		"formulas behind ;": {[]any{
-			"hello;=1+1", "a;+cmd|' /C calc'!A0;", "x\n @SUM(1)", "a\t\"=1", // run
-			"great ;-)", ";-(", "pro;\n- cheap\n- good (really)", "=a", "a; b", "5;-5", "https://a.b/?c;d=1", // not
-		}, 99, []string{`column "h": 4 texts hold a formula`}},
-		"guarded": {[]any{"=" + strings.Repeat("x", 32_766)}, 9, []string{`"h": 1 texts`}},
-	} {
-		batch := texts(mem, "h", c.texts...)
-		var out bytes.Buffer
-		e, err := csvout.NewWithin(&out, batch.Schema(), load.EncodeOptions{Profile: csvout.Excel}, c.rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-			t.Fatal(err)
-		}
-		got := e.(load.Warner).Warnings()
-		if !slices.EqualFunc(got, c.want, strings.Contains) {
-			t.Errorf("%s: %q", name, got)
-		}
-		batch.Release()
-	}
-}
-
-// Numbers of typed columns that a spreadsheet rounds are told with their column.
-func TestWarningsOfRoundedNumbers(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	price := &arrow.Decimal128Type{Precision: 38, Scale: 2}
-	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "fits", price, "big", price, "list", loadtest.ListOf(price), "ratio", arrow.PrimitiveTypes.Float64)
-	ids := []int64{999_999_999_999_999, -1_234_567_890_123_456, 7_000_000_000_000_000_000}
-	fits := []int64{1, -999_999_999_999_999, 100_000_000_000_001_00}
-	big := []int64{100_000_000_000_001_01, -100_000_000_000_001_01, 5}
-	batch := loadtest.Build(mem, schema, 3, func(b array.Builder, column, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(ids[row])
-		case *array.Decimal128Builder:
-			b.Append(decimal128.FromI64([][]int64{1: fits, 2: big}[column][row]))
-		case *array.ListBuilder: // of several it is text
-			b.Append(true)
-			for range row + 1 {
-				b.ValueBuilder().(*array.Decimal128Builder).Append(decimal128.FromI64(big[0]))
-			}
-		case *array.Float64Builder:
-			b.Append(0.30000000000000004)
-		}
-	})
-	defer batch.Release()
-	for profile, want := range map[string][]string{
-		csvout.Strict: nil,
-		csvout.Excel:  {`column "id": 1 numbers have more than the 15 digits`, `column "big": 2 numbers`, `column "list": 1 numbers`},
-	} {
-		e, err := csvout.New(&bytes.Buffer{}, schema, load.EncodeOptions{Profile: profile})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if got := e.(load.Warner).Warnings(); !slices.EqualFunc(got, want, strings.Contains) {
-			t.Errorf("%s: %q", profile, got)
-		}
-	}
-}
-
-// Only the profile that is made for spreadsheets warns of their bounds.
-func TestStrictDoesNotWarn(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	batch := texts(mem, "h", strings.Repeat("x", 40_000))
-	defer batch.Release()
-	e, err := csvout.NewWithin(&bytes.Buffer{}, batch.Schema(), load.EncodeOptions{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.(load.Warner).Warnings(); got != nil {
-		t.Errorf("%q", got)
 	}
 }

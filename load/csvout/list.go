@@ -19,10 +19,7 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {
 		f := e.fields[i]
-		c := column{field: i, offset: arr.Data().Offset()}
-		if arr.NullN() > 0 {
-			c.valid = arr.NullBitmapBytes()
-		}
+		c := column{arr: arr, nulls: arr.NullN() > 0}
 		if e.single {
 			c.null = `""`
 		}
@@ -34,8 +31,6 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 			}
 			c.null += strings.Repeat(string(e.delimiter), max(0, len(f.Headings)-1))
 			c.append = e.ticks(chosen, make([]bool, len(f.Headings)))
-		} else if a, ok := arr.(*array.String); ok && !e.excel {
-			c.texts = textsOf(a)
 		} else {
 			c.append = e.field(f, arr)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -207,14 +206,6 @@ func TestEmptyLists(t *testing.T) {
 	want := "{\"l\":[]}\n{\"l\":[\"\"]}\n{\"l\":[null]}\n{\"l\":null}\n"
 	if got := encode(t, jsonout.NDJSON(), batch); got != want {
 		t.Errorf("%q, not %q", got, want)
-	}
-}
-
-func TestErrorsNameTheFormat(t *testing.T) {
-	for name, format := range map[string]load.Format{"ndjson": jsonout.NDJSON(), "json": jsonout.JSON()} {
-		if _, err := format.New(io.Discard, arrow.NewSchema(nil, nil), load.EncodeOptions{}); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -148,9 +148,8 @@ func (t encoderTest) compare(file []byte, schema *arrow.Schema, want [][]string)
 
 // failingWriter accepts a number of bytes and then fails.
 type failingWriter struct {
-	room  int
-	calls int // calls after the first failure
-	err   error
+	room int
+	err  error
 }
 
 var errFull = errors.New("no space left")
@@ -158,7 +157,6 @@ var errFull = errors.New("no space left")
 // Write fails once the limit is reached.
 func (w *failingWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
-		w.calls++
 		return 0, w.err
 	}
 	if len(p) > w.room {

@@ -1,21 +1,14 @@
 package loadtest_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"math"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/xitongsys/parquet-go/reader"
-	"github.com/xitongsys/parquet-go/source"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/csvout"
@@ -143,136 +136,8 @@ func TestDuckDBFiltersByStatistics(t *testing.T) {
 	}
 }
 
-// memoryFile is a file as xitongsys/parquet-go takes it.
-type memoryFile struct{ *bytes.Reader }
-
-func (f memoryFile) Write([]byte) (int, error)                 { return 0, io.ErrClosedPipe }
-func (f memoryFile) Close() error                              { return nil }
-func (f memoryFile) Create(string) (source.ParquetFile, error) { return nil, io.ErrClosedPipe }
-func (f memoryFile) Open(string) (source.ParquetFile, error) {
-	_, err := f.Seek(0, io.SeekStart)
-	return memoryFile{bytes.NewReader(f.bytes())}, err
-}
-
-func (f memoryFile) bytes() []byte {
-	b := make([]byte, f.Size())
-	_, _ = f.ReadAt(b, 0)
-	return b
-}
-
-func TestXitongsysReadsParquet(t *testing.T) {
-	for _, codec := range []string{"", "snappy", "gzip", "none"} {
-		forEach(t, func(t *testing.T, batch arrow.RecordBatch) {
-			path := writeFile(t, parquetout.Format(), load.EncodeOptions{Compression: codec}, "", batch)
-			data, err := os.ReadFile(strings.Trim(path, "'"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			compare(t, batch, readXitongsys(t, data, batch.Schema(), int(batch.NumRows())))
-		})
-	}
-}
-
-func readXitongsys(t *testing.T, data []byte, schema *arrow.Schema, rows int) [][]string {
-	t.Helper()
-	r, err := reader.NewParquetColumnReader(memoryFile{bytes.NewReader(data)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.ReadStop()
-	if r.GetNumRows() != int64(rows) {
-		t.Fatalf("%d rows, not %d", r.GetNumRows(), rows)
-	}
-	out := make([][]string, rows)
-	if rows == 0 {
-		return out
-	}
-	for i, f := range schema.Fields() {
-		values, repeated, defined, err := r.ReadColumnByIndex(int64(i), int64(rows))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for row, text := range assemble(f.Type, values, repeated, defined) {
-			out[row] = append(out[row], text)
-		}
-	}
-	return out
-}
-
-// assemble makes rows of a column's values and levels; every column is
-// nullable.
-func assemble(t arrow.DataType, values []any, repeated, defined []int32) []string {
-	var rows []string
-	list, isList := t.(*arrow.ListType)
-	if !isList {
-		for _, v := range values {
-			rows = append(rows, xitongsysCell(t, v))
-		}
-		return rows
-	}
-	var elements []string
-	flush := func(at int) {
-		row := loadtest.Null
-		if defined[at] > 0 {
-			row = loadtest.ListText(elements)
-		}
-		rows, elements = append(rows, row), nil
-	}
-	for i, v := range values {
-		if i > 0 && repeated[i] == 0 {
-			flush(i - 1)
-		}
-		if defined[i] >= 2 {
-			elements = append(elements, xitongsysCell(list.Elem(), v))
-		}
-	}
-	flush(len(values) - 1)
-	return rows
-}
-
-// xitongsysCell turns a value of the reader into the form of loadtest.Cell.
-func xitongsysCell(t arrow.DataType, v any) string {
-	switch v := v.(type) {
-	case nil:
-		return loadtest.Null
-	case float64:
-		return loadtest.FloatText(v)
-	case int32:
-		return xitongsysCell(t, int64(v))
-	case int64:
-		switch t := t.(type) {
-		case *arrow.Date32Type:
-			return arrow.Date32(v).ToTime().Format(time.DateOnly)
-		case *arrow.TimestampType:
-			return loadtest.TimeText(time.UnixMicro(v))
-		case *arrow.Decimal128Type:
-			return decimal128.FromI64(v).ToString(t.Scale)
-		}
-		return fmt.Sprint(v)
-	case string:
-		if d, ok := t.(*arrow.Decimal128Type); ok {
-			return wideDecimal(v).ToString(d.Scale)
-		}
-		return v
-	}
-	return fmt.Sprint(v)
-}
-
-// wideDecimal reads two's complement, the highest byte first.
-func wideDecimal(s string) decimal128.Num {
-	high, low := int64(0), uint64(0)
-	if s[0]&0x80 != 0 {
-		high, low = -1, math.MaxUint64
-	}
-	for i := range len(s) {
-		high = high<<8 | int64(low>>56)
-		low = low<<8 | uint64(s[i])
-	}
-	return decimal128.New(high, low)
-}
-
 // A column that looks like a few choices at first and then outgrows its
-// dictionary has pages of two encodings in one chunk: both readers take them.
+// dictionary has pages of two encodings in one chunk, which DuckDB takes.
 func TestReadersTakeMixedEncodings(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -294,11 +159,6 @@ func TestReadersTakeMixedEncodings(t *testing.T) {
 	defer batch.Release()
 	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
 	compare(t, batch, query(t, openDuckDB(t), schema, "SELECT * FROM read_parquet("+file+")"))
-	data, err := os.ReadFile(strings.Trim(file, "'"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare(t, batch, readXitongsys(t, data, schema, int(batch.NumRows())))
 }
 
 // appendText appends the text, or a null in every tenth row.

@@ -25,9 +25,8 @@ import (
 	"github.com/formetl/formetl/load/parquetout"
 )
 
-// These tests read what the encoders write with DuckDB and with
-// xitongsys/parquet-go. They stand in one package because DuckDB's library
-// takes seconds to link.
+// These tests read what the encoders write with DuckDB. They stand in one package because
+// DuckDB's library takes seconds to link.
 
 // openDuckDB returns a database in memory, in UTC.
 func openDuckDB(t *testing.T) *sql.DB {

@@ -71,16 +71,12 @@ func Format() load.Format {
 // rows or 16 MiB of values, of which it takes a sample. After that it buffers the
 // pages of one row group.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("parquet: %w", err)
-	}
 	memory := takeMemory()
 	var err error
 	if memory.pages.codec, err = memory.codecOf(o.Compression); err != nil {
 		return nil, err
 	}
-	e := &encoder{schema: schema, metadata: o.Metadata, buffer: &buffer{}, file: newFile(w), memory: memory}
-	return load.Guard(schema, e), nil
+	return &encoder{schema: schema, metadata: o.Metadata, buffer: &buffer{}, file: newFile(w), memory: memory}, nil
 }
 
 func (m *fileMemory) codecOf(name string) (codec compress.Codec, err error) {

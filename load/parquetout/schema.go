@@ -47,8 +47,7 @@ func pathOf(f arrow.Field) []string {
 	return []string{f.Name}
 }
 
-// leafElement returns the element of a scalar type. load.CheckSchema has already
-// refused all types but these.
+// leafElement returns the element of a scalar type. Columns have no types but these.
 func leafElement(name string, repetition format.FieldRepetitionType, t arrow.DataType) format.SchemaElement {
 	e := format.SchemaElement{Name: name, RepetitionType: thrift.New(repetition)}
 	// For numbers the length is that in bits.
@@ -83,7 +82,7 @@ func leafElement(name string, repetition format.FieldRepetitionType, t arrow.Dat
 		logical(deprecated.Decimal, &format.DecimalType{Scale: t.Scale, Precision: t.Precision})
 		e.Scale, e.Precision = thrift.New(t.Scale), thrift.New(t.Precision)
 	default:
-		panic(fmt.Sprintf("parquet: the type %s passed CheckSchema", t))
+		panic(fmt.Sprintf("parquet: no column has the type %s", t))
 	}
 	return e
 }

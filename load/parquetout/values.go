@@ -135,7 +135,7 @@ func numericOf(t arrow.DataType) numeric {
 		}
 		return numeric{width: 8}
 	}
-	panic(fmt.Sprintf("parquet: the type %s passed CheckSchema", t))
+	panic(fmt.Sprintf("parquet: no column has the type %s", t))
 }
 
 // appendNumber appends the number n in PLAIN encoding.
@@ -239,7 +239,7 @@ func appendRows(dst []int64, arr arrow.Array, from, to int) []int64 {
 		}
 		return dst
 	}
-	panic(fmt.Sprintf("parquet: an array of type %s passed CheckSchema", arr.DataType()))
+	panic(fmt.Sprintf("parquet: no column has the type %s", arr.DataType()))
 }
 
 func appendInts[T ~int32 | ~int64](dst []int64, src []T, valid validity, from, to int) []int64 {

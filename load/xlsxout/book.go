@@ -2,16 +2,12 @@ package xlsxout
 
 import (
 	"archive/zip"
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/flate"
-
-	"github.com/formetl/formetl/load"
 )
 
 // sheetName is the name of the first sheet. Later ones get a number.
@@ -23,29 +19,25 @@ const (
 	mainSpace  = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 	kindSpace  = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	linkSpace  = "http://schemas.openxmlformats.org/package/2006/relationships"
-	coreKind   = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
 	partSpace  = "http://schemas.openxmlformats.org/package/2006/content-types"
 	sheetMedia = "application/vnd.openxmlformats-officedocument.spreadsheetml."
-	coreMedia  = "application/vnd.openxmlformats-package.core-properties+xml"
 	linksMedia = "application/vnd.openxmlformats-package.relationships+xml"
 )
 
 // book is a workbook that is written sheet by sheet. What tells of the sheets follows them,
 // since their number is known at the end.
 type book struct {
-	archive  *zip.Writer
-	metadata []load.KeyValue
-	columns  []column
-	styles   styles
+	archive *zip.Writer
+	columns []column
+	styles  styles
 
 	sheet *sheet   // the last one
 	names []string // of the sheets so far
-	areas []string // of the sheets that ended
 }
 
 // newBook begins a workbook and its first sheet.
-func newBook(w io.Writer, metadata []load.KeyValue, columns []column) (*book, error) {
-	b := &book{archive: zip.NewWriter(w), metadata: metadata, columns: columns, styles: newStyles(columns)}
+func newBook(w io.Writer, columns []column) (*book, error) {
+	b := &book{archive: zip.NewWriter(w), columns: columns, styles: newStyles(columns)}
 	b.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.DefaultCompression)
 	})
@@ -92,7 +84,6 @@ func (b *book) end() error {
 	if err := b.sheet.end(); err != nil {
 		return fmt.Errorf("xlsx: end the sheet %q: %w", b.names[len(b.names)-1], err)
 	}
-	b.areas = append(b.areas, b.sheet.area())
 	return nil
 }
 
@@ -102,11 +93,10 @@ func (b *book) close() error {
 		return err
 	}
 	for _, part := range []struct{ path, xml string }{
-		{"docProps/core.xml", core(b.metadata)},
 		{"xl/styles.xml", b.styles.xml()},
 		{"xl/workbook.xml", b.workbook()},
 		{"xl/_rels/workbook.xml.rels", b.links()},
-		{"_rels/.rels", links(link("rId1", kindSpace+"/officeDocument", "xl/workbook.xml"), link("rId2", coreKind, "docProps/core.xml"))},
+		{"_rels/.rels", links(link("rId1", kindSpace+"/officeDocument", "xl/workbook.xml"))},
 		{"[Content_Types].xml", b.media()},
 	} {
 		w, err := b.archive.Create(part.path)
@@ -123,15 +113,14 @@ func (b *book) close() error {
 	return nil
 }
 
-// workbook returns the list of the sheets, with the areas of their filters.
+// workbook returns the list of the sheets.
 func (b *book) workbook() string {
-	var sheets, filters strings.Builder
+	var sheets strings.Builder
 	for i, name := range b.names {
 		fmt.Fprintf(&sheets, `<sheet name="%s" sheetId="%d" r:id="rId%d"/>`, name, i+1, i+1)
-		fmt.Fprintf(&filters, `<definedName name="_xlnm._FilterDatabase" localSheetId="%d" hidden="1">'%s'!%s</definedName>`, i, name, b.areas[i])
 	}
 	return xmlHeader + `<workbook xmlns="` + mainSpace + `" xmlns:r="` + kindSpace + `"><bookViews><workbookView/></bookViews>` +
-		`<sheets>` + sheets.String() + `</sheets><definedNames>` + filters.String() + `</definedNames></workbook>`
+		`<sheets>` + sheets.String() + `</sheets></workbook>`
 }
 
 // links returns where the workbook's sheets and styles lie.
@@ -159,28 +148,9 @@ func (b *book) media() string {
 	}
 	add("xl/workbook.xml", sheetMedia+"sheet.main+xml")
 	add("xl/styles.xml", sheetMedia+"styles+xml")
-	add("docProps/core.xml", coreMedia)
 	for i := range b.names {
 		add(sheetPath(i+1), sheetMedia+"worksheet+xml")
 	}
 	return xmlHeader + `<Types xmlns="` + partSpace + `"><Default Extension="rels" ContentType="` + linksMedia + `"/>` +
 		`<Default Extension="xml" ContentType="application/xml"/>` + list.String() + `</Types>`
-}
-
-// core returns the file's properties, taken from the metadata. They hold no time of
-// writing, so that equal rows give equal bytes.
-func core(metadata []load.KeyValue) string {
-	var b bytes.Buffer
-	b.WriteString(xmlHeader + `<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"` +
-		` xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:creator>formetl</dc:creator>`)
-	for _, m := range metadata {
-		element := map[string]string{"formetl.form": "title", "formetl.pipeline": "subject", "formetl.window": "description"}[m.Key]
-		if element != "" {
-			b.WriteString("<dc:" + element + ">")
-			_ = xml.EscapeText(&b, []byte(m.Value)) // a buffer takes all
-			b.WriteString("</dc:" + element + ">")
-		}
-	}
-	b.WriteString(`</cp:coreProperties>`)
-	return b.String()
 }

@@ -15,7 +15,7 @@ func NewWithin(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, maxRows 
 		return nil, err
 	}
 	e.maxRows = maxRows
-	return load.Guard(schema, e), nil
+	return e, nil
 }
 
 // IsForbidden tells of the characters that no answer holds.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/formetl/formetl/load"
 )
@@ -102,14 +101,9 @@ func (s *sheet) row(cells []cell, style int) error {
 	return s.flush()
 }
 
-// area returns the cells of all rows so far, such as $A$1:$C$4.
-func (s *sheet) area() string {
-	return fmt.Sprintf("$A$1:$%s$%d", s.letters[len(s.letters)-1], s.rows)
-}
-
-// end adds a filter to the sheet and ends it.
+// end ends the sheet.
 func (s *sheet) end() error {
-	s.add(`</sheetData><autoFilter ref="`, strings.ReplaceAll(s.area(), "$", ""), `"/></worksheet>`)
+	s.add(`</sheetData></worksheet>`)
 	return s.flush()
 }
 

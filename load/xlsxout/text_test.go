@@ -44,7 +44,7 @@ func shown(t *testing.T, text string) (own, library [3]string) {
 		b.(*array.StringBuilder).Append(text)
 	})
 	defer batch.Release()
-	file, _ := encode(t, batch, load.EncodeOptions{}, 10)
+	file := encode(t, batch, load.EncodeOptions{}, 10)
 	rows, err := sheet(file, 1, schema.NumFields())
 	if err != nil {
 		t.Fatal(err)

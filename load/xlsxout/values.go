@@ -98,7 +98,7 @@ func optional(arr arrow.Array, v value) value {
 }
 
 // scalar returns a function that makes the cells of an array of scalars.
-// load.CheckSchema has refused all types but these.
+// Columns have no types but these.
 func (e *encoder) scalar(arr arrow.Array) value {
 	var scratch []byte // of the cell
 	of := func(render func(dst []byte, row int) (kind, []byte)) value {
@@ -129,7 +129,7 @@ func (e *encoder) scalar(arr arrow.Array) value {
 		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
 		return of(func(dst []byte, row int) (kind, []byte) { return appendDecimal(dst, a.Value(row), scale) })
 	}
-	panic(fmt.Sprintf("xlsx: an array of type %s passed CheckSchema", arr.DataType()))
+	panic(fmt.Sprintf("xlsx: no column has the type %s", arr.DataType()))
 }
 
 func booleanCell(b bool) cell {

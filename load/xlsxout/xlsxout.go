@@ -1,10 +1,9 @@
 // Package xlsxout writes record batches as a spreadsheet (.xlsx, Office Open XML)
 // with typed cells.
 //
-// There is one sheet, "Results". It has a bold heading that stays in view, a filter,
-// and columns as wide as the heading and the first rows need. A sheet holds 1,048,575
-// rows below the heading. Further rows go into "Results 2", which has a heading of
-// its own.
+// There is one sheet, "Results". It has a bold heading that stays in view, and columns
+// as wide as their heading and usual values of their type. A sheet holds 1,048,575 rows
+// below the heading. Further rows go into "Results 2", which has a heading of its own.
 //
 //   - A null is no cell. The empty string is a cell with an empty text.
 //   - A string is always text and never a formula. No text is changed: a sequence
@@ -43,12 +42,8 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/lists"
-	"github.com/formetl/formetl/load/internal/rows"
 	"github.com/formetl/formetl/load/internal/sheets"
 )
-
-// sampleRows is how many rows determine the widths of the columns.
-const sampleRows = 100
 
 // Format describes xlsx: its name, its file extension and its encoder.
 func Format() load.Format {
@@ -56,19 +51,15 @@ func Format() load.Format {
 }
 
 // New returns an encoder that writes the schema's columns to w as a workbook.
-// It writes nothing before it has sampleRows rows.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	e, err := newEncoder(w, schema, o)
 	if err != nil {
 		return nil, err
 	}
-	return load.Guard(schema, e), nil
+	return e, nil
 }
 
 func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encoder, error) {
-	if err := load.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("xlsx: %w", err)
-	}
 	if o.Compression != "" && o.Compression != load.CodecNone {
 		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
 	}
@@ -77,7 +68,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 		return nil, fmt.Errorf("xlsx: %w", err)
 	}
 	e := &encoder{
-		w: w, schema: schema, o: o, zone: cmp.Or(o.Zone, time.UTC), maxRows: sheets.MaxRows,
+		w: w, schema: schema, zone: cmp.Or(o.Zone, time.UTC), maxRows: sheets.MaxRows,
 		fields: fields, columns: columnsOf(schema, fields),
 	}
 	if n := len(e.columns); n > maxColumns {
@@ -100,52 +91,25 @@ const (
 type encoder struct {
 	w       io.Writer
 	schema  *arrow.Schema
-	o       load.EncodeOptions
 	zone    *time.Location
 	fields  []lists.Field // one for each field of the schema
 	columns []column
 	maxRows int64 // rows of a sheet, including the heading
 
-	queue rows.Queue // the first rows, until the widths are known
-	book  *book      // nil until the widths are known
-	rows  int64      // number of rows written
+	book *book // nil before the first Write or Close
 }
 
-// Write implements load.Encoder.
+// Write implements load.Encoder. It begins a new sheet whenever one is full.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
-	e.queue.Push(batch)
-	if e.book == nil && e.queue.Len() < sampleRows {
-		return nil
+	if err := e.begin(); err != nil {
+		return err
 	}
-	return e.drain()
-}
-
-// drain writes the queued rows. It first begins the workbook if there is none.
-func (e *encoder) drain() error {
-	if e.book == nil {
-		e.measure()
-		var err error
-		if e.book, err = newBook(e.w, e.o.Metadata, e.columns); err != nil {
-			return err
-		}
-	}
-	for _, p := range e.queue.Peek(e.queue.Len()) {
-		if err := e.write(p); err != nil {
-			return err
-		}
-	}
-	e.queue.Discard()
-	return nil
-}
-
-// write writes the rows of p. It begins a new sheet whenever one is full.
-func (e *encoder) write(p rows.Piece) error {
-	values, err := e.values(p.Batch)
+	values, err := e.values(batch)
 	if err != nil {
 		return err
 	}
 	cells := make([]cell, len(values)) // of a row
-	for row := p.From; row < p.To; row++ {
+	for row := range int(batch.NumRows()) {
 		if e.book.sheet.rows >= e.maxRows {
 			if err := e.book.next(); err != nil {
 				return err
@@ -153,15 +117,22 @@ func (e *encoder) write(p rows.Piece) error {
 		}
 		for i, v := range values {
 			if cells[i], err = v(row); err != nil {
-				return e.failed(i, p.Batch, row, err)
+				return e.failed(i, batch, row, err)
 			}
 		}
 		if err := e.book.row(cells); err != nil {
 			return err
 		}
-		e.rows++
 	}
 	return nil
+}
+
+// begin begins the workbook if there is none.
+func (e *encoder) begin() (err error) {
+	if e.book == nil {
+		e.book, err = newBook(e.w, e.columns)
+	}
+	return err
 }
 
 // failed returns err with the value's place in the workbook and the id of its
@@ -195,20 +166,8 @@ func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
-	if err := e.drain(); err != nil {
-		return err // load.Guard calls Discard
+	if err := e.begin(); err != nil {
+		return err
 	}
 	return e.book.close()
-}
-
-// Discard releases the rows that were not written.
-func (e *encoder) Discard() { e.queue.Discard() }
-
-// Warnings implements load.Warner.
-func (e *encoder) Warnings() []string {
-	if e.book == nil || len(e.book.names) < 2 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s rows are more than the %s that a sheet holds below the heading; they go on in %d more: join them before counting",
-		sheets.Thousands(e.rows), sheets.Thousands(e.maxRows-1), len(e.book.names)-1)}
 }

@@ -70,7 +70,7 @@ func joinedCell(list []string) string {
 var listEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`)
 
 // tableField is a field of the table. It is quoted where CSV or a spreadsheet needs
-// that, and written so that no spreadsheet takes it for a formula or a date.
+// that, and written so that no spreadsheet takes it for a formula.
 func tableField(s string) string {
 	s = load.ForSheets(s)
 	if strings.ContainsAny(s, ",;\t\"\r\n") {

@@ -214,7 +214,6 @@ func (p *place) takeEarly(ctx context.Context, parts []*outputPart, columns []sc
 			part.prepared, part.spans, part.staged = u.part.prepared, u.part.spans, true
 			continue
 		}
-		p.warned.drop(u.part.String())
 		stale = append(stale, u.part.objects()...)
 	}
 	p.early = nil

@@ -95,7 +95,6 @@ func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) 
 // as failed if its kept parts do not match its manifest.
 func (s *Set) outcome(ctx context.Context) error {
 	for _, t := range s.committed() {
-		t.report.Warnings = t.out.at().tellWarnings(ctx)
 		if d, ok := t.out.(*dataset); ok {
 			if err := d.damaged(); err != nil {
 				_ = s.setAside(ctx, t, err) // the commits of the others stay

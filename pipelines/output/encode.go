@@ -23,7 +23,6 @@ type encoding struct {
 	job    *Job
 	out    definition.Output
 	format load.Format
-	warned warnings
 	// flowing means that somebody reads what is written as it comes.
 	flowing bool
 	// snapshot is what is encoded. It is nil before the output is staged.
@@ -42,32 +41,42 @@ func (e *encoding) extension() string {
 // encoder writes to a compressor.
 type encodedObject struct {
 	load.Encoder
+	schema     *arrow.Schema
 	compressed io.WriteCloser
-	e          *encoding
-	span       string // the windows whose rows the object has
+}
+
+// Write writes the rows of a batch, which has the object's columns.
+func (o encodedObject) Write(batch arrow.RecordBatch) error {
+	if !batch.Schema().Equal(o.schema) {
+		return fmt.Errorf("the batch has the columns %s, not %s: this is a bug in formetl", batch.Schema(), o.schema)
+	}
+	for i, f := range o.schema.Fields() {
+		if n := batch.Column(i).NullN(); n > 0 && !f.Nullable {
+			return fmt.Errorf("column %q holds %d nulls and was declared to hold none: this is a bug in formetl", f.Name, n)
+		}
+	}
+	return o.Encoder.Write(batch)
 }
 
 // Close writes the end of the object. It does not close the underlying writer.
 func (o encodedObject) Close() error {
-	if err := errors.Join(o.Encoder.Close(), o.compressed.Close()); err != nil {
-		return err
-	}
-	if w, ok := o.Encoder.(load.Warner); ok {
-		o.e.warned.add(o.span, w.Warnings())
-	}
-	return nil
+	return errors.Join(o.Encoder.Close(), o.compressed.Close())
 }
 
 // discard ends the encoding and keeps nothing of the object.
 func (o encodedObject) discard() {
-	if d, ok := o.Encoder.(interface{ Discard() }); ok {
-		d.Discard()
+	if o.Encoder != nil {
+		load.Discard(o.Encoder)
 	}
 }
 
 // object begins an object that is written to w. span describes its windows in
 // its footer.
 func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
+	schema := schemas.ArrowSchema(columns)
+	if err := load.CheckSchema(schema); err != nil {
+		return encodedObject{}, fmt.Errorf("%s: %w", e.format.Name, err)
+	}
 	inner, outer := e.out.Compression, "none"
 	if e.format.Text {
 		inner, outer = "", e.out.Compression
@@ -80,10 +89,10 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	if err != nil {
 		return encodedObject{}, err
 	}
-	encoder, err := e.format.New(compressed, schemas.ArrowSchema(columns), load.EncodeOptions{
+	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
 		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, Flowing: e.flowing,
 	})
-	return encodedObject{encoder, compressed, e, span.String()}, err
+	return encodedObject{encoder, schema, compressed}, err
 }
 
 // each calls visit with the batches of the windows from the checkpoint, in order and
@@ -154,7 +163,11 @@ func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Co
 		object.discard()
 		return 0, err
 	}
-	return rows, object.Close()
+	if err := object.Close(); err != nil {
+		object.discard()
+		return 0, err
+	}
+	return rows, nil
 }
 
 // metadata returns the contents of a file's footer. It does not include the run

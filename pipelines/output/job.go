@@ -72,8 +72,6 @@ type Report struct {
 	// Watermark is the time up to which a dataset's results are complete. It is
 	// zero if no later run continues there.
 	Watermark load.WallTime `json:"watermark,omitzero"`
-	// Warnings list what a spreadsheet does not show exactly as it is in the output.
-	Warnings []string `json:"warnings,omitempty"`
 	// CompanionsError says why the codebook beside the output could not be
 	// written. The data are complete without it.
 	CompanionsError string `json:"companions_error,omitempty"`

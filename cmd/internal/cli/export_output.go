@@ -27,7 +27,7 @@ type outputFlags struct {
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
 	set.StringVar(&f.format, "format", "", "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
-	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula or is changed")
+	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula")
 	set.BoolVar(&f.codebook, "codebook", false, "also write what describes the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write what was done beside the file: FILE.manifest.json, with the file's SHA-256")
 	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")

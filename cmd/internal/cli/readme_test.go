@@ -64,7 +64,7 @@ func TestReportLeavesOut(t *testing.T) {
 			NoticeReport: pipelines.NoticeReport{Drift: []string{"d"}, Changes: []schemas.Change{{
 				Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true,
 			}}},
-			Outputs: []output.Report{{SHA256: "s", Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", Warnings: []string{"w"}, DeadLetters: "l", Error: "e"}},
+			Outputs: []output.Report{{SHA256: "s", Watermark: load.Wall(time.Now()), Explode: "item:1", CompanionsError: "c", DeadLetters: "l", Error: "e"}},
 		}},
 	}
 	there := jsonKeys(t, quiet)

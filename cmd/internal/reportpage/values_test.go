@@ -39,7 +39,7 @@ func doneForm(name string, windows int) *pipelines.FormReport {
 		},
 		Requests: load.Requests{Results: int64(windows) + 2, Count: 3, Retries: 4},
 		Outputs: []output.Report{
-			{Path: "out/" + name + ".csv", Format: "csv", Rows: int64(windows) * 90, Parts: 1, Bytes: 123_456, SHA256: "5a", Warnings: []string{"2 numbers have more than 15 digits"}},
+			{Path: "out/" + name + ".csv", Format: "csv", Rows: int64(windows) * 90, Parts: 1, Bytes: 123_456, SHA256: "5a"},
 			{Path: "lake/" + name + "/", Format: "parquet", Rows: int64(windows) * 90, Parts: windows, Bytes: 1_234_567, Watermark: load.Wall(day(windows))},
 		},
 	}
@@ -132,7 +132,7 @@ func hostileRun() *pipelines.Report {
 		c.Measure.Least, c.Measure.Most = hostile, hostile
 	}
 	f.Detail.Columns[1].PII = hostile
-	f.Outputs = []output.Report{{Path: hostile, Format: hostile, Explode: hostile, SHA256: hostile, Warnings: []string{hostile}, CompanionsError: hostile, Error: hostile}}
+	f.Outputs = []output.Report{{Path: hostile, Format: hostile, Explode: hostile, SHA256: hostile, CompanionsError: hostile, Error: hostile}}
 	f.Verified = &load.Verified{Reason: hostile}
 	f.ResultChanges = &pipelines.ChangesReport{Reason: hostile}
 	f.Error, f.Err, f.ExitCode = hostile, errors.New(hostile), 65

@@ -26,19 +26,13 @@ func newCalc(t *testing.T) calc {
 	return calc{T: t, program: program, profile: profile.String(), folder: t.TempDir()}
 }
 
-// The ways to open a CSV file: separator, quotes, UTF-8, from the first line,
-// English, whether quoted fields are text, whether more than plain numbers is
-// looked for, which is what Excel does.
+// The ways to open a CSV file: separator, quotes, UTF-8, from the first line, English,
+// whether quoted fields are text, whether more than plain numbers is looked for, which is
+// what Excel does.
 const (
-	importDefault = "CSV:44,34,76,1,,1033,false,false"
-	importQuoted  = "CSV:44,34,76,1,,1033,true,false"
-	importEager   = "CSV:44,34,76,1,,1033,false,true"
+	importEager = "CSV:44,34,76,1,,1033,false,true"
 	// importDivided divides at ; and TAB too, as the dialog proposes.
 	importDivided = "CSV:44/59/9,34,76,1,,1033,false,true"
-	// The same as importEager in German, French and Spanish.
-	importGerman  = "CSV:44,34,76,1,,1031,false,true"
-	importFrench  = "CSV:44,34,76,1,,1036,false,true"
-	importSpanish = "CSV:44,34,76,1,,3082,false,true"
 	// exportCSV writes cells as they are shown.
 	exportCSV = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false"
 )

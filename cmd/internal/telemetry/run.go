@@ -167,9 +167,6 @@ func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
 			}
 			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, show.Plural(out.Rows, what), place, show.Size(out.Bytes)),
 				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
-			for _, w := range out.Warnings {
-				l.Tell(slog.LevelWarn, f.Form+": note: "+w)
-			}
 		}
 		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
 		for _, d := range f.Drift {

@@ -31,7 +31,7 @@ func Text(arr arrow.Array, timestamp func(dst []byte, us int64) []byte) Appender
 		scale := int(a.DataType().(*arrow.Decimal128Type).Scale)
 		return func(dst []byte, i int) []byte { return AppendDecimal(dst, a.Value(i), scale) }
 	}
-	panic(fmt.Sprintf("an array of type %s passed load.CheckSchema", arr.DataType()))
+	panic(fmt.Sprintf("no column has the type %s", arr.DataType()))
 }
 
 // JSON returns the Appender of any array. It writes values as NDJSON does:

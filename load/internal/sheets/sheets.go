@@ -1,6 +1,6 @@
 // Package sheets holds the limits of spreadsheets and tells which texts a
-// spreadsheet would change, for CSV and xlsx. Each limit is the lowest of
-// Excel, LibreOffice and Google Sheets. Begin reading with Guarded.
+// spreadsheet would run as a formula, for CSV and xlsx. Each limit is the lowest
+// of Excel, LibreOffice and Google Sheets. Begin reading with Guarded.
 package sheets
 
 import (

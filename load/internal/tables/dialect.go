@@ -49,7 +49,7 @@ type Types struct {
 	Decimal                                        string // a format for precision and scale
 }
 
-// of returns the type of a column. load.CheckSchema has refused other types.
+// of returns the type of a column.
 func (n Types) of(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.Int64Type:

@@ -69,7 +69,7 @@ func identifiedFormat() load.Format {
 		if err != nil {
 			return nil, err
 		}
-		return load.Guard(schema, &encoder{w: w, head: h.Encode()}), nil
+		return &encoder{w: w, head: h.Encode()}, nil
 	}
 	return f
 }
