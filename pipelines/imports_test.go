@@ -169,9 +169,6 @@ func TestImportDirection(t *testing.T) {
 			if strings.HasPrefix(imported, "github.com/aws/") && p.ImportPath != modulePath+"/load/s3" {
 				t.Errorf("%s imports %s: the S3 SDK stays behind load/s3", p.ImportPath, imported)
 			}
-			if strings.HasPrefix(imported, "charm.land/") && p.ImportPath != modulePath+"/cmd/internal/wizard" {
-				t.Errorf("%s imports %s: questions on a terminal stay behind cmd/internal/wizard", p.ImportPath, imported)
-			}
 			if strings.HasPrefix(imported, "go.temporal.io/") && p.ImportPath != modulePath+"/cmd/internal/worker" {
 				t.Errorf("%s imports %s: Temporal stays behind cmd/internal/worker", p.ImportPath, imported)
 			}

@@ -114,8 +114,7 @@ func (w *schemaWriter) comments(indent string, texts []string) {
 
 var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// scalar spells a text so that every YAML reader takes it as text: plain words as
-// they are, anything else in double quotes. Escapes of JSON are valid in YAML too.
+// scalar is Scalar of a text that YAML can hold.
 func (w *schemaWriter) scalar(text string) string {
 	switch {
 	case !utf8.ValidString(text):
@@ -124,15 +123,20 @@ func (w *schemaWriter) scalar(text string) string {
 	case strings.ContainsRune(text, 0):
 		w.fail("%q holds the character NUL", text)
 		return ""
-	case plainScalar.MatchString(text) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, text):
+	}
+	return Scalar(text)
+}
+
+// Scalar spells a text so that every YAML reader takes it as text: plain words as
+// they are, anything else in double quotes. Escapes of JSON are valid in YAML too.
+func Scalar(text string) string {
+	if plainScalar.MatchString(text) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, text) {
 		return text
 	}
 	var quoted bytes.Buffer
 	e := json.NewEncoder(&quoted)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil && w.err == nil {
-		w.err = err
-	}
+	_ = e.Encode(text) // a string can always be encoded
 	return strings.TrimSuffix(string(plain.JSON(quoted.Bytes())), "\n")
 }
 

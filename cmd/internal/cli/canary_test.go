@@ -97,7 +97,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"count", 0, "", with("count", "--form", "form1")},
 		{"copy", 0, "", with("copy", "--form", "form1", "--yes")},
 		{"copy refused", exit.Usage, "", with("copy", "--form", "form1")},
-		{"init", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "init.yaml"), "--run"}},
+		{"init", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "init.yaml")}},
 		{"init with a key file", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "filed.yaml"), "--api-key-file", filepath.Join(w.inputs, "key")}},
 		{"init with a key for a reference", exit.Usage, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--api-key-reference", canary}},
 		{"demo", 0, "", []string{"demo", "--results", "100", "--dir", "demo"}},

@@ -1,49 +1,470 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/demo"
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
-	"github.com/formetl/formetl/cmd/internal/wizard"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
-func initCommand(p *process) *cobra.Command {
-	return wizard.Command(func(ctx context.Context, f *wizard.Flags) error {
-		tell := func(text string) { p.log.Tell(slog.LevelInfo, text) }
-		o := wizard.Options{Tell: tell, HideKey: p.log.HideKey}
-		o.Load = built.Checks(ctx, p.lookup)
-		var err error
-		if o.Account, err = p.start(slog.LevelWarn, new(flags.Range).Options); err != nil {
-			return err
-		}
-		if !f.NoInput && show.IsTerminal(p.stdin) && show.IsTerminal(p.stderr) && !p.log.JSON() {
-			o.Ask = wizard.Terminal(p.stdin, p.stderr, p.lookup)
-		}
-		made, err := wizard.Begin(ctx, f, o)
-		if err != nil {
-			return err
-		}
-		next := demo.Callable() + " run " + definition.ShellWord(made.File())
-		p.goOn = "run `" + next + "`"
-		files := []string{made.File()}
-		if err := plan(ctx, p, files, planFlags{}); err != nil {
-			return err
-		}
-		if wanted, err := made.WantsRun(ctx); wanted || err != nil {
-			if err == nil {
-				err = run(ctx, p, files, runFlags{watch: watchFlags{progress: telemetry.ProgressAuto}})
+// initPatience bounds how long a request is tried while somebody waits.
+const initPatience = 10 * time.Second
+
+func initCommand(p *process) *cobra.Command { return (&initSession{p: p}).command() }
+
+// command is the command init, whose flags are answers of the session.
+func (s *initSession) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a first definition, by questions or flags",
+		Long: `Init asks what a definition has to know: service, account, where the API key is,
+time zone, forms, what to write and where, and whether each run adds to it. It
+tries the answers at the service, and writes the definition with a schema file.
+
+What flags answer is not asked. Without a terminal, and with --no-input, nothing
+is asked and defaults are taken; an address, an account and a form have to be
+given then.
+
+The key itself is never asked for and written nowhere. Init asks the service for
+its forms, and for a sample of the results if there is one form.`,
+		Example: `  formetl init
+  formetl init --base-url https://fs1.example.com --account acme --form form1 --no-input
+  formetl init --form form1 --path 's3://bucket/lake/{form}/' -o form1.yaml
+  formetl init --form '*' --path 'out/{form}.csv' --path 'lake/{form}/' --partition day`,
+		Args: flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.in == nil && !s.noInput && show.IsTerminal(s.p.stdin) && show.IsTerminal(s.p.stderr) && !s.p.log.JSON() {
+				s.in = bufio.NewReader(s.p.stdin)
 			}
+			return s.run(cmd.Context())
+		},
+	}
+	set, a := cmd.Flags(), &s.answers
+	set.StringVar(&a.baseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
+	set.StringVar(&a.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
+	set.StringVar(&a.account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
+	set.StringVar(&a.key, "api-key-reference", "", "where the API key is, never the key itself: ${env:NAME}, ${file:PATH} or ${cmd:COMMAND LINE} (default: ${env:"+definition.KeyVariable+"})")
+	set.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key: short for --api-key-reference '${file:PATH}'")
+	set.BoolVar(&a.allowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
+	set.StringVar(&a.zone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
+	set.StringArrayVar(&a.forms, "form", nil, "a form's directory or a glob, * for all forms; repeatable")
+	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced; repeatable (default: out/{form}.csv)")
+	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
+	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
+	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets only) or full (default: incremental if all outputs are datasets)")
+	flags.RegisterNames(set, &a.names)
+	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
+	set.BoolVar(&s.force, "force", false, "replace files that are there; a schema file's columns are kept")
+	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")
+	return cmd
+}
+
+// initSession is a definition in the making.
+type initSession struct {
+	p              *process
+	answers        initAnswers // those that are known
+	keyFile        string
+	noInput, force bool
+
+	in      *bufio.Reader // where answers are typed; nil: nobody is there to ask
+	checks  definition.LoadOptions
+	options account.Options
+	key     transport.Secret
+	listed  []extract.Form
+}
+
+// run asks, tries the answers at the service, and writes the files.
+func (s *initSession) run(ctx context.Context) error {
+	var err error
+	if s.options, err = s.p.start(slog.LevelWarn, new(flags.Range).Options); err != nil {
+		return err
+	}
+	s.checks = built.Checks(ctx, s.p.lookup)
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if err := s.ask(ctx); err != nil {
+		return err
+	}
+	if err := s.write(ctx); err != nil {
+		return err
+	}
+	file := definition.ShellWord(s.answers.file)
+	s.tell("\nNext:\n" + strings.TrimRight(show.Columns("  ", [][]string{
+		{demo.Callable() + " doctor " + file, "checks key, zone and outputs"},
+		{demo.Callable() + " plan " + file, "what a run would read"},
+		{demo.Callable() + " run " + file},
+	}), "\n"))
+	return nil
+}
+
+func (s *initSession) tell(text string) { s.p.log.Tell(slog.LevelInfo, text) }
+
+// begin checks what flags and the environment say, before anything is asked.
+func (s *initSession) begin() error {
+	a := &s.answers
+	api, err := flags.API(a.api, s.p.lookup)
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	a.api = string(api)
+	switch ext := strings.ToLower(filepath.Ext(a.file)); {
+	case a.file != "" && ext != ".yaml" && ext != ".yml":
+		return exit.Usagef("--output: a definition's name ends with .yaml")
+	case s.keyFile != "" && a.key != "":
+		return exit.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
+	case s.keyFile != "":
+		if a.key, err = fileReference(s.keyFile, filepath.Dir(a.file)); err != nil {
 			return err
 		}
-		tell("\nNext:\n  " + demo.Callable() + " validate " + definition.ShellWord(made.File()) + "\n  " + next)
+	}
+	if s.in == nil {
+		*a = s.proposed()
+		var missing []string
+		for _, m := range []struct {
+			flag  string
+			given bool
+		}{{"--base-url", a.baseURL != ""}, {"--account", a.account != ""}, {"--form", len(a.forms) > 0}} {
+			if !m.given {
+				missing = append(missing, m.flag)
+			}
+		}
+		if len(missing) > 0 {
+			return exit.Usagef("nobody is there to ask: give %s", strings.Join(missing, ", "))
+		}
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	if a.file != "" || len(a.forms) > 0 {
+		return s.checkFiles()
+	}
+	return nil
+}
+
+// fileReference refers to a file from the definition's folder.
+func fileReference(file, folder string) (string, error) {
+	there, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(folder, there); err == nil && !filepath.IsAbs(file) {
+		there = relative
+	}
+	return "${file:" + filepath.ToSlash(there) + "}", nil
+}
+
+// initQuestion asks for an answer, or for several of them, separated by commas.
+type initQuestion struct {
+	text  string
+	one   func(*initAnswers) *string
+	many  func(*initAnswers) *[]string
+	check func() error // besides the rules of definitions; nil for none
+}
+
+// ask asks what no flag answered.
+func (s *initSession) ask(ctx context.Context) error {
+	a := &s.answers
+	service := []initQuestion{
+		{text: "Service, its address such as https://fs1.example.com", one: func(a *initAnswers) *string { return &a.baseURL }},
+		{text: "Account, the first part of the form's own address", one: func(a *initAnswers) *string { return &a.account }},
+		{text: "API key, where it is and never the key itself: ${env:NAME} or ${file:PATH}", one: func(a *initAnswers) *string { return &a.key }},
+	}
+	zone := []initQuestion{{text: "Time zone of the account, such as America/Chicago", one: func(a *initAnswers) *string { return &a.zone }}}
+	if s.in != nil {
+		s.tell("Enter takes what stands in brackets. Ctrl-C ends this, and writes nothing.\n")
+	}
+	if err := s.askOpen(ctx, slices.Concat(service, zone)...); err != nil {
+		return err
+	}
+	for {
+		err := s.listForms(ctx)
+		if err == nil {
+			break
+		}
+		if s.in == nil || ctx.Err() != nil {
+			return err
+		}
+		s.tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "", "")))
+		for _, q := range service {
+			if err := s.put(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+	if s.in != nil && len(a.forms) == 0 {
+		s.tell("\n" + strings.TrimRight(show.Columns("  ", s.formRows()), "\n"))
+	}
+	forms := initQuestion{text: "Forms, by name, number or glob; * for every form", many: func(a *initAnswers) *[]string { return &a.forms }, check: s.checkForms}
+	if err := s.askOpen(ctx, forms); err != nil {
+		return err
+	}
+	if err := errors.Join(s.checkForms(), s.checkFiles()); err != nil {
+		return err
+	}
+	kind := initQuestion{text: "What to write: file, which each run writes anew, or dataset, whose parts runs add to", one: func(a *initAnswers) *string { return &a.kind }, check: func() error {
+		if kinds := []string{fileKind, datasetKind}; !slices.Contains(kinds, a.kind) {
+			return fmt.Errorf("%q: give %s", a.kind, strings.Join(kinds, " or "))
+		}
 		return nil
+	}}
+	path := initQuestion{text: "Path, whose extension names the format; a dataset's ends with a slash", many: func(a *initAnswers) *[]string { return &a.paths }}
+	if len(a.paths) == 0 {
+		if err := s.askOpen(ctx, kind, path); err != nil {
+			return err
+		}
+	}
+	mode := initQuestion{text: "Each run reads: incremental, what is new or changed, or full, everything", one: func(a *initAnswers) *string { return &a.mode }}
+	if a.onlyDatasets() {
+		if err := s.askOpen(ctx, mode); err != nil {
+			return err
+		}
+	}
+	*a = s.proposed()
+	return s.check()
+}
+
+// askOpen puts those questions that have no answer.
+func (s *initSession) askOpen(ctx context.Context, questions ...initQuestion) error {
+	for _, q := range questions {
+		if q.answer(&s.answers) != "" {
+			continue
+		}
+		if err := s.put(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer is the answer to the question as somebody would type it.
+func (q initQuestion) answer(a *initAnswers) string {
+	if q.many != nil {
+		return strings.Join(*q.many(a), ", ")
+	}
+	return *q.one(a)
+}
+
+// put puts a question until its answer is right. What was answered before stays.
+func (s *initSession) put(ctx context.Context, q initQuestion) error {
+	for {
+		proposed := s.proposed()
+		fallback, prompt := q.answer(&proposed), q.text
+		if fallback != "" {
+			prompt += " [" + plain.Line(fallback) + "]"
+		}
+		fmt.Fprint(s.p.stderr, prompt+": ")
+		typed, err := show.ReadLine(ctx, s.in, s.p.stderr)
+		switch {
+		case errors.Is(err, io.EOF):
+			return exit.Usagef("standard input ended before the questions did; --no-input asks nothing")
+		case err != nil:
+			return err
+		}
+		before := s.answers
+		if err := s.take(q, cmp.Or(strings.TrimSpace(typed), fallback)); err != nil {
+			s.answers = before
+			s.tell(err.Error())
+			continue
+		}
+		return nil
+	}
+}
+
+// take takes an answer if it is right.
+func (s *initSession) take(q initQuestion, typed string) error {
+	if typed == "" {
+		return errors.New("an answer is needed")
+	}
+	if q.many == nil {
+		*q.one(&s.answers) = typed
+	} else {
+		var words []string
+		for word := range strings.SplitSeq(typed, ",") {
+			words = append(words, strings.TrimSpace(word))
+		}
+		*q.many(&s.answers) = words
+	}
+	if q.check != nil {
+		if err := q.check(); err != nil {
+			return err
+		}
+	}
+	return s.check()
+}
+
+// initKeys are the keys of a definition that answers give, and the flags of these answers.
+func initKeys() [][2]string {
+	return [][2]string{
+		{"source.base_url", "base-url"},
+		{"source.account", "account"},
+		{"source.api_key", "api-key-reference"},
+		{"source.timezone", "timezone"},
+		{"forms", "form"},
+		{"load[].path", "path"},
+		{"load[].format", "format"},
+		{"load[].partition", "partition"},
+		{"extract.mode", "mode"},
+		{"names", "names"},
+		{"name", "output"},
+	}
+}
+
+// check reads the definition that the answers make so far, as a run does. So an answer that
+// is accepted here is accepted by a run.
+func (s *initSession) check() error {
+	o := s.checks
+	o.WithoutSecrets = s.answers.key == "" // it is still to be asked
+	o.Command = nil                        // a command that prints the key may take long
+	_, err := s.parse(o)
+	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !slices.ContainsFunc(a.paths, isDataset) {
+		err = exit.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
+	}
+	return err
+}
+
+var (
+	outputKey     = regexp.MustCompile(`^load\[\d+\]`)
+	unwrittenLine = regexp.MustCompile(` on line \d+`) // of a definition that is still to be written
+	// spokenRemedy turns the remedy in a definition into that of an answer.
+	spokenRemedy = strings.NewReplacer(
+		"allow plain HTTP with source.allow_http: true", "give --allow-http", "write api_key: ", "give ", "or api_key: ", "or ",
+		"a key that has been in a file", "a key that was typed",
+	)
+)
+
+// parse reads the definition that the answers make. The error of an answer names its flag.
+func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, error) {
+	a := s.proposed()
+	a.baseURL, a.account = cmp.Or(a.baseURL, "https://fs1.example.com"), cmp.Or(a.account, "acme")
+	if len(a.forms) == 0 {
+		a.forms = []string{"form"}
+	}
+	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
+	wrong, ok := errors.AsType[*definition.Error](err)
+	if !ok {
+		return def, err
+	}
+	for _, known := range initKeys() {
+		for _, p := range wrong.Problems {
+			key := outputKey.ReplaceAllString(p.Key, "load[]")
+			if rest, about := strings.CutPrefix(key, known[0]); about && (rest == "" || rest[0] == '[') {
+				return nil, exit.Usagef("--%s: %s; %s", known[1], unwrittenLine.ReplaceAllString(p.Message, ""), spokenRemedy.Replace(p.Remedy))
+			}
+		}
+	}
+	return nil, err
+}
+
+// source is the definition with its key, with which the service is asked.
+func (s *initSession) source() (*definition.Definition, error) {
+	o := s.checks
+	o.Key = s.key
+	def, err := s.parse(o)
+	if err != nil {
+		return nil, err
+	}
+	s.key = def.Source.Key
+	s.p.log.HideKey(s.key)
+	def.Source.Requests.Patience = initPatience
+	return def, nil
+}
+
+// listForms asks for the account's forms. This tries address, account and key.
+func (s *initSession) listForms(ctx context.Context) error {
+	s.key = transport.Secret{}
+	def, err := s.source()
+	if err != nil {
+		return err
+	}
+	client, err := account.NewClient(ctx, def, s.options)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s.listed, err = client.Forms(ctx)
+	return err
+}
+
+// formRows are the account's forms by number.
+func (s *initSession) formRows() [][]string {
+	n := 0
+	return show.Rows(nil, s.listed, func(f extract.Form) []string {
+		n++
+		return []string{strconv.Itoa(n), plain.Line(f.Directory), plain.Cut(plain.Line(f.Name), 50)}
 	})
+}
+
+// checkForms replaces numbers of forms by their names, and refuses forms that the account
+// does not have.
+func (s *initSession) checkForms() error {
+	known := make([]string, len(s.listed))
+	for i, f := range s.listed {
+		known[i] = f.Directory
+	}
+	for i, form := range s.answers.forms {
+		if n, err := strconv.Atoi(form); err == nil && 0 < n && n <= len(known) && !slices.Contains(known, form) && s.in != nil {
+			s.answers.forms[i] = known[n-1]
+			continue
+		}
+		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(known, def.WantsForm) {
+			continue
+		}
+		err := fmt.Errorf("--form %s: the account has no such form", plain.Line(form))
+		if near := nearest.Word(form, known); near != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, plain.Line(near))
+		}
+		return &exit.Error{Code: exit.NoInput, Err: err}
+	}
+	return nil
+}
+
+// checkFiles refuses to replace what is there, and a folder that is not.
+func (s *initSession) checkFiles() error {
+	a := s.proposed()
+	if _, err := os.Stat(filepath.Dir(a.file)); err != nil {
+		return &load.CreateError{Op: "write", Path: a.file, Hint: "make its folder first, or give another one by --output", Err: err}
+	}
+	for _, path := range []string{a.file, a.schemaFile()} {
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		if !s.force {
+			return &load.CreateError{Op: "write", Path: path, Hint: "give another name by --output, or --force to replace it", Err: fs.ErrExist}
+		}
+		if err := owned.CheckOrdinary(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,41 +1,34 @@
 package cli
 
 import (
-	"fmt"
+	"bufio"
+	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/cmd/internal/built"
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // screen is a terminal with a shell in it, which tmux shows to the test.
 type screen struct {
 	t      *testing.T
 	socket string
-	dir    string
-}
-
-// newScreen starts a terminal of 90 columns and 45 lines in a folder of its own.
-func newScreen(t *testing.T) *screen {
-	t.Helper()
-	tmux := needs.Program(t, "tmux", "apt-get install tmux")
-	s := &screen{t: t, socket: filepath.Join(t.TempDir(), "tmux"), dir: t.TempDir()}
-	start := exec.CommandContext(t.Context(), tmux, "-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "45", "-c", s.dir, "/bin/sh")
-	start.Env = append(environment(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC", "GORACE="+raceOptions,
-		"XDG_CACHE_HOME="+filepath.Join(s.dir, ".cache"), "FORMETL_API_KEY="+testKey)
-	if out, err := start.CombinedOutput(); err != nil {
-		t.Fatalf("tmux: %v: %s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() }) //nolint:noctx // after the test's context
-	s.tmux("send-keys", "PS1='rea''dy> '", "Enter")
-	s.sees("ready>")
-	return s
 }
 
 func (s *screen) tmux(args ...string) string {
@@ -47,144 +40,260 @@ func (s *screen) tmux(args ...string) string {
 	return string(out)
 }
 
-// sees waits until the screen shows a text.
-func (s *screen) sees(text string) {
-	s.t.Helper()
-	shown := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if shown = s.tmux("capture-pane", "-p", "-J"); strings.Contains(shown, text) {
-			return
-		}
-	}
-	s.t.Fatalf("the screen does not show %q:\n%s", text, shown)
-}
-
-// types waits for a text and then presses keys, by the names that tmux gives them.
+// types waits for a text at the end of the screen and then presses keys, by the names that
+// tmux gives them.
 func (s *screen) types(after string, keys ...string) {
 	s.t.Helper()
-	s.sees(after)
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		shown := strings.TrimSpace(s.tmux("capture-pane", "-p", "-J"))
+		if strings.HasSuffix(shown, after) {
+			break
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the screen does not end with %q:\n%s", after, shown)
+		}
+	}
 	s.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// TestInitOnATerminal answers all questions by keys. The run at the end, and another one,
-// accept what was written.
+// TestInitOnATerminal stops init by Ctrl-C, which leaves nothing, and then answers all eight
+// questions. A run accepts what was written.
 func TestInitOnATerminal(t *testing.T) {
-	service, server := newService(testKey, smallForm(), largeForm("orders", 450))
+	tmux := needs.Program(t, "tmux", "apt-get install tmux")
+	_, server := newService(testKey, smallForm(), largeForm("orders", 450))
 	defer server.Close()
-	s := newScreen(t)
-	s.types("ready>", "formetl init && echo in''ited", "Enter")
-	s.types("┃ Service", server.URL, "Enter")
-	s.types("┃ Account", "acm", "Enter") // the service does not know it
-	s.types("┃ API key", "Enter")
-	s.sees("error 101")
-	s.types("┃ Service", "Enter")
-	s.types("┃ Account", "C-u", formservice.DefaultAccount, "Enter")
-	s.types("┃ API key", "Enter")
-	s.sees("450 results")
-	s.types("┃ Forms", "Enter")
-	s.types("nothing is chosen yet", "Down", "Down", "Space", "Enter")
-	s.types("THAT IS", "C-u", "America/Chicgo", "Enter")
-	s.types("did you mean", "BSpace", "BSpace", "ago")
-	s.types("┃ There it is now", "Enter")
-	s.types("┃ What to write", "Down", "Enter")
-	s.types("┃ Format", "Enter")
-	s.types("┃ Path", "C-u", "data/{form}", "Enter")
-	s.types("no slash at its end", "/", "Enter")
-	s.types("┃ Folders of the dataset", "BTab") // back, and on again
-	s.types("┃ Path", "Enter")
-	s.types("┃ Folders of the dataset", "Down", "Down", "Enter")
-	s.types("┃ Another output?", "y")
-	s.types("┃ What to write", "Enter") // a dataset again
-	s.types("┃ Format", "Down", "Enter")
-	s.types("┃ Path", "C-u", "data/{form}/", "Enter")
-	s.types("two outputs have one path", "C-u", "more/{form}/", "Enter")
-	s.types("┃ Folders of the dataset", "Enter")
-	s.types("┃ Another output?", "Enter")
-	s.types("┃ What each run reads", "Enter")
-	s.types("┃ Names of the columns", "Down", "Enter")
-	s.types("┃ Types of the columns", "Enter")
-	s.types("┃ File of the definition", "Enter")
-	s.sees("pipeline orders")
-	s.types("┃ Run it now?", "y")
-	s.sees("orders: verified")
-	s.types("inited", "formetl run orders.yaml --progress off && formetl validate --strict orders.yaml && echo went''well", "Enter")
-	s.sees("wentwell")
+	s, dir := &screen{t, filepath.Join(t.TempDir(), "tmux")}, t.TempDir()
+	start := exec.CommandContext(t.Context(), tmux, "-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "60", "-c", dir, "/bin/sh")
+	start.Env = append(environment(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC", "GORACE="+raceOptions,
+		"XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "FORMETL_API_KEY="+testKey)
+	if out, err := start.CombinedOutput(); err != nil {
+		t.Fatalf("tmux: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() }) //nolint:noctx // after the test's context
+	s.types("", "PS1='rea''dy> '", "Enter")
+	s.types("ready>", "formetl init --base-url "+server.URL+" --account acme; echo code $?", "Enter")
+	s.types("[${env:FORMETL_API_KEY}]:", "Enter")
+	s.types("[UTC]:", "C-c")
+	s.types("code 130\nready>", "formetl init", "Enter")
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	s.types("fs1.example.com:", server.URL, "Enter")
+	s.types("address:", formservice.DefaultAccount, "Enter")
+	s.types("[${env:FORMETL_API_KEY}]:", "Enter")
+	s.types("[UTC]:", "America/Chicago", "Enter")
+	s.types("every form:", "orders", "Enter")
+	s.types("[file]:", "dataset", "Enter")
+	s.types("[lake/{form}/]:", "Enter")
+	s.types("[incremental]:", "Enter")
+	s.types("run orders.yaml\nready>", "formetl run orders.yaml --progress off && echo went''well", "Enter")
+	s.types("wentwell\nready>", "exit", "Enter")
+	if _, err := os.Stat(filepath.Join(dir, "lake", "orders", "_SUCCESS")); err != nil {
+		t.Error(err)
+	}
+}
 
-	text, err := os.ReadFile(filepath.Join(s.dir, "orders.yaml"))
+// initWorld is an account, and the environment of init in a folder of its own.
+type initWorld struct {
+	service *formservice.Server
+	env     map[string]string
+	told    bytes.Buffer
+}
+
+func newInitWorld(t *testing.T, forms ...*formservice.Form) *initWorld {
+	t.Helper()
+	service, server := newService(testKey, forms...)
+	t.Cleanup(server.Close)
+	t.Chdir(t.TempDir())
+	return &initWorld{service: service, env: map[string]string{
+		"FORMETL_BASE_URL": server.URL, "FORMETL_ACCOUNT": formservice.DefaultAccount, "FORMETL_TIMEZONE": "UTC", "FORMETL_API_KEY": testKey,
+	}}
+}
+
+func (w *initWorld) lookup(name string) (string, bool) { v, ok := w.env[name]; return v, ok }
+
+// begin runs init. Somebody types these lines, or nobody is there if they are nil.
+func (w *initWorld) begin(ctx context.Context, typed []string, args ...string) error {
+	w.told.Reset()
+	s := &initSession{p: &process{stderr: &w.told, lookup: w.lookup, log: telemetry.NewLog(&w.told, nil)}}
+	cmd := s.command()
+	if typed != nil {
+		s.in = bufio.NewReader(strings.NewReader(strings.Join(append(typed, ""), "\n")))
+	}
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	return cmd.ExecuteContext(ctx)
+}
+
+// load reads a definition as a run does.
+func (w *initWorld) load(t *testing.T, file string) *definition.Definition {
+	t.Helper()
+	def, err := definition.Load(file, built.Checks(t.Context(), w.lookup))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{
-		"# yaml-language-server: $schema=./definition.schema.json\n", "  base_url: " + server.URL + "\n", "  account: acme\n", "  api_key: ${env:FORMETL_API_KEY} ",
-		"  timezone: America/Chicago ", "forms: [orders]\n", "names: id ", "schema: orders.schema.yaml ", "  mode: incremental ", "  - path: data/{form}/ ", "    format: parquet\n", "    partition: year ",
-		"  - path: more/{form}/ ", "    format: csv\n", "    partition: month ",
-	} {
-		if !strings.Contains(string(text), line) {
-			t.Errorf("no %q in\n%s", line, text)
-		}
-	}
-	for _, folder := range []string{"data", "more"} {
-		if _, err := os.Stat(filepath.Join(s.dir, folder, "orders", "_SUCCESS")); err != nil {
-			t.Error(err)
-		}
-	}
-	if n := service.Counts()["forms"]; n != 2 {
-		t.Errorf("the forms were asked for %d times, want once for each account", n)
+	return def
+}
+
+func leftNothing(t *testing.T) {
+	t.Helper()
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 
-// TestInitIsStopped: Ctrl-C and a signal end the questions in order, and leave nothing.
-func TestInitIsStopped(t *testing.T) {
-	_, server := newService(testKey, smallForm())
-	defer server.Close()
-	for name, stop := range map[string]func(*screen){
-		"by a key":          func(s *screen) { s.types("┃ Time zone", "C-c"); s.sees("code: 130") },
-		"by a signal":       func(s *screen) { s.sees("┃ Time zone"); s.terminate(); s.sees("code: 143") },
-		"by a key, plainly": func(s *screen) { s.types("Time zone of the account [UTC]", "C-c"); s.sees("code: 130") },
+// TestInitAsksAgain: a wrong answer is told and asked again, what the service refuses too,
+// and the answers before it stay. A key that is typed by mistake is shown and written nowhere.
+func TestInitAsksAgain(t *testing.T) {
+	w := newInitWorld(t, smallForm(), largeForm("orders", 150))
+	url := w.env["FORMETL_BASE_URL"]
+	delete(w.env, "FORMETL_BASE_URL")
+	delete(w.env, "FORMETL_ACCOUNT")
+	typed := []string{
+		"", url, "acm", testKey, "${env:NOT_SET}", "", "Mars", "America/Chicago", // and the account is not known
+		"", "acme", "", "ordrs", "2, 7", "2,form1", "datset", "dataset", "out/all/", "lake/{form}/", "ful", "full",
+	}
+	if err := w.begin(t.Context(), typed); err != nil {
+		t.Fatalf("%v\n%s", err, &w.told)
+	}
+	told := w.told.String()
+	for _, says := range []string{
+		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "error 101", "[acm]: ", "did you mean orders?", "--form 7: the account has no such form",
+		`"datset": give file or dataset`, "put {form} into the path", "did you mean full?", "formetl", " run acme.yaml",
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScreen(t)
-			write(t, s.dir, ".key", testKey+"\n")
-			if strings.HasSuffix(name, "plainly") {
-				s.tmux("send-keys", "TERM=dumb; export TERM", "Enter")
-			}
-			s.tmux("send-keys", "sh -c 'echo $$ >pid; exec formetl init --base-url "+server.URL+" --account acme --api-key-file .key --form form1'; echo code: $?", "Enter")
-			stop(s)
-			files, err := filepath.Glob(filepath.Join(s.dir, "*"))
-			if err != nil || len(files) != 2 { // the key, and the number of the process
-				t.Errorf("left %v, %v", files, err)
-			}
-		})
+		if !strings.Contains(told, says) {
+			t.Errorf("%q is not said in\n%s", says, told)
+		}
+	}
+	def := w.load(t, "acme.yaml")
+	out := def.Outputs[0]
+	if !slices.Equal(def.Forms, []string{"orders", "form1"}) || def.Source.Account != "acme" || def.Source.Zone.String() != "America/Chicago" || def.Schema != nil || def.Extract.Incremental ||
+		len(def.Outputs) != 1 || !strings.HasSuffix(out.Path, "/lake/{form}/") || out.Format != "parquet" || out.Partition != definition.PartitionMonth {
+		t.Errorf("%+v", def)
+	}
+	text, err := os.ReadFile("acme.yaml")
+	if err != nil || strings.Contains(told+string(text), testKey) {
+		t.Errorf("shows the key, %v:\n%s", err, text)
+	}
+	if n := w.service.Counts()["forms"]; n != 2 { // once for each account
+		t.Errorf("the forms were listed %d times", n)
 	}
 }
 
-// terminate sends SIGTERM to the program.
-func (s *screen) terminate() {
-	s.t.Helper()
-	pid, err := os.ReadFile(filepath.Join(s.dir, "pid"))
+// TestInitEnds: the end of the input and a signal end the questions, and leave nothing.
+func TestInitEnds(t *testing.T) {
+	w := newInitWorld(t, smallForm())
+	typed := []string{"", "", "", "", "", "", ""}
+	for lines := range typed {
+		if err := w.begin(t.Context(), typed[:lines]); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "--no-input") {
+			t.Errorf("after %d lines: %v", lines, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&exit.StopError{Signal: syscall.SIGTERM})
+	if err := w.begin(ctx, nil, "--form", "form1"); exit.Code(err) != exit.Terminated {
+		t.Errorf("stopped: %v", err)
+	}
+	leftNothing(t)
+	if err := w.begin(t.Context(), typed); err != nil { // the only form, and a file
+		t.Error(err)
+	}
+	if def := w.load(t, "form1.yaml"); def.Schema == nil || !strings.HasSuffix(def.Outputs[0].Path, "/out/{form}.csv") {
+		t.Errorf("%+v", def)
+	}
+}
+
+// TestInitAsksWhatFlagsLeave: flags for everything leave no question.
+func TestInitAsksWhatFlagsLeave(t *testing.T) {
+	w := newInitWorld(t, smallForm(), largeForm("orders", 150))
+	args := []string{"--base-url", w.env["FORMETL_BASE_URL"], "--account", "acme", "--api-key-reference", "${env:FORMETL_API_KEY}", "--timezone", "Europe/Berlin", "--form", "*", "--path", "a/{form}/"}
+	if err := w.begin(t.Context(), []string{}, append(args, "--mode", "full")...); err != nil {
+		t.Error(err)
+	}
+	if err := w.begin(t.Context(), []string{}, append(args, "--force")...); exit.Code(err) != exit.Usage || !strings.HasSuffix(w.told.String(), "[incremental]: ") {
+		t.Errorf("%v, told %s", err, &w.told)
+	}
+}
+
+// TestInitRefusesFlags: each wrong flag is named, before any request.
+func TestInitRefusesFlags(t *testing.T) {
+	w := newInitWorld(t, smallForm())
+	for _, c := range []struct{ args, flag, says string }{
+		{"--base-url ftp://x", "base-url", "begins with neither"},
+		{"--base-url http://fs1.example.com", "base-url", "give --allow-http"},
+		{"--api v9", "api", "give v1, v2 or auto"},
+		{"--account a/b", "account", "is not an account"},
+		{"--api-key-reference " + testKey, "api-key-reference", "not a reference"},
+		{"--api-key-reference ${env:NOT_SET}", "api-key-reference", "NOT_SET is not set"},
+		{"--api-key-file none", "api-key-reference", "cannot be read"},
+		{"--timezone America/Chicgo", "timezone", "did you mean America/Chicago?"},
+		{"--form a/b", "form", "cannot be a form"},
+		{"--format parquet --path a.csv", "format", "the path ends with .csv"},
+		{"--format xlsx --path a/", "format", "for single files only"},
+		{"--path ~/a.csv", "path", "not replaced by a home folder"},
+		{"--path a", "path", "names no format"},
+		{"--path {from}.csv", "path", "did you mean {form}?"},
+		{"--path a.csv --path a.csv", "path", "two outputs have one path"},
+		{"--path a.csv --form x --form y", "path", "put {form} into the path"},
+		{"--path a/ --partition weekly", "partition", ""},
+		{"--path a.csv --partition day", "partition", "no output is a dataset"},
+		{"--path a/ --mode incrementl", "mode", "did you mean incremental?"},
+		{"--path a/ --path a.csv --mode incremental", "path", "mode: incremental adds to what is there"},
+		{"--names labels", "names", "did you mean label?"},
+		{"-o a.json", "output", "ends with .yaml"},
+		{"-o a:b.yaml", "output", "holds a colon"},
+	} {
+		for _, typed := range [][]string{nil, {}} {
+			args := strings.Fields(c.args)
+			if !strings.Contains(c.args, "--form ") {
+				args = append(args, "--form", "form1")
+			}
+			err := w.begin(t.Context(), typed, args...)
+			if exit.Code(err) != exit.Usage || !strings.HasPrefix(err.Error(), "--"+c.flag+": ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), testKey) {
+				t.Errorf("%s: %v (%d)", c.args, err, exit.Code(err))
+			}
+		}
+	}
+	if n := len(w.service.Log()); n > 0 {
+		t.Errorf("%d requests", n)
+	}
+	leftNothing(t)
+}
+
+// TestInitQuotesForms: a form whose name looks like YAML or like a reference is read as it is.
+func TestInitQuotesForms(t *testing.T) {
+	for _, form := range []string{"on", "123", "a b", "ä", "${x}", "x,y", "a'b"} {
+		f := smallForm()
+		f.Directory = form
+		w := newInitWorld(t, f)
+		if err := w.begin(t.Context(), nil, "--form", form); err != nil {
+			t.Errorf("%s: %v", form, err)
+			continue
+		}
+		name := form
+		if form == "${x}" { // no name of a file
+			name = "acme"
+		}
+		if def := w.load(t, name+".yaml"); !slices.Equal(def.Forms, []string{form}) || def.Name != name {
+			t.Errorf("%s: read as %q of %q", form, def.Forms, def.Name)
+		}
+	}
+}
+
+// TestInitTopicNamesEachFlag compares the tables of `formetl help init` with the flags.
+func TestInitTopicNamesEachFlag(t *testing.T) {
+	page, err := pipelines.Docs.ReadFile("init.md")
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(s.t.Context(), "kill", "-TERM", strings.TrimSpace(string(pid))).CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %s", err, out)
+	rows := regexp.MustCompile("(?m)^\\| (?:`-.`, )?`--([a-z0-9-]+)` \\|").FindAllSubmatch(page, -1)
+	documented, flags := make([]string, len(rows)), []string{}
+	for i, row := range rows {
+		documented[i] = string(row[1])
 	}
-}
-
-// TestInitToS3 ends in a definition that writes to a bucket.
-func TestInitToS3(t *testing.T) {
-	s := startStore(t)
-	_, server := newService(testKey, smallForm())
-	defer server.Close()
-	dir := t.TempDir()
-	code, stderr := s.formetl(t, dir, s3server.SecretKey, "init", "--base-url", server.URL, "--account", formservice.DefaultAccount, "--form", "form1",
-		"--timezone", "UTC", "--path", fmt.Sprintf("s3://%s/lake/{form}/", bucket), "--s3-endpoint", s.URL, "--s3-region", "us-east-1", "--run")
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
-	if objects := s.objects(t); objects["lake/form1/_SUCCESS"] == nil {
-		t.Errorf("%d objects, and no _SUCCESS", len(objects))
-	}
-	if code, stderr := s.formetl(t, dir, s3server.SecretKey, "run", "form1.yaml"); code != 0 {
-		t.Errorf("the second run: exit %d: %s", code, stderr)
+	initCommand(&process{}).Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	slices.Sort(documented)
+	if !slices.Equal(documented, flags) {
+		t.Errorf("documented %q\nflags %q", documented, flags)
 	}
 }

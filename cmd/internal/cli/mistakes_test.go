@@ -157,7 +157,7 @@ func mistakes() []mistake {
 		{args: "schema ddl p.yaml --dialect mysql"},
 		{args: "state reset p.yaml"},
 		{args: "init --form form1 -o p.yaml"},
-		{args: "init --form form1 --kind datset"},
+		{args: "init"},
 		{args: "init --form form1 --path ~/{form}.csv"},
 		{args: "init --form form1 --path {form}.csv --path {form}.csv"},
 		{args: "init --form form1 --api-key-reference secret"},

@@ -33,24 +33,38 @@ func Width(stream any) int {
 // "nothing was sent". The error is the cause of a context that ends first.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, question, otherwise string) (bool, error) {
 	fmt.Fprint(out, question)
-	answer := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(in).ReadString('\n')
-		if err != nil {
-			line = "" // an unfinished line is no answer
-		}
-		answer <- line
-	}()
-	select {
-	case <-ctx.Done(): // the reading goroutine ends with the process
-		fmt.Fprintln(out)
+	line, err := ReadLine(ctx, bufio.NewReader(in), out)
+	switch {
+	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case line := <-answer:
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return true, nil
-		}
+	case err != nil:
+		line = "" // an unfinished line is no answer
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
 	}
 	fmt.Fprintln(out, strings.ToUpper(otherwise[:1])+otherwise[1:]+".")
 	return false, nil
+}
+
+// ReadLine reads what a person types behind a question on out. The error is io.EOF where the
+// input ends before the line does, or the cause of a context that ends first.
+func ReadLine(ctx context.Context, in *bufio.Reader, out io.Writer) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // ends with the process if nobody types
+		line, err := in.ReadString('\n')
+		done <- read{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return "", context.Cause(ctx)
+	case r := <-done:
+		return r.line, r.err
+	}
 }
