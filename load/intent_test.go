@@ -20,7 +20,7 @@ const (
 func foreign() []string {
 	return []string{
 		"precious.txt", "other.csv", "other.csv.manifest.json", "other.csv.rejects.jsonl", "_rejects/notes.txt", "_ids/notes.txt",
-		"dt=2026-01-01/notes.csv", ".formetl/journal-X/notes",
+		"dt=2026-01-01/notes.csv", ".formetl/notes",
 	}
 }
 

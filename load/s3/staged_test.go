@@ -44,7 +44,7 @@ func badStaged() []string {
 		encoded(`{"id":"a","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","upload":"u","parts":[[""]]}`),
 		encoded(`{"id":"A","upload":"u","parts":[[]]}`), encoded(`{"id":"A","upload":"u","parts":[["a","b","c"]]}`),
 		encoded(`{"id":"A","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","run":"journal","upload":"u","parts":[["e"]]}`),
+		encoded(`{"id":"A","run":"lease","upload":"u","parts":[["e"]]}`),
 		encoded(`{"id":"A","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
 	}
 }
