@@ -42,7 +42,7 @@ func TestStagedName(t *testing.T) {
 	}
 }
 
-// What others, or older versions, called their files.
+// What others called their files.
 func TestStagedForOthers(t *testing.T) {
 	hostile := base64.RawURLEncoding.EncodeToString([]byte("../../etc/passwd"))
 	for name, seconds := range map[string]int64{

@@ -54,9 +54,6 @@ func (o *dataset) changed() error {
 		return nil
 	}
 	was, is := m.Source, o.job.source()
-	if was == nil {
-		was = is
-	}
 	for _, c := range []struct{ what, was, is string }{
 		{"format", m.Format, o.format.Name},
 		{"csv profile", cmp.Or(m.Profile, strictProfile), cmp.Or(o.out.Profile, strictProfile)},

@@ -105,9 +105,6 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 // idsOf reads the set of a part's ids. The error wraps load.ErrIDs if there is
 // no set or if it belongs to another part.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
-	if p.IDs == "" {
-		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
-	}
 	data, _, err := o.dest.Get(ctx, load.IDsName(p.IDs))
 	if errors.Is(err, load.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)

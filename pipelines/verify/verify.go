@@ -103,7 +103,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*audit.Re
 		return nil, err
 	}
 	if m := report.Manifest; m != nil {
-		if m.Form != v.form || m.Source != nil && m.Source.Account != v.def.Source.Account {
+		if m.Form != v.form || m.Source.Account != v.def.Source.Account {
 			report.About(audit.Manifest, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
 		}
 		if v.client != nil && !out.Exploded() {
