@@ -36,10 +36,10 @@ func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
 // known about them. Its keys and their order are part of formetl's contract
 // with readers.
 type Manifest struct {
-	Format   string `json:"format"`
-	Pipeline string `json:"pipeline"`
-	Form     string `json:"form"`
-	RunID    string `json:"run_id"`
+	Format    string    `json:"format"`
+	Pipeline  string    `json:"pipeline"`
+	Form      string    `json:"form"`
+	RunID     string    `json:"run_id"`
 	CreatedAt time.Time `json:"created_at"`
 	Range     Range     `json:"range"` // what the run read
 	// Watermark is the time up to which results were read without a gap. It is

@@ -337,7 +337,7 @@ func (s *saga) tell() error {
 
 // TestModelOfRuns tells sagas of each kind.
 func TestModelOfRuns(t *testing.T) {
-	most := uint64(needs.Count(t, 25, 5)) //nolint:gosec // it is not negative
+	most := uint64(needs.Count(25, 5)) //nolint:gosec // it is not negative
 	if v := os.Getenv(modelVariable); v == "all" {
 		most = 3000
 	} else if n, err := strconv.ParseUint(v, 10, 64); err == nil {

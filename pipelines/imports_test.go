@@ -47,8 +47,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		// What tests need is asked for in every room, and by no shipped file.
-		{"load/loadtest/needs", nil, []string{"golang.org/x/sys/unix"}},
-		{"transform/untested", nil, nil},
+		{"load/loadtest/needs", nil, nil},
 		{"load/loadtest!", []string{"load/loadtest/tablerun", "load!", "load/internal"}, []string{"*"}},
 		{"load/loadtest/", []string{"load/loadtest/needs", "load!", "load/internal"}, []string{"*"}},
 		{"extract/formservice", []string{"extract/formservice"}, nil},

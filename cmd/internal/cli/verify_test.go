@@ -315,7 +315,7 @@ func verifiedWorld(t *testing.T, format, compression string) *verifyWorld {
 // request, and the command that it names mends it.
 func TestVerify(t *testing.T) {
 	compression := map[string]string{"csv": "\n    compression: gzip", "ndjson": "\n    compression: zstd"}
-	for _, format := range needs.Sample(t, []string{"csv", "ndjson", "arrow", "parquet"}, 2) {
+	for _, format := range needs.Sample([]string{"csv", "ndjson", "arrow", "parquet"}, 2) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			checkDamages(t, func(t *testing.T) *verifyWorld {
