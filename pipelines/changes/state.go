@@ -96,10 +96,6 @@ func (s *Start) Latest() (latest time.Time) {
 	return latest
 }
 
-// KnownTo returns the moment up to which changes were known at the start of the
-// run, by the service's clock. It is zero if that is not known.
-func (s *Start) KnownTo() time.Time { return s.state.KnownTo.Time }
-
 // End is what a run did with the changes.
 type End struct {
 	Seen  *roaring64.Bitmap // the results that it read, or did not find in its range

@@ -210,7 +210,7 @@ func TestMarginAfterABulk(t *testing.T) {
 func TestStateOfAResumedRun(t *testing.T) {
 	s := &Start{Usable: true, state: load.Changes{KnownTo: load.Wall(at("10:00:00")), Witness: "user_ip"}}
 	again := Resume(nil, s.State())
-	if !again.Usable || again.Continues || !again.KnownTo().Equal(at("10:00:00")) {
+	if !again.Usable || again.Continues || !again.state.KnownTo.Equal(at("10:00:00")) {
 		t.Errorf("%+v", again)
 	}
 	if s.Continues = true; s.State() != nil {
