@@ -44,12 +44,8 @@ func besideKind(name string) LeftoverKind {
 	return ""
 }
 
-// IsRejectsName tells whether a name is one that RejectsName returns. With all, any file
-// of dead letters in their folder counts, such as those of earlier versions.
-func IsRejectsName(name string, all bool) bool {
-	is := strings.HasPrefix(name, RejectsFolder+"/") && strings.HasSuffix(name, rejectsExtension) && CheckName(name) == nil
-	return all && is || besideKind(name) == OrphanedLetters
-}
+// IsRejectsName tells whether a name is one that RejectsName returns.
+func IsRejectsName(name string) bool { return besideKind(name) == OrphanedLetters }
 
 // listBeside lists the objects beside the parts of a dataset.
 func listBeside(ctx context.Context, s Store) (names []string, err error) {
@@ -116,7 +112,7 @@ func (c *DatasetCommit) checkBeside() error {
 		}
 	}
 	for _, name := range c.SupersededBeside {
-		if besideKind(name) == "" && !IsRejectsName(name, true) {
+		if besideKind(name) == "" {
 			return &NameError{Name: name, Problem: "it is neither an id set nor dead letters, which the commit should remove"}
 		}
 	}

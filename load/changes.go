@@ -19,8 +19,7 @@ const (
 )
 
 // Changes says how the run that wrote a dataset found the results that had
-// changed, and up to when changes are known. Manifests of earlier versions of
-// formetl have none.
+// changed, and up to when changes are known.
 type Changes struct {
 	// Method is MethodChanges or MethodLookback.
 	Method string `json:"method"`

@@ -64,8 +64,7 @@ type Kept struct {
 //     nor a recorded commit needs them. Only the holder of the lease writes them,
 //     and it does so before it records its commit. So each one that was listed
 //     belongs to a commit or to a dead run.
-//  7. The journal that an older version of the program left is removed.
-//  8. With CleanOptions.Unlisted, parts that the dataset's manifest does not
+//  7. With CleanOptions.Unlisted, parts that the dataset's manifest does not
 //     list are removed. _SUCCESS is written anew, so that readers that find
 //     parts by a glob notice.
 //
@@ -160,10 +159,7 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 			return done, err
 		}
 	}
-	if c.scope == "" {
-		_, err = DiscardJournal(ctx, c.d)
-	}
-	return done, err
+	return done, nil
 }
 
 // preview does a dry run: it reports what clean would do.

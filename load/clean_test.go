@@ -242,76 +242,13 @@ func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
 	})
 }
 
-// A recorded commit is finished before the journal of its older version goes:
-// what that lists is the commit's.
-func TestCleanFinishesACommitWithItsJournal(t *testing.T) {
+// A file's clean leaves what a run of the dataset beside it stages, even if the
+// run begins at the worst time: after the holders were read.
+func TestCleanOfAFileLeavesWhatIsStagedMeanwhile(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		parts := s.journal("dead")
-		m := manifest("dead")
-		c := load.DatasetCommit{RunID: "dead", Base: load.NoVersion}
-		for _, p := range parts {
-			m.Parts, m.Rows, c.New = append(m.Parts, p.Part), m.Rows+p.Part.Rows, append(c.New, p.Prepared)
-		}
-		c.Beside = beside(c.New...)
-		c.Manifest = m
-		c.Hook = killBefore(load.StepParts, 1)
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		s.oldRecord()
-		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
-		s.must(err)
-		for _, cleaned := range []load.Cleaned{told, s.clean("")} {
-			if cleaned.Recovery.RunID != "dead" || len(cleaned.Removed) > 0 {
-				t.Errorf("got %+v", cleaned)
-			}
-		}
-		s.holds("dead", days{1: "text", 2: "text"})
-	})
-}
-
-func TestCleanDiscardsAnOldJournal(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("base", days{5: "five"}, nil))
-		before := s.everything()
-		s.journal("first") // whose header the second one's replaces
-		s.journal("dead")
-		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
-		s.must(err)
-		cleaned := s.clean("")
-		for _, c := range []load.Cleaned{told, cleaned} {
-			if runsOf(c.Removed) != "dead dead first first" || len(c.Kept) > 0 {
-				t.Errorf("got %+v", c)
-			}
-		}
-		s.same("what is left", s.everything(), before)
-	})
-}
-
-func TestCleanRemovesAJournalThatCannotBeRead(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("base", days{5: "five"}, nil))
-		before := s.everything()
-		s.journal("dead")
-		s.must(s.d.Put(t.Context(), journalHeader, []byte("{"), load.AnyVersion))
-		cleaned := s.clean("")
-		if runsOf(cleaned.Removed) != "dead dead" {
-			t.Errorf("got %+v", cleaned)
-		}
-		s.same("what is left", s.everything(), before)
-	})
-}
-
-// A file's clean leaves the journal of the dataset beside it alone, and what a
-// run that begins at the worst time stages: after the holders were read.
-func TestCleanOfAFileLeavesTheDatasetsJournal(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.journal("stopped")
-		left := s.journals()
+		s.stageTwo("stopped")
+		s.must(s.d.Put(t.Context(), load.ControlFolder+"/notes", []byte("x"), load.AnyVersion)) // so that Clean looks once
 		s.leave("dead", "form1.csv")
 		var p load.Prepared
 		d := &watched{Destination: s.d, afterHolders: func() {
@@ -323,17 +260,15 @@ func TestCleanOfAFileLeavesTheDatasetsJournal(t *testing.T) {
 		if got := runsOf(cleaned.Removed); got != "dead dead stopped stopped" {
 			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
 		}
-		s.same("the journal", s.journals(), left)
 		s.must(s.d.Check(t.Context(), p))
 	})
 }
 
-// What a run staged that is still at another output stays, whatever becomes of
-// its journal.
+// What a run staged that is still at another output stays.
 func TestCleanLeavesTheStagedPartsOfALiveRun(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		parts := s.journal("alive")
+		parts := s.stageTwo("alive")
 		s.hold("form1.csv", "alive")
 		cleaned := s.clean("")
 		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
@@ -350,7 +285,7 @@ func TestCleanDryRunTouchesNothing(t *testing.T) {
 		s := open()
 		s.must(s.run("base", days{1: "one"}, nil))
 		s.leave("dead", "form1.csv")
-		s.journal("stopped")
+		s.stageTwo("stopped")
 		s.hold("other.csv", "alive")
 		s.leave("alive", "other.csv")
 		before := s.everything()

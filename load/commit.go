@@ -77,10 +77,7 @@ type DatasetCommit struct {
 	// SupersededBeside are the names of the id sets and dead letters that no part
 	// needs any more. One that a part of the new manifest shares is not removed.
 	SupersededBeside []string `json:"superseded_beside,omitempty"`
-	// Journal is set only in records that older versions wrote. DiscardJournal
-	// removes their journals when the dataset is opened.
-	Journal string `json:"journal,omitempty"`
-	Hook    Hook   `json:"-"` // nil: none
+	Hook             Hook     `json:"-"` // nil: none
 }
 
 // Do makes the change visible, either whole or not at all:

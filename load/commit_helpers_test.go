@@ -106,6 +106,18 @@ func (s shop) stage(run string, generation, day int, text string) (load.Prepared
 	}}, err
 }
 
+// stageTwo stages the parts of two days, as a run does that dies before its commit.
+func (s shop) stageTwo(run string) []load.PreparedPart {
+	s.t.Helper()
+	var parts []load.PreparedPart
+	for day := 1; day <= 2; day++ {
+		p, err := s.stage(run, 1, day, "text")
+		s.must(err)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
 func (s shop) stageNamed(run, name, text string) (load.Prepared, error) {
 	u, err := s.d.Stage(context.Background(), run, name)
 	if err != nil {

@@ -135,11 +135,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 // committed stays whole, and cleaning again leaves nothing else.
 func TestCleanWhereCallsFail(t *testing.T) {
 	for name, leave := range map[string]func(s shop){
-		"a journal": func(s shop) { s.journal("dead") },
-		"a broken journal": func(s shop) {
-			s.journal("dead")
-			s.must(s.d.Put(s.t.Context(), journalHeader, []byte("{"), load.AnyVersion))
-		},
+		"staged parts": func(s shop) { s.stageTwo("dead") },
 		"a recorded commit": func(s shop) {
 			hook := killBefore(load.StepParts, 1)
 			if err := s.run("dead", days{1: "x"}, hook); !errors.Is(err, errKilled) {

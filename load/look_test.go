@@ -35,12 +35,11 @@ func TestLookFindsNothing(t *testing.T) {
 	})
 }
 
-// TestLook tells what the dead left, and who is at it. What an older version
-// had prepared is of use to nobody.
+// TestLook tells what the dead left, and who is at it.
 func TestLook(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		s.journal("early")
+		s.stageTwo("early")
 		s.leave("dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.csv")
 
 		found := s.look("")

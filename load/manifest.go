@@ -36,13 +36,10 @@ func FileRejectsName(file string) string { return file + ".rejects.jsonl" }
 // known about them. Its keys and their order are part of formetl's contract
 // with readers.
 type Manifest struct {
-	Format   string `json:"format"`
-	Pipeline string `json:"pipeline"`
-	Form     string `json:"form"`
-	RunID    string `json:"run_id"`
-	// Attempt is the id of the run whose process committed, if it resumed an
-	// earlier run and committed under that run's id.
-	Attempt   string    `json:"attempt,omitempty"`
+	Format    string    `json:"format"`
+	Pipeline  string    `json:"pipeline"`
+	Form      string    `json:"form"`
+	RunID     string    `json:"run_id"`
 	CreatedAt time.Time `json:"created_at"`
 	Range     Range     `json:"range"` // what the run read
 	// Watermark is the time up to which results were read without a gap. It is
@@ -52,8 +49,8 @@ type Manifest struct {
 	// label. It is "" if all names were declared.
 	Names string `json:"names,omitempty"`
 	// Source says where the results come from. A run with another source does
-	// not write to the dataset. It is nil if the writer gave none.
-	Source *Source `json:"source,omitempty"`
+	// not write to the dataset.
+	Source Source `json:"source"`
 	// API is the generation of the service that the last run read from: v2, or "" for v1.
 	API string `json:"api,omitempty"`
 	// Profile is the CSV profile, "" for strict.
@@ -64,7 +61,7 @@ type Manifest struct {
 	Rejected int64    `json:"rejected"`
 	Verified Verified `json:"verified"`
 	// Changes says how the run found what had changed. It is nil for a single
-	// file, and where an earlier version of formetl wrote the dataset.
+	// file and where no run looked, which is also so after a reset.
 	Changes  *Changes `json:"changes,omitempty"`
 	Requests Requests `json:"requests"`
 }
@@ -119,9 +116,8 @@ type Part struct {
 	To   WallTime `json:"to"`
 	Rows int64    `json:"rows"`
 	// Rejected is the number of rejected results in the part's window. Of several
-	// parts of one window, the first has it. It is always written. A manifest of
-	// an earlier version of formetl lacks it, which reads as 0.
-	Rejected int64  `json:"rejected,omitempty"`
+	// parts of one window, the first has it.
+	Rejected int64  `json:"rejected"`
 	MinID    int64  `json:"min_id"` // lowest result id; null in JSON if Rows is 0
 	MaxID    int64  `json:"max_id"`
 	Bytes    int64  `json:"bytes"`
@@ -132,8 +128,7 @@ type Part struct {
 	// Letters is the SHA-256 of the part's dead letters in hex, "" if it has none. See
 	// RejectsName. Of several parts of one window, the first has them.
 	Letters string `json:"letters,omitempty"`
-	// Columns is the ColumnsDigest of the part's columns. It is "" if an
-	// earlier version of formetl wrote the part.
+	// Columns is the ColumnsDigest of the part's columns, "" for a single file.
 	Columns string `json:"columns,omitempty"`
 	// Undated marks the part of results without a date. Its From and To are
 	// null.
@@ -168,8 +163,7 @@ type Verified struct {
 	Match     bool  `json:"match"`
 	// Method is MethodChanges, MethodCounts, MethodPagination or MethodRead, the strongest
 	// proof first. By MethodChanges no result that changed while it was read is missing.
-	// Method is "" where an earlier version of formetl wrote the dataset, or where the
-	// definition wants no counts.
+	// Method is "" where the definition wants no counts.
 	Method string `json:"method,omitempty"`
 	// Reason says why counts were not compared, "" if they were.
 	Reason string `json:"reason,omitempty"`

@@ -75,7 +75,7 @@ var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // *NameError.
 func CheckRun(run string) error {
 	// The prefixes of names that destinations use in the control folder.
-	reserved := []string{IntentName, journalName, LeaseName, "checkpoint", "probe-", "put-", "staged"}
+	reserved := []string{IntentName, LeaseName, "checkpoint", "probe-", "put-", "staged"}
 	var problem string
 	switch {
 	case run == "":

@@ -52,7 +52,7 @@ func TestCheckObjectName(t *testing.T) {
 func TestCheckRun(t *testing.T) {
 	for run, ok := range map[string]bool{
 		"20260101T000000Z-1a2b": true, "run_1.x": true, "1": true,
-		"LOCK": true, "locks": true, "lock": false, "lease": false, "lease-1": false, "put-1": false, "intent": false, "journal-X": false, "staged-X": false, "probe-1": false,
+		"LOCK": true, "locks": true, "lock": false, "lease": false, "lease-1": false, "put-1": false, "intent": false, "staged-X": false, "probe-1": false,
 		"": false, "-a": false, ".a": false, "a/b": false, "a b": false, "ä": false, strings.Repeat("a", 256): false,
 	} {
 		if err := load.CheckRun(run); (err == nil) != ok {

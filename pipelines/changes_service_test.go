@@ -162,7 +162,7 @@ func TestClockOfTheService(t *testing.T) {
 			s.at("2026-01-04 00:00:30") // what is there was stamped long before
 			hour := 0
 			s.form.SetClock(func() time.Time { return s.clock.Add(off(hour)) })
-			for hour = range needs.Count(t, 9, 5) {
+			for hour = range needs.Count(9, 5) {
 				s.later(func() {
 					s.change(int64(10+hour*100), fmt.Sprint("edited in hour ", hour))
 					s.insert(int64(5000+hour), s.clock.Format(formservice.WallTime))

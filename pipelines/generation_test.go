@@ -280,7 +280,7 @@ func TestKilledByOneResumedByTheOther(t *testing.T) {
 
 // TestRequestsByV2 holds that a form costs at most 1.05 times its pages and ten requests.
 func TestRequestsByV2(t *testing.T) {
-	results := needs.Count(t, 200_000, 20_000)
+	results := needs.Count(200_000, 20_000)
 	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: results, NoUndated: true, NoUnfinished: true})).byV2()
 	report := w.run(w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}))
 	pages := (results + 499) / 500

@@ -216,7 +216,6 @@ func TestReplayOfAResultWithoutADate(t *testing.T) {
 // TestFullRemovesDeadLetters: what they tell of is read again.
 func TestFullRemovesDeadLetters(t *testing.T) {
 	r := newReplayed(t, numbered(), dayParts)
-	r.put("days/_rejects/of-an-earlier-version.jsonl", `{"result_id":1,"window":"../.."}`)
 	r.def.Schema = numbers("")
 	r.def.Schema.Columns[1].Type = schemas.Type{Kind: schemas.String}
 	o := options()

@@ -163,30 +163,16 @@ func (r *resumed) cleaned() {
 	r.checkTidy()
 }
 
-// TestOldStateCannotBeUsed: what lies at the destination cannot be looked at or
-// discarded. The run fails and names the place, and the next one has what was
+// TestOldStateCannotBeUsed: what lies at the destination cannot be looked at. The run fails and names the place, and the next one has what was
 // read before.
 func TestOldStateCannotBeUsed(t *testing.T) {
-	const run = "20260215T100000Z-00000001"
-	journal := func(r *declaredRun) { r.oldJournal(run) }
-	for name, c := range map[string]struct {
-		op, pattern string
-		before      func(*declaredRun)
-	}{
-		"an old journal cannot be listed":     {op: "list", pattern: ".formetl/journal"},
-		"its header cannot be read":           {op: "get", pattern: ".formetl/journal", before: journal},
-		"its staged part cannot be removed":   {op: "remove", pattern: "dt=*/*", before: journal},
-		"a record of it cannot be removed":    {op: "delete", pattern: ".formetl/journal-*/*", before: journal},
-		"its header cannot be removed":        {op: "delete", pattern: ".formetl/journal", before: journal},
+	for name, c := range map[string]struct{ op, pattern string }{
 		"the record of a commit is not given": {op: "get", pattern: ".formetl/intent"},
 		"the manifest cannot be read":         {op: "get", pattern: load.ManifestName},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDeclared(t)
 			r.stopAt(r.daily(days()), "read", 2)
-			if c.before != nil {
-				c.before(r)
-			}
 			_, err := pipelines.Run(t.Context(), r.daily(days()), r.failing(c.op, c.pattern))
 			if !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "/days/") {
 				t.Errorf("error %v", err)
@@ -304,61 +290,6 @@ func TestRecordOfNoUse(t *testing.T) {
 type bare struct {
 	load.Destination
 	load.Leaser
-}
-
-// TestOldJournalIsSwept: what the run of an older version's journal was staging
-// is removed with it, unless another scope's lease says that it is at it still.
-func TestOldJournalIsSwept(t *testing.T) {
-	const run = "20260215T180000Z-00000001"
-	for name, c := range map[string]struct {
-		alive bool
-		open  func(*local.Destination) load.Destination
-		left  int
-	}{
-		"it died":     {},
-		"it is alive": {alive: true, left: 2}, // the part, and one that is being written
-		"no sweeper":  {open: func(d *local.Destination) load.Destination { return bare{d, d} }, left: 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newResumed(t)
-			now := r.o
-			r.oldJournal(run)
-			d, err := local.New(r.path("days"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			before, err := d.Leftovers(t.Context())
-			if err != nil || len(before) == 0 {
-				t.Fatal(before, err)
-			}
-			release := func() error { return nil }
-			if c.alive {
-				lease, err := d.Acquire(t.Context(), "other.csv", load.Holder{RunID: run})
-				if err != nil {
-					t.Fatal(err)
-				}
-				release = func() error { return lease.Release(t.Context()) }
-			}
-			if c.open != nil {
-				now.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-					d, err := local.New(root)
-					return c.open(d), err
-				}
-			}
-			if report, err := pipelines.Run(t.Context(), r.daily(days()), now); err != nil || report.Forms[0].Continued != "" {
-				t.Fatalf("%v; report %+v", err, report.Forms[0])
-			}
-			left, err := d.Leftovers(t.Context())
-			if want := min(c.left, len(before)); err != nil || len(left) != want {
-				t.Errorf("left over are %+v of %+v, %v", left, before, err)
-			}
-			if err := release(); err != nil {
-				t.Fatal(err)
-			}
-			r.cleaned()
-			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-		})
-	}
 }
 
 // TestStagedIsSwept: what the run of a checkpoint was staging when it was killed

@@ -26,7 +26,7 @@ func (r *resumed) companions() map[string]string {
 			continue
 		}
 		m := readManifest(r.t, filepath.Join(r.dir, name))
-		m.RunID, m.Attempt, m.CreatedAt, m.Requests = "run", "", time.Time{}, load.Requests{}
+		m.RunID, m.CreatedAt, m.Requests = "run", time.Time{}, load.Requests{}
 		data, err := m.Encode()
 		if err != nil {
 			r.t.Fatal(err)

@@ -1,11 +1,8 @@
 package pipelines_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,12 +13,9 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
@@ -361,90 +355,6 @@ func TestPlanIsKept(t *testing.T) {
 		t.Errorf("%d counts were asked for, and the plan cost %d", n, counted)
 	}
 	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-}
-
-// oldJournal leaves what an older version of the program had prepared.
-func (r *resumed) oldJournal(run string) {
-	r.t.Helper()
-	d, err := local.New(r.path("days"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.leave("days", run, load.PartName(load.PartKey{DT: "2026-01-01", From: extracttest.Wall("2026-01-01"), To: extracttest.Wall("2026-01-02"), Generation: 1, Extension: ".ndjson"}))
-	for name, data := range map[string]string{
-		".formetl/journal":              `{"run_id":"` + run + `","opened_at":"2026-02-15T10:00:00Z","token":"TOKEN","base":"","fingerprint":"f","body":{"windows":[]}}`,
-		".formetl/journal-TOKEN/000000": `{"number":0,"parts":[],"body":{}}`,
-	} {
-		if err := d.Put(r.t.Context(), name, []byte(data), load.AnyVersion); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-}
-
-// TestJournalOfAnOlderVersion is discarded with its staged parts and told once;
-// a commit that was recorded is finished before.
-func TestJournalOfAnOlderVersion(t *testing.T) {
-	const run = "20260215T100000Z-00000001"
-	for _, recorded := range []bool{false, true} {
-		r := newResumed(t)
-		if recorded {
-			r.killAt(r.daily(days()), "days", load.StepParts)
-		}
-		r.oldJournal(run)
-		var log bytes.Buffer
-		r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		asked, report := r.asked(r.daily(days()))
-		if len(asked) != 4 || report.Forms[0].Continued != "" {
-			t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-		}
-		text := log.String()
-		discarded, finished := strings.Index(text, "what a run of an older version had prepared is discarded"), strings.Index(text, "the commit of an earlier run was finished")
-		if strings.Count(text, run) != 1 || discarded < 0 || recorded != (finished >= 0) || recorded && finished > discarded {
-			t.Errorf("recorded %t: the log says\n%s", recorded, text)
-		}
-		r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-	}
-}
-
-// TestSpoolOfAnOlderVersion is discarded by the next run, which tells of it once,
-// and by clean.
-func TestSpoolOfAnOlderVersion(t *testing.T) {
-	leave := func(r *declaredRun) {
-		at := r.path("state/spool/20260215T100000Z-00000001-123")
-		if err := os.MkdirAll(at, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"lock", "header.json", "w0000000-0-0.spool"} {
-			if err := os.WriteFile(filepath.Join(at, name), []byte("{}"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	r := newDeclared(t)
-	leave(r)
-	var log bytes.Buffer
-	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Continued != "" {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	if strings.Count(log.String(), "what runs of an older version had read is discarded") != 1 {
-		t.Errorf("the log says\n%s", &log)
-	}
-	if _, err := os.Stat(r.path("state")); !errors.Is(err, fs.ErrNotExist) {
-		if left := files(t, r.path("state")); len(left) > 0 {
-			t.Errorf("left are %v", left)
-		}
-	}
-	leave(r)
-	for _, dry := range []bool{true, false} {
-		if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil || report.Checkpoints != 1 {
-			t.Errorf("%+v, %v", report, err)
-		}
-	}
-	if left := files(t, r.path("state")); len(left) > 0 {
-		t.Errorf("left are %v", left)
-	}
-	r.checkAll([]definition.Output{file()}, inJanuary)
 }
 
 // TestDifferentDefinitions: two definitions have read for an output that both

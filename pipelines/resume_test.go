@@ -184,7 +184,7 @@ func TestResumeFromEveryPoint(t *testing.T) {
 		"one": {days()}, "two": {days(), months()}, "with a file": {days(), {Path: "form1.csv", Format: "csv"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, point := range needs.Sample(t, points, 6) {
+			for _, point := range needs.Sample(points, 6) {
 				r := newResumed(t)
 				def := func() *definition.Definition { return r.daily(slices.Clone(outputs)...) }
 				ctx, cancel := context.WithCancelCause(t.Context())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"runtime"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -81,9 +79,6 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	defer client.Close()
-	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
-	}
 	output.SweepLetters(def.State, o.Now(), false)
 	defer func() {
 		sent := client.Requests()

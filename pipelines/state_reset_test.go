@@ -137,20 +137,6 @@ func TestResetDropsWhatARunLeft(t *testing.T) {
 	}
 }
 
-// TestResetDropsAnOldJournal: what an older version had prepared goes too.
-func TestResetDropsAnOldJournal(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	r.oldJournal("20260215T100000Z-00000001")
-	if _, err := r.reset(r.daily(days()), r.o, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	r.checkTidy()
-	if m := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)); !m.Watermark.IsZero() {
-		t.Errorf("the watermark is %s", m.Watermark)
-	}
-}
-
 // TestResetFinishesACommit that is recorded before it sets the watermark.
 func TestResetFinishesACommit(t *testing.T) {
 	r := newResumed(t)

@@ -42,7 +42,7 @@ func TestStagedName(t *testing.T) {
 	}
 }
 
-// What others, or older versions, called their files.
+// What others called their files.
 func TestStagedForOthers(t *testing.T) {
 	hostile := base64.RawURLEncoding.EncodeToString([]byte("../../etc/passwd"))
 	for name, seconds := range map[string]int64{
@@ -80,7 +80,7 @@ func TestLeftoversAmongOthers(t *testing.T) {
 	ours := map[string]load.LeftoverKind{".formetl/put-X": load.Temporary, ".formetl/run1/staged-X": load.StagedFile}
 	others := []string{
 		".formetl/put-folder/x", ".formetl/checkpoint/0123/0000000-rows", ".formetl/checkpoint/0123/header", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
-		".formetl/intent", ".formetl/journal", ".formetl/journal-X/000001", ".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
+		".formetl/intent", ".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
 	}
 	write := func(name string) {
 		t.Helper()
@@ -257,7 +257,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 // A file that Put is writing is no object, a link to a folder is not followed.
 func TestListLeavesOut(t *testing.T) {
 	d := at(t, t.TempDir())
-	for _, name := range []string{".formetl/put-X", ".formetl/journal", ".formetl/put-folder/put-X", "a/put-X"} {
+	for _, name := range []string{".formetl/put-X", ".formetl/intent", ".formetl/put-folder/put-X", "a/put-X"} {
 		file := filepath.Join(d.root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestListLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, want := range map[string][]string{
-		load.ControlFolder: {".formetl/journal", ".formetl/put-folder/put-X"}, "a": {"a/link", "a/put-X"},
+		load.ControlFolder: {".formetl/intent", ".formetl/put-folder/put-X"}, "a": {"a/link", "a/put-X"},
 	} {
 		if got, err := d.List(t.Context(), folder+"/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
 			t.Errorf("below %s lie %q, %v, want %q", folder, load.NamesOf(got), err, want)

@@ -118,7 +118,7 @@ func TestCutAndAway(t *testing.T) {
 // the run after it gives the truth.
 func TestCutAtEveryStatement(t *testing.T) {
 	database := server.Database(t)
-	step := 5 / needs.Count(t, 5, 1)
+	step := 5 / needs.Count(5, 1)
 	for _, forward := range []bool{false, true} {
 		n := 1
 		for hit := true; hit; n += step {

@@ -10,7 +10,6 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -124,14 +123,10 @@ func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 	}
 }
 
-// needServers ends a test where there is no server, and notes that MinIO is none
-// of them.
+// needServers ends a test where there is no server.
 func needServers(t *testing.T) {
 	t.Helper()
 	s3server.Need(t)
-	if os.Getenv(minioVariable) == "" { // .ci/run full sets it
-		needs.Partly(t, "MinIO", minioVariable+"=1")
-	}
 }
 
 // eachKind runs a test on a server of each kind that is the test's own.

@@ -55,10 +55,9 @@ func (g *stager) mark(ctx context.Context, run, id string, m marker) error {
 }
 
 // unmark removes the marker of an upload that has ended. A failure is only
-// logged, because clean removes a marker that stays. Uploads of older versions
-// of formetl have no marker.
+// logged, because clean removes a marker that stays.
 func (g *stager) unmark(ctx context.Context, s staged) {
-	if s.Upload == "" || s.Run == "" {
+	if s.Upload == "" {
 		return
 	}
 	ctx, cancel := cleanup(ctx)

@@ -92,20 +92,6 @@ func TestMarkerSpansItsUpload(t *testing.T) {
 		}
 		f.wantVerbs(t)
 	})
-	t.Run("of an older run", func(t *testing.T) {
-		f, d, _ := marked(t)
-		p := stage(t, d, "x/part.csv", []byte("content"))
-		s, err := decodeStaged(p.Staged)
-		if err != nil || s.Run != "run1" {
-			t.Fatal(s, err)
-		}
-		s.Run = ""
-		p.Staged = s.encode()
-		if err := d.Commit(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		f.wantVerbs(t, "begin", "PUT marker", "part", "complete")
-	})
 }
 
 // refuseMarkers makes the store refuse one way to use markers.

@@ -20,7 +20,7 @@ const (
 // parts, or an empty object, of which the store holds nothing yet.
 type staged struct {
 	ID     string       `json:"id"`               // the id in the object's metadata
-	Run    string       `json:"run,omitempty"`    // run whose folder holds the marker, "" for no marker
+	Run    string       `json:"run,omitempty"`    // run whose folder holds the upload's marker
 	Upload string       `json:"upload,omitempty"` // the store's id, "" for an empty object
 	Parts  []stagedPart `json:"parts,omitempty"`  // in order, from number 1
 }
@@ -80,7 +80,7 @@ func decodeStaged(text string) (staged, error) {
 
 // valid tells whether encode can have written this upload.
 func (s staged) valid() bool {
-	return isID(s.ID) && s.Upload != "" && (s.Run == "" || load.CheckRun(s.Run) == nil) && len(s.Parts) > 0 && len(s.Parts) <= MaxParts &&
+	return isID(s.ID) && s.Upload != "" && load.CheckRun(s.Run) == nil && len(s.Parts) > 0 && len(s.Parts) <= MaxParts &&
 		!slices.ContainsFunc(s.Parts, func(p stagedPart) bool { return p.ETag == "" })
 }
 

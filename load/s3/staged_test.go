@@ -11,15 +11,14 @@ import (
 )
 
 func stagedSamples() []staged {
-	many := staged{ID: "ABC234", Upload: "u/1+2=="}
+	many := staged{ID: "ABC234", Run: "run1", Upload: "u/1+2=="}
 	for range MaxParts {
 		many.Parts = append(many.Parts, stagedPart{ETag: `"0123456789abcdef0123456789abcdef"`, CRC32: "AAAAAA=="})
 	}
 	return []staged{
 		{ID: "ABC234"},
-		{ID: "ABC234", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
 		{ID: "ABC234", Run: "run1.x", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
-		{ID: "Z", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
+		{ID: "Z", Run: "1", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
 		many,
 	}
 }
@@ -40,12 +39,12 @@ func encoded(json string) string {
 func badStaged() []string {
 	return []string{
 		"", "x", "../../etc/passwd", emptyPrefix, emptyPrefix + "a b", emptyPrefix + strings.Repeat("A", 65), uploadPrefix, uploadPrefix + "!",
-		encoded(""), encoded("{}"), encoded(`{"id":"A","upload":"u"}`), encoded(`{"id":"A","upload":"","parts":[["e"]]}`),
-		encoded(`{"id":"a","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","upload":"u","parts":[[""]]}`),
-		encoded(`{"id":"A","upload":"u","parts":[[]]}`), encoded(`{"id":"A","upload":"u","parts":[["a","b","c"]]}`),
-		encoded(`{"id":"A","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","run":"journal","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
+		encoded(""), encoded("{}"), encoded(`{"id":"A","run":"r","upload":"u"}`), encoded(`{"id":"A","run":"r","upload":"","parts":[["e"]]}`),
+		encoded(`{"id":"a","run":"r","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[[""]]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":[[]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[["a","b","c"]]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
+		encoded(`{"id":"A","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","run":"lease","upload":"u","parts":[["e"]]}`),
+		encoded(`{"id":"A","run":"r","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
 	}
 }
 

@@ -101,7 +101,7 @@ func TestAnswerBreaksOff(t *testing.T) {
 
 func oldStaged(t *testing.T) string {
 	t.Helper()
-	return staged{ID: "ABC", Upload: "upload-1", Parts: []stagedPart{{ETag: `"x"`}}}.encode()
+	return staged{ID: "ABC", Run: "run1", Upload: "upload-1", Parts: []stagedPart{{ETag: `"x"`}}}.encode()
 }
 
 // A peer that is slow and takes a little each time is no black hole.

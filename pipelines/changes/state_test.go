@@ -51,7 +51,7 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	for name, manifests := range map[string][]*load.Manifest{
-		"no dataset": nil, "one was never committed": {early, nil}, "one is of an earlier version": {early, {}},
+		"no dataset": nil, "one was never committed": {early, nil}, "one was reset": {early, {}},
 		"one knows no moment": {early, {Changes: &load.Changes{Method: load.MethodLookback}}},
 	} {
 		if got, known := Known(manifests); known || !got.KnownTo.IsZero() {

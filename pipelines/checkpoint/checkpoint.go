@@ -77,9 +77,8 @@ type Header struct {
 	Trusted bool `json:"trusted,omitempty"`
 	// Runs are the ids of the runs whose pieces belong to the checkpoint: this one and those
 	// that it took over. A run's processes may append to its id. A piece of another run was
-	// written late by a process that had lost its lease. It is empty in a checkpoint of
-	// an older version, where every piece belongs to it.
-	Runs []string `json:"runs,omitempty"`
+	// written late by a process that had lost its lease.
+	Runs []string `json:"runs"`
 	// Bases maps the path of each output to the version of its manifest.
 	Bases map[string]string `json:"bases"`
 	// Inferred are the first columns of the rows if no schema declares them.

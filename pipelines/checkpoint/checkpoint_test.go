@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -33,7 +31,7 @@ func TestRoundTrip(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		h := Header{
-			RunID: "run1", OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "form1", Definition: "/p.yaml", Fingerprint: "f", Full: true, Trusted: true,
+			RunID: "run1", Runs: []string{"run1"}, OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "form1", Definition: "/p.yaml", Fingerprint: "f", Full: true, Trusted: true,
 			Bases: map[string]string{"/out/": "v1", "/f.csv": ""}, Inferred: []load.Column{{Name: "a", Type: "list<string>", From: "item:7", Label: "A"}},
 			Headings: []page.Heading{{ID: "7", Label: "A"}},
 			Counts:   []Count{{Window: load.Range{From: load.Wall(at(t, "01-01")), To: load.Wall(at(t, "01-02"))}, N: 7, At: at(t, "02-01 12:00")}},
@@ -354,40 +352,6 @@ func TestVersions(t *testing.T) {
 		}
 		must(t, c.Close(t.Context(), false))
 	})
-}
-
-// TestRecordsOfEarlierBuilds: a record as the first builds of this version wrote
-// it either gives its added columns, or is told to be of no use. It is never
-// taken without its columns.
-func TestRecordsOfEarlierBuilds(t *testing.T) {
-	ids, err := roaring64.BitmapOf(1, 2).ToBytes()
-	must(t, err)
-	for name, c := range map[string]struct {
-		stats  string
-		added  int
-		faults int
-	}{
-		"added columns": {`"ignored":{"item:7":3},"added":[{"name":"a","type":"string","from":"item:1","label":"A"}]`, 1, 0},
-		"nulled values": {`"nulled":[{"column":"b","reason":"r","count":1}]`, 0, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
-			begin(t, m)
-			must(t, m.store.put(t.Context(), objectName(0, recordSuffix), seal(fmt.Appendf(nil, `{"window":{"from":"2026-01-01 00:00:00","to":"2026-01-02 00:00:00"},`+
-				`"after":-1,"through":9223372036854775807,"read_at":"2026-01-02T00:00:00Z","run":"r","ids":%q,"stats":{"rows":2,%s},"streams":[{"bytes":1,"crc32c":1}]}`,
-				base64.StdEncoding.EncodeToString(ids), c.stats))))
-			i, err := m.Found(t.Context())
-			must(t, err)
-			if len(i.Faults) != c.faults || len(i.all) != 1-c.faults {
-				t.Fatalf("found %+v", i)
-			}
-			for _, p := range i.all {
-				if len(p.Stats.Added) != c.added || p.Stats.Added[0].Name != "a" || p.Stats.Ignored[schemas.Source{Kind: schemas.FromItem, ID: "7"}] != 3 {
-					t.Errorf("read as %+v", p.Stats)
-				}
-			}
-		})
-	}
 }
 
 // TestRowsAreLost: rows that are gone by the time that they are needed are told.

@@ -15,11 +15,11 @@ func TestLostLease(t *testing.T) {
 	lost := errors.New("lost")
 	var held error
 	c := OpenAt(loadtest.NewMemory(), "memory", "key", func() error { return held })
-	if err := c.Begin(t.Context(), Header{RunID: "run1"}); err != nil {
+	if err := c.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); err != nil {
 		t.Fatal(err)
 	}
 	held = lost
-	if err := c.Begin(t.Context(), Header{RunID: "run1"}); !errors.Is(err, lost) {
+	if err := c.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); !errors.Is(err, lost) {
 		t.Errorf("begin: %v", err)
 	}
 	if err := c.Close(t.Context(), false); !errors.Is(err, lost) {

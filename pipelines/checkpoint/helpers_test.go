@@ -188,7 +188,7 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 // begin writes a header.
 func begin(t testing.TB, c *Checkpoint) {
 	t.Helper()
-	must(t, c.Begin(t.Context(), Header{RunID: "run1", OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "f", Definition: "/p.yaml", Fingerprint: "x"}))
+	must(t, c.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}, OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "f", Definition: "/p.yaml", Fingerprint: "x"}))
 }
 
 // found finds what a run left; every piece is usable.

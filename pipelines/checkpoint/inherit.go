@@ -85,10 +85,9 @@ func (c *Checkpoint) records(ctx context.Context, found *Inherited, names []stri
 	})
 }
 
-// AndRun returns Runs for a run that takes the checkpoint over. It is empty if pieces of
-// any run belong to it.
+// AndRun returns Runs for a run that takes the checkpoint over.
 func (h Header) AndRun(run string) []string {
-	if len(h.Runs) == 0 || slices.Contains(h.Runs, run) {
+	if slices.Contains(h.Runs, run) {
 		return h.Runs
 	}
 	return append(slices.Clone(h.Runs), run)
@@ -96,7 +95,7 @@ func (h Header) AndRun(run string) []string {
 
 // belongs tells whether pieces of a run belong to the checkpoint. See Header.Runs.
 func (h Header) belongs(run string) bool {
-	return len(h.Runs) == 0 || slices.ContainsFunc(h.Runs, func(r string) bool { return run == r || strings.HasPrefix(run, r+"-") })
+	return slices.ContainsFunc(h.Runs, func(r string) bool { return run == r || strings.HasPrefix(run, r+"-") })
 }
 
 // Verify reads the rows of all pieces. It leaves out the pieces whose rows do

@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,35 +154,4 @@ func useless(at string) bool {
 		changed = pieces.ModTime() // each piece adds files to the folder
 	}
 	return time.Since(changed).Abs() > KeepFor
-}
-
-// spoolName is the folder in which versions before 2 of this program kept what
-// they read. Each run locked a folder of its own in it.
-const spoolName = "spool"
-
-// DiscardSpools removes what runs of versions before 2 left in a state folder.
-// It returns how many runs these were. No run can resume from these files, and
-// they hold personal data. Files of live runs stay. With dryRun it only counts.
-func DiscardSpools(state string, dryRun bool) (discarded int) {
-	parent := filepath.Join(state, spoolName)
-	for _, at := range folders(parent) {
-		if discardSpool(at, dryRun) {
-			discarded++
-		}
-	}
-	if !dryRun {
-		_ = os.Remove(parent) // fails if it is not empty
-	}
-	return discarded
-}
-
-// discardSpool removes a folder under its lock. It leaves the folder if a run
-// holds the lock, or if that cannot be told. A folder without a lock is free.
-func discardSpool(at string, dryRun bool) bool {
-	file, free, err := tryLock(at)
-	defer func() { _ = file.Close() }() // no data can be lost
-	if !free && !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	return dryRun || os.RemoveAll(at) == nil
 }

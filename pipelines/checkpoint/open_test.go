@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/formetl/formetl/load"
 )
 
@@ -354,56 +352,4 @@ func TestLeftAt(t *testing.T) {
 		}
 		must(t, c.Close(t.Context(), false))
 	})
-}
-
-// TestDiscardSpools: what dead runs of an older version left goes, what a live
-// one holds stays.
-func TestDiscardSpools(t *testing.T) {
-	state := t.TempDir()
-	if n := DiscardSpools(state, false); n != 0 {
-		t.Errorf("%d of nothing", n)
-	}
-	spool := func(run string, names ...string) string {
-		at := filepath.Join(state, "spool", run)
-		must(t, os.MkdirAll(filepath.Join(at, "index"), 0o700))
-		for _, name := range names {
-			must(t, os.WriteFile(filepath.Join(at, name), []byte("x"), 0o600))
-		}
-		return at
-	}
-	spool("dead", "lock", "header.json", "w0000000-0-0.spool", "index/0000000-0")
-	spool("early") // it died before it had a lock
-	alive := spool("alive", "lock", "header.json")
-	lock := flock.New(filepath.Join(alive, "lock"))
-	if ok, err := lock.TryLock(); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	for _, dryRun := range []bool{true, false} {
-		if n := DiscardSpools(state, dryRun); n != 2 {
-			t.Errorf("dry run %t: %d were discarded", dryRun, n)
-		}
-	}
-	if entries, err := os.ReadDir(filepath.Join(state, "spool")); err != nil || len(entries) != 1 || entries[0].Name() != "alive" {
-		t.Errorf("left are %v, %v", entries, err)
-	}
-	must(t, lock.Close())
-	if n := DiscardSpools(state, false); n != 1 {
-		t.Errorf("%d were discarded", n)
-	}
-	nothingIn(t, state)
-}
-
-// TestDiscardSpoolsOnlyIfFree: a folder stays if nobody can tell whether a live
-// run holds it.
-func TestDiscardSpoolsOnlyIfFree(t *testing.T) {
-	state := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(state, "spool", "run", lockName), 0o700)) // a folder cannot be opened for writing
-	for _, dryRun := range []bool{true, false} {
-		if n := DiscardSpools(state, dryRun); n != 0 {
-			t.Errorf("dry run %t: %d were discarded", dryRun, n)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(state, "spool", "run", lockName)); err != nil {
-		t.Error(err)
-	}
 }

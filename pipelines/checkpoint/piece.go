@@ -203,8 +203,8 @@ type record struct {
 	Streams []stream   `json:"streams,omitempty"`
 }
 
-// stats are a piece's statistics in the form that is stored. The added columns
-// stay among them, because records of headerVersion have always had them there.
+// stats are a piece's statistics in the form that is stored, with the added columns as
+// manifests have them.
 type stats struct {
 	transform.Stats
 	Added []load.Column `json:"added,omitempty"`

@@ -29,8 +29,8 @@ type Definition struct {
 	CheckpointAtDestination bool
 	// Schedule says when a scheduler runs the definition: the five fields of cron, in the
 	// account's zone. It is "" for none. `formetl run` pays no attention to it.
-	Schedule string `json:",omitempty"` // fingerprints of older versions lack it
-	Labels   bool   // columns are named after labels (names: label) instead of ids
+	Schedule string
+	Labels   bool // columns are named after labels (names: label) instead of ids
 	Extract  Extract
 	Schema   *schemas.Schema // nil: a run infers it
 	Outputs  []Output

@@ -177,5 +177,5 @@ func cleanCheckpoints(ctx context.Context, def *definition.Definition, o account
 		look = account.Checkpoints
 	}
 	left, err := look(ctx, def, o, forms)
-	return len(left) + checkpoint.Sweep(def.State, dryRun) + checkpoint.DiscardSpools(def.State, dryRun), err
+	return len(left) + checkpoint.Sweep(def.State, dryRun), err
 }

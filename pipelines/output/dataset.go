@@ -3,7 +3,6 @@ package output
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 
 	"github.com/formetl/formetl/load"
@@ -19,17 +18,8 @@ type dataset struct {
 }
 
 // lookAround compares the parts at the destination with the manifest and
-// chooses a generation that none of them has. Before that, it removes what an
-// older version of the program left.
-func (o *dataset) lookAround(ctx context.Context) error {
-	run, err := load.DiscardJournal(ctx, o.dest)
-	if err != nil {
-		return err
-	}
-	if run != "" {
-		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "what a run of an older version had prepared is discarded, and read again",
-			slog.String("path", o.Path), slog.String("earlier_run", run))
-	}
+// chooses a generation that none of them has.
+func (o *dataset) lookAround(ctx context.Context) (err error) {
 	if o.inventory, err = load.TakeInventory(ctx, o.dest, o.manifest); err != nil {
 		return err
 	}
@@ -64,9 +54,6 @@ func (o *dataset) changed() error {
 		return nil
 	}
 	was, is := m.Source, o.job.source()
-	if was == nil {
-		was = is
-	}
 	for _, c := range []struct{ what, was, is string }{
 		{"format", m.Format, o.format.Name},
 		{"csv profile", cmp.Or(m.Profile, strictProfile), cmp.Or(o.out.Profile, strictProfile)},

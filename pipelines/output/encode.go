@@ -254,9 +254,9 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 }
 
 // source describes in a manifest which results the run reads.
-func (j *Job) source() *load.Source {
+func (j *Job) source() load.Source {
 	e := j.Def.Extract
-	return &load.Source{
+	return load.Source{
 		Account: j.Def.Source.Account, Timezone: j.Def.Source.Zone.String(), View: e.View, Search: e.Search.String(),
 	}
 }

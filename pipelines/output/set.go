@@ -289,7 +289,7 @@ func (s *Set) First() (store load.Store, path string, held func() error, ok bool
 func (s *Set) Before() (m *load.Manifest, whole bool) {
 	for _, t := range s.live() {
 		m := t.out.at().manifest
-		if m == nil || t.def.Exploded() || m.Form != s.job.Form || m.Source != nil && m.Source.Account != s.job.Def.Source.Account {
+		if m == nil || t.def.Exploded() || m.Form != s.job.Form || m.Source.Account != s.job.Def.Source.Account {
 			continue
 		}
 		return m, !t.def.Dataset() || s.job.Full

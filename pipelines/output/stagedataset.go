@@ -119,8 +119,7 @@ func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, e
 }
 
 // supersededLetters returns the names of the dead letters that no part has any more, also
-// of those that a run left that died before its commit. A full run removes whatever lies
-// in their folder, because it reads all rejected results again.
+// of those that a run left that died before its commit.
 func (o *dataset) supersededLetters(ctx context.Context, now []load.Part) ([]string, error) {
 	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
 	needed := make(map[string]bool, len(now))
@@ -128,7 +127,7 @@ func (o *dataset) supersededLetters(ctx context.Context, now []load.Part) ([]str
 		needed[load.RejectsName(p.Letters)] = true
 	}
 	return slices.DeleteFunc(load.NamesOf(listed), func(name string) bool {
-		return needed[name] || !load.IsRejectsName(name, o.job.Full)
+		return needed[name] || !load.IsRejectsName(name)
 	}), err
 }
 

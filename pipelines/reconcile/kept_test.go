@@ -21,7 +21,7 @@ import (
 // is taken is encoded and restored as the same.
 func FuzzRestore(f *testing.F) {
 	c := checkpoint.OpenAt(loadtest.NewMemory(), "", "key", func() error { return nil })
-	if err := c.Begin(f.Context(), checkpoint.Header{RunID: "r1"}); err != nil {
+	if err := c.Begin(f.Context(), checkpoint.Header{RunID: "r1", Runs: []string{"r1"}}); err != nil {
 		f.Fatal(err)
 	}
 	day := func(n int) extract.Window {

@@ -104,7 +104,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*Output, 
 		return nil, err
 	}
 	if m := found.Manifest; m != nil {
-		if m.Form != v.form || m.Source != nil && m.Source.Account != v.def.Source.Account {
+		if m.Form != v.form || m.Source.Account != v.def.Source.Account {
 			found.about(byFullRun, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
 		}
 		if v.client != nil && !out.Exploded() {

@@ -64,14 +64,10 @@ type Part struct {
 	Path  string // below a dataset's folder; "" for the single file itself
 	Bytes int64
 	Rows  int64
-	// Leading is how many of the output's first columns the part has, in the same order.
-	// It is 0 if that is not known, and OtherColumns if the part has other columns.
+	// Leading is how many of the output's first columns the part of a dataset has, in the
+	// same order. It is 0 if its columns are not the first ones, or in another order.
 	Leading int
 }
-
-// OtherColumns marks a part whose columns are not the output's first ones, or
-// not in the same order.
-const OtherColumns = -1
 
 // Dataset tells whether the output is a folder of parts.
 func (w Written) Dataset() bool { return strings.HasSuffix(w.Path, "/") }

@@ -165,7 +165,7 @@ func TestWhichOutputIsLoaded(t *testing.T) {
 func TestManyParts(t *testing.T) {
 	w := ddl.Written{Path: "s3://b/lake/", Format: "parquet", Hive: true, Known: true, Columns: named("a").Columns}
 	for i := range 2500 {
-		w.Parts = append(w.Parts, ddl.Part{Path: fmt.Sprintf("dt=2026-01-01/part-%d.parquet", i), Bytes: int64(i)})
+		w.Parts = append(w.Parts, ddl.Part{Path: fmt.Sprintf("dt=2026-01-01/part-%d.parquet", i), Bytes: int64(i), Leading: 1})
 	}
 	for dialect, want := range map[string]struct {
 		text  string

@@ -44,7 +44,7 @@ func (d *Dialect) inPlace(w Written, table string) error {
 		return nil
 	}
 	for _, p := range w.Parts {
-		if p.Leading == OtherColumns {
+		if p.Leading == 0 {
 			return &UnfitError{
 				Dialect: d.Name, Table: plain.Line(table),
 				Problems: []string{fmt.Sprintf("the part %s has other columns than the first ones of the manifest, or in another order, and %s takes a part's columns by position", plain.Line(p.Path), d.Name)},
@@ -69,9 +69,6 @@ func loadRedshift(d *Dialect, s *script, t Table, w Written, o Options) {
 	}
 	s.note("formetl schema ddl DEFINITION --dialect redshift%s --only manifest > parts.json && aws s3 cp parts.json %s", flags, shellQuote(ManifestPath(w)))
 	stage := t.loading()
-	if w.Dataset() && slices.ContainsFunc(w.Parts, func(p Part) bool { return p.Leading == 0 }) {
-		s.note("An earlier formetl wrote some parts and did not note the order of their columns, which COPY takes by position: where the schema's order changed since, run the definition with --full first.")
-	}
 	s.line("BEGIN;")
 	if !w.empty(o) {
 		super := ""

@@ -106,8 +106,8 @@ func (w Written) notLoaded(best Written) string {
 func (w Written) inParts() []schemas.Column {
 	most := 0
 	for _, p := range w.Parts {
-		if p.Leading <= 0 {
-			return w.Columns // the part's columns are unknown, or not the first ones
+		if p.Leading == 0 {
+			return w.Columns // the part's columns are not the first ones, or it is a single file
 		}
 		most = max(most, p.Leading)
 	}

@@ -90,32 +90,3 @@ func headings(text string) (anchors []string) {
 	}
 	return anchors
 }
-
-// TestPagesAreEasyToRead: the README is read in a few minutes, so that it has at most 150
-// lines. Sentences of all pages, and items in the cells of their tables, have at most 25
-// words.
-func TestPagesAreEasyToRead(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range append(pages, filepath.Join(clitest.ModuleRoot, "README.md")) {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(data), "\n"); n > 150 {
-			t.Errorf("%s has %d lines", name, n)
-		}
-		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(data), "\n\n")
-		text = regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "code")
-		text = regexp.MustCompile(`(?m)^\|.*$`).ReplaceAllStringFunc(text, func(row string) string { return strings.ReplaceAll(row, "; ", ". ") })
-		for _, paragraph := range regexp.MustCompile(`\n\s*\n|\n- | \| |\n\|`).Split(text, -1) {
-			for _, sentence := range regexp.MustCompile(`[.!?]\**(\s|$)`).Split(paragraph, -1) {
-				if words := len(strings.Fields(sentence)); words > 25 {
-					t.Errorf("%s: %d words: %s", name, words, sentence)
-				}
-			}
-		}
-	}
-}

@@ -284,9 +284,6 @@ func writtenAt(l infer.Left, location string) (ddl.Written, error) {
 			continue // all its results were rejected: there is nothing to load
 		}
 		part := ddl.Part{Path: p.Path, Bytes: p.Bytes, Rows: p.Rows, Leading: leading[p.Columns]}
-		if p.Columns != "" && part.Leading == 0 {
-			part.Leading = ddl.OtherColumns
-		}
 		if !w.Dataset() {
 			part.Path = ""
 		}

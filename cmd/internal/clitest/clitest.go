@@ -24,8 +24,8 @@ import (
 const ModuleRoot = "../../.."
 
 // ReadmeTable returns the names in the first column of the table that follows
-// a heading of the README; with a mark, those that are followed by it.
-func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
+// a heading of the README.
+func ReadmeTable(t testing.TB, heading string) []string {
 	t.Helper()
 	docs := Docs(t)
 	at := regexp.MustCompile(`\n##+ ` + regexp.QuoteMeta(heading) + `\n`).FindStringIndex(docs)
@@ -36,8 +36,8 @@ func ReadmeTable(t testing.TB, heading string, mark ...string) []string {
 	var names []string
 	for line := range strings.Lines(text) {
 		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
-			for _, name := range regexp.MustCompile("`[^`]+`"+strings.Join(mark, "")).FindAllString(first, -1) {
-				names = append(names, strings.Trim(name, "`"+strings.Join(mark, "")))
+			for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(first, -1) {
+				names = append(names, strings.Trim(name, "`"))
 			}
 		}
 	}

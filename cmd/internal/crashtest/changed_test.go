@@ -13,7 +13,7 @@ import (
 // of the two times, and there once. The run after it makes the truth of now.
 func TestContinuedOverAChangedForm(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample(t, []string{"read:2", "read:9", "verified", "prepared:4", "parts:4", "supersede:2"}, 2) {
+		for _, fault := range needs.Sample([]string{"read:2", "read:9", "verified", "prepared:4", "parts:4", "supersede:2"}, 2) {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -57,7 +57,7 @@ func (w *world) mixed(r, then, now rows) {
 // TestFullAfterACrash begins anew with --full, whatever the dead run left.
 func TestFullAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample(t, []string{"read:9", "prepared:9", "parts:3", "supersede:4"}, 2) {
+		for _, fault := range needs.Sample([]string{"read:9", "prepared:9", "parts:3", "supersede:4"}, 2) {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -75,7 +75,7 @@ func TestFullAfterACrash(t *testing.T) {
 // TestDefinitionChangedAfterACrash does not mix parts of two definitions.
 func TestDefinitionChangedAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample(t, []string{"read:9", "prepared:9", "parts:3", "supersede:4"}, 2) {
+		for _, fault := range needs.Sample([]string{"read:9", "prepared:9", "parts:3", "supersede:4"}, 2) {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -111,7 +111,7 @@ func (w *world) everyRowHas(text string) {
 // a run that is killed in its turn.
 func TestRangeGrewAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample(t, []string{"planned", "read:7", "parts:9", "close"}, 2) {
+		for _, fault := range needs.Sample([]string{"planned", "read:7", "parts:9", "close"}, 2) {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.runInto("read:4", "--to", "2026-01-08")
@@ -134,7 +134,7 @@ func TestSeveralOutputsKilled(t *testing.T) {
 			"mixed":    {ndjsonDataset, csvFile},
 		} {
 			faults := []string{"read:11", "prepared:11", "intent:2", "unmark", "unmark:2", "parts:7", "manifest:2", string(load.StepClose), "close:2"}
-			for _, fault := range needs.Sample(t, faults, 2) {
+			for _, fault := range needs.Sample(faults, 2) {
 				t.Run(name+"/"+fault, func(t *testing.T) {
 					worlds := newWorlds(t, k, outputs...)
 					worlds[0].run()

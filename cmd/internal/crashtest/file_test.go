@@ -13,7 +13,7 @@ func TestFileKilledAtEveryPoint(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		for _, second := range []bool{false, true} {
 			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {
-				for _, c := range needs.Sample(t, fileCrashes(second), 3) {
+				for _, c := range needs.Sample(fileCrashes(second), 3) {
 					t.Run(c.String(), func(t *testing.T) { c.testFile(t, newWorld(t, k, csvFile)) })
 				}
 			})

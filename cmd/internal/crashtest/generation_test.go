@@ -10,7 +10,7 @@ import (
 // readers see then, and what the next runs make of it, is what it is by v1.
 func TestByV2KilledAtEveryPoint(t *testing.T) {
 	v1, v2 := []string{"--var", "api=v1"}, []string{"--var", "api=v2"}
-	for _, c := range needs.Sample(t, crashes(true), 3) {
+	for _, c := range needs.Sample(crashes(true), 3) {
 		t.Run(c.String(), func(t *testing.T) {
 			w := newWorld(t, kind{"disk", false}, ndjsonDataset)
 			w.run(v1...)

@@ -155,7 +155,7 @@ func TestHourlyRunsKilledAtEveryPoint(t *testing.T) {
 		h.run()
 		h.whole(truth(h.form))
 		pollers := polling(t, h.world, past)
-		for _, fault := range needs.Sample(t, hourlyCrashes(k), 4) {
+		for _, fault := range needs.Sample(hourlyCrashes(k), 4) {
 			h.passes()
 			past.add(truth(h.form))
 			h.runInto(fault)

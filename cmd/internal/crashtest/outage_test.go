@@ -233,7 +233,7 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 		if k.s3 {
 			shapes = everywhere
 		}
-		for _, s := range needs.Sample(t, shapes, 3) {
+		for _, s := range needs.Sample(shapes, 3) {
 			t.Run(s.name, func(t *testing.T) { run(t, k, s.otherHosts, s.extract, s.outputs...) })
 		}
 	})

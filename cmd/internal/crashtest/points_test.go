@@ -165,7 +165,7 @@ func TestDatasetKilledAtEveryPoint(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		for _, second := range []bool{false, true} {
 			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {
-				for _, c := range needs.Sample(t, crashes(second), 4) {
+				for _, c := range needs.Sample(crashes(second), 4) {
 					t.Run(c.String(), func(t *testing.T) { c.test(t, newWorld(t, k, ndjsonDataset)) })
 				}
 			})

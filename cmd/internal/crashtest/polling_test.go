@@ -144,7 +144,7 @@ func TestReadersWhoPoll(t *testing.T) {
 		w := newWorld(t, k, ndjsonDataset)
 		h := &history{}
 		pollers := polling(t, w, h)
-		for round, fault := range needs.Sample(t, crashesOnTheWay(), 4) {
+		for round, fault := range needs.Sample(crashesOnTheWay(), 4) {
 			h.add(truth(w.form))
 			if round > 0 {
 				w.runInto(fault)

@@ -26,7 +26,7 @@ const usualRounds = 10
 // seed.
 func eachSeed(t *testing.T, rounds int, test func(t *testing.T, random *rand.Rand)) {
 	t.Helper()
-	rounds, first := needs.Count(t, rounds, 2), uint64(1)
+	rounds, first := needs.Count(rounds, 2), uint64(1)
 	switch {
 	case os.Getenv(seedVariable) != "":
 		rounds, first = 1, number(t, seedVariable)

@@ -18,7 +18,7 @@ import (
 // there it dies at moments.
 func TestRecoveryKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample(t, []string{"read:6", "prepared:6", "parts:3"}, 1) {
+		for _, fault := range needs.Sample([]string{"read:6", "prepared:6", "parts:3"}, 1) {
 			t.Run(fault, func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()
@@ -136,7 +136,7 @@ func (w *world) lose() {
 func TestCleanAfterACrash(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		all := slices.DeleteFunc(crashes(true), func(c crash) bool { return !c.cleaned() })
-		for _, c := range needs.Sample(t, all, 2) {
+		for _, c := range needs.Sample(all, 2) {
 			t.Run(c.String(), func(t *testing.T) {
 				w := newWorld(t, k, ndjsonDataset)
 				w.run()

@@ -31,7 +31,7 @@ func pointsInARow(o output) []string {
 // no window is asked for again that the checkpoint holds whole.
 func TestResumedRunsKilledAgainAndAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
-		for _, outputs := range needs.Sample(t, [][]output{{csvFile}, {wholeDataset}, {csvFile, ndjsonDataset}}, 2) {
+		for _, outputs := range needs.Sample([][]output{{csvFile}, {wholeDataset}, {csvFile, ndjsonDataset}}, 2) {
 			t.Run(fmt.Sprintf("%d, first %s", len(outputs), outputs[0].format), func(t *testing.T) {
 				worlds := newWorlds(t, k, outputs...)
 				w := worlds[0]

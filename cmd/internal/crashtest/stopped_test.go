@@ -142,7 +142,7 @@ func TestStoppedAtEveryPoint(t *testing.T) {
 		{"file", csvFile, firstOf(fileCrashes(false))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for i, point := range needs.Sample(t, c.points, 4) {
+			for i, point := range needs.Sample(c.points, 4) {
 				s := stopSignals()[i%2]
 				t.Run(point.name, func(t *testing.T) {
 					t.Parallel()
@@ -204,7 +204,7 @@ func TestStoppedAtRandomMoments(t *testing.T) {
 	t.Logf("undisturbed a run takes %s", took)
 	var early, stopped, ended atomic.Int64
 	t.Run("moments", func(t *testing.T) {
-		for i := range needs.Count(t, stops, 8) {
+		for i := range needs.Count(stops, 8) {
 			// As many before the half of the time as after it, and some beyond it.
 			after := time.Duration(rand.Int64N(int64(took) * 5 / 4))
 			s := stopSignals()[i%2]

@@ -85,17 +85,6 @@ func TestShellsReadTheirCompletions(t *testing.T) {
 	}
 }
 
-// TestProgramHasNoWriterOfPages holds that the libraries of this command are not in formetl.
-func TestProgramHasNoWriterOfPages(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../formetl").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(out), "md2man") || !strings.Contains(string(out), "spf13/cobra") {
-		t.Errorf("formetl holds what writes manual pages:\n%s", out)
-	}
-}
-
 // TestFlagsAgree holds that whatever builds a release builds it the same way.
 func TestFlagsAgree(t *testing.T) {
 	const flags = `-trimpath -tags arrow_json_stdlib -ldflags "-s -w"`

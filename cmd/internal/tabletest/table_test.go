@@ -105,7 +105,7 @@ func killedAtEveryPoint(t *testing.T, w *world, program string) {
 	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "beside:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "manifest", "mark", "close"}
 	w.program = program
 	w.run()
-	for round, point := range needs.Sample(t, points, 7) {
+	for round, point := range needs.Sample(points, 7) {
 		before := w.held()
 		ids := w.ids()
 		w.edit(ids[round%40], "edited before "+point, 0)

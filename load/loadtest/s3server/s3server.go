@@ -117,16 +117,16 @@ func (s *Server) Restart(ctx context.Context) error {
 const Variable = "FORMETL_TEST_S3"
 
 // There tells whether tests have the main server: it was built before, or every
-// test is asked for. Building it takes a minute and the module proxy.
+// program is asked for. Building it takes a minute and the module proxy.
 func There() bool {
-	return os.Getenv(Variable) != "off" && (needs.All() || Versitygw().Built())
+	return os.Getenv(Variable) != "off" && (needs.Programs() || Versitygw().Built())
 }
 
 // Need ends a test that needs the main server where there is none.
 func Need(t testing.TB) {
 	t.Helper()
 	if !There() {
-		needs.Missing(t, Versitygw().Name, needs.Variable+"=1 builds it, unless "+Variable+" is off")
+		needs.Missing(t, Versitygw().Name, needs.ProgramsVariable+"=1 builds it, unless "+Variable+" is off")
 	}
 }
 

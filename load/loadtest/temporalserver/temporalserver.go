@@ -33,17 +33,17 @@ func program() testserver.Program {
 	return testserver.Program{Name: "temporal", Module: "github.com/temporalio/cli/cmd/temporal", Version: "v1.5.1"}
 }
 
-// There tells whether tests have the server: it was built before, or every test is asked
-// for.
+// There tells whether tests have the server: it was built before, or every program is
+// asked for.
 func There() bool {
-	return os.Getenv(Variable) != "off" && (needs.All() || program().Built())
+	return os.Getenv(Variable) != "off" && (needs.Programs() || program().Built())
 }
 
 // Need ends a test that needs the server where there is none.
 func Need(t testing.TB) {
 	t.Helper()
 	if !There() {
-		needs.Missing(t, program().Name, needs.Variable+"=1 builds it, unless "+Variable+" is off")
+		needs.Missing(t, program().Name, needs.ProgramsVariable+"=1 builds it, unless "+Variable+" is off")
 	}
 }
 

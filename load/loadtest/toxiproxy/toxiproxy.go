@@ -29,15 +29,15 @@ func program() testserver.Program {
 	return testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}
 }
 
-// There tells whether tests have toxiproxy: it was built before, or every test
+// There tells whether tests have toxiproxy: it was built before, or every program
 // is asked for.
-func There() bool { return needs.All() || program().Built() }
+func There() bool { return needs.Programs() || program().Built() }
 
 // Need ends a test that needs toxiproxy where there is none.
 func Need(t testing.TB) {
 	t.Helper()
 	if !There() {
-		needs.Missing(t, program().Name, needs.Variable+"=1 builds it")
+		needs.Missing(t, program().Name, needs.ProgramsVariable+"=1 builds it")
 	}
 }
 

@@ -1,2 +1,0 @@
-// Package some has tests that are left out.
-package some

@@ -1,2 +1,0 @@
-// Package zz is reported last.
-package zz
