@@ -20,9 +20,9 @@ type Reuse struct {
 // most in the names of their files.
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
-	// Equal bytes have equal ids. Earlier versions wrote neither Columns nor
+	// Equal bytes have equal ids. Earlier versions did not write
 	// Rejected, and a rejected result is not in the bytes.
-	p.MinID, p.MaxID, p.Columns, p.Rejected, p.Letters = 0, 0, "", 0, ""
+	p.MinID, p.MaxID, p.Rejected, p.Letters = 0, 0, 0, ""
 	return p
 }
 
@@ -44,9 +44,6 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
 			kept[same[0].Path] = true
-			if f.Part.Columns != "" { // earlier versions of formetl did not write this digest
-				same[0].Columns = f.Part.Columns
-			}
 			same[0].Rejected, same[0].Letters = f.Part.Rejected, f.Part.Letters
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)

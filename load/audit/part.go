@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -99,9 +97,6 @@ func (c *checking) content(ctx context.Context, p load.Part, file *io.SectionRea
 	if found.Rows != p.Rows {
 		c.add(Rows, p, "it holds %d rows, and the manifest says %d", found.Rows, p.Rows)
 	}
-	if problem := c.columns(found.Columns, p); problem != "" {
-		c.add(Columns, p, "%s", problem)
-	}
 	c.mu.Lock()
 	c.rows += found.Rows
 	c.mu.Unlock()
@@ -140,45 +135,6 @@ func (c *checking) scan(file *io.SectionReader, p load.Part) (found load.Scanned
 
 // excel is the profile whose headings may have a ' in front.
 const excel = "excel"
-
-// columns compares the names of a part's columns with the manifest's. It returns "" if
-// they fit: a part has the manifest's columns, or the first of them. CSV and sheets show a
-// list as several columns, if it has a column for each choice.
-func (c *checking) columns(found []string, p load.Part) string {
-	if found == nil && p.Rows == 0 {
-		return "" // NDJSON without rows
-	}
-	want := c.Manifest.Schema
-	if p.Columns != "" {
-		n, leading := load.LeadingColumns(want)[p.Columns]
-		if !leading {
-			return "" // a part of a run that had other columns: readers take them by name
-		}
-		want = want[:n]
-	}
-	at := 0
-	for _, column := range want {
-		name := column.Name
-		if c.Manifest.Profile == excel {
-			name = load.ForSheets(name)
-		}
-		divided := column.ListAs == "columns" && slices.Contains([]string{"csv", "tsv", "xlsx"}, c.Manifest.Format)
-		for divided && at < len(found) && strings.HasPrefix(found[at], name+"__") {
-			at++
-		}
-		if divided {
-			continue
-		}
-		if at >= len(found) || found[at] != name {
-			return fmt.Sprintf("its column %d is not %q", at+1, column.Name)
-		}
-		at++
-	}
-	if at != len(found) {
-		return fmt.Sprintf("it has %d columns instead of %d", len(found), at)
-	}
-	return ""
-}
 
 // identities compares the ids of a part's rows with the manifest, with its id set, and
 // with those of the other parts.

@@ -18,7 +18,6 @@ const (
 	Bytes      Kind = "sha256"     // its length is right, and its bytes are others
 	Unreadable Kind = "unreadable" // its bytes are right, and it is no file of its format
 	Rows       Kind = "rows"       // it holds another number of rows
-	Columns    Kind = "columns"    // its columns are not those of the manifest
 	IDs        Kind = "ids"        // its ids are not those of the manifest or of its id set
 	Letters    Kind = "letters"    // its dead letters are missing or damaged
 	Twice      Kind = "twice"      // a result is in the dataset more than once

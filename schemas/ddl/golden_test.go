@@ -68,7 +68,8 @@ func statements(t testing.TB, d *ddl.Dialect) string {
 	for _, files := range []ddl.Files{
 		{Path: "s3://bucket/lake/form 1/", Format: "parquet", Extension: ".parquet", Folders: true},
 		{Path: "/srv/it's [a] *?/", Format: "ndjson", Extension: ".ndjson.zst"},
-		{Path: "/srv/f.csv.gz", Format: "csv"}, {Path: "/srv/f.json", Format: "json"},
+		{Path: "/srv/f.csv.gz", Format: "csv"},
+		{Path: "/srv/f.json", Format: "json"},
 	} {
 		view, err := ddl.View(table, files)
 		if err != nil {

@@ -196,14 +196,6 @@ func datasetDamages() []struct {
 			m.Parts[0].IDs = sum
 			w.write(m)
 		}, "ids"},
-		{"columns have other names", func(w *verifyWorld) {
-			m := w.manifest()
-			m.Schema[2].Name += "x"
-			for i := range m.Parts {
-				m.Parts[i].Columns = load.ColumnsDigest(m.Schema)
-			}
-			w.write(m)
-		}, "columns"},
 		{"the manifest is an earlier run's", func(w *verifyWorld) {
 			before := w.get(w.T, load.ManifestName)
 			w.must("run", w.file, "--full")
