@@ -87,7 +87,7 @@ columns:
   # a time by its id, as all 20 values are; a value in all 20 results
   - {name: date_finish, from: "meta:date_finish", type: timestamp}
   # "Your e-mail": text; a value in all 20 results
-  # pii? likely an e-mail address, by its label and its values: to protect it add pii: hmac (or drop, redact, truncate(n))
+  # pii? likely an e-mail address, by its label: to protect it add pii: hmac (or drop, redact, truncate(n))
   - {name: your_e_mail, from: "item:1", type: string, label: "Your e-mail"}
   # "Amount": all 20 values are numbers with 2 decimals; a value in all 20 results
   - {name: amount, from: "item:2", type: "decimal(18,2)", label: Amount}
