@@ -128,8 +128,6 @@ type Part struct {
 	// Letters is the SHA-256 of the part's dead letters in hex, "" if it has none. See
 	// RejectsName. Of several parts of one window, the first has them.
 	Letters string `json:"letters,omitempty"`
-	// Columns is the ColumnsDigest of the part's columns, "" for a single file.
-	Columns string `json:"columns,omitempty"`
 	// Undated marks the part of results without a date. Its From and To are
 	// null.
 	Undated bool `json:"undated,omitempty"`
@@ -225,13 +223,12 @@ type partJSON struct {
 	SHA256   string   `json:"sha256"`
 	IDs      string   `json:"ids,omitempty"`
 	Letters  string   `json:"letters,omitempty"`
-	Columns  string   `json:"columns,omitempty"`
 	Undated  bool     `json:"undated,omitempty"`
 }
 
 // MarshalJSON writes the ids of a part without rows as null.
 func (p Part) MarshalJSON() ([]byte, error) {
-	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Columns: p.Columns, Undated: p.Undated}
+	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Undated: p.Undated}
 	if p.Rows > 0 {
 		j.MinID, j.MaxID = &p.MinID, &p.MaxID
 	}
@@ -244,7 +241,7 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Columns: j.Columns, Undated: j.Undated}
+	*p = Part{Path: j.Path, From: j.From, To: j.To, Rows: j.Rows, Rejected: j.Rejected, Bytes: j.Bytes, SHA256: j.SHA256, IDs: j.IDs, Letters: j.Letters, Undated: j.Undated}
 	if j.Rows > 0 {
 		if j.MinID == nil || j.MaxID == nil {
 			return fmt.Errorf("the part %q has rows and no ids", j.Path)

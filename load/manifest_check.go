@@ -118,8 +118,6 @@ func (p *Part) problem() string {
 		return "has ids without a sha256"
 	case p.Letters != "" && !isHex(p.Letters, sha256Digits):
 		return "has dead letters without a sha256"
-	case p.Columns != "" && !isHex(p.Columns, columnsDigits):
-		return "has columns without a digest"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
 	case p.Undated && (!p.From.IsZero() || !p.To.IsZero()):

@@ -20,9 +20,8 @@ type Reuse struct {
 // most in the names of their files.
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
-	// Equal bytes have equal ids. What was rejected is not in the bytes, nor are the types
-	// of the columns.
-	p.MinID, p.MaxID, p.Columns, p.Rejected, p.Letters = 0, 0, "", 0, ""
+	// Equal bytes have equal ids. What was rejected is not in the bytes.
+	p.MinID, p.MaxID, p.Rejected, p.Letters = 0, 0, 0, ""
 	return p
 }
 
@@ -44,7 +43,7 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
 			kept[same[0].Path] = true
-			same[0].Columns, same[0].Rejected, same[0].Letters = f.Part.Columns, f.Part.Rejected, f.Part.Letters
+			same[0].Rejected, same[0].Letters = f.Part.Rejected, f.Part.Letters
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
 			continue

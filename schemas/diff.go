@@ -1,7 +1,5 @@
 package schemas
 
-import "slices"
-
 // ChangeKind says what changed about a column, or that a rule changed.
 type ChangeKind string
 
@@ -60,7 +58,7 @@ func Breaking(changes []Change) int {
 //	relabelled  no; it is no change if one schema has no label
 //	retyped     yes, also to a wider type; no if only words or formats are
 //	            added after the old ones
-//	reordered   no; as few columns as possible count as moved
+//	reordered   no; a column that follows another one than before
 //	rule        pii, list_as, empty, status_words, the hmac key: yes; nullable: if it
 //	            becomes true; choices: unless new ones follow the old ones;
 //	            explode: if it becomes false; unknown: if it becomes
@@ -105,62 +103,30 @@ func common(columns []Column, places, others map[Source]int) []Column {
 	return both
 }
 
-// Moved returns the columns that changed their place, by source. was and is hold the
-// same sources in two orders. The longest series of columns that keep their order stays,
-// and all others moved. Was and Is of a change name the column before the moved one.
+// Moved returns the columns that follow another one than before, by source. was and is
+// hold the same sources in two orders. Was and Is of a change name the column before it.
 func Moved(was, is []Column) map[Source]Change {
-	place := make(map[Source]int, len(was))
+	before := make(map[Source]Column, len(was))
 	for i, c := range was {
-		place[c.From] = i
-	}
-	order := make([]int, len(is))
-	for i, c := range is {
-		order[i] = place[c.From]
+		if i > 0 {
+			before[c.From] = was[i-1]
+		}
 	}
 	moved := map[Source]Change{}
-	stays := rising(order)
-	for i, c := range is {
-		if len(stays) > 0 && stays[0] == i {
-			stays = stays[1:]
-			continue
+	var last Column
+	for _, c := range is {
+		if old := before[c.From]; old.From != last.From {
+			moved[c.From] = Change{Kind: ColumnReordered, From: c.From.String(), Column: c.Name, Was: behind(old), Is: behind(last)}
 		}
-		moved[c.From] = Change{
-			Kind: ColumnReordered, From: c.From.String(), Column: c.Name,
-			Was: behind(was, order[i]), Is: behind(is, i),
-		}
+		last = c
 	}
 	return moved
 }
 
-func behind(columns []Column, i int) string {
-	if i == 0 {
+// behind says which column another one follows. The zero Column stands for none.
+func behind(c Column) string {
+	if c.From == (Source{}) {
 		return "first"
 	}
-	return "after " + columns[i-1].Name
-}
-
-// rising returns the indices of a longest increasing subsequence of list. Its
-// numbers are distinct.
-func rising(list []int) []int {
-	var ends []int // ends[n]: index of the least number that ends a run of n+1
-	previous := make([]int, len(list))
-	for i, x := range list {
-		n, _ := slices.BinarySearchFunc(ends, x, func(at, x int) int { return list[at] - x })
-		previous[i] = -1
-		if n > 0 {
-			previous[i] = ends[n-1]
-		}
-		if n == len(ends) {
-			ends = append(ends, i)
-		} else {
-			ends[n] = i
-		}
-	}
-	run := make([]int, len(ends))
-	if len(ends) > 0 {
-		for n, i := len(ends)-1, ends[len(ends)-1]; n >= 0; n, i = n-1, previous[i] {
-			run[n] = i
-		}
-	}
-	return run
+	return "after " + c.Name
 }

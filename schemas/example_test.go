@@ -13,7 +13,7 @@ func ExampleParseType() {
 	fmt.Println(err)
 	// Output:
 	// list<decimal(12,2)> list<element: decimal(12, 2), nullable> <nil>
-	// type "text" is not known; the nearest is "string" (types: string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>)
+	// type "text" is not known; write string, int64, float64, bool, date, timestamp, decimal(p,s) or list<T>
 }
 
 func ExampleSchema_Validate() {
@@ -24,7 +24,7 @@ func ExampleSchema_Validate() {
 	fmt.Println(s.Validate())
 	// Output:
 	// columns[1].name: the name "ID" differs from "id" (column 1) only in case; DuckDB and most warehouses take them for one
-	// columns[1].on_error: "null" is not a rule; the nearest is "set_null" (rules: fail, reject, set_null)
+	// columns[1].on_error: "null" is not a rule (rules: fail, reject, set_null)
 }
 
 func ExampleUniquer() {

@@ -119,11 +119,11 @@ func TestValidateProblems(t *testing.T) {
 			"columns[0].type: the result id is an integer: its column is int64 or string, not date",
 		}},
 		"rule": {change(func(c *Column) { c.OnError = "rejct" }), []string{
-			`columns[0].on_error: "rejct" is not a rule; the nearest is "reject" (rules: fail, reject, set_null)`,
+			`columns[0].on_error: "rejct" is not a rule (rules: fail, reject, set_null)`,
 		}},
 		"schema rules": {Schema{Unknown: "allow", Empty: "null", MaxRejects: -1}, []string{
-			`unknown: "allow" is not a rule; the nearest is "add" (rules: add, ignore, fail)`,
-			`empty: "null" is not a rule; the nearest is "as_null" (rules: keep, as_null)`,
+			`unknown: "allow" is not a rule (rules: add, ignore, fail)`,
+			`empty: "null" is not a rule (rules: keep, as_null)`,
 			`max_rejects: must be 0 or more, not -1`,
 		}},
 		"nothing to write": {Schema{Unknown: UnknownIgnore}, []string{

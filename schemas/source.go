@@ -3,8 +3,6 @@ package schemas
 import (
 	"fmt"
 	"strings"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // SourceKind says what kind of field a column is filled from.
@@ -57,7 +55,7 @@ func ParseSource(text string) (Source, error) {
 	case text == "":
 		return s, fmt.Errorf("a source is required: result_id, meta:ID or item:ID")
 	default:
-		return s, fmt.Errorf("source %q is not known; %s", text, sourceHint(text))
+		return s, fmt.Errorf("source %q is not known; a source is result_id, meta:ID or item:ID", text)
 	}
 	if s.ID == "" {
 		return Source{}, fmt.Errorf("source %q lacks the id after the colon, as in %q", text, text+"1")
@@ -73,19 +71,4 @@ func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Source) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseSource(string(text))
 	return err
-}
-
-// sourceHint suggests the source that an unreadable text most likely means.
-func sourceHint(text string) string {
-	const forms = "a source is result_id, meta:ID or item:ID"
-	kind, id, ok := strings.Cut(text, ":")
-	switch {
-	case ok && id != "" && nearest.Distance(strings.ToLower(kind), "meta") <= 2:
-		return fmt.Sprintf("did you mean %q? (%s)", metaPrefix+strings.TrimSpace(id), forms)
-	case ok && id != "" && nearest.Distance(strings.ToLower(kind), "item") <= 2:
-		return fmt.Sprintf("did you mean %q? (%s)", itemPrefix+strings.TrimSpace(id), forms)
-	case nearest.Distance(strings.ToLower(text), resultID) <= 3 || text == "id":
-		return fmt.Sprintf("did you mean %q? (%s)", resultID, forms)
-	}
-	return forms
 }

@@ -2,14 +2,10 @@ package schemas
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // TypeKind is the kind of a column type.
@@ -139,7 +135,7 @@ func ParseType(text string) (Type, error) {
 	if t == "" {
 		return Type{}, Type{}.Validate()
 	}
-	return Type{}, fmt.Errorf("type %q is not known; the nearest is %q (types: %s)", text, nearestType(t), knownTypes)
+	return Type{}, fmt.Errorf("type %q is not known; write %s", text, knownTypes)
 }
 
 // between returns the text between the brackets that follow name in t. It
@@ -180,33 +176,4 @@ func checkDecimal(precision, scale int32) error {
 		return fmt.Errorf("the scale of a decimal is 0 to its precision %d, not %d", precision, scale)
 	}
 	return nil
-}
-
-// nearestType returns the known type that the writer most likely meant. It
-// compares with the names that other systems use, and then by edit distance.
-func nearestType(text string) string {
-	word := strings.ToLower(text)
-	if i := strings.IndexAny(word, "(<[ "); i > 0 {
-		word = word[:i]
-	}
-	best, least := "", math.MaxInt
-	for _, known := range []struct{ name, words string }{
-		{"string", "string text varchar char str utf8 nvarchar"},
-		{"int64", "int64 int integer bigint long int32 smallint int8"},
-		{"float64", "float64 float double real number float32"},
-		{"bool", "bool boolean bit"},
-		{"date", "date"},
-		{"timestamp", "timestamp datetime timestamptz instant time"},
-		{"decimal(12,2)", "decimal numeric money decimal128 dec"},
-		{"list<string>", "list array repeated set"},
-	} {
-		words := strings.Fields(known.words)
-		if slices.Contains(words, word) {
-			return known.name
-		}
-		if d := nearest.Distance(word, words[0]); d < least {
-			best, least = known.name, d
-		}
-	}
-	return best
 }

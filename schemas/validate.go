@@ -2,9 +2,8 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/formetl/formetl/schemas/nearest"
 )
 
 // Problem is one thing that is wrong with a schema, and its place.
@@ -118,21 +117,7 @@ func (v *validator) source(i int, c Column, all []Column) {
 
 // oneOf reports a word that is not one of those allowed. It accepts "", which means a default.
 func (v *validator) oneOf(column int, key, got string, allowed ...string) {
-	if got == "" {
-		return
+	if got != "" && !slices.Contains(allowed, got) {
+		v.add(column, key, "%q is not a rule (rules: %s)", got, strings.Join(allowed, ", "))
 	}
-	best, least := "", -1
-	for _, a := range allowed {
-		if got == a {
-			return
-		}
-		d := nearest.Distance(strings.ToLower(got), a)
-		if strings.Contains(a, strings.ToLower(got)) {
-			d = 0 // "null" means set_null
-		}
-		if least < 0 || d < least {
-			best, least = a, d
-		}
-	}
-	v.add(column, key, "%q is not a rule; the nearest is %q (rules: %s)", got, best, strings.Join(allowed, ", "))
 }

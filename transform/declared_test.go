@@ -247,29 +247,6 @@ func FuzzSeparators(f *testing.F) {
 	})
 }
 
-// TestDeclaredAllocates nothing per value.
-func TestDeclaredAllocates(t *testing.T) {
-	for _, tt := range []struct {
-		kind string
-		r    schemas.Reading
-		text string
-	}{
-		{"decimal(12,2)", schemas.Reading{Decimal: ",", Group: "\u202f"}, "1\u202f234\u202f567,89"},
-		{"float64", schemas.Reading{Decimal: ","}, "1234567,89"},
-		{"int64", schemas.Reading{Group: "'"}, "1'234'567"},
-		{"bool", schemas.Reading{True: []string{"ja"}, False: []string{"nein"}}, "NEIN"},
-		{"date", schemas.Reading{Formats: []string{"%F", "%m/%d/%Y"}}, "12/31/2025"},
-		{"timestamp", schemas.Reading{Formats: []string{"%F", "MM/DD/YYYY HH:MM:SS"}}, "12/31/2025 12:30:00"},
-		{"timestamp", schemas.Reading{Formats: []string{"%F"}}, "x"},
-	} {
-		f, c := flattenerOf(t, tt.kind, tt.r)
-		v := []byte(tt.text)
-		if n := testing.AllocsPerRun(100, func() { _, _, _ = f.row.parse(c, v) }); n > 0 {
-			t.Errorf("%s: %.1f allocations", tt.kind, n)
-		}
-	}
-}
-
 // BenchmarkDeclared measures single values of declared forms.
 func BenchmarkDeclared(b *testing.B) {
 	for name, tt := range map[string]struct {

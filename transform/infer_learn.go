@@ -85,6 +85,6 @@ func (s *sample) guess(c schemas.Column) Guess {
 	if f.several > 0 {
 		g.Type, g.Why = schemas.ListOf(g.Type), fmt.Sprintf("several values in %d of %d results; %s", f.several, f.filled, g.Why)
 	}
-	g.Personal = personalData(c.From, text, itemType, &f.shapes)
+	g.Personal = personalData(c.From, text, itemType)
 	return g
 }

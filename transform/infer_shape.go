@@ -16,8 +16,6 @@ type shapes struct {
 	dates, holders int // dates YYYY-MM-DD; dates that stand for none
 	times, skipped int // times YYYY-MM-DD HH:MM:SS; times that the zone skips
 	foreign        foreign
-	emails, ips    int
-	phones         int
 }
 
 // numbers counts values that are numbers or digits.
@@ -43,7 +41,6 @@ func (s *shapes) add(v []byte, c *clock) {
 	default:
 		s.foreign.add(v)
 	}
-	s.personal(v)
 }
 
 // add counts v if it is a number or digits, and tells whether it is.

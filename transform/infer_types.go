@@ -97,7 +97,7 @@ func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 
 // text describes values that fit no type but string.
 func (s *shapes) text() string {
-	if hint := s.foreign.hint(s.values, s.numbers.ints); hint != "" {
+	if hint := s.foreign.hint(s.values); hint != "" {
 		return fmt.Sprintf("all %d values look %s", s.values, hint)
 	}
 	for _, form := range []struct {
@@ -124,14 +124,18 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 	text, instant := schemas.Type{Kind: schemas.String}, schemas.Type{Kind: schemas.Timestamp}
 	switch {
 	case s.times != s.values:
-		if formats := s.foreign.formats(s.values, s.times); formats != nil {
+		if fit := s.foreign.forms(s.values - s.times); len(fit) == 1 && s.skipped == 0 {
+			formats := []string{fit[0].String()}
+			if s.times > 0 {
+				formats = append([]string{ownTime}, formats...)
+			}
 			return instant, "a time by its id, in the form " + strings.Join(formats, " or "), formats
 		}
 		why := fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
 		if s.numbers.ints == s.values {
 			return text, why + " but whole numbers, as seconds since 1970 are: type: int64 keeps them", nil
 		}
-		if hint := s.foreign.hint(s.values, s.numbers.ints); hint != "" {
+		if hint := s.foreign.hint(s.values); hint != "" {
 			why += "; all look " + hint
 		}
 		return text, why, nil

@@ -57,24 +57,11 @@ const (
 		seriennummer matricule matrikel matrikelnummer kundennummer mitgliedsnummer personalnummer customer member membership
 		employee student patient contract vertrag dossier case_number username user_name login password pin version imei vin
 		hausnummer house_number apartment room zimmer key token hash`
-	emailWords = `email e_mail mail mailadresse emailadresse courriel correo correo_electronico correio elektronicheskaia_pochta
-		pochta el_pochta dian_zi_you_jian you_xiang meru denshi_meru imeil email_address mejl posta_elettronica eposta e_posta e_post epost sahkoposti`
-	ipWords   = `ip ip_address ip_adresse ipaddress user_ip ipv4 ipv6`
-	nameWords = `name names surname forename firstname lastname fullname vorname nachname familienname nachnamen rufname
-		nom prenom nombre nombres apellido apellidos nome cognome sobrenome naam voornaam achternaam imie nazwisko imia familiia
-		otchestvo fio namn fornamn efternamn navn fornavn etternavn nimi etunimi sukunimi onoma eponymo xing_ming ming_zi
-		shi_ming ism laqab shem shem_male ad soyad isim namae seimei ireum seongmyeong nama username user_name login login_username`
-	// notPeople are words that show that a name is not that of a person.
-	notPeople = `company firm firma organisation organization organisme societe entreprise empresa azienda ditta business
-		product produkt produit producto file datei fichier event veranstaltung evento course kurs project projekt projet proyecto
-		form formular brand marke domain host team school schule ecole escuela hotel device browser street strasse pet dog cat
-		city ort ville ciudad country land pays pais de`
-	addressWords = `address adresse anschrift strasse street street_address rue direccion direccion_postal calle indirizzo
-		via endereco rua adres straat ulica adresa adress adresse_postale domicile wohnort hausnummer house_number ulitsa
-		di_zhi zhu_zhi juso jusho kotoba_address enwan ktovet dieuthynse`
-	birthWords = `birth birthday birthdate date_of_birth dob geburtsdatum geburtstag geboren born born_on naissance
-		date_de_naissance ne_le nacimiento fecha_de_nacimiento nascita data_di_nascita nascimento geboortedatum data_urodzenia
-		data_rozhdeniia rozhdeniia fodelsedatum fodselsdato chu_sheng chu_sheng_ri_qi sheng_ri seinengappi saengil tarikh_almilad`
+	emailWords = `email e_mail mail mailadresse emailadresse courriel correo correo_electronico correio pochta`
+	ipWords    = `ip ip_address ip_adresse ipaddress user_ip`
+	nameWords  = `full_name your_name first_name last_name surname forename firstname lastname fullname
+		vorname nachname vor_und_nachname familienname prenom nom apellido apellidos cognome voornaam achternaam
+		imie nazwisko imia familiia fornamn efternamn fornavn etternavn username user_name login_username`
 )
 
 // identifier returns the word that says that a field's digits identify something
@@ -92,4 +79,26 @@ func identifier(text, itemType label) string {
 		}
 	}
 	return itemType.has("phone tel telephone mobile fax zip zipcode postal postcode id iban code ssn barcode")
+}
+
+// personalData says what personal data a field holds by its id, its label or its item type,
+// "" for none.
+func personalData(from schemas.Source, text, itemType label) string {
+	for _, kind := range []struct{ what, meta, words, types string }{
+		{"an e-mail address", "login_email", emailWords, "email e_mail"},
+		{"an IP address", "user_ip", ipWords, "ip"},
+		{"a phone number", "", phoneWords, "phone tel telephone mobile fax"},
+		{"a person's name", "login_username", nameWords, "name signature"},
+	} {
+		switch {
+		case from.Kind == schemas.FromMeta && from.ID == kind.meta:
+			return kind.what + ", by its id"
+		case from.Kind == schemas.FromMeta:
+		case text.has(kind.words) != "":
+			return kind.what + ", by its label"
+		case itemType.has(kind.types) != "":
+			return kind.what + ", by its item type"
+		}
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"math"
 	"math/bits"
 	"strconv"
@@ -58,33 +59,14 @@ func sign(v []byte) (rest []byte, negative bool) {
 
 // parseInt reads a decimal integer. The reason is "" where the value fits.
 func parseInt(v []byte) (n int64, reason string) {
-	v, negative := sign(v)
-	if len(v) == 0 {
+	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(v), len(v)), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, reasonIntRange
+	case err != nil:
 		return 0, reasonInt
 	}
-	limit := uint64(math.MaxInt64)
-	if negative {
-		limit++
-	}
-	var u uint64
-	over := false
-	for _, c := range v {
-		if !digit(c) {
-			return 0, reasonInt
-		}
-		if d := uint64(c - '0'); over || u > (limit-d)/10 {
-			over = true // but read on: a letter further on makes it no integer at all
-		} else {
-			u = u*10 + d
-		}
-	}
-	if over {
-		return 0, reasonIntRange
-	}
-	if negative {
-		return -int64(u), "" // u = 1<<63 wraps onto itself, the least int64
-	}
-	return int64(u), ""
+	return n, ""
 }
 
 // parseFloat reads a decimal floating-point number.
@@ -97,7 +79,7 @@ func parseFloat(v []byte) (f float64, reason string) {
 	if len(v) == 0 {
 		return 0, reasonFloat
 	}
-	// The string is a view for the call: ParseFloat keeps nothing of it (its
+	// The string is a view for the call, as in parseInt: strconv keeps nothing of it (its
 	// errors hold a copy).
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(v), len(v)), 64)
 	switch {

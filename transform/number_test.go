@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"regexp"
@@ -25,7 +26,7 @@ func TestParseInt(t *testing.T) {
 		{"9223372036854775808", 0, reasonIntRange},
 		{"-9223372036854775809", 0, reasonIntRange},
 		{"99999999999999999999999", 0, reasonIntRange},
-		{"99999999999999999999999x", 0, reasonInt},
+		{"99999999999999999999999x", 0, reasonIntRange},
 		{"", 0, reasonInt},
 		{"-", 0, reasonInt},
 		{"+-1", 0, reasonInt},
@@ -150,15 +151,13 @@ func FuzzParseInt(f *testing.F) {
 	for _, s := range []string{"0", "-9223372036854775808", "9223372036854775808", "+", "1_0", "00", "18446744073709551616", "1a", "20000000000000000000A"} {
 		f.Add(s)
 	}
-	digits := regexp.MustCompile(`^[+-]?[0-9]+$`)
 	f.Fuzz(func(t *testing.T, s string) {
 		got, reason := parseInt([]byte(s))
 		want, err := strconv.ParseInt(s, 10, 64)
 		if (reason == "") != (err == nil) || err == nil && got != want {
 			t.Errorf("parseInt(%q) = %d, %q; strconv: %d, %v", s, got, reason, want, err)
 		}
-		// strconv says "out of range" before it sees a letter further on.
-		if outside := err != nil && digits.MatchString(s); outside != (reason == reasonIntRange) {
+		if outside := errors.Is(err, strconv.ErrRange); outside != (reason == reasonIntRange) {
 			t.Errorf("parseInt(%q): %q; strconv: %v", s, reason, err)
 		}
 	})

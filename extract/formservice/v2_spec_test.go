@@ -2,6 +2,7 @@ package formservice
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -313,9 +314,15 @@ func TestV2SharedPositions(t *testing.T) {
 
 // TestV2Wide lists a form of many matrices, each once with all its rows.
 func TestV2Wide(t *testing.T) {
-	s := startService(t, &Server{Forms: []*Form{Wide("form1", 3)}, API: V2})
+	var of []Item
+	for m := range 130 {
+		for row := range 11 {
+			of = append(of, Item{ID: fmt.Sprintf("%d-%d-0", 2000+m, row), Type: "matrix", Index: len(of) + 1, Label: "How was it?"})
+		}
+	}
+	s := startService(t, &Server{Forms: []*Form{NewForm("form1", of, nil)}, API: V2})
 	items := s.headings(t, "")
-	if want := WideItems + wideMatrices*(1+wideRows); len(items) != want {
+	if want := len(of) + 130*(1+11); len(items) != want {
 		t.Errorf("%d items, want %d", len(items), want)
 	}
 	seen := map[string]int{}

@@ -62,7 +62,7 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 		names[i] = kind.Name
 	}
 	if text, _ := given["database"].Scalar(); text == "duckdb" {
-		given["database"].Fail("write a dataset of Parquet (path: lake/, format: parquet), which DuckDB reads in place; `formetl schema ddl --dialect duckdb` prints the statements",
+		given["database"].Fail("write a dataset of Parquet (path: lake/, format: parquet), which DuckDB reads in place; `formetl schema ddl --dialect duckdb` prints the view",
 			"DuckDB is no destination")
 		return false
 	}

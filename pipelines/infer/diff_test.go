@@ -84,7 +84,7 @@ unknown: ignore`, "relabelled item:2 age [Years] [Age]\n" +
 unknown: fail
 `, "retyped item:2 age values [decimal(5,2)] [not a decimal number] x1 breaks\n" +
 			"retyped item:4 tags values [string] [several values] x2 breaks\n" +
-			"reordered item:1 name [after tags] [after age]\n" +
+			"reordered item:4 tags [after age] [after name]\nreordered item:1 name [after tags] [after age]\nreordered item:8 fresh [after name] [after tags]\n" +
 			"added item:12-3 item_12_3 [] [string] breaks"},
 		{"gone", all + `
 - {name: fax, from: "item:7", type: string, label: "Fax"}

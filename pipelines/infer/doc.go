@@ -5,7 +5,7 @@
 // of requests. Columns makes the columns that a run without a schema would
 // write. KnownColumns gives those that a schema or earlier runs have settled, and
 // asks the service for nothing. DiffLive compares columns with the form as it is
-// now. LookAtOutputs tells what columns lie at the outputs.
+// now.
 //
 // The package writes no file and takes no lease.
 //

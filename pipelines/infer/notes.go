@@ -143,11 +143,7 @@ func personalNotes(c schemas.Column, g transform.Guess, wanted bool) []string {
 	if !wanted || g.Personal == "" || c.PII.Kind != schemas.PIINone {
 		return nil
 	}
-	protect := "add pii: hmac (or drop, redact, truncate(n))"
-	if !textual(c.Type) {
-		protect = "add pii: drop, or make it a string and add pii: hmac (or redact, truncate(n))"
-	}
-	return []string{fmt.Sprintf("pii? likely %s: to protect it %s", g.Personal, protect)}
+	return []string{fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal)}
 }
 
 // count spells a number and what it counts.

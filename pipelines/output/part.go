@@ -200,7 +200,6 @@ func (s *partStage) end(ctx context.Context) error {
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
 		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
-	part.Columns = load.ColumnsDigest(manifestColumns(s.columns, s.o.snapshot.Schema.HMACKey))
 	if s.rows > 0 {
 		// The set is made again for the commit. It would take two bytes for each result
 		// while the other parts are encoded.

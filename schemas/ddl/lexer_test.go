@@ -31,13 +31,12 @@ type token struct {
 	text string // without quotes and escapes
 }
 
-// statements divides a script into statements. Comments are left out. A line
-// that begins with \copy is a statement of psql's.
+// statements divides a script into statements. Comments are left out.
 func (l lexer) statements(t testing.TB, sql string) [][]token {
 	t.Helper()
 	var all [][]token
 	var one []token
-	depth, line := 0, false
+	depth := 0
 	end := func() {
 		if depth != 0 {
 			t.Fatalf("a statement ends within brackets: %v", one)
@@ -45,20 +44,17 @@ func (l lexer) statements(t testing.TB, sql string) [][]token {
 		if len(one) > 0 {
 			all = append(all, one)
 		}
-		one, line = nil, false
+		one = nil
 	}
 	for i := 0; i < len(sql); {
 		switch c := sql[i]; {
 		case strings.HasPrefix(sql[i:], "--"):
 			i += strings.IndexByte(sql[i:], '\n')
-		case c == '\n' && line, c == ';':
+		case c == ';':
 			i++
 			end()
 		case c == ' ' || c == '\n':
 			i++
-		case strings.HasPrefix(sql[i:], `\copy`) && len(one) == 0:
-			one, line = append(one, token{'w', `\copy`}), true
-			i += len(`\copy`)
 		case c == l.quote || c == '\'':
 			tok, n, err := l.quoted(sql[i:])
 			if err != nil {

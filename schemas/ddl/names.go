@@ -18,17 +18,15 @@ type limits struct {
 	runes    int                 // of a name, 0 for no limit
 	path     int                 // how many parts a table's name may have
 	scale    int32               // of a decimal, 0 for no limit
-	beside   bool                // a second table, named by Dialect.beside, helps to load it
 	reserved []string            // names that no column can have, even quoted
 	problem  func(string) string // returns what else is wrong with a column's name; nil: nothing
 }
 
-// UnfitError describes a table that an engine cannot hold, or cannot load correctly.
+// UnfitError describes a table that an engine cannot hold.
 type UnfitError struct {
 	Dialect  string
 	Table    string
 	Problems []string
-	Remedy   string // what to do about a table that cannot be loaded; else ""
 }
 
 // maxShown is how many problems an error shows.
@@ -42,11 +40,8 @@ func (e *UnfitError) Error() string {
 		more = fmt.Sprintf("\n  and %d more", len(shown)-maxShown)
 		shown = shown[:maxShown]
 	}
-	verb, remedy := "hold", "change the names or types in the schema file, or leave columns out"
-	if e.Remedy != "" {
-		verb, remedy = "load", e.Remedy
-	}
-	return fmt.Sprintf("%s cannot %s the table %s:\n  %s%s\n%s", e.Dialect, verb, e.Table, strings.Join(shown, "\n  "), more, remedy)
+	return fmt.Sprintf("%s cannot hold the table %s:\n  %s%s\nchange the names or types in the schema file, or leave columns out",
+		e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
 // DataFault returns true, because the fault is in the schema and not in the call.
@@ -66,12 +61,9 @@ func (d *Dialect) check(t Table) error {
 	if len(t.Name) > l.path {
 		add("a table's name has at most %d parts divided by dots", l.path)
 	}
-	for i, name := range t.Name {
-		if l.beside && i == len(t.Name)-1 {
-			name += besideSuffix
-		}
+	for _, name := range t.Name {
 		if problem := l.length(name); problem != "" {
-			add("its name %q %s", t.Name[i], problem)
+			add("its name %q %s", name, problem)
 		}
 	}
 	for _, c := range t.Columns {

@@ -21,13 +21,6 @@ func (s *script) note(format string, args ...any) {
 	s.line("-- %s", plain.Line(fmt.Sprintf(format, args...)))
 }
 
-// insert writes a statement that fills the columns of a table with what it
-// selects from another. into is its beginning, up to the table's name.
-func (s *script) insert(into string, columns, selected []string, from string) {
-	s.items(into+" (", columns, ")")
-	s.items("SELECT", selected, "FROM "+from+";")
-}
-
 // items writes open, the items with commas between them, and end.
 func (s *script) items(open string, items []string, end string) {
 	s.line("%s\n  %s\n%s", open, strings.Join(items, ",\n  "), end)

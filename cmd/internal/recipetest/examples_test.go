@@ -107,7 +107,7 @@ func runSpreadsheet(t *testing.T, w *world) {
 	}
 }
 
-// runWarehouse also loads what was written, by the SQL that formetl writes.
+// runWarehouse also reads what was written, by the view that formetl prints.
 func runWarehouse(t *testing.T, w *world) {
 	definition := w.example("warehouse.yaml", "per_minute: 50 ", "per_minute: 0 ")
 	same(t, w.rows(definition), map[string]int64{"feedback": all})

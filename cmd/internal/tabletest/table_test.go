@@ -184,9 +184,6 @@ func TestCommands(t *testing.T) {
 	if out := w.formetl("doctor", file); strings.Contains(out, "failed  ") || !strings.Contains(out, "stages") {
 		t.Errorf("doctor says:\n%s", out)
 	}
-	if out := w.formetl("schema", "ddl", file, "--dialect", "postgres"); !strings.Contains(out, "runs load themselves") {
-		t.Errorf("schema ddl says:\n%s", out)
-	}
 	w.query("UPDATE forms.form1 SET value = upper(value) WHERE id = (SELECT min(id) FROM forms.form1)")
 	code, out, _ := w.try("verify", file)
 	if code != exit.Data || !strings.Contains(out, "SHA-256") {

@@ -40,7 +40,7 @@ func All() []Topic {
 		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},
 		{"drift", "when the form changes", schemas.Docs, "drift.md"},
 		{"personal-data", "columns that nobody shall read", schemas.Docs, "personal-data.md"},
-		{"warehouse", "SQL that loads a warehouse", schemas.Docs, "warehouse.md"},
+		{"warehouse", "SQL for the tables of a warehouse", schemas.Docs, "warehouse.md"},
 		{"formats", "formats, and how to read them", load.Docs, "README.md"},
 		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
 		{"s3", "S3 and stores like it", load.Docs, "s3.md"},

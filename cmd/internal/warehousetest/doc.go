@@ -2,7 +2,7 @@
 // DuckDB, and a PostgreSQL server that the tests start for themselves. It holds
 // tests only.
 //
-// A pipeline runs against a real form service, the printed statements go to
-// the engine as they are, twice, and every cell of the table is compared with
-// what DuckDB reads from Parquet.
+// Tables are made by the printed statements as they are, twice, and their columns
+// compared with those asked for. Views of DuckDB read what a pipeline wrote, and
+// every cell is compared with what DuckDB reads from Parquet.
 package warehousetest

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,22 +83,9 @@ func everyValue() *formservice.Form {
 	return f
 }
 
-// loaded are the outputs that each engine is loaded from.
-func loaded() map[string][]string {
-	files := []string{ //nolint:prealloc // written out
-		"{path: out/f.csv}", "{path: out/f.csv.gz}", "{path: out/f.csv.zst}", "{path: out/f.ndjson}", "{path: out/f.ndjson.gz}",
-		"{path: \"out/it's (x) [1]/\", format: csv, partition: day}",
-		"{path: parts/, format: csv, compression: gzip, partition: month}", "{path: lines/, format: ndjson, partition: day}",
-	}
-	return map[string][]string{
-		"postgres": files,
-		"duckdb": append(files, "{path: out/f.json}", "{path: out/f.parquet}", "{path: lake/, format: parquet, partition: day}",
-			"{path: \"flat [a] *?/\", format: parquet}"),
-	}
-}
-
-// TestPrintedStatementsLoadEqualData runs exactly what the command prints, twice.
-func TestPrintedStatementsLoadEqualData(t *testing.T) {
+// TestViewsShowEqualData runs exactly what the command prints, twice, and compares each
+// cell of the view with the Parquet file that another definition wrote.
+func TestViewsShowEqualData(t *testing.T) {
 	w := newWorld(t, everyValue())
 	schema, err := definition.LoadSchema(w.write("form.schema.yaml", everyType), nil)
 	if err != nil {
@@ -105,33 +93,48 @@ func TestPrintedStatementsLoadEqualData(t *testing.T) {
 	}
 	w.define("truth", "{path: truth/f.parquet}")
 	db := duck(t)
-	truth := decode(t, schema.Columns, duckLines(t, db, cellsOf(schema.Columns, "'"+filepath.Join(w.dir, "truth/f.parquet")+"'", "id", false)))
+	truth := decode(t, schema.Columns, duckLines(t, db, cellsOf(schema.Columns, "'"+filepath.Join(w.dir, "truth/f.parquet")+"'", "id")))
 	if len(truth) != len(truthIDs(w.form)) {
 		t.Fatalf("the Parquet file holds %d rows, want %d", len(truth), len(truthIDs(w.form)))
 	}
-	for dialect, outputs := range loaded() {
-		for i, output := range outputs {
-			t.Run(dialect+" "+strings.ReplaceAll(output, "/", ":"), func(t *testing.T) {
-				w := &world{t: t, url: w.url, dir: w.dir, form: w.form}
-				file := w.define(fmt.Sprintf("%s%d", dialect, i), output)
-				script := w.formetl("schema", "ddl", file, "--dialect", dialect)
-				var run func()
-				var rows func() string
-				if dialect == "postgres" {
-					name := database(t)
-					run = func() { psql(t, name, script) }
-					rows = func() string { return psql(t, name, cellsOf(schema.Columns, `"form1"`, "id", true)) }
-				} else {
-					db := duck(t)
-					run = func() { duckRun(t, db, script) }
-					rows = func() string { return duckLines(t, db, cellsOf(schema.Columns, `"form1"`, "id", false)) }
-				}
-				for range 2 {
-					run()
-					sameRows(t, schema.Columns, truth, decode(t, schema.Columns, rows()))
-				}
-			})
-		}
+	for i, output := range []string{
+		"{path: out/f.csv}", "{path: out/f.csv.gz}", "{path: out/f.csv.zst}", "{path: out/f.ndjson}", "{path: out/f.ndjson.gz}",
+		"{path: \"out/it's (x) [1]/\", format: csv, partition: day}",
+		"{path: parts/, format: csv, compression: gzip, partition: month}", "{path: lines/, format: ndjson, partition: day}",
+		"{path: out/f.json}", "{path: out/f.parquet}", "{path: lake/, format: parquet, partition: day}", "{path: \"flat [a] *?/\", format: parquet}",
+		"{path: lake2/, format: ndjson}, {path: out/range.parquet}",
+	} {
+		t.Run(strings.ReplaceAll(output, "/", ":"), func(t *testing.T) {
+			w := &world{t: t, url: w.url, dir: w.dir, form: w.form}
+			script := w.formetl("schema", "ddl", w.define(fmt.Sprintf("duckdb%d", i), output), "--dialect", "duckdb")
+			db := duck(t)
+			for range 2 {
+				duckRun(t, db, script)
+				sameRows(t, schema.Columns, truth, decode(t, schema.Columns, duckLines(t, db, cellsOf(schema.Columns, `"form1"`, "id"))))
+			}
+		})
+	}
+}
+
+// TestTablesHaveTheirTypes makes a table in each engine, twice, and asks the engine for its
+// columns' types.
+func TestTablesHaveTheirTypes(t *testing.T) {
+	w := newWorld(t, everyValue())
+	file := w.write("form.schema.yaml", everyType)
+	name, db := database(t), duck(t)
+	script := w.formetl("schema", "ddl", file, "--dialect", "postgres", "--table", "warehouse")
+	psql(t, name, script+script)
+	got := strings.Fields(psql(t, name, "SELECT replace(format_type(atttypid, atttypmod), ' ', '_') || CASE WHEN attnotnull THEN '!' ELSE '' END FROM pg_attribute WHERE attrelid = 'warehouse'::regclass AND attnum > 0 ORDER BY attnum"))
+	want := strings.Fields(`bigint! text bigint numeric(38,10) double_precision boolean date timestamp_with_time_zone! text[] bigint[] numeric(7,2)[] date[] boolean[] text`)
+	if !slices.Equal(got, want) {
+		t.Errorf("PostgreSQL has\n%q, want\n%q", got, want)
+	}
+	script = w.formetl("schema", "ddl", file, "--dialect", "duckdb", "--table", "warehouse")
+	duckRun(t, db, script+script)
+	got = strings.Fields(duckLines(t, db, "SELECT replace(data_type, ' ', '_') || CASE WHEN is_nullable THEN '' ELSE '!' END FROM duckdb_columns() WHERE table_name = 'warehouse' ORDER BY column_index"))
+	want = strings.Fields(`BIGINT! VARCHAR BIGINT DECIMAL(38,10) DOUBLE BOOLEAN DATE TIMESTAMP_WITH_TIME_ZONE! VARCHAR[] BIGINT[] DECIMAL(7,2)[] DATE[] BOOLEAN[] VARCHAR`)
+	if !slices.Equal(got, want) {
+		t.Errorf("DuckDB has\n%q, want\n%q", got, want)
 	}
 }
 

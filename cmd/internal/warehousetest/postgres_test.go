@@ -12,7 +12,6 @@ import (
 	"time"
 	_ "time/tzdata" // as in cmd/formetl
 
-	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
 
@@ -28,9 +27,6 @@ func TestMain(m *testing.M) {
 // database makes a database of its own for a test and gives its name.
 func database(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"gzip", "zstd"} { // the statements call them
-		needs.Program(t, name, "apt-get install "+name)
-	}
 	return shared.Database(t)
 }
 

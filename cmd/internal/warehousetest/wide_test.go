@@ -107,7 +107,7 @@ func sameNames(t *testing.T, table ddl.Table) {
 		},
 		"postgres": func(sql string) string {
 			psql(t, name, sql)
-			return psql(t, name, "SELECT json_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = '"+table.Name[0]+"'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NOT NULL")
+			return psql(t, name, "SELECT json_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = '"+quote(table.Name[0])+"'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NOT NULL")
 		},
 	} {
 		sql, err := ddl.Named(dialect).Create(table)

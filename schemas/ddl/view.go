@@ -1,0 +1,96 @@
+package ddl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// Files are the data files of one output.
+type Files struct {
+	Path      string // the file, or a dataset's folder with a slash at its end; absolute, or with a scheme
+	Format    string // one of ViewFormats
+	Extension string // of a dataset's parts, such as .csv.gz
+	Folders   bool   // the parts lie in folders dt=…
+}
+
+// ViewFormats returns the formats that a view can read, the best first.
+func ViewFormats() []string { return []string{"parquet", "ndjson", "json", "csv"} }
+
+// View returns the statement that creates a view of DuckDB over the files of an
+// output. It finds the parts of a dataset by a pattern, so it stays right after later
+// runs. The error is an *UnfitError if DuckDB cannot hold the table.
+func View(t Table, f Files) (string, error) {
+	t, d := t.written(), duckDB()
+	if err := d.check(t); err != nil {
+		return "", err
+	}
+	var s script
+	if scheme, _, remote := strings.Cut(f.Path, "://"); remote {
+		s.note("DuckDB reads %s:// by its extension httpfs; its credentials: CREATE SECRET (TYPE s3, PROVIDER credential_chain);", scheme)
+	}
+	if strings.HasSuffix(f.Path, "/") {
+		s.note("A query is right while no run commits: %s_SUCCESS has the same bytes before and after it.", f.Path)
+	}
+	selected := []string{"*"}
+	if f.Format == "csv" {
+		selected = each(t.Columns, func(c schemas.Column) string { return d.fromCSV(c, len(t.Columns) == 1) })
+	}
+	s.items("CREATE OR REPLACE VIEW "+d.path(t.Name)+" AS\nSELECT", selected, "FROM "+d.reader(t, f)+";")
+	return s.String(), nil
+}
+
+// reader returns the call of the table function that reads the files.
+func (d *Dialect) reader(t Table, f Files) string {
+	pattern := literalGlob(f.Path)
+	if strings.HasSuffix(f.Path, "/") {
+		if f.Folders {
+			pattern += "dt=*/"
+		}
+		pattern += "part-*" + f.Extension
+	}
+	call := func(function string, arguments ...string) string {
+		return function + "(" + d.text(pattern) + ", hive_partitioning = false, " + strings.Join(arguments, ", ") + ")"
+	}
+	switch f.Format {
+	case "csv":
+		// Columns are read as text and by name, because older parts may lack some.
+		return call("read_csv", "header = true", "delim = ','", `quote = '"'`, `escape = '"'`, "nullstr = ''",
+			fmt.Sprintf("allow_quoted_nulls = %t", len(t.Columns) == 1), "auto_detect = false", "strict_mode = true",
+			"all_varchar = true", "union_by_name = true")
+	case "ndjson", "json":
+		format := "newline_delimited"
+		if f.Format == "json" {
+			format = "array"
+		}
+		columns := each(t.Columns, func(c schemas.Column) string { return d.text(c.Name) + ": " + d.text(d.types.of(c.Type)) })
+		return call("read_json", "format = '"+format+"'", "columns = {\n    "+strings.Join(columns, ",\n    ")+"\n  }")
+	}
+	return call("read_parquet", "union_by_name = true")
+}
+
+// fromCSV returns an SQL expression that turns the text of a CSV field into the
+// column's type. If the field is alone on its line, "" stands for null.
+func (d *Dialect) fromCSV(c schemas.Column, alone bool) string {
+	name := d.quote(c.Name)
+	if alone && c.Type.Kind != schemas.String {
+		name = "nullif(" + name + ", '')"
+	}
+	switch {
+	case c.Type.Kind == schemas.String:
+		return name
+	case c.ListAs == schemas.ListJSON:
+		name = "CAST(" + name + " AS JSON)"
+	case c.Type.Kind == schemas.List:
+		name = fmt.Sprintf(`CASE WHEN %[1]s = '' THEN [] ELSE list_transform(`+
+			`regexp_extract_all(%[1]s || '|', '((?:[^|\\]|\\.)*)\|', 1), `+
+			`lambda x: CASE WHEN x = '\N' THEN NULL ELSE regexp_replace(x, '\\(.)', '\1', 'g') END) END`, name)
+	}
+	return fmt.Sprintf("CAST(%s AS %s) AS %s", name, d.types.of(c.Type), d.quote(c.Name))
+}
+
+// literalGlob returns the pattern that matches only this path.
+func literalGlob(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}

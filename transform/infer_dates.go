@@ -1,0 +1,72 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/formetl/formetl/schemas"
+)
+
+// ownTime is the form of the service's own times.
+const ownTime = "YYYY-MM-DD HH:mm:SS"
+
+// dateForms are forms of dates and times beside the service's own. Where two of them read
+// a value, a human must say what it means: 3/4/2025 is a day in March or in April.
+var dateForms = compiled(
+	"M/D/YYYY", "M/D/YYYY HH:mm", "M/D/YYYY HH:mm:SS", "D/M/YYYY", "D/M/YYYY HH:mm", "D/M/YYYY HH:mm:SS",
+	"M-D-YYYY", "M-D-YYYY HH:mm", "M-D-YYYY HH:mm:SS", "D-M-YYYY", "D-M-YYYY HH:mm", "D-M-YYYY HH:mm:SS",
+	"D.M.YYYY", "D.M.YYYY HH:mm", "D.M.YYYY HH:mm:SS", "YYYY/MM/DD", "YYYY.MM.DD", "YYYY-MM-DD HH:mm",
+)
+
+func compiled(texts ...string) []*schemas.Format {
+	var formats []*schemas.Format
+	for _, text := range texts {
+		if f, err := schemas.ParseFormat(text); err == nil {
+			formats = append(formats, f)
+		}
+	}
+	return formats
+}
+
+// foreign counts the values that each of dateForms reads.
+type foreign map[*schemas.Format]int
+
+// add counts v.
+func (f *foreign) add(v []byte) {
+	if !digit(v[0]) || len(v) > len(ownTime) {
+		return
+	}
+	for _, form := range dateForms {
+		if _, ok := form.Read(v); ok {
+			if *f == nil {
+				*f = foreign{}
+			}
+			(*f)[form]++
+		}
+	}
+}
+
+// forms returns the forms that read n values each.
+func (f foreign) forms(n int) (fit []*schemas.Format) {
+	for _, form := range dateForms {
+		if f[form] == n {
+			fit = append(fit, form)
+		}
+	}
+	return fit
+}
+
+// hint says how a schema declares n values that are dates in another form, "" if they are none.
+func (f foreign) hint(n int) string {
+	fit := f.forms(n)
+	if len(fit) == 0 {
+		return ""
+	}
+	kind := "date"
+	if fit[0].HasTime() {
+		kind = "timestamp"
+	}
+	if len(fit) > 1 {
+		return fmt.Sprintf(`like dates, but no value tells the day from the month: type: %s with format: "%s" or "%s" declares them`, kind, fit[0], fit[1])
+	}
+	return fmt.Sprintf(`like dates: type: %s with format: "%s" declares them`, kind, fit[0])
+}
