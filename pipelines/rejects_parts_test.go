@@ -50,7 +50,7 @@ func (w *world) partsOf(name string) string {
 		}
 		all, sum = append(all, s), sum+p.Rows+p.Rejected
 	}
-	if sum != m.Verified.Extracted && m.Verified.Reason == "" {
+	if sum != m.Verified.Extracted && m.Range.From.IsZero() { // the run read the whole dataset
 		w.t.Errorf("%s: the parts hold %d results, and %d were extracted", name, sum, m.Verified.Extracted)
 	}
 	return strings.Join(all, " ")

@@ -307,7 +307,11 @@ func (r *resumed) overwrite(pattern, content string) {
 // writeManifest leaves an empty manifest, as another run would.
 func (r *resumed) writeManifest() {
 	r.t.Helper()
-	m := load.Manifest{Format: "ndjson", Form: "form1", RunID: "other", Names: "id", Parts: []load.Part{}}
+	source := r.daily(days()).Source
+	m := load.Manifest{
+		Format: "ndjson", Form: "form1", RunID: "other", Names: "id", Parts: []load.Part{},
+		Source: load.Source{Account: source.Account, Timezone: source.Zone.String()},
+	}
 	data, err := m.Encode()
 	if err != nil {
 		r.t.Fatal(err)
