@@ -1,0 +1,253 @@
+// Command differential takes formetl as it was at an earlier commit and formetl as it is
+// now through the same worlds, and tells every difference that a user could notice. It is
+// a net under changes that are to change nothing; nobody is shipped it. Call it from the
+// project's root:
+//
+//	go run ./cmd/internal/differential                      # fifty worlds, against the commit before the cuts
+//	go run ./cmd/internal/differential -base HEAD~3 -worlds 200 -seed 7
+//	go run ./cmd/internal/differential -seed 7 -world 23    # one world again
+//
+// A world is a form, a definition, a service with manners of its own, and some ten
+// commands with what happens between them (world.go). Each program has a folder and a copy
+// of the service of its own. After each command everything that it left to see is compared:
+// files, exit code, standard output, and the requests that the service got. Differences that
+// are meant stand in the list meant, below. Any other one makes the program end with 1, and
+// ends its world, since the rest would only follow from it. The folders of that world are
+// kept.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// before is the commit that the present tree is compared with where no flag names another.
+const before = "4747c19"
+
+// meant finds the differences that are meant in the lines that tell them, like
+//
+//	lake0/_manifest.json: .verified.method: "counts", now "changes"
+var meant = regexp.MustCompile(strings.Join([]string{
+	`^$`, // each pattern has its reason here; this one is for no line at all
+}, "|"))
+
+// building builds formetl of a commit, in a work tree that it removes again, and that of
+// the present tree. Paths are left out, so that the compiler's cache serves both.
+const building = `set -e
+trap 'exit 1' INT TERM
+trap 'git worktree remove --force "$0/tree"' EXIT
+git worktree add --detach "$0/tree" "$1"
+build() { go build -buildvcs=false -trimpath -tags formetl_faults "$@" ./cmd/formetl; }
+(cd "$0/tree" && build -o "$0/base")
+build -o "$0/present"`
+
+func main() {
+	base := flag.String("base", before, "commit to compare the present tree with")
+	worlds := flag.Int("worlds", 50, "how many worlds")
+	seed := flag.Uint64("seed", 1, "seed of all worlds")
+	one := flag.Int("world", 0, "only the world of this number")
+	flag.Parse()
+	dir := must(os.MkdirTemp("", "formetl-differential-"))
+	if said, err := exec.CommandContext(context.Background(), "sh", "-c", building, dir, *base).CombinedOutput(); err != nil {
+		check(fmt.Errorf("cannot build: %w\n%s", err, said))
+	}
+	began, different := time.Now(), 0
+	for n := cmp.Or(*one, 1); n <= cmp.Or(*one, *worlds); n++ {
+		if found := live(newWorld(*seed, n), dir); len(found) > 0 {
+			different++
+			fmt.Printf("== world %d; repeat it with -base %s -seed %d -world %d\n%s\n", n, *base, *seed, n, strings.Join(found, "\n"))
+		}
+	}
+	check(os.RemoveAll(dir))
+	fmt.Printf("%d worlds differ from %s in what is not meant, in %s\n", different, *base, time.Since(began).Round(time.Second))
+	os.Exit(min(1, different))
+}
+
+// live takes both programs through a world until they differ in what is not meant, and
+// tells the first differences of that step.
+func live(w *world, dir string) []string {
+	base, present := newSide(w, dir+"/base"), newSide(w, dir+"/present")
+	defer base.http.Close()
+	defer present.http.Close()
+	for i, t := range w.steps {
+		if found := differences(base.take(w, t), present.take(w, t)); len(found) > 0 {
+			return append(found[:min(12, len(found))], fmt.Sprintf("%d differences after step %d, %+v; all is kept in %s and %s", len(found), i+1, t, base.dir, present.dir))
+		}
+	}
+	check(os.RemoveAll(base.dir))
+	check(os.RemoveAll(present.dir))
+	return nil
+}
+
+// differences tells what differs between two sights and is not meant, a line each.
+func differences(base, present sight) (found []string) {
+	for name := range present {
+		base[name] += "" // so that each name is there
+	}
+	for name, was := range base {
+		line := fmt.Sprintf("%s: %.300q, now %.300q", name, was, present[name])
+		if was != present[name] && !meant.MatchString(line) {
+			found = append(found, line)
+		}
+	}
+	return slices.Sorted(slices.Values(found))
+}
+
+// side is one of the two programs in a world.
+type side struct {
+	program, dir string
+	form         *formservice.Form
+	service      *formservice.Server
+	http         *httptest.Server
+	clock        time.Time // of the program and the service; each change takes two seconds
+	weather      formservice.Fault
+}
+
+// newSide gives a program its folder and its copy of the service.
+func newSide(w *world, program string) *side {
+	memory, _ := filepath.Glob("/dev/shm") // where folders are quick to sync, if there is such a place
+	s := &side{program: must(exec.LookPath(program)), dir: must(os.MkdirTemp(strings.Join(memory, ""), "formetl-side-")), form: w.makeForm(), clock: now}
+	s.form.SetClock(func() time.Time {
+		s.clock = s.clock.Add(2 * time.Second)
+		return s.clock.In(w.zone)
+	})
+	s.service = &formservice.Server{Forms: []*formservice.Form{s.form}, API: formservice.Both, Zone: w.zone, Decide: s.decide}
+	s.http = httptest.NewServer(s.service)
+	check(os.WriteFile(s.dir+"/net.yaml", []byte(strings.ReplaceAll(w.definition, "URL", s.http.URL)), 0o600))
+	check(os.WriteFile(s.dir+"/schema.yaml", []byte(w.schema), 0o600))
+	return s
+}
+
+// decide lets some requests meet the weather when they come for the first time. Which ones
+// follows from what they ask for, because they may come in another order each time.
+func (s *side) decide(q formservice.Request) formservice.Fault {
+	again := slices.ContainsFunc(s.service.Log(), func(earlier formservice.Request) bool { return earlier.Query == q.Query })
+	if again || crc32.ChecksumIEEE([]byte(q.Query))%6 > 0 {
+		return formservice.NoFault
+	}
+	return s.weather
+}
+
+// change lets some results be sent, edited, finished, deleted, and moved to another day.
+func (s *side) change(lot int) {
+	s.service.SetFaults(formservice.Faults{Seed: uint64(lot), InsertEvery: 2, EditEvery: 1, DeleteEvery: 1 + lot%4, FinishEvery: 3}) //nolint:gosec // not negative
+	for range lot % 8 {
+		s.service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(context.Background(), "GET", "/api/users/acme/forms/form1/results/count?fs_api_key="+formservice.DefaultKey, nil))
+	}
+	var moves int64
+	s.form.Each(func(r formservice.Result) bool { moves = r.ID; return r.ID%10 != int64(lot%11) })
+	_ = s.form.Finish(moves, s.clock.AddDate(0, 0, -lot%20)) // if there is one
+}
+
+// take takes a step and returns all that it left to see. The state and what lies in
+// .formetl are the program's own affair. How far a run came that did not end well is
+// chance, since windows are read side by side: its requests and its report tell nothing.
+func (s *side) take(w *world, t step) sight {
+	s.clock, s.weather = s.clock.Add(time.Duration(t.lot)*time.Minute), formservice.NoFault
+	s.service.Reset()
+	s.change(t.lot)
+	s.service.Reset()
+	_ = os.Remove(s.dir + "/report.json") // if there is one
+	s.service.SetFaults(w.service)
+	s.weather = t.weather
+	cmd := exec.CommandContext(context.Background(), s.program, strings.Fields(strings.ReplaceAll(t.command, "URL", s.http.URL))...) //nolint:gosec // the program that was built
+	cmd.Dir = s.dir
+	cmd.Env = []string{
+		"FORMETL_API_KEY=" + formservice.DefaultKey, "HOME=" + s.dir, "XDG_CACHE_HOME=" + s.dir + "/state", "TZ=UTC",
+		"FORMETL_NOW=" + s.clock.Add(time.Minute).Format(time.RFC3339), "FORMETL_BACKOFF=1ms,4ms,1m", "FORMETL_FAULT=" + t.kill,
+	}
+	stdout, err := cmd.Output()
+	seen := sight{"end": cmd.ProcessState.String()}
+	s.see(seen, "standard output", stdout)
+	for _, q := range s.service.Log() {
+		if err == nil {
+			seen["request "+q.API+" "+q.Transaction+" "+q.Query] += "I"
+		}
+	}
+	check(filepath.WalkDir(s.dir, func(path string, e os.DirEntry, failed error) error {
+		name := strings.TrimPrefix(path, s.dir+"/")
+		if own := strings.HasPrefix(name, "state/") || strings.Contains(name, ".formetl/"); failed == nil && !own && !e.IsDir() && (err == nil || name != "report.json") {
+			s.see(seen, name, must(os.ReadFile(path)))
+		}
+		return failed
+	}))
+	return seen
+}
+
+// chances is what differs between two runs of one program: the random half of a run's id,
+// and times of today, by the machine's clock, which some commands go by. No world is today.
+var chances = regexp.MustCompile(`(?:` + time.Now().AddDate(0, 0, -1).Format("2006-?01-?02|") + time.Now().Format("2006-?01-?02|") +
+	time.Now().AddDate(0, 0, 1).Format("2006-?01-?02") + `)[ T][\d:]{6,8}(?:Z-[0-9a-f]{8})?|(\d{8}T\d{6}Z)-[0-9a-f]{8}`)
+
+// see adds a text to what is seen. Data must be the same byte for byte; from anything else
+// is left out what belongs to one side alone.
+func (s *side) see(seen sight, name string, data []byte) {
+	text, isData := string(data), readback.IsData(name) && name != "report.json" && !strings.HasSuffix(name, ".schema.json")
+	if !isData {
+		text = chances.ReplaceAllString(strings.NewReplacer(s.dir, "DIR", s.http.URL, "URL").Replace(text), "$1")
+	}
+	var value any
+	if isData || json.Unmarshal([]byte(text), &value) != nil {
+		value = strings.Split(text, "\n")
+	}
+	seen.add(name+": ", value)
+}
+
+// sight is what a step left to see: the fields of JSON, the lines of other texts and of
+// data, and requests, which are counted.
+type sight map[string]string
+
+// noted are the fields of JSON for the moments of a run, and for counts that depend on
+// which of several windows came first.
+var noted = regexp.MustCompile(`\.(created_at|started_at|ended_at|watermark_age_seconds|changes\[\d+\]\.count)$`)
+
+// add adds a value with all that is in it.
+func (seen sight) add(path string, value any) {
+	seen[path] = fmt.Sprintf("%T", value) // what is empty is there too
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			seen.add(path+"."+key, inner)
+		}
+	case []any:
+		for i, inner := range v {
+			seen.add(fmt.Sprintf("%s[%d]", path, i), inner)
+		}
+	case []string:
+		for i, line := range v {
+			seen[fmt.Sprintf("%sline %d", path, i+1)] = line
+		}
+	default:
+		if !noted.MatchString(path) {
+			seen[path] = fmt.Sprint(v)
+		}
+	}
+}
+
+// check ends the program where the tool itself fails.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// must returns a value that is there unless the tool itself fails.
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
