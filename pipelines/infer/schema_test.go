@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -237,46 +236,6 @@ func TestInferThenRun(t *testing.T) {
 func cutHead(text string) string {
 	_, keys, _ := strings.Cut(text, "\nversion: 1\n")
 	return keys
-}
-
-// TestNamesOfWideForm: 1,600 columns with labels in ten scripts, 60 of them
-// equal, have unique names that fit every database and stay.
-func TestNamesOfWideForm(t *testing.T) {
-	form := formservice.Wide("form1", 30)
-	w := newWorld(t, form)
-	in := inferred(t, w, infer.Options{})
-	if len(in.Schema.Columns) != formservice.WideItems+4 {
-		t.Fatalf("%d columns", len(in.Schema.Columns))
-	}
-	names := map[string]string{}
-	for _, c := range in.Schema.Columns {
-		if len(c.Name) > schemas.MaxName || c.Name == "" {
-			t.Errorf("the name %q of %s", c.Name, c.From)
-		}
-		if other, taken := names[strings.ToLower(c.Name)]; taken {
-			t.Errorf("%s and %s are both %s", other, c.From, c.Name)
-		}
-		names[strings.ToLower(c.Name)] = c.From.String()
-	}
-	// The form moves a question to the front, renames another and adds one.
-	before := loaded(t, w, fileOf(t, in))
-	items := slices.Clone(form.Items)
-	items[70].Label = "Comment"
-	moved := append([]formservice.Item{items[900]}, slices.Delete(items, 900, 901)...)
-	moved = append([]formservice.Item{{ID: "99999", Type: "text", Label: "Comment"}}, moved...)
-	for i := range moved {
-		moved[i].Index = i + 1
-	}
-	w2 := newWorld(t, formservice.NewForm("form1", moved, nil))
-	after := inferred(t, w2, infer.Options{Base: before})
-	for i, c := range before.Columns {
-		if got := after.Schema.Columns[i]; got.Name != c.Name || got.From != c.From || !got.Type.Equal(c.Type) {
-			t.Fatalf("column %d was %+v and is %+v", i, c, got)
-		}
-	}
-	if last := after.Schema.Columns[len(before.Columns):]; len(last) != 1 || last[0].Name != "comment_62" && last[0].Name != "comment_61" {
-		t.Errorf("new columns %+v", last)
-	}
 }
 
 // FuzzNotedSchema: whatever a label or a note holds, the file reads as if it
