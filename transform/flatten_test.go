@@ -127,34 +127,6 @@ func TestJoinEscapesBars(t *testing.T) {
 	start(t, s).feed(t, p).wantRows(t, `"a\\|b|c\\\\"`)
 }
 
-func TestOnErrorRejectIsWhole(t *testing.T) {
-	s := schema(t, "id result_id int64", "name item:1 string", "n item:2 int64", "days item:3 list<date>", "tail item:4 string")
-	p := new(answer).
-		result(1, "item:1=a", "item:2=1", "item:3=2026-01-01", "item:4=z").
-		result(2, "item:1=b", "item:2=two", "item:3=2026-13-01", "item:4=z").
-		result(3, "item:1=c|d", "item:2=3", "item:4=z").
-		result(4, "item:1=e", "item:2=4", "item:3=2026-01-01|soon", "item:4=z").
-		result(5, "item:1=f", "item:2=5|6", "item:4=z").
-		result(6, "item:1=g", "item:2=6").page(t)
-	r := start(t, s).feed(t, p)
-	r.wantRows(t, `1 · "a" · 1 · [2026-01-01] · "z"`, `6 · "g" · 6 · ∅ · ∅`)
-	want := []Reject{
-		{2, "n", "two", reasonInt},
-		{3, "name", "c|d", reasonSeveral},
-		{4, "days", "soon", reasonDate},
-		{5, "n", "5|6", reasonSeveral},
-	}
-	if !slices.Equal(r.rejects, want) {
-		t.Errorf("rejects %+v", r.rejects)
-	}
-	got := r.Stats()
-	if got.Rows != 2 || got.Rejected != 4 || !reflect.DeepEqual(got.Rejects, map[Fault]int64{
-		{"n", reasonInt}: 1, {"name", reasonSeveral}: 1, {"days", reasonDate}: 1, {"n", reasonSeveral}: 1,
-	}) {
-		t.Errorf("stats %+v", got)
-	}
-}
-
 func TestOnErrorSetNull(t *testing.T) {
 	s := schema(t, "id result_id int64", "n item:1 int64 set_null", "days item:2 list<date> set_null", "name item:3 string set_null", "must item:4 bool")
 	p := new(answer).

@@ -125,22 +125,3 @@ func checkSorted(t *testing.T, rng *rand.Rand, s service, f *Form, results []Res
 	}
 	equalIDs(t, fmt.Sprintf("lack %d: %s", q.lack, query), s.ids(t, query), fullSort(results, q)...)
 }
-
-// TestBest offers keys in any order, with many ties.
-func TestBest(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 500 {
-		b := best[int]{most: 1 + rng.IntN(30), desc: rng.IntN(2) == 0}
-		n := rng.IntN(100)
-		all := make([]key[int], 0, n)
-		for range n {
-			k := key[int]{rng.IntN(10), rng.Int64N(1000)}
-			all = append(all, k)
-			b.offer(k)
-		}
-		slices.SortFunc(all, b.compare)
-		if got, want := b.sorted(), all[:min(b.most, len(all))]; !slices.Equal(got, want) {
-			t.Fatalf("the first %d are %v, want %v", b.most, got, want)
-		}
-	}
-}

@@ -175,32 +175,6 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-func TestRequestsAreCounted(t *testing.T) {
-	busy := 2
-	c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
-		if busy--; busy >= 0 {
-			return extracttest.Respond(503, failure("3")), nil
-		}
-		return extracttest.Respond(200, extracttest.Success("<results/><count>7</count><forms/>")), nil
-	}, func(cfg *v1.Config) { cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond })
-	page, err := c.Results(t.Context(), "x", extract.ResultsQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page.Release()
-	_ = countOnly(t.Context(), c)
-	_ = countOnly(t.Context(), c)
-	_, _ = c.Forms(t.Context())
-	got := c.Requests()
-	if got.Bytes == 0 {
-		t.Error("no bytes counted")
-	}
-	got.Bytes = 0
-	if want := (transport.Requests{Results: 1, Count: 2, Other: 1, Retries: 2}); got != want {
-		t.Errorf("requests %+v, want %+v", got, want)
-	}
-}
-
 // TestKeyStaysHidden makes every kind of failure and looks for the key in
 // errors and logs at every level.
 func TestKeyStaysHidden(t *testing.T) {

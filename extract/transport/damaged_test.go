@@ -2,10 +2,8 @@ package transport_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +12,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
@@ -203,17 +199,6 @@ func TestSeldomAnswered(t *testing.T) {
 	}
 }
 
-// TestEveryTryIsBooked: retries after damaged answers are held against the
-// budget like any.
-func TestEveryTryIsBooked(t *testing.T) {
-	service := &scripted{replies: []reply{{}}}
-	var budget countingBudget
-	c := extracttest.Serve(t, service, func(cfg *v1.Config) { cfg.Budget = &budget })
-	if err := countOnly(t.Context(), c); err == nil || budget.booked.Load() != service.asked.Load() {
-		t.Errorf("%d requests, %d booked, %v", service.asked.Load(), budget.booked.Load(), err)
-	}
-}
-
 // TestProxyInTheMiddleOfARun: once the service was met, pages of a proxy are
 // an outage, which all requests wait out together.
 func TestProxyInTheMiddleOfARun(t *testing.T) {
@@ -287,27 +272,5 @@ func TestCopyAfterADamagedAnswer(t *testing.T) {
 		if unclear != tc.unclear || unclear && (transport.Temporary(err) || !strings.Contains(err.Error(), "whether the copy was made is not known")) {
 			t.Errorf("%+v: unclear %v, %v", tc.reply, unclear, err)
 		}
-	}
-}
-
-// TestFaultsThatPass: damaged answers of the test service in the middle of a
-// run cost retries and nothing else.
-func TestFaultsThatPass(t *testing.T) {
-	form := formservice.Generate(formservice.GenerateOptions{Results: 500, Seed: 3})
-	server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{Seed: 5, Empty: 0.3, HTML: 0.1, HTMLStatus: 200, Truncate: 0.1}}
-	c := extracttest.Serve(t, server, nil)
-	var ids []int64
-	err := extract.NewReader(c, form.Directory, extract.ResultsQuery{}).Each(t.Context(), extract.Window{}, extract.IDRange{}, func(p *page.Page) error {
-		ids = append(ids, p.IDs()...)
-		return nil
-	})
-	if err != nil || len(ids) != 500 || !slices.IsSorted(ids) {
-		t.Errorf("%d results, %v", len(ids), err)
-	}
-	if c.Requests().Retries == 0 {
-		t.Error("no fault was met")
-	}
-	if err := fmt.Errorf("x: %w", &transport.NotServiceError{Err: &transport.AnswerError{Fault: transport.FaultGarbled}}); transport.Temporary(err) || !errors.As(err, new(*transport.AnswerError)) {
-		t.Error("a page of somebody else is temporary, or no answer that cannot be read")
 	}
 }

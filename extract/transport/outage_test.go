@@ -182,22 +182,6 @@ func TestOutageEnds(t *testing.T) {
 	})
 }
 
-// TestOutageIsNobodysOwn: a request that is the only one to wait for the
-// service spends neither its patience nor pauses of its own.
-func TestOutageIsNobodysOwn(t *testing.T) {
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			c := extracttest.Answering(t, transport.Canary, downUntil(t, time.Now().Add(time.Hour)).RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
-			opened(t, c)
-			start := time.Now()
-			err := countOnly(t.Context(), c)
-			if took := time.Since(start); !errors.As(err, new(*transport.OutageError)) || took < transport.Patience || took > transport.Patience+time.Second {
-				t.Errorf("after %s: %v", took, err)
-			}
-		})
-	}
-}
-
 // TestCircuitOpensAtTheBudget: a request that waits for its booking when the
 // circuit opens is not sent before it closes, and then is booked again.
 func TestCircuitOpensAtTheBudget(t *testing.T) {

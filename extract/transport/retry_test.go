@@ -15,7 +15,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
@@ -153,30 +152,6 @@ func TestNetworkFailures(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestRecovery lets the n-th attempt succeed after each passing fault.
-func TestRecovery(t *testing.T) {
-	for _, fault := range []formservice.Fault{
-		formservice.FaultBusy, formservice.FaultHTML, formservice.FaultCut, formservice.FaultTruncate, formservice.FaultReset, formservice.FaultSlow,
-	} {
-		for _, faults := range []formservice.Faults{{}, {BusyStatus: 200, NoGzip: true}, {BusyStatus: 429, OldRoot: true}} {
-			faults.SlowDelay = time.Nanosecond
-			server := &formservice.Server{Faults: faults, Decide: func(r formservice.Request) formservice.Fault {
-				if r.Number <= 2 {
-					return fault
-				}
-				return formservice.NoFault
-			}}
-			c := extracttest.Serve(t, server, nil)
-			page, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
-			if err != nil || page.Len() != 100 {
-				t.Errorf("%s, %s: %v", fault, faults, err)
-				continue
-			}
-			page.Release()
-		}
 	}
 }
 
@@ -569,27 +544,4 @@ func TestCancelledBeforehand(t *testing.T) {
 	if places(c) != 0 {
 		t.Errorf("%d places leaked", places(c))
 	}
-}
-
-// TestBudgetEndsARequest: a used-up day is temporary, but not waited for.
-func TestBudgetEndsARequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, countOf7), nil },
-			func(cfg *v1.Config) {
-				cfg.Budget = transport.NewRollingBudget(0, 2, &transport.MemoryLedger{}, time.Now)
-			})
-		start := time.Now()
-		for range 2 {
-			if err := countOnly(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		err := countOnly(t.Context(), c)
-		if e := transport.MustAs[*transport.BudgetError](t, err); e.Limit != 2 || !transport.Temporary(err) || time.Since(start) != 0 {
-			t.Errorf("err = %v", err)
-		}
-		if n := c.Requests().Count; n != 2 {
-			t.Errorf("%d requests counted, two were sent", n)
-		}
-	})
 }

@@ -46,55 +46,6 @@ func people() *formservice.Form {
 	return f
 }
 
-// TestResultsParameters asks for what each parameter of section 4.5 promises.
-func TestResultsParameters(t *testing.T) {
-	server := &formservice.Server{Forms: []*formservice.Form{people()}, Faults: formservice.Faults{StrictLimit: true}}
-	c := extracttest.Serve(t, server, nil)
-	where := func(any bool, cs ...extract.Criterion) extract.ResultsQuery {
-		return extract.ResultsQuery{Search: extract.Search{Any: any, Where: cs}}
-	}
-	for _, tc := range []struct {
-		name string
-		q    extract.ResultsQuery
-		want []int64
-	}{
-		{"everything ascends", extract.ResultsQuery{}, []int64{1, 2, 3, 4, 5, 6}},
-		{"descending", extract.ResultsQuery{Descending: true}, []int64{6, 5, 4, 3, 2, 1}},
-		{"limit", extract.ResultsQuery{Limit: 2}, []int64{1, 2}},
-		{"limit and page", extract.ResultsQuery{Limit: 2, Page: 3}, []int64{5, 6}},
-		{"a hundred is a full page, also for a strict service", extract.ResultsQuery{Limit: 100}, []int64{1, 2, 3, 4, 5, 6}},
-		{"min id", extract.ResultsQuery{IDs: extract.IDRange{Min: 5}}, []int64{5, 6}},
-		{"max id", extract.ResultsQuery{IDs: extract.IDRange{Max: 2}}, []int64{1, 2}},
-		{"both ids", extract.ResultsQuery{IDs: extract.IDRange{Min: 2, Max: 3}}, []int64{2, 3}},
-		{"from is inclusive", extract.ResultsQuery{Window: extract.Window{From: extracttest.Wall("2026-01-09 12:00:00")}}, []int64{1, 2}},
-		{"to is exclusive", extract.ResultsQuery{Window: extract.Window{To: extracttest.Wall("2026-01-06 12:00:00")}}, []int64{6}},
-		{"window", extract.ResultsQuery{Window: extracttest.Window("2026-01-06", "2026-01-08")}, []int64{4, 5}},
-		{"sort by a meta", extract.ResultsQuery{Sort: "date_finish"}, []int64{6, 5, 4, 3, 2, 1}},
-		{"sort by an item, descending", extract.ResultsQuery{Sort: "1", Descending: true, Limit: 2}, []int64{6, 2}},
-		{"equals", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "Ada & Bob+C"}), []int64{1}},
-		{"equals per cent", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: "50% off"}), []int64{5}},
-		{"contains unicode", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "ïcode 😀"}), []int64{6}},
-		{"begins", where(false, extract.Criterion{Column: "1", Operator: extract.OpBegins, Term: "Bob "}), []int64{4}},
-		{"ends", where(false, extract.Criterion{Column: "1", Operator: extract.OpEnds, Term: "Ada"}), []int64{4}},
-		{"empty", where(false, extract.Criterion{Column: "1", Operator: extract.OpEmpty, Term: "ignored"}), []int64{3}},
-		{"not empty", where(false, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 5}},
-		{"and", where(false, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1}},
-		{"or", where(true, extract.Criterion{Column: "1", Operator: extract.OpContains, Term: "Ada"}, extract.Criterion{Column: "353-0-0", Operator: extract.OpNotEmpty, Term: ""}), []int64{1, 3, 4, 5}},
-		{"equals nothing", where(false, extract.Criterion{Column: "1", Operator: extract.OpEquals, Term: ""}), []int64{3}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			page, err := c.Results(t.Context(), "people", tc.q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer page.Release()
-			if got := page.IDs(); !slices.Equal(got, tc.want) {
-				t.Errorf("ids %v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
 // TestResultsOutput asks for the parameters that shape the columns.
 func TestResultsOutput(t *testing.T) {
 	c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{people()}}, nil)

@@ -54,34 +54,6 @@ func settled(t *testing.T, database string) {
 	t.Fatal("a session has not ended within ten seconds")
 }
 
-// The connection is cut at the COMMIT of a transaction: before the server gets it, or after.
-// The run finds out by itself what became of it.
-func TestCutAtCommit(t *testing.T) {
-	for _, forward := range []bool{false, true} {
-		t.Run(fmt.Sprint("forward=", forward), func(t *testing.T) {
-			database := server.Database(t)
-			if err := change(t, open(t, database, "forms.feedback"), "run1", 3).Do(t.Context(), open(t, database, "forms.feedback")); err != nil {
-				t.Fatal(err)
-			}
-			p := newProxy(t)
-			d := openBy(t, server.DSNAt(p.port, database, "sslmode=disable"), "forms.feedback")
-			c := change(t, d, "run2", 5)
-			recorded, err := c.Record(t.Context(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			hit := p.cutAt("COMMIT\x00", 1, forward)
-			if err := recorded.Publish(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if !hit.Load() {
-				t.Fatal("the connection was not cut")
-			}
-			holds(t, database, "run2", 5)
-		})
-	}
-}
-
 // The server stays away after the cut. The next run finishes the commit, or finds it done.
 func TestCutAndAway(t *testing.T) {
 	for _, forward := range []bool{false, true} {

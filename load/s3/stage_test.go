@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -54,58 +53,6 @@ func TestParts(t *testing.T) {
 			}
 		}
 	})
-}
-
-// heapInUse is the heap that is in use, without what waits to be collected.
-func heapInUse() uint64 {
-	runtime.GC()
-	runtime.GC() // what pools kept for one collection
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// A large object streams through bounded memory: parts in flight times part
-// size, and what the SDK and the garbage need besides.
-func TestMemory(t *testing.T) {
-	const total = 200 << 20
-	for _, s := range servers {
-		if s.CAFile != "" {
-			continue // TLS copies through buffers of its own; once is enough
-		}
-		d := s.open(t, "memory", func(o *Options) { o.PartSize, o.PartsInFlight = MinPartSize, 3 })
-		u, err := d.Stage(t.Context(), "run1", "large.bin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		chunk := random(1 << 20)
-		before := heapInUse() // of other tests
-		var most uint64
-		for i := range total / len(chunk) {
-			if _, err := u.Write(chunk); err != nil {
-				t.Fatal(err)
-			}
-			if i%8 > 0 {
-				continue
-			}
-			now := heapInUse()
-			most = max(most, now-min(before, now))
-		}
-		p, err := u.Prepare(t.Context())
-		if err != nil || p.Bytes != total {
-			t.Fatalf("%d bytes, %v", p.Bytes, err)
-		}
-		if err := errors.Join(d.Abort(t.Context(), p)); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d MiB of heap at most", s.name, most>>20)
-		if most > 32<<20 {
-			t.Errorf("%s: %d MiB of heap for %d MiB in flight", s.name, most>>20, 3*MinPartSize>>20)
-		}
-		if left := names(t, d); len(left) != 0 {
-			t.Errorf("left %v", left)
-		}
-	}
 }
 
 func TestTooManyParts(t *testing.T) {

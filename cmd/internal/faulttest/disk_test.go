@@ -1,7 +1,6 @@
 package faulttest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -222,39 +221,6 @@ func checkSwept(t testing.TB, dir string, env []string, definition string, p pla
 	}
 }
 
-// TestNoFolder holds that a folder that is missing and cannot be made is 73.
-func TestNoFolder(t *testing.T) {
-	form := diskForm()
-	url := form.serve(t)
-	for name, c := range map[string]struct {
-		root string
-		says []string
-	}{
-		"where nothing can be made":  {"/proc/nowhere/lake", []string{"/proc/nowhere", "check that the path is right and that what should be mounted there is"}},
-		"below a file":               {"file/lake", []string{"file", "a file lies where a folder should be"}},
-		"below a folder of another":  {"theirs/mount/lake", []string{"theirs", "permission denied", "let this user write there"}},
-		"a mount that is not folder": {"file", []string{"file", "a file lies where a folder should be"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := worldDir(t)
-			write(t, dir, "file", "not a folder")
-			theirs := filepath.Join(dir, "theirs")
-			if err := errors.Join(os.Mkdir(theirs, 0o750), os.Chmod(theirs, 0o555)); err != nil { //nolint:gosec // this is what it is for
-				t.Fatal(err)
-			}
-			lake := folder{c.root}
-			if !filepath.IsAbs(c.root) {
-				lake.root = filepath.Join(dir, c.root)
-			}
-			r := runAsNobody(t, dir, nil, "run", job{service: url, extract: firstDays}.definition(t, dir, lake))
-			r.wantError(t, exitCantCreate, c.says...)
-			if form.pages.Load() > 0 {
-				t.Error("the service was asked for results that could not be written")
-			}
-		})
-	}
-}
-
 // TestFullStdout exports to a device that is full.
 func TestFullStdout(t *testing.T) {
 	url := diskForm().serve(t)
@@ -271,35 +237,5 @@ func TestFullStdout(t *testing.T) {
 			p.start(t)
 			p.end(t).wantError(t, exitIO, "no space left")
 		})
-	}
-}
-
-// TestFullDiskKeepsFile replaces a single file on a disk that has no room for
-// the new one: the old one stays whole, with its manifest.
-func TestFullDiskKeepsFile(t *testing.T) {
-	dir := t.TempDir()
-	disk := filepath.Join(dir, "mount")
-	if !mount(t, disk, 2) {
-		return
-	}
-	url := diskForm().serve(t)
-	export := func(file, to string) result {
-		return run(t, dir, nil, "export", "--base-url", url, "--account", "acme", "--form", "form1", "--timezone", "UTC",
-			"--from", "2025-01-01", "--to", to, "--state", filepath.Join(dir, "state"), "--manifest", "--codebook", "-o", filepath.Join(disk, file))
-	}
-	export("form1.csv", "2025-01-06").wantOK(t)
-	old := folder{disk}.objects(t)
-	export("form1.csv", "2025-01-21").wantError(t, exitIO, "no space left", "free some space")
-	for name, data := range (folder{disk}.objects(t)) {
-		if was, there := old[name]; !strings.HasPrefix(name, load.ControlFolder+"/") && (!there || string(was) != string(data)) {
-			t.Errorf("%s is not what it was", name)
-		}
-	}
-	remount(t, disk, "size=16m")
-	export("form1.csv", "2025-01-21").wantOK(t)
-	now := folder{disk}.objects(t)
-	m, err := load.DecodeManifest(now["form1.csv.manifest.json"])
-	if err != nil || m.Rows != 480 || m.Parts[0].Bytes != int64(len(now["form1.csv"])) || len(now) != 4 {
-		t.Errorf("%d rows, %d objects, %v", m.Rows, len(now), err)
 	}
 }

@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -61,16 +60,10 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// startServer starts versitygw with a user besides its owner.
+// startServer starts versitygw.
 func startServer(dir string) (*s3server.Server, error) {
-	data, iam := filepath.Join(dir, "s3"), filepath.Join(dir, "iam")
-	if err := errors.Join(os.Mkdir(data, 0o750), os.Mkdir(iam, 0o750)); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(iam, "users.json"), []byte(users()), 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.Setenv("VGW_IAM_DIR", iam); err != nil {
+	data := filepath.Join(dir, "s3")
+	if err := os.Mkdir(data, 0o750); err != nil {
 		return nil, err
 	}
 	return s3server.Start(context.Background(), s3server.Versitygw(), data, nil)

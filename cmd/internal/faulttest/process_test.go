@@ -20,7 +20,6 @@ const (
 	exitCantCreate = 73
 	exitIO         = 74
 	exitTemporary  = 75
-	exitNoPermit   = 77
 	exitTerminated = 143
 )
 

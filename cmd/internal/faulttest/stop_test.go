@@ -314,26 +314,3 @@ func TestStopExport(t *testing.T) {
 		t.Errorf("%d results in %d objects", lines, len(objects))
 	}
 }
-
-// TestStopOnDisk stops a run that writes to disk in the middle of its reading,
-// and twice again, until it comes to its end.
-func TestStopOnDisk(t *testing.T) {
-	t.Parallel()
-	calm := manyForm()
-	want := manyJob(calm.serve(t)).truth(t, calm.ids())
-	form := manyForm()
-	lake := folder{t.TempDir() + "/lake"}
-	dir := t.TempDir()
-	definition := manyJob(form.serve(t)).definition(t, dir, lake)
-	for range 3 {
-		reached, release := form.atPage(t, form.pages.Load()+16)
-		p := formetl(t, dir, nil, "run", definition)
-		p.start(t)
-		p.wait(t, reached)
-		p.terminate(t)
-		release()
-		checkNothingVisible(t, lake)
-	}
-	form.hook.Store(nil)
-	recovers(t, dir, definition, form, lake, want, 60-3*15+3)
-}

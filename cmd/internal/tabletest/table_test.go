@@ -43,26 +43,6 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
-// A pooler that keeps no sessions together is refused before the service is asked for
-// anything, and doctor finds it. One in session mode is as good as the server.
-func TestPooler(t *testing.T) {
-	w := newWorld(t)
-	w.port = server.Bouncer(t, "pool_mode = transaction")
-	for _, command := range []string{"run", "doctor"} {
-		code, stdout, stderr := w.try(command, w.definition())
-		if code != exit.Config || !strings.Contains(stdout+stderr, "two connections at once have the server's session") || !strings.Contains(stdout+stderr, "pool_mode = session") {
-			t.Errorf("%s ended with %d:\n%s%s", command, code, stdout, stderr)
-		}
-		if asked := len(w.service.Log()); command == "run" && asked > 0 {
-			t.Errorf("the service was asked %d times", asked)
-		}
-	}
-	w.port = server.Bouncer(t, "pool_mode = session")
-	w.run()
-	w.whole()
-	w.formetl("doctor", w.definition())
-}
-
 // The dead letters of a table are of what is rejected now.
 func TestDeadLetters(t *testing.T) {
 	w := newWorld(t)
@@ -123,52 +103,6 @@ func killedAtEveryPoint(t *testing.T, w *world, program string) {
 	}
 }
 
-func TestExploded(t *testing.T) {
-	w := newWorld(t)
-	w.schema = strings.Replace(declared, `"list<string>"}`, `"list<string>", explode: true}`, 1)
-	elements := func() []string {
-		return w.query("SELECT id, position, colours FROM forms.form1__colours ORDER BY id, position")
-	}
-	lists := func() []string {
-		return w.query("SELECT id, n, c FROM forms.form1, unnest(colours) WITH ORDINALITY AS u(c, n) ORDER BY id, n")
-	}
-	w.run()
-	w.whole()
-	if got, want := elements(), lists(); !slices.Equal(got, want) || len(got) < 100 {
-		t.Fatalf("%d elements, want %d", len(got), len(want))
-	}
-	w.edit(w.ids()[7], "edited", 0)
-	w.insert(3, "late", "black", "white")
-	w.run()
-	w.whole()
-	if got, want := elements(), lists(); !slices.Equal(got, want) {
-		t.Fatalf("after edits %d elements, want %d", len(got), len(want))
-	}
-}
-
-func TestNewColumnsAndTypes(t *testing.T) {
-	w := newWorld(t)
-	w.schema = strings.Replace(declared, `    - {name: amount, from: "item:2", type: "decimal(12,2)"}`+"\n", "", 1)
-	w.run()
-	w.schema = declared
-	w.insert(2, "with an amount")
-	w.run()
-	if got := w.query("SELECT count(*), count(amount) FROM forms.form1"); got[0] != "121|121" {
-		t.Errorf("a new column is %s", got[0])
-	}
-	w.schema = strings.Replace(declared, `"decimal(12,2)"`, "string", 1)
-	if code, _, stderr := w.try("run", w.definition()); code != exit.Config {
-		t.Fatalf("another type ends with %d:\n%s", code, stderr)
-	}
-	w.run("--full")
-	if got := w.query("SELECT count(DISTINCT pg_typeof(amount)), min(pg_typeof(amount)::text) FROM forms.form1"); got[0] != "1|text" {
-		t.Errorf("after --full the column is %s", got[0])
-	}
-	w.schema = declared
-	w.run("--full")
-	w.whole()
-}
-
 // What the commands say of a table, and that verify finds what somebody changed.
 func TestCommands(t *testing.T) {
 	w := newWorld(t)
@@ -225,39 +159,6 @@ func (w *world) noCanary() {
 	}
 }
 
-// What speaks against a table, with its exit code.
-func TestRefusals(t *testing.T) {
-	w := newWorld(t)
-	w.query("CREATE TABLE forms.form1 (mine text); INSERT INTO forms.form1 VALUES ('precious')")
-	if code, _, stderr := w.try("run", w.definition()); code != exit.CantCreate || !strings.Contains(stderr, "formetl did not make") {
-		t.Errorf("a table of others: %d\n%s", code, stderr)
-	}
-	if code, out, _ := w.try("doctor", w.definition()); code != exit.CantCreate || !strings.Contains(out, "formetl did not make") {
-		t.Errorf("doctor of a table of others: %d\n%s", code, out)
-	}
-	if code, _, _ := w.try("run", w.definition(), "--full"); code != exit.CantCreate || w.query("SELECT mine FROM forms.form1")[0] != "precious" {
-		t.Errorf("a table of others with --full: %d", code)
-	}
-	w.query("DROP TABLE forms.form1")
-	w.schema = strings.Replace(declared, "type: int64", "type: int64, pii: hmac", 1)
-	if code, _, stderr := w.try("validate", w.definition()); code != exit.Config || !strings.Contains(stderr, "the result's id") {
-		t.Errorf("an id that nobody shall see: %d\n%s", code, stderr)
-	}
-	w.schema = declared
-	w.run()
-	w.query("ALTER TABLE forms.form1 ALTER COLUMN amount TYPE text")
-	if code, _, stderr := w.try("run", w.definition()); code != exit.Config || !strings.Contains(stderr, `"amount"`) {
-		t.Errorf("an altered column: %d\n%s", code, stderr)
-	}
-	w.query("ALTER TABLE forms.form1 ALTER COLUMN amount TYPE numeric(12,2) USING amount::numeric")
-	w.run()
-	w.whole()
-	w.query("CREATE VIEW forms.v AS SELECT amount FROM forms.form1") // views do not disturb runs
-	w.insert(3, "late")
-	w.run()
-	w.whole()
-}
-
 // Two definitions beside each other: forms by a glob, and a password within the dsn.
 func TestFormsByGlob(t *testing.T) {
 	w := newWorld(t)
@@ -300,25 +201,6 @@ func TestCheckpointAtTheTable(t *testing.T) {
 	if n := w.control(); n != "0" {
 		t.Errorf("%s objects are left", n)
 	}
-}
-
-// Two runs at once: one gets the table, and the other ends with 75.
-func TestTwoRuns(t *testing.T) {
-	w := newWorld(t)
-	w.definition()
-	codes := make(chan int)
-	for range 2 {
-		go func() {
-			code, _, _ := w.try("run", filepath.Join(w.dir, "feedback.yaml"), "--log-level", "error")
-			codes <- code
-		}()
-	}
-	got := []int{<-codes, <-codes}
-	slices.Sort(got)
-	if got[0] != 0 || got[1] != exit.Temporary && got[1] != 0 {
-		t.Errorf("the runs end with %v", got)
-	}
-	w.whole()
 }
 
 func TestPasswordInDSN(t *testing.T) {
