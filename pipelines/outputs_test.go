@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/formetl/formetl/extract/extracttest"
@@ -97,6 +96,9 @@ func TestOneOutputFails(t *testing.T) {
 			if report.Forms[0].Error == "" || len(report.Forms[0].Outputs) != 2 {
 				t.Errorf("report %+v", report.Forms[0])
 			}
+			if kept := report.Forms[0].ResultsKept; kept == nil || *kept != 0 { // the other output has them
+				t.Errorf("%v results are said to be kept", kept)
+			}
 			for _, out := range report.Forms[0].Outputs {
 				if failed := strings.Contains(out.Path, c.failed); failed != (out.Error != "") || failed == (out.Rows == 8) {
 					t.Errorf("output %+v", out)
@@ -172,68 +174,6 @@ type losing struct{ *local.Destination }
 func (l losing) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	lease, err := l.Destination.Acquire(ctx, scope, h)
 	return lost{lease}, err
-}
-
-func TestLostLeaseCommitsNothing(t *testing.T) {
-	w := newWorld(t, fourDays())
-	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-		d, err := local.New(root)
-		return losing{d}, err
-	}
-	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
-	var held *load.HeldError
-	if !errors.As(err, &held) {
-		t.Errorf("error %v", err)
-	}
-	if left := tree(t, w.dir); len(left) != 0 {
-		t.Errorf("left %v", left)
-	}
-}
-
-// TestCommitThatStopsAtEveryAction stops the commits of a second run at each
-// of their actions in turn. The next run finishes or repeats them.
-func TestCommitThatStopsAtEveryAction(t *testing.T) {
-	recorded := 0
-	for stop := 1; ; stop++ {
-		form := fourDays()
-		w := newWorld(t, form)
-		def := func() *definition.Definition { return w.daily(fileAndDays()...) }
-		w.run(def())
-		form.Delete(1)
-		if err := form.Finish(2, extracttest.Wall("2026-01-03 23:00:00")); err != nil {
-			t.Fatal(err)
-		}
-		var actions atomic.Int64
-		_, err := pipelines.Run(t.Context(), def(), watching(func(_, op, _ string) error {
-			if op == "stage" {
-				return nil
-			}
-			if actions.Add(1) >= int64(stop) {
-				return errors.New("the power went out")
-			}
-			return nil
-		}))
-		if err == nil {
-			if recorded < 8 {
-				t.Errorf("%d stops after a commit was recorded", recorded)
-			}
-			return
-		}
-		var c *load.CommitError
-		if !errors.As(err, &c) {
-			t.Fatalf("stop %d: %v", stop, err)
-		}
-		if c.Recorded {
-			recorded++
-		}
-		if _, err := form.Insert(pipelinestest.Result(60, "2026-01-04 20:00:00", "after the crash")); err != nil {
-			t.Fatal(err)
-		}
-		w.run(def())
-		w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-		w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
-	}
 }
 
 // TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left

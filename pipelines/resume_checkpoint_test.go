@@ -73,10 +73,13 @@ func TestResumeInEveryShape(t *testing.T) {
 			t.Run(fmt.Sprint(name, stop), func(t *testing.T) {
 				r := newDeclared(t)
 				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
-				r.stopAt(def(), "read", stop)
+				stopped := r.stopAt(def(), "read", stop)
+				if kept := stopped.Forms[0].ResultsKept; kept == nil || *kept != int64(2*stop) {
+					t.Errorf("the report of the run that was stopped says that %v results are kept", kept)
+				}
 				asked, report := r.asked(def())
 				want := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}[stop:]
-				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued == "" || f.Kept != stop || f.Rows != 8 || !f.Verified.Match {
+				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued != stopped.RunID || f.Kept != stop || f.Rows != 8 || !f.Verified.Match {
 					t.Errorf("asked for %v, report %+v", asked, f)
 				}
 				r.checkAll(outs, inJanuary)
@@ -169,8 +172,11 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 		"a search": {func(_ *declaredRun, d *definition.Definition) {
 			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
 		}, 0},
-		"no schema":   {func(_ *declaredRun, d *definition.Definition) { d.Schema = nil }, 0},
-		"a partition": {func(r *declaredRun, d *definition.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
+		"no schema":    {func(_ *declaredRun, d *definition.Definition) { d.Schema = nil }, 0},
+		"a partition":  {func(r *declaredRun, d *definition.Definition) { d.Outputs = r.definition(file(), months()).Outputs }, 0},
+		"compression":  {func(_ *declaredRun, d *definition.Definition) { d.Outputs[0].Compression = "gzip" }, 2},
+		"another name": {func(_ *declaredRun, d *definition.Definition) { d.Name = "other" }, 0},
+		"another file": {func(r *declaredRun, d *definition.Definition) { d.File = r.path("other.yaml") }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDeclared(t)
@@ -178,7 +184,7 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 			def := r.daily(file())
 			c.change(r, def)
 			_, report := r.askedUntidy(def)
-			if name == "another path" || len(def.Outputs) > 1 { // what was read for other outputs stays
+			if name == "another path" || name == "another name" || len(def.Outputs) > 1 { // what was read for others stays
 				if n := len(r.checkpoints("header")); n != 1 {
 					t.Errorf("%d checkpoints are left", n)
 				}
@@ -189,7 +195,7 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 				t.Errorf("kept %d, want %d, report %+v", f.Kept, c.kept, f)
 			}
 			from, to := def.Extract.From.Format(formservice.WallTime), def.Extract.To.Format(formservice.WallTime)
-			if def.Outputs[0].Format == "ndjson" && filepath.Base(def.Outputs[0].Path) == "form1.ndjson" {
+			if def.Outputs[0].Format == "ndjson" && name != "compression" && filepath.Base(def.Outputs[0].Path) == "form1.ndjson" {
 				r.checkFile("form1.ndjson", pipelinestest.Truth(r.form, func(x formservice.Result) bool { return pipelinestest.Date(x) >= from && pipelinestest.Date(x) < to }))
 			}
 		})
