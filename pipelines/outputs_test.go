@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -205,6 +207,13 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		{"no partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionNone }, "was day and is none"},
 		{"naming", nil, func(d *definition.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
 		{"form", nil, func(d *definition.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
+		{"search", nil, func(d *definition.Definition) {
+			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
+		}, "search"},
+		{"timezone", nil, func(d *definition.Definition) { d.Source.Zone = time.FixedZone("CET", 3600) }, "timezone"},
+		{"view", nil, func(d *definition.Definition) { d.Extract.View = "11" }, "view"},
+		{"a rule for personal data", private(t, "", ""), func(d *definition.Definition) { d.Schema = private(t, "redact", "") }, "column answer"},
+		{"another key for hashes", private(t, "hmac", oneKey), func(d *definition.Definition) { d.Schema = private(t, "hmac", otherKey) }, "column answer"},
 		{"declared", schema(), func(d *definition.Definition) { d.Schema = nil }, "was declared and is id"},
 		{"type", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
 			d.Schema = schema(column("answer", "int64", "item:1"))

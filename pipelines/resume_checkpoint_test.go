@@ -363,66 +363,18 @@ func TestCheckpointOlderThanTheFile(t *testing.T) {
 
 // TestDamagedCheckpoint costs what is damaged, and no run.
 func TestDamagedCheckpoint(t *testing.T) {
-	half := func(b []byte) []byte { return b[:len(b)/2] }
-	bit := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
-	empty := func([]byte) []byte { return nil }
-	for name, c := range map[string]struct {
-		pattern string
-		change  func([]byte) []byte
-		asked   int
-	}{
-		"rows cut off":       {"*-rows", half, 4},
-		"a bit of the rows":  {"*-rows", bit, 4},
-		"no rows":            {"*-rows", empty, 4},
-		"rows of one window": {"0000001-rows", bit, 2},
-		"a bit of a record":  {"0000002-record", bit, 2},
-		"empty records":      {"*-record", empty, 4},
-		"records cut off":    {"*-record", half, 4},
-		"a header cut off":   {"header", half, 4},
-		"a bit of a header":  {"header", bit, 4},
-		"a foreign lock":     {"lock", func(b []byte) []byte { return append(b, "x"...) }, 1},
-		"another version":    {"header", func(b []byte) []byte { return bytes.Replace(b, []byte(`"version":1`), []byte(`"version":9`), 1) }, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for pattern, want := range map[string]int{"0000001-rows": 2, "*-record": 4, "header": 4} {
+		t.Run(pattern, func(t *testing.T) {
 			r := newDeclared(t)
 			r.stopAt(r.daily(file()), "read", 3)
-			found := r.checkpoints(c.pattern)
-			if len(found) == 0 {
-				t.Fatal("nothing to damage")
-			}
-			for _, f := range found {
-				data, err := os.ReadFile(f)
-				if err == nil {
-					err = os.WriteFile(f, c.change(data), 0o600)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			if asked, _ := r.asked(r.daily(file())); len(asked) != c.asked {
+			r.overwrite(pattern, "{")
+			if asked, _ := r.asked(r.daily(file())); len(asked) != want {
 				t.Errorf("asked for %v", asked)
 			}
 			r.checkAll([]definition.Output{file()}, inJanuary)
 			r.noCheckpoint()
 		})
 	}
-}
-
-// TestForeignFilesInACheckpoint are no pieces, and go with it.
-func TestForeignFilesInACheckpoint(t *testing.T) {
-	r := newDeclared(t)
-	r.stopAt(r.daily(file()), "read", 3)
-	at := filepath.Dir(r.checkpoints("header")[0])
-	for _, name := range []string{"notes", "0000009-rows", "0000000-record.tmp", "-record", "99999999999-record"} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if asked, report := r.asked(r.daily(file())); len(asked) != 1 || report.Forms[0].Kept != 3 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	r.noCheckpoint()
-	r.checkAll([]definition.Output{file()}, inJanuary)
 }
 
 // TestCheckpointAndChanges: the form changed between two attempts, also by a column

@@ -203,21 +203,6 @@ func (r *resumed) writeManifest() {
 	}
 }
 
-// TestResumeAfterRowsWereLost: what a piece's record promises is gone, so its
-// window is read again.
-func TestResumeAfterRowsWereLost(t *testing.T) {
-	r := newResumed(t)
-	r.stopAt(r.daily(days()), "read", 3)
-	if err := os.Remove(r.checkpoints("*-rows")[1]); err != nil {
-		t.Fatal(err)
-	}
-	asked, report := r.asked(r.daily(days()))
-	if !slices.Equal(asked, []string{"2026-01-02", "2026-01-04"}) || report.Forms[0].Kept != 2 {
-		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
 // TestDataAtFaultKeepsNothing: what another run would meet again is no
 // beginning for it.
 func TestDataAtFaultKeepsNothing(t *testing.T) {
