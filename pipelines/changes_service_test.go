@@ -116,30 +116,6 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 	}
 }
 
-// TestFeedThatLosesRows deletes results between two pages of the feed. It begins
-// again, and still names the edits.
-func TestFeedThatLosesRows(t *testing.T) {
-	s := newStamped(t)
-	s.hour()
-	s.later(func() {
-		for id := int64(1); id <= 250; id++ {
-			s.clock = s.clock.Add(time.Second)
-			s.change(id, "edited")
-		}
-	})
-	page := 0
-	s.service.Before = func(q formservice.Request) {
-		if strings.Contains(q.Query, "fs_sort=date_update") {
-			if page++; page == 2 || page == 4 {
-				s.form.Delete(int64(251 - page))
-			}
-		}
-	}
-	if report := s.runUntilWhole(1); report.ResultChanges.Method != load.MethodChanges || report.Verified.Method != load.MethodChanges {
-		t.Errorf("%+v, verified %+v", report.ResultChanges, report.Verified)
-	}
-}
-
 // TestClockOfTheService: the service's clock is off, in another zone, or jumps.
 // Edits of any age are found all the same.
 func TestClockOfTheService(t *testing.T) {

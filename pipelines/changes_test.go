@@ -2,7 +2,6 @@ package pipelines_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -88,43 +87,6 @@ func (s *stamped) due(r formservice.Result) bool {
 // withStale bounds the stale parts that a run reads.
 func withStale(most int) func(*definition.Definition) {
 	return func(def *definition.Definition) { def.Extract.MaxStaleParts = most }
-}
-
-// TestHoursOfSeveralDatasets: datasets that are divided in different ways, and the
-// elements of a list, agree with the truth after each hour.
-func TestHoursOfSeveralDatasets(t *testing.T) {
-	for name, outs := range map[string][]definition.Output{
-		"months and years": {
-			{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}, {Path: "years/", Format: "csv", Partition: definition.PartitionYear},
-		},
-		"undivided and months": {
-			{Path: "days/", Format: "ndjson"}, {Path: "months/", Format: "parquet", Partition: definition.PartitionMonth},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStamped(t, outs...)
-			s.hour()
-			for hour := range int64(5) {
-				s.later(func() {
-					s.change(100+hour*50, "edited")
-					s.form.Delete(110 + hour*50)
-					s.move(120+hour*50, fmt.Sprintf("2025-%02d-28 12:00:00", 12-hour*2))
-					s.insert(3000+hour, s.clock.Format(formservice.WallTime))
-					s.insert(4000+hour, fmt.Sprintf("2025-%02d-01 01:00:00", 2+hour*2))
-				})
-				report, _ := s.hour()
-				if report.Verified.Method != load.MethodChanges || !report.Verified.Match {
-					t.Errorf("hour %d: %+v", hour, report.Verified)
-				}
-				for _, out := range outs {
-					m := readManifest(t, filepath.Join(s.path(strings.TrimSuffix(out.Path, "/")), load.ManifestName))
-					if m.Rows != int64(len(pipelinestest.Truth(s.form, s.due))) {
-						t.Errorf("hour %d: %s has %d rows", hour, out.Path, m.Rows)
-					}
-				}
-			}
-		})
-	}
 }
 
 // TestHourOfChanges counts the requests of hourly runs, and what they find.

@@ -155,25 +155,6 @@ func TestCleanDuringARun(t *testing.T) {
 	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 }
 
-// A run that was stopped leaves what the next one resumes from; clean drops it.
-func TestCleanAfterAStoppedRun(t *testing.T) {
-	r := newResumed(t)
-	def := r.daily(days())
-	r.stopAt(def, "read", 2)
-	report, err := maintain.Clean(t.Context(), def, r.o.Options, load.CleanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Checkpoints != 1 || len(report.Outputs[0].Removed) != 0 {
-		t.Errorf("found %s and %d checkpoints", found(report), report.Checkpoints)
-	}
-	r.checkTidy()
-	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
-		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
 func TestCleanResolvesForms(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -19,7 +18,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
-	"github.com/formetl/formetl/schemas"
 )
 
 // codebook is what the tests read of <name>.schema.json.
@@ -176,27 +174,6 @@ func (w *world) datasetRows(name string) (rows []map[string]any) {
 	return rows
 }
 
-// TestCodebookIsDeterministic: equal results give equal bytes, whatever order
-// windows end in and however the range is divided.
-func TestCodebookIsDeterministic(t *testing.T) {
-	var first map[string]string
-	for i, concurrency := range []int{1, 8, 3} {
-		w := newWorld(t, generated(400))
-		def := w.definition(definition.Output{Path: "lake/form1/", Format: "parquet", Partition: definition.PartitionMonth})
-		def.Source.Requests.Concurrency = concurrency
-		def.Extract.Window = extract.Step{Days: 40 + i}
-		def.Extract.From, def.Extract.To = extracttest.Wall("2020-01-01"), extracttest.Wall("2030-01-01")
-		w.run(def)
-		books := map[string]string{"schema": w.read("lake/form1.schema.json"), "table": w.read("lake/form1.codebook.csv")}
-		if first == nil {
-			first = books
-		}
-		sameTree(t, first, books)
-		w.run(def)
-		sameTree(t, first, map[string]string{"schema": w.read("lake/form1.schema.json"), "table": w.read("lake/form1.codebook.csv")})
-	}
-}
-
 // TestCodebookTellsEarlierLabels of columns whose heading changed, for files
 // and datasets, and goes on telling them.
 func TestCodebookTellsEarlierLabels(t *testing.T) {
@@ -261,29 +238,6 @@ func TestCodebookOfAnIncrementalRun(t *testing.T) {
 	expect(3, "blue 2, red 2, violet 1")
 }
 
-// TestCodebookKeepsPersonalData out: no value of a column with a rule is in it.
-func TestCodebookKeepsPersonalData(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(definition.Output{Path: "lake/form1/", Format: "ndjson"})
-	w.run(def)
-	if got := w.codebook("lake/form1").choices("3"); got != "secret 1" {
-		t.Fatalf("without a rule the choices are %q", got)
-	}
-	def.Schema = &schemas.Schema{MaxRejects: 1, Columns: []schemas.Column{
-		{Name: "mail", From: schemas.Source{Kind: schemas.FromItem, ID: "3"}, Type: schemas.Type{Kind: schemas.String}, PII: schemas.PII{Kind: schemas.PIIRedact}},
-	}}
-	o := options()
-	o.Full = true
-	if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"lake/form1.schema.json", "lake/form1.codebook.csv"} {
-		if text := w.read(name); strings.Contains(text, "secret") || strings.Contains(text, "[redacted] (") || !strings.Contains(text, "redact") {
-			t.Errorf("%s is\n%s", name, text)
-		}
-	}
-}
-
 var errRefused = errors.New("refused")
 
 // TestCodebookRefused: the data stand, the run succeeds, and its report tells.
@@ -330,65 +284,6 @@ type unreadable struct{ load.Destination }
 
 func (unreadable) Get(context.Context, string) ([]byte, string, error) {
 	return nil, "", errRefused
-}
-
-// TestCodebookAfterACrash: a run that was cut off before the codebooks leaves
-// them to the next one, also where that has a commit to finish first.
-func TestCodebookAfterACrash(t *testing.T) {
-	crash := map[string]func(r *resumed, def *definition.Definition){
-		"in the second commit": func(r *resumed, def *definition.Definition) {
-			o := watching(func(root, op, name string) error {
-				if filepath.Clean(root) == r.path("months") && op == "put" && name == load.ManifestName {
-					return errRefused
-				}
-				return nil
-			})
-			o.Now = r.o.Now
-			if _, err := pipelines.Run(t.Context(), def, o); !errors.Is(err, errRefused) {
-				r.t.Fatal(err)
-			}
-		},
-		"between two commits": func(r *resumed, def *definition.Definition) { r.killAt(def, "months", load.StepParts) },
-		"before the commits":  func(r *resumed, def *definition.Definition) { r.stopAt(def, "snapshot", 1) },
-		"before the codebooks": func(r *resumed, def *definition.Definition) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			o := r.o
-			o.At = func(p string) {
-				if p == "codebook" {
-					cancel(errStop)
-				}
-			}
-			_, err := pipelines.Run(ctx, def, o)
-			cancel(nil)
-			if err != nil && !errors.Is(err, errStop) {
-				r.t.Fatal(err)
-			}
-		},
-	}
-	for name, cutOff := range crash {
-		t.Run(name, func(t *testing.T) {
-			r := newResumed(t)
-			r.source.BaseURL = newWorld(t, someSurvey("Colours")).source.BaseURL
-			def := r.daily(days(), months())
-			cutOff(r, def)
-			for _, stem := range []string{"days", "months"} { // as if the process had ended before
-				for _, ext := range []string{".schema.json", ".codebook.csv"} {
-					if err := os.Remove(r.path(stem + ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
-						t.Fatal(err)
-					}
-				}
-			}
-			report, err := pipelines.Run(t.Context(), def, r.o)
-			if err != nil || (report.Forms[0].Continued != "") != (name == "before the commits") {
-				t.Fatalf("%v; report %+v", err, report.Forms[0])
-			}
-			for _, stem := range []string{"days", "months"} {
-				if b := r.codebook(stem); b.Rows != 3 || b.choices("2") != "blue 1, green 1, red 2" {
-					t.Errorf("%s: %d rows with %s", stem, b.Rows, b.choices("2"))
-				}
-			}
-		})
-	}
 }
 
 // TestCleanKnowsCodebooks: what a killed run left where it was writing the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
@@ -80,35 +79,6 @@ func TestDetail(t *testing.T) {
 	w.service.Before = nil
 	if f := w.run(def).Forms[0]; f.Detail != nil {
 		t.Error("a run has a detail that nobody asked for")
-	}
-}
-
-// TestDetailPlan: what a run expected is what the plan of it told before.
-func TestDetailPlan(t *testing.T) {
-	for name, change := range map[string]func(*definition.Definition){
-		"daily": func(*definition.Definition) {},
-		"auto":  func(d *definition.Definition) { d.Extract.Window = definition.Extract{}.Window },
-		"incremental": func(d *definition.Definition) {
-			d.Outputs, d.Extract.Incremental, d.Extract.Lookback = d.Outputs[1:], true, 24*time.Hour
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, fourDays())
-			def := w.daily(fileAndDays()...)
-			change(def)
-			for range 2 { // an incremental run goes on, another one does the same again
-				o := options()
-				planned, err := pipelines.MakePlan(t.Context(), def, o.Options, false)
-				if err != nil {
-					t.Fatal(err)
-				}
-				d := w.detailed(def).Detail
-				want := planned.Forms[0]
-				if got := d.Plan; d.Windows != len(want.Windows) || !reflect.DeepEqual(got.Results, want.Results) || !reflect.DeepEqual(got.Requests.Total, want.Requests.Total) {
-					t.Errorf("%d windows, %+v, want %d, %+v", d.Windows, got.Requests, len(want.Windows), want.Requests)
-				}
-			}
-		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -342,50 +343,78 @@ func TestRangesAndWindows(t *testing.T) {
 }
 
 func TestRerunsGiveTheSameBytes(t *testing.T) {
-	form := generated(700)
-	w := newWorld(t, form)
-	outputs := func() []definition.Output {
-		var outs []definition.Output
-		for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow", "xlsx"} {
-			outs = append(outs, definition.Output{Path: "form1." + format, Format: format})
-			if format != "json" && format != "xlsx" {
-				outs = append(outs, definition.Output{Path: format + "/", Format: format, Partition: definition.PartitionMonth})
+	for name, form := range map[string]*formservice.Form{"all types": generated(700), "late questions": lateAnswers()} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, form)
+			outputs := func() []definition.Output {
+				var outs []definition.Output
+				for _, format := range []string{"csv", "ndjson", "json", "parquet", "arrow", "xlsx"} {
+					outs = append(outs, definition.Output{Path: "form1." + format, Format: format})
+					if format != "json" && format != "xlsx" {
+						outs = append(outs, definition.Output{Path: format + "/", Format: format, Partition: definition.PartitionMonth})
+					}
+				}
+				return append(outs,
+					definition.Output{Path: "form1.csv.gz", Format: "csv", Compression: "gzip"},
+					definition.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
+			}
+			snapshot := func(concurrency int, latency time.Duration) map[string]string {
+				w.service.SetFaults(formservice.Faults{Latency: latency})
+				def := w.definition(outputs()...)
+				def.Extract.To = extracttest.Wall("2026-02-01")
+				def.Extract.Window = extract.Step{Days: 7}
+				def.Source.Requests.Concurrency = concurrency
+				w.run(def)
+				bytesOf := map[string]string{}
+				for _, file := range files(t, w.dir) {
+					if base := filepath.Base(file); base == load.ManifestName || base == load.SuccessName || strings.HasSuffix(base, ".manifest.json") {
+						continue
+					}
+					data, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					bytesOf[strings.TrimPrefix(file, w.dir)] = string(data)
+				}
+				return bytesOf
+			}
+			first := snapshot(1, 0)
+			second := snapshot(8, time.Millisecond)
+			if len(first) != len(second) {
+				t.Errorf("%d files, then %d", len(first), len(second))
+			}
+			for name, data := range first {
+				if second[name] != data {
+					t.Errorf("%s differs", name)
+				}
+			}
+		})
+	}
+}
+
+// lateAnswers is a form of 24 days whose later results have questions that no
+// sample of the first ones shows: one in the middle of a window, two in the
+// last ones, and one answered once.
+func lateAnswers() *formservice.Form {
+	items := []formservice.Item{{ID: "1", Index: 1, Label: "Answer"}}
+	results := make([]formservice.Result, 0, 1200)
+	for i := range 1200 {
+		when := time.Date(2026, 1, 1, 0, i*28, 0, 0, time.UTC).Format(formservice.WallTime)
+		r := pipelinestest.Result(int64(2000-i), when, fmt.Sprint("answer ", i))
+		for _, late := range []struct {
+			id   string
+			from int
+		}{{"77", 905}, {"12-3", 1100}, {"5", 1100}} {
+			if i >= late.from {
+				r.Items = append(r.Items, formservice.Answer{ID: late.id, Values: []string{fmt.Sprint(late.id, " ", i)}})
 			}
 		}
-		return append(outs,
-			definition.Output{Path: "form1.csv.gz", Format: "csv", Compression: "gzip"},
-			definition.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
-	}
-	snapshot := func(concurrency int, latency time.Duration) map[string]string {
-		w.service.SetFaults(formservice.Faults{Latency: latency})
-		def := w.definition(outputs()...)
-		def.Extract.To = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		def.Extract.Window = extract.Step{Days: 7}
-		def.Source.Requests.Concurrency = concurrency
-		w.run(def)
-		bytesOf := map[string]string{}
-		for _, file := range files(t, w.dir) {
-			if base := filepath.Base(file); base == load.ManifestName || base == load.SuccessName || strings.HasSuffix(base, ".manifest.json") {
-				continue
-			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bytesOf[strings.TrimPrefix(file, w.dir)] = string(data)
+		if i == 1000 {
+			r.Metas = append(r.Metas, formservice.Meta{ID: "date_update", Value: when})
 		}
-		return bytesOf
+		results = append(results, r)
 	}
-	first := snapshot(1, 0)
-	second := snapshot(8, time.Millisecond)
-	if len(first) != len(second) {
-		t.Errorf("%d files, then %d", len(first), len(second))
-	}
-	for name, data := range first {
-		if second[name] != data {
-			t.Errorf("%s differs", name)
-		}
-	}
+	return formservice.NewForm("form1", items, results)
 }
 
 func TestOtherDialectsOfTheService(t *testing.T) {
@@ -430,49 +459,6 @@ func TestControlCharactersBecomeReplacementCharacters(t *testing.T) {
 		if n := report.Forms[0].Replaced; n != 1 {
 			t.Errorf("%s: %d characters replaced, want 1", how, n)
 		}
-	}
-}
-
-// TestResultsThatStayAreThereOnce changes the form before every second
-// request: results that were there throughout come out once.
-func TestResultsThatStayAreThereOnce(t *testing.T) {
-	for name, faults := range map[string]formservice.Faults{
-		"deletes":    {DeleteEvery: 2},
-		"inserts":    {InsertEvery: 2},
-		"edits":      {EditEvery: 2},
-		"finishes":   {FinishEvery: 2},
-		"everything": {InsertEvery: 3, DeleteEvery: 5, EditEvery: 2, FinishEvery: 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 3000, Seed: 9, NoUndated: true})
-			before := pipelinestest.Truth(form, nil)
-			w := newWorld(t, form)
-			faults.Seed = 11
-			w.service.SetFaults(faults)
-			def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-			def.Extract.To = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			def.Extract.Window = extract.Step{Months: 1}
-			report, err := pipelines.Run(t.Context(), def, options())
-			if err != nil {
-				t.Fatalf("%v (report %+v)", err, report.Forms[0])
-			}
-			got := map[int64]int{}
-			for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
-				got[int64(row["result_id"].(float64))]++
-			}
-			for id, n := range got {
-				if n > 1 {
-					t.Errorf("result %d is there %d times", id, n)
-				}
-			}
-			for _, r := range before {
-				now, there := form.Get(r.ID)
-				if there && pipelinestest.Date(now) == pipelinestest.Date(r) && pipelinestest.Date(now) < "2026-01-01" && got[r.ID] != 1 {
-					t.Errorf("result %d was there throughout and is written %d times", r.ID, got[r.ID])
-				}
-			}
-		})
 	}
 }
 

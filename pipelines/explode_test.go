@@ -116,92 +116,6 @@ func (w *world) childJoins(form *formservice.Form) {
 	}
 }
 
-// TestExplodeLongLists: a batch of results has many more elements, which are
-// written in slices.
-func TestExplodeLongLists(t *testing.T) {
-	long := func(n int) []string {
-		list := make([]string, n)
-		for i := range list {
-			list[i] = fmt.Sprint("element ", i)
-		}
-		return list
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1, Label: "Colours"}}, []formservice.Result{
-		picked(1, 1, long(9_000)...), picked(2, 1), picked(3, 1, long(20_000)...), picked(4, 1, none()...), picked(5, 1, long(9_000)...), picked(6, 2, "last"),
-	})
-	w := newWorld(t, form)
-	w.run(w.coloured(exploded(),
-		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "z.csv.gz", Format: "csv", Compression: "gzip"},
-		definition.Output{Path: "f.parquet", Format: "parquet"}, definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "f.arrow", Format: "arrow"},
-		definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay},
-		definition.Output{Path: "lines/", Format: "ndjson"}))
-	w.childJoins(form)
-	for _, name := range []string{"f__colours.csv", "f__colours.arrow"} {
-		if m := readManifest(t, w.path(name+".manifest.json")); m.Rows != 38_001 {
-			t.Errorf("%s has %d rows", name, m.Rows)
-		}
-	}
-}
-
-// TestExplodeFollowsResults that change their list, lose it, move and go.
-func TestExplodeFollowsResults(t *testing.T) {
-	form := colourForm()
-	w := newWorld(t, form)
-	def := func() *definition.Definition {
-		d := w.coloured(exploded(), definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay})
-		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
-		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
-		return d
-	}
-	runAt := func(now string) {
-		t.Helper()
-		o := options()
-		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-			t.Fatal(err)
-		}
-		w.checkTidy()
-		db := w.duckDB()
-		pairs := func(source string) []string {
-			return w.query(db, "SELECT id || ' ' || position || ' ' || colours FROM "+source+" ORDER BY id, position")
-		}
-		got := pairs("read_parquet('" + w.path("days__colours/**/*.parquet") + "', hive_partitioning=false)")
-		want := pairs("(SELECT id, generate_subscripts(colours, 1) AS position, unnest(colours) AS colours FROM read_parquet('" + w.path("days/**/*.parquet") + "', hive_partitioning=false))")
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: the child holds %q, want %q", now, got, want)
-		}
-	}
-	runAt("2026-01-05 00:00:00")
-	insert := func(r formservice.Result) {
-		t.Helper()
-		form.Delete(r.ID)
-		if _, err := form.Insert(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	insert(picked(8, 4, "blue", "aqua")) // changed
-	insert(picked(9, 4))                 // lost
-	insert(picked(1, 8, "red", "white")) // moved from a part that the run does not touch
-	insert(picked(2, 8, "new"))          // moved, and had no list before
-	insert(picked(5, 8))                 // moved, and has none now
-	insert(picked(30, 8, "one"))
-	runAt("2026-01-09 00:00:00")
-	form.Delete(30)
-	insert(picked(8, 4))
-	def = func() func() *definition.Definition {
-		inner := def
-		return func() *definition.Definition {
-			d := inner()
-			d.Extract.Lookback = 31 * 24 * time.Hour
-			return d
-		}
-	}()
-	runAt("2026-01-10 00:00:00")
-	if got := w.query(w.duckDB(), "SELECT count(*) FROM read_parquet('"+w.path("days__colours/**/*.parquet")+"', hive_partitioning=false)"); got[0] != "4" {
-		t.Errorf("%s rows in the child", got) // 4, 1 twice, 2
-	}
-}
-
 // TestExplodeReadsNoOlderPartInVain: the ids of a child's part are those of its
 // results, however many rows it has.
 func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
@@ -235,14 +149,14 @@ func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
 // TestExplodeInSeveralObjects: a part that is too large for one object of the
 // destination has the ids of its own results in each.
 func TestExplodeInSeveralObjects(t *testing.T) {
-	results := make([]formservice.Result, 0, 2_000)
-	for i := range 2_000 {
+	results := make([]formservice.Result, 0, 8_000)
+	for i := range 8_000 {
 		var colours []string
 		if i%3 != 0 {
 			colours = []string{"a", "b", fmt.Sprint(strings.Repeat("c", 50), i)}
 		}
 		r := picked(int64(i+1), 1, colours...)
-		r.Metas[1].Value = fmt.Sprintf("2026-01-01 %02d:30:00", i/100)
+		r.Metas[1].Value = fmt.Sprintf("2026-01-01 %02d:30:00", i/400)
 		results = append(results, r)
 	}
 	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1}}, results))
@@ -264,11 +178,11 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 		_, err := pipelines.Run(ctx, def, o)
 		return err
 	}
-	if err := run("verified", 64<<10); !errors.Is(err, errStop) {
+	if err := run("verified", 320<<10); !errors.Is(err, errStop) {
 		t.Fatal(err)
 	}
 	for range 2 { // from the checkpoint, then again
-		if err := run("", 64<<10); err != nil {
+		if err := run("", 320<<10); err != nil {
 			t.Fatal(err)
 		}
 		m := readManifest(t, w.path("days__colours/_manifest.json"))
@@ -286,8 +200,19 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 				t.Errorf("%s has ids of %d results and rows of %d", p.Path, span, len(ids))
 			}
 		}
-		if len(m.Parts) < 2 || rows != 3*1333 || m.Rows != rows {
+		if len(m.Parts) < 2 || rows != 3*5333 || m.Rows != rows {
 			t.Errorf("%d parts of %d rows", len(m.Parts), rows)
+		}
+		parent := readManifest(t, w.path("days/_manifest.json"))
+		for i, p := range parent.Parts {
+			list := readNDJSON(t, filepath.Join(w.path("days"), filepath.FromSlash(p.Path)))
+			first, last := int64(list[0]["id"].(float64)), int64(list[len(list)-1]["id"].(float64))
+			if key, err := load.ParsePartName(p.Path); err != nil || key.N != i || p.Bytes > 320<<10 || p.MinID != first || p.MaxID != last {
+				t.Errorf("part %d is %+v and holds results %d to %d", i, p, first, last)
+			}
+		}
+		if len(parent.Parts) < 2 || parent.Rows != 8_000 {
+			t.Errorf("the parent has %d parts of %d rows", len(parent.Parts), parent.Rows)
 		}
 	}
 }
@@ -325,30 +250,6 @@ func TestExplodeAfterAKill(t *testing.T) {
 		}
 		w.checkTidy()
 		sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
-	}
-}
-
-// TestExplodeFailsAlone: a child that cannot be written leaves its parent whole,
-// and the next run makes it good.
-func TestExplodeFailsAlone(t *testing.T) {
-	w := newWorld(t, colourForm())
-	def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-	broken := errors.New("no space for children")
-	o := watching(func(root, op, _ string) error {
-		if op == "commit" && strings.Contains(root, "__colours") {
-			return broken
-		}
-		return nil
-	})
-	if _, err := pipelines.Run(t.Context(), def, o); !errors.Is(err, broken) {
-		t.Fatalf("the error is %v", err)
-	}
-	if m := readManifest(t, w.path("days/_manifest.json")); m.Rows != 9 {
-		t.Errorf("the parent has %d rows", m.Rows)
-	}
-	w.run(w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}))
-	if m := readManifest(t, w.path("days__colours/_manifest.json")); m.Rows != 8 {
-		t.Errorf("the child has %d rows", m.Rows)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -276,17 +275,4 @@ func TestKilledByOneResumedByTheOther(t *testing.T) {
 	want := pipelinestest.Truth(form, func(r formservice.Result) bool { return pipelinestest.Date(r) != "" })
 	w.checkFile("form1.ndjson", want)
 	w.checkDataset("days", want)
-}
-
-// TestRequestsByV2 holds that a form costs at most 1.05 times its pages and ten requests.
-func TestRequestsByV2(t *testing.T) {
-	results := needs.Count(200_000, 20_000)
-	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: results, NoUndated: true, NoUnfinished: true})).byV2()
-	report := w.run(w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}))
-	pages := (results + 499) / 500
-	if n := len(w.service.Log()); float64(n) > 1.05*float64(pages)+10 || report.Forms[0].Rows != int64(results) {
-		t.Errorf("%d results cost %d requests, and have %d pages", report.Forms[0].Rows, n, pages)
-	} else {
-		t.Logf("%d results of %d pages cost %d requests", results, pages, n)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -287,94 +286,5 @@ func TestCountThatNeverAgrees(t *testing.T) {
 			sameTree(t, before, tree(t, w.dir))
 			w.checkTidy()
 		})
-	}
-}
-
-// TestCountThatFails ends the run with the service's error, and nothing is left.
-func TestCountThatFails(t *testing.T) {
-	for _, n := range []int{1, 2} {
-		w := newWorld(t, fourDays())
-		counts := 0
-		w.service.Decide = func(r formservice.Request) formservice.Fault {
-			if r.Transaction == formservice.TransactionCount {
-				if counts++; counts >= n {
-					return formservice.FaultBusy
-				}
-			}
-			return formservice.NoFault
-		}
-		def := w.daily(fileAndDays()...)
-		def.Source.Requests.Retries = 1
-		_, err := pipelines.Run(t.Context(), def, options())
-		var s *extract.ServiceError
-		if !errors.As(err, &s) || s.Code != extract.CodeBusy {
-			t.Errorf("error %v", err)
-		}
-		if left := tree(t, w.dir); len(left) != 0 {
-			t.Errorf("left %v", left)
-		}
-	}
-}
-
-// TestErrorsNameTheirPlaceOnce reads messages as a person does.
-func TestErrorsNameTheirPlaceOnce(t *testing.T) {
-	w := newWorld(t, fourDays())
-	w.service.Decide = func(r formservice.Request) formservice.Fault {
-		if reads("2026-01-03")(r) {
-			return formservice.FaultTruncate
-		}
-		return formservice.NoFault
-	}
-	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
-	var a *transport.AnswerError
-	if !errors.As(err, &a) {
-		t.Fatalf("error %v", err)
-	}
-	message := err.Error()
-	for _, word := range []string{"form form1:", "window 2026-01-03", "page 1", "failed"} {
-		if strings.Count(message, word) != 1 {
-			t.Errorf("%q stands %d times in %q", word, strings.Count(message, word), message)
-		}
-	}
-}
-
-// TestLivingFormInDatasets reads windows of shared parts side by side and
-// again while the form changes: all outputs hold the same results, each once.
-func TestLivingFormInDatasets(t *testing.T) {
-	form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 1500, Seed: 5})
-	w := newWorld(t, form)
-	w.service.SetFaults(formservice.Faults{Seed: 3, InsertEvery: 31, DeleteEvery: 23, FinishEvery: 5})
-	def := w.definition(
-		definition.Output{Path: "form1.ndjson", Format: "ndjson"},
-		definition.Output{Path: "all/", Format: "ndjson"},
-		definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth})
-	def.Extract.Window = extract.Step{Days: 14}
-	def.Source.Requests.Concurrency = 8
-	report := w.run(def)
-	if report.Forms[0].Reread == 0 {
-		t.Error("no window was read again")
-	}
-	file := map[string]bool{}
-	for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
-		key := fmt.Sprint(row)
-		if file[key] {
-			t.Errorf("result %v is there twice", row["result_id"])
-		}
-		file[key] = true
-	}
-	for _, set := range []string{"all", "months"} {
-		m := readManifest(t, w.path(set+"/_manifest.json"))
-		rows := 0
-		for _, p := range m.Parts {
-			for _, row := range readNDJSON(t, w.path(set+"/"+p.Path)) {
-				rows++
-				if !file[fmt.Sprint(row)] {
-					t.Errorf("%s: result %v is not as in the file", set, row["result_id"])
-				}
-			}
-		}
-		if rows != len(file) || m.Rows != int64(rows) {
-			t.Errorf("%s: %d rows, the file has %d, the manifest says %d", set, rows, len(file), m.Rows)
-		}
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -97,6 +98,9 @@ func TestOneOutputFails(t *testing.T) {
 			if report.Forms[0].Error == "" || len(report.Forms[0].Outputs) != 2 {
 				t.Errorf("report %+v", report.Forms[0])
 			}
+			if kept := report.Forms[0].ResultsKept; kept == nil || *kept != 0 { // the other output has them
+				t.Errorf("%v results are said to be kept", kept)
+			}
 			for _, out := range report.Forms[0].Outputs {
 				if failed := strings.Contains(out.Path, c.failed); failed != (out.Error != "") || failed == (out.Rows == 8) {
 					t.Errorf("output %+v", out)
@@ -174,68 +178,6 @@ func (l losing) Acquire(ctx context.Context, scope string, h load.Holder) (load.
 	return lost{lease}, err
 }
 
-func TestLostLeaseCommitsNothing(t *testing.T) {
-	w := newWorld(t, fourDays())
-	o := options()
-	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-		d, err := local.New(root)
-		return losing{d}, err
-	}
-	_, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
-	var held *load.HeldError
-	if !errors.As(err, &held) {
-		t.Errorf("error %v", err)
-	}
-	if left := tree(t, w.dir); len(left) != 0 {
-		t.Errorf("left %v", left)
-	}
-}
-
-// TestCommitThatStopsAtEveryAction stops the commits of a second run at each
-// of their actions in turn. The next run finishes or repeats them.
-func TestCommitThatStopsAtEveryAction(t *testing.T) {
-	recorded := 0
-	for stop := 1; ; stop++ {
-		form := fourDays()
-		w := newWorld(t, form)
-		def := func() *definition.Definition { return w.daily(fileAndDays()...) }
-		w.run(def())
-		form.Delete(1)
-		if err := form.Finish(2, extracttest.Wall("2026-01-03 23:00:00")); err != nil {
-			t.Fatal(err)
-		}
-		var actions atomic.Int64
-		_, err := pipelines.Run(t.Context(), def(), watching(func(_, op, _ string) error {
-			if op == "stage" {
-				return nil
-			}
-			if actions.Add(1) >= int64(stop) {
-				return errors.New("the power went out")
-			}
-			return nil
-		}))
-		if err == nil {
-			if recorded < 8 {
-				t.Errorf("%d stops after a commit was recorded", recorded)
-			}
-			return
-		}
-		var c *load.CommitError
-		if !errors.As(err, &c) {
-			t.Fatalf("stop %d: %v", stop, err)
-		}
-		if c.Recorded {
-			recorded++
-		}
-		if _, err := form.Insert(pipelinestest.Result(60, "2026-01-04 20:00:00", "after the crash")); err != nil {
-			t.Fatal(err)
-		}
-		w.run(def())
-		w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-		w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
-	}
-}
-
 // TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left
 // as it is, and replaced whole by --full, also where the range is a part of it.
 func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
@@ -265,6 +207,13 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		{"no partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionNone }, "was day and is none"},
 		{"naming", nil, func(d *definition.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
 		{"form", nil, func(d *definition.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
+		{"search", nil, func(d *definition.Definition) {
+			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
+		}, "search"},
+		{"timezone", nil, func(d *definition.Definition) { d.Source.Zone = time.FixedZone("CET", 3600) }, "timezone"},
+		{"view", nil, func(d *definition.Definition) { d.Extract.View = "11" }, "view"},
+		{"a rule for personal data", private(t, "", ""), func(d *definition.Definition) { d.Schema = private(t, "redact", "") }, "column answer"},
+		{"another key for hashes", private(t, "hmac", oneKey), func(d *definition.Definition) { d.Schema = private(t, "hmac", otherKey) }, "column answer"},
 		{"declared", schema(), func(d *definition.Definition) { d.Schema = nil }, "was declared and is id"},
 		{"type", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
 			d.Schema = schema(column("answer", "int64", "item:1"))

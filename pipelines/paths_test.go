@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -236,62 +234,4 @@ func TestVerificationFindsTheWindowByHalving(t *testing.T) {
 	if n := w.service.Counts()[formservice.TransactionCount]; n > 4+128 || report.Forms[0].Reread != 1 {
 		t.Errorf("%d counts, %d windows read again", n, report.Forms[0].Reread)
 	}
-}
-
-// TestRerunKeepsPartsThatCameOutAsTheyWere: their objects are not touched.
-func TestRerunKeepsPartsThatCameOutAsTheyWere(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	def := func() *definition.Definition {
-		return w.daily(definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay})
-	}
-	stamps := func() map[string]time.Time {
-		all := map[string]time.Time{}
-		for name := range dataOnly(tree(t, w.path("days"))) {
-			info, err := os.Stat(filepath.Join(w.path("days"), name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all[name] = info.ModTime()
-		}
-		return all
-	}
-	w.run(def())
-	first := stamps()
-	w.run(def())
-	if !maps.Equal(first, stamps()) {
-		t.Error("a rerun wrote parts anew")
-	}
-	form.Delete(1)
-	w.run(def())
-	second := stamps()
-	fresh := 0
-	for name := range second {
-		if _, ok := first[name]; !ok {
-			fresh++
-			if !strings.Contains(name, "dt=2026-01-01") || !strings.Contains(name, "-000002-") {
-				t.Errorf("%s is new", name)
-			}
-		}
-	}
-	if fresh != 1 || len(second) != 4 {
-		t.Errorf("%d of %d parts are new", fresh, len(second))
-	}
-}
-
-// TestTwoRunsAtOnce write one dataset: one of them waits for another time.
-func TestTwoRunsAtOnce(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	var second error
-	w.service.Before = once(reads("2026-01-02"), func() {
-		_, second = pipelines.Run(t.Context(), w.daily(fileAndDays()...), options())
-	})
-	w.run(w.daily(fileAndDays()...))
-	var held *load.HeldError
-	if !errors.As(second, &held) || held.PID != os.Getpid() {
-		t.Errorf("the second: %v", second)
-	}
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 }

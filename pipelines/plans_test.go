@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -33,58 +32,6 @@ func planned(t *testing.T, w *world, def *definition.Definition, offline bool) *
 		t.Errorf("an offline plan asked: %v", w.service.Log())
 	}
 	return r
-}
-
-// TestPlanKeepsItsPromise holds that a run sends the requests that its plan
-// expects, where nothing changes in between.
-func TestPlanKeepsItsPromise(t *testing.T) {
-	for name, change := range map[string]func(*definition.Definition){
-		"auto":            func(*definition.Definition) {},
-		"by months":       func(d *definition.Definition) { d.Extract.Window = extract.Step{Months: 1} },
-		"without a check": func(d *definition.Definition) { d.Extract.Verify = false },
-		"without a count": func(d *definition.Definition) {
-			d.Extract.Verify, d.Extract.Window = false, extract.Step{Months: 1}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 1500, Seed: 5, NoUndated: true}))
-			def := w.definition(definition.Output{Path: "out.csv", Format: "csv", Profile: "strict"})
-			def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
-			change(def)
-			p := planned(t, w, def, false).Forms[0]
-			w.service.Reset()
-			if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
-				t.Fatal(err)
-			}
-			sent := w.service.Counts()
-			counts := int64(sent[formservice.TransactionCount])
-			if p.Requests.Counts == nil || *p.Requests.Counts != counts {
-				t.Errorf("planned %v counts, the run sent %d", p.Requests.Counts, counts)
-			}
-			if name == "without a count" {
-				if p.Results != nil || p.Requests.Total != nil || len(p.Windows) != 12 {
-					t.Errorf("nothing was counted, and the plan says %v results, %v requests, %d windows", p.Results, p.Requests.Total, len(p.Windows))
-				}
-				return
-			}
-			feed := int64(0)
-			for _, q := range w.service.Log() {
-				if strings.Contains(q.Query, "fs_sort=") {
-					feed++
-				}
-			}
-			if most := *p.Requests.Feed; feed > most || most > 0 && feed == 0 {
-				t.Errorf("planned up to %d requests for what changed, the run sent %d", most, feed)
-			}
-			results := int64(sent[formservice.TransactionResults]) - feed
-			if off := *p.Requests.Results - results; off < -15 || off > 15 {
-				t.Errorf("planned %d pages, the run asked for %d", *p.Requests.Results, results)
-			}
-			if total, most := *p.Requests.Total, *p.Requests.Results+*p.Requests.Feed+counts; total != most && total != most-1 {
-				t.Errorf("the total %d is not %d + %d + %d, or one fewer", total, *p.Requests.Results, *p.Requests.Feed, counts)
-			}
-		})
-	}
 }
 
 func TestPlanBudget(t *testing.T) {
@@ -143,25 +90,6 @@ func TestPlanOffline(t *testing.T) {
 func isNoForms(err error) bool {
 	var none *account.NoFormsError
 	return errors.As(err, &none)
-}
-
-// TestPlanWidens holds that the plan of a dataset takes in the whole parts of
-// earlier runs, as the run does, and that planning writes nothing.
-func TestPlanWidens(t *testing.T) {
-	w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 5}))
-	def := w.definition(definition.Output{Path: "lake/", Format: "parquet", Partition: definition.PartitionMonth})
-	def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2025-04-01")
-	planned(t, w, def, false)
-	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 0 {
-		t.Errorf("planning wrote %v, %v", entries, err)
-	}
-	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
-		t.Fatal(err)
-	}
-	def.Extract.From, def.Extract.To = extracttest.Wall("2025-02-10"), extracttest.Wall("2025-02-11")
-	if p := planned(t, w, def, false).Forms[0]; p.Range.From.Time != extracttest.Wall("2025-02-01") || p.Range.To.Time != extracttest.Wall("2025-03-01") {
-		t.Errorf("the range is %v, want the whole of February", p.Range)
-	}
 }
 
 func TestPlanFailures(t *testing.T) {

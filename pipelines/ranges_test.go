@@ -321,21 +321,6 @@ func TestSmallBudgetEnds(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenTwoCommits: both commits were recorded before the first one
-// was carried out, so the next run finishes the other and begins where both end.
-func TestKilledBetweenTwoCommits(t *testing.T) {
-	l := newLiving(t, days(), months())
-	r := &resumed{world: l.world, o: l.o, form: l.form}
-	r.killAt(l.definition(), "months", load.StepParts)
-	r.noCheckpoint()
-	f, asked := l.goOn()
-	if len(asked) > 4 || f.Continued != "" { // the lookback alone
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-	l.goOn()
-	l.check("2026-01-20 23:59:30", nil)
-}
-
 // TestPlanRefusesWhatTheRunWould without any request.
 func TestPlanRefusesWhatTheRunWould(t *testing.T) {
 	l := newLiving(t)

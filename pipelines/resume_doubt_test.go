@@ -209,31 +209,6 @@ func (noAbort) Abort(context.Context, load.Prepared) error {
 	return errors.New("the store is gone")
 }
 
-// TestOneLine: what cannot be tidied up after a failure is told in the log.
-func TestOneLine(t *testing.T) {
-	r := newResumed(t)
-	o := r.o
-	var log bytes.Buffer
-	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-		d, err := local.New(root)
-		return noAbort{d}, err
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	o.At = func(p string) {
-		if p == "prepared" {
-			cancel(errStop)
-		}
-	}
-	_, err := pipelines.Run(ctx, r.daily(slices.Clone(fileAndDays())...), o)
-	if !errors.Is(err, errStop) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q", err)
-	}
-	if !strings.Contains(log.String(), "the store is gone") {
-		t.Errorf("log %s", &log)
-	}
-}
-
 // TestLostCommitKeepsNothing, and does not say that it does.
 func TestLostCommitKeepsNothing(t *testing.T) {
 	r := newResumed(t)
@@ -250,34 +225,6 @@ func TestLostCommitKeepsNothing(t *testing.T) {
 		t.Errorf("%v\n%s", err, &log)
 	}
 	r.checkTidy()
-}
-
-// TestOutputsDividedOtherwise share their windows side by side.
-func TestOutputsDividedOtherwise(t *testing.T) {
-	r := newResumed(t)
-	for range 3 {
-		def := r.daily(days(), months())
-		def.Source.Requests.Concurrency = 4
-		r.asked(def)
-	}
-	r.checkDataset("months", pipelinestest.Truth(r.form, inJanuary))
-}
-
-// TestChangedBetweenTwoCommits: one output was committed, the form changed,
-// and the other one is finished: in the end both hold what there is.
-func TestChangedBetweenTwoCommits(t *testing.T) {
-	for _, second := range []definition.Output{months(), {Path: "copy/", Format: "ndjson", Partition: definition.PartitionDay}} {
-		r := newResumed(t)
-		def := func() *definition.Definition { return r.daily(days(), second) }
-		r.killAt(def(), strings.TrimSuffix(second.Path, "/"), load.StepParts)
-		if _, err := r.form.Insert(pipelinestest.Result(100, "2026-01-02 15:00:00", "new")); err != nil {
-			t.Fatal(err)
-		}
-		r.asked(def())
-		for _, name := range []string{"days", strings.TrimSuffix(second.Path, "/")} {
-			r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
-		}
-	}
 }
 
 // damaged changes the files below a folder whose names hold a text, keeping
@@ -297,32 +244,6 @@ func (r *resumed) damaged(text string) {
 			r.t.Fatal(err)
 		}
 	}
-}
-
-// TestFullMendsDamage: a part that is not what its manifest says is made anew.
-func TestFullMendsDamage(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	r.damaged("part-")
-	r.o.Full = true
-	r.asked(r.daily(days()))
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
-// TestNameTaken: a file that nobody lists lies in a part's place. That is told
-// once and for all, not as something that passes.
-func TestNameTaken(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	if err := os.Remove(filepath.Join(r.path("days"), load.ManifestName)); err != nil {
-		t.Fatal(err)
-	}
-	r.damaged("part-")
-	_, err := pipelines.Run(t.Context(), r.daily(days()), r.o)
-	if e := new(load.UnlistedPartsError); !errors.As(err, &e) || len(e.Names) != 4 || strings.Count(err.Error(), "dt=2026-01-0") != 4 {
-		t.Errorf("error %v", err)
-	}
-	r.checkTidy()
 }
 
 // TestUndatedByStart: between a run that was stopped and the next one, a day gets an

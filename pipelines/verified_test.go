@@ -246,29 +246,6 @@ func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, 
 	nothingWritten(t, w)
 }
 
-// TestNoHeaders: without headers, or with wrong ones from the first on, API v2 is read to
-// the end, and the run says that nothing was verified, or fails if it must be.
-func TestNoHeaders(t *testing.T) {
-	for _, pagination := range []string{"missing", "zero", "more", "less"} {
-		for _, proof := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, required %v", pagination, proof), func(t *testing.T) {
-				t.Parallel()
-				form := perDay(5, 30, 1, 40, 6)
-				w := newWorld(t, form).byV2()
-				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: pagination}})
-				def := w.byDay(5, days())
-				def.Extract.Proof = proof
-				report, err := pipelines.Run(t.Context(), def, options())
-				if proof {
-					unproven(t, w, form, report, err)
-				} else {
-					readOnly(t, w, form, report, err)
-				}
-			})
-		}
-	}
-}
-
 // TestHeadersVanish: the headers are gone from the k-th request on. If counts had agreed
 // before, the run fails. Else it says that nothing was verified.
 func TestHeadersVanish(t *testing.T) {
@@ -383,55 +360,6 @@ func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formserv
 	}
 	if len(found) > 0 {
 		t.Errorf("%v should not be there", found)
-	}
-}
-
-// TestDeletedUnderShortPages: three windows of a hundred results, pages of ninety, and
-// thirty results that are deleted at one moment of the run. All others are there once.
-func TestDeletedUnderShortPages(t *testing.T) {
-	deletes := map[string]func(i int) int64{ // ids 1, 4, 7 … are of the first day
-		"the first thirty":         func(i int) int64 { return int64(1 + i) },
-		"the last thirty":          func(i int) int64 { return int64(300 - i) },
-		"here and there":           func(i int) int64 { return int64(5 + 7*i) },
-		"the first of one window":  func(i int) int64 { return int64(1 + 3*i) },
-		"the last of the last one": func(i int) int64 { return int64(300 - 3*i) },
-	}
-	for name, id := range deletes {
-		for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
-			for k := 1; k <= 14; k++ {
-				t.Run(fmt.Sprintf("%s, %s, %d", name, api, k), func(t *testing.T) {
-					t.Parallel()
-					form := perDay(100, 100, 100)
-					w := newWorld(t, form).byV2()
-					w.source.API = api
-					w.service.SetFaults(formservice.Faults{PageCap: 90})
-					var mu sync.Mutex
-					n := 0
-					w.service.Before = func(formservice.Request) {
-						mu.Lock()
-						defer mu.Unlock()
-						if n++; n == k {
-							for i := range 30 {
-								form.Delete(id(i))
-							}
-						}
-					}
-					report := w.run(w.byDay(3, days()))
-					if n < k {
-						return
-					}
-					times := w.ids("days")
-					for _, r := range pipelinestest.Truth(form, nil) {
-						if times[r.ID] != 1 {
-							t.Errorf("result %d of %s is there %d times; verified %+v", r.ID, pipelinestest.Date(r), times[r.ID], report.Forms[0].Verified)
-						}
-					}
-					if v := report.Forms[0].Verified; v.Match && len(times) != form.Len() && v.Counted == int64(form.Len()) {
-						t.Errorf("%d results, %d are there; verified %+v", len(times), form.Len(), v)
-					}
-				})
-			}
-		}
 	}
 }
 
@@ -699,64 +627,38 @@ func TestEndCostsNothing(t *testing.T) {
 	}
 }
 
-// TestPagesTooHeavy: the service answers pages of many results with HTTP 504, and smaller
-// ones well. The run asks for fewer results, and says so once. Where a single result
-// cannot be served, the run ends and names the id behind which it is.
+// TestPagesTooHeavy: a single result that no page can bring is named, and nothing is written.
 func TestPagesTooHeavy(t *testing.T) {
 	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
-		for name, define := range map[string]func(*world) *definition.Definition{
-			"everything": func(w *world) *definition.Definition { return w.definition(file()) },
-			"by days":    func(w *world) *definition.Definition { return w.byDay(3, days(), file()) },
-			"with a view": func(w *world) *definition.Definition {
-				def := w.byDay(3, days(), file())
-				def.Extract.View = formservice.AllData
-				return def
-			},
-			"incremental": func(w *world) *definition.Definition {
-				def := w.definition(days(), file())
-				def.Extract.Incremental, def.Extract.Lookback = true, 72*time.Hour
-				return def
-			},
-		} {
-			for _, most := range []int{30, 7, 1} {
-				t.Run(fmt.Sprintf("%s, %s, %d", api, name, most), func(t *testing.T) {
-					t.Parallel()
-					form := perDay(60, 5, 41)
-					w := newWorld(t, form).byV2()
-					w.source.API = api
-					w.service.SetFaults(formservice.Faults{Page504: most})
-					report := w.run(define(w))
-					w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-					if name != "everything" {
-						w.checkDataset("days", pipelinestest.Truth(form, nil))
-					}
-					if d := report.Forms[0].Drift; strings.Count(strings.Join(d, "; "), "cannot serve pages of") != 1 {
-						t.Errorf("drift %q", d)
-					}
-					if v := report.Forms[0].Verified; v.Unproven != "" && name != "with a view" {
-						t.Errorf("verified %+v", v)
-					}
-				})
+		t.Run(string(api), func(t *testing.T) {
+			t.Parallel()
+			form := perDay(60, 5, 41)
+			r, _ := form.Get(61) // of the third day
+			r.Items[0].Values = []string{"too much"}
+			if err := form.Update(r); err != nil {
+				t.Fatal(err)
 			}
-			t.Run(fmt.Sprintf("%s, %s, a single result", api, name), func(t *testing.T) {
-				t.Parallel()
-				form := perDay(60, 5, 41)
-				r, _ := form.Get(61) // of the third day
-				r.Items[0].Values = []string{"too much"}
-				if err := form.Update(r); err != nil {
-					t.Fatal(err)
-				}
-				w := newWorld(t, form).byV2()
-				w.source.API, w.source.BaseURL = api, w.unserved("too much")
-				_, err := pipelines.Run(t.Context(), define(w), options())
-				e, ok := errors.AsType[*extract.UnservedError](err)
-				if !ok || e.After >= 61 || e.After < 59 || pipelines.DataAtFault(err) {
-					t.Errorf("err = %v", err)
-				}
-				nothingWritten(t, w)
-			})
-		}
+			w := newWorld(t, form).byV2()
+			w.source.API, w.source.BaseURL = api, w.unserved("too much")
+			_, err := pipelines.Run(t.Context(), w.byDay(3, days(), file()), options())
+			e, ok := errors.AsType[*extract.UnservedError](err)
+			if !ok || e.After >= 61 || e.After < 59 || pipelines.DataAtFault(err) {
+				t.Errorf("err = %v", err)
+			}
+			nothingWritten(t, w)
+		})
 	}
+}
+
+// TestOrderIsIgnored: a service that does not sort by ids is named, and nothing is written.
+func TestOrderIsIgnored(t *testing.T) {
+	w := newWorld(t, perDay(100, 100, 100))
+	w.service.SetFaults(formservice.Faults{IgnoreDirection: true, PageCap: 60})
+	_, err := pipelines.Run(t.Context(), w.byDay(3, days(), file()), options())
+	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the ascending order of ids" || !pipelines.DataAtFault(err) {
+		t.Errorf("err = %v", err)
+	}
+	nothingWritten(t, w)
 }
 
 // unserved answers as the service of a world does, but for answers that hold a result
