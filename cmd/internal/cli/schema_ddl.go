@@ -93,11 +93,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	case f.dialect == "":
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
-		near := nearest.Word(f.dialect, ddl.Names())
-		if near != "" {
-			near = "; did you mean " + near + "?"
-		}
-		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), near)
+		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), nearest.Hint(f.dialect, ddl.Names()))
 	case !slices.Contains([]string{"", "table", "load", "manifest"}, f.only):
 		return nil, fmt.Errorf("--only %q: give table, load or manifest", f.only)
 	case f.only == "manifest" && d.Name != "redshift":
