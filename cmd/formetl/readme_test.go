@@ -94,8 +94,6 @@ func TestReadmeCommands(t *testing.T) {
 			continue // .ci/run calls the first; the second builds what this test runs
 		case strings.HasPrefix(command, "formserver"):
 			continue // TestTranscript runs it
-		case strings.HasPrefix(command, "formetl demo --serve"):
-			continue // it goes on until it is stopped; the tests of the demo run it
 		case strings.HasPrefix(command, "go build"):
 			if build, _, _ := strings.Cut(command, " -o "); !strings.Contains(string(ci), build+" -o ") {
 				t.Errorf(".ci/run does not build as the README shows: %s", command)

@@ -39,13 +39,13 @@ const (
 
 // Check is one entry of the checklist.
 type Check struct {
-	Name   string // what was checked, such as "key"
-	Of     string // the output or form that it concerns; "" for the definition as a whole
-	State  State
-	Detail string // what was found and what it means, or why nothing was checked
-	Cure   string // what to do, "" where there is nothing to do
+	Name   string `json:"name"`         // what was checked, such as "key"
+	Of     string `json:"of,omitempty"` // the output or form that it concerns; "" for the definition as a whole
+	State  State  `json:"state"`
+	Detail string `json:"detail"`         // what was found and what it means, or why nothing was checked
+	Cure   string `json:"cure,omitempty"` // what to do, "" where there is nothing to do
 	// Err is the fault, by which the command ends. It is set if State is Failed.
-	Err error
+	Err error `json:"-"`
 }
 
 // Report is the checklist of a definition.

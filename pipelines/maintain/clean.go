@@ -114,7 +114,7 @@ func (c *cleaner) beside(ctx context.Context, out definition.Output, expanded st
 // locate tells where a run writes the output; with an error its path is as the
 // definition has it.
 func (c *cleaner) locate(out definition.Output, form string) (at output.Location, err error) {
-	if strings.Contains(out.Path, "{run_id}") {
+	if !out.Lasting() {
 		err = &definition.UnsupportedError{
 			What: out.Path + ": cleaning a path that is another one for each run", Remedy: "write a path without {run_id}, or remove the folders of old runs by hand",
 		}

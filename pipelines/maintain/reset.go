@@ -3,7 +3,6 @@ package maintain
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -68,7 +67,7 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o ac
 	job.Log = slog.New(slog.DiscardHandler)
 	var failures []error
 	for _, out := range def.Outputs {
-		if !out.Dataset() || strings.Contains(out.Path, "{run_id}") || ctx.Err() != nil {
+		if !out.Dataset() || !out.Lasting() || ctx.Err() != nil {
 			continue
 		}
 		reset := &ResetOutput{Form: form, Path: out.Path}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -128,7 +127,7 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error)
 		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
-		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: strings.Contains(out.Path, "{run_id}")}
+		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
 		f.Outputs = append(f.Outputs, at)
 		if at.PerRun {
 			continue

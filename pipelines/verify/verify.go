@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -89,7 +88,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*Output, 
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(out.Path, "{run_id}") {
+	if !out.Lasting() {
 		return &Output{
 			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
 			Notes: []string{"each run has a path of its own here: verify the path of one run"},

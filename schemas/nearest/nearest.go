@@ -25,6 +25,15 @@ func Word(word string, words []string) string {
 	return best
 }
 
+// Hint returns what the message about an unknown word ends with: "; did you mean it?" with
+// the nearest of words, or "" if none is near.
+func Hint(word string, words []string) string {
+	if near := Word(word, words); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 func plain(s string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
 }

@@ -87,7 +87,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"plan as JSON", 0, "", []string{"plan", good, "--json"}},
 		{"doctor", 0, "", []string{"doctor", good}},
 		{"validate", 0, "", []string{"validate", good}},
-		{"schema show", 0, "", []string{"schema", "show", good, "--json"}},
+		{"schema show", 0, "", []string{"schema", "show", good}},
 		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},
 		{"export", 0, "", with("export", "--form", "form1", "-o", "form1.csv", "--report", "export.html", "--state", "state")},
 		{"export to stdout", 0, "", with("export", "--form", "form1")},

@@ -16,7 +16,7 @@ import (
 
 type cleanFlags struct {
 	flags.Definition
-	json, dryRun, unlisted bool
+	dryRun, unlisted bool
 }
 
 func cleanCommand(p *process) *cobra.Command {
@@ -39,15 +39,13 @@ It asks the service for nothing and needs no API key, unless the definition has
 globs and no --form is given: then it asks for the forms.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
-  formetl clean feedback.yaml --unlisted
-  formetl clean a.yaml b.yaml --json | jq '.outputs[].removed'`,
+  formetl clean feedback.yaml --unlisted`,
 		Args: flags.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
 	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
 	set.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
-	set.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", where the forms must be asked for")
 	return cmd
@@ -81,17 +79,10 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
-		rows := result.Add(report)
-		if !f.json {
-			if err := show.Table(p.stdout, rows...); err != nil {
-				return err
-			}
+		if err := show.Table(p.stdout, result.Add(report)...); err != nil {
+			return err
 		}
 	}
-	if !f.json {
-		result.Tell(p.log, len(failures) > 0)
-	} else if err := show.JSON(p.stdout, result); err != nil {
-		return err
-	}
+	result.Tell(p.log, len(failures) > 0)
 	return failed(len(defs), failures)
 }

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -18,7 +15,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/demo"
-	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -28,14 +24,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// demoFlags are the demo's settings. Serve asks for its service alone.
-type demoFlags struct {
-	demo.Settings
-	serve bool
-}
-
 func demoCommand(p *process) *cobra.Command {
-	var f demoFlags
+	var f demo.Settings
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a sample pipeline against a service of its own",
@@ -43,22 +33,19 @@ func demoCommand(p *process) *cobra.Command {
 sample pipeline against it over real HTTP, writes CSV and Parquet, and exits.
 It needs no credentials and no network.
 
-It leaves its definition, feedback.yaml. With --serve it runs the same service
-until it is stopped, so that the definition can be run from another terminal.
-What demo did not write, or what was changed since, it does not overwrite.`,
+It leaves its definition, feedback.yaml. A folder that is not empty it writes to
+only if feedback.yaml there is as an earlier demo left it.`,
 		Example: `  formetl demo
-  formetl demo --results 200000 --dir /tmp/demo
-  formetl demo --serve`,
+  formetl demo --results 200000 --dir /tmp/demo`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), p, f) },
 	}
 	cmd.Flags().IntVar(&f.Results, "results", demo.DefaultResults, "results that the service holds")
 	cmd.Flags().StringVar(&f.Dir, "dir", "demo", "folder that the files are written under")
-	cmd.Flags().BoolVar(&f.serve, "serve", false, "run the service of an earlier demo until it is stopped, and nothing else")
 	return cmd
 }
 
-func runDemo(ctx context.Context, p *process, f demoFlags) error {
+func runDemo(ctx context.Context, p *process, f demo.Settings) error {
 	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.Results, Seed: 1}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
@@ -68,44 +55,30 @@ func runDemo(ctx context.Context, p *process, f demoFlags) error {
 		return err
 	}
 	folder := demo.Folder(f.Dir)
-	if f.serve {
-		return serveDemo(ctx, p, folder, generate)
-	}
 	if err := folder.Check(); err != nil {
-		return err
-	}
-	key, err := folder.Key()
-	if err != nil {
 		return err
 	}
 	listener, err := listen(ctx, folder.Address())
 	if err != nil {
 		return err
 	}
-	defer startDemoService(listener, key, generate)()
-	text := demo.Definition(listener.Addr().String(), demo.Callable(), f.Settings)
-	if err := folder.WriteDefinition(text); err != nil {
-		return err
+	text := demo.Definition(listener.Addr().String())
+	key, err := folder.Write(text)
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
-	def, err := p.demoDefinition(folder)
+	defer startDemoService(listener, key, generate)()
+	def, err := definition.Load(folder.File(), built.Checks(context.Background(), p.lookup))
 	if err != nil {
 		return err
 	}
+	p.log.HideKey(def.Source.Key)
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.Results, "result"), def.Source.BaseURL))
 	return tellDemo(ctx, p, def, o, f, text)
 }
 
-// demoDefinition reads the definition that the demo has written, as run does.
-func (p *process) demoDefinition(folder demo.Folder) (*definition.Definition, error) {
-	def, err := definition.Load(folder.File(), built.Checks(context.Background(), p.lookup))
-	if err == nil {
-		p.log.HideKey(def.Source.Key)
-	}
-	return def, err
-}
-
 // tellDemo runs the definition and tells what came of it.
-func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoFlags, text string) error {
+func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demo.Settings, text string) error {
 	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
@@ -113,38 +86,7 @@ func tellDemo(ctx context.Context, p *process, def *definition.Definition, o acc
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, demo.Summary(report, time.Since(started), f.Settings, text))
-}
-
-// serveDemo runs the service of an earlier demo, which its definition names, until
-// the command is stopped. That is how it ends in order.
-func serveDemo(ctx context.Context, p *process, folder demo.Folder, generate formservice.GenerateOptions) error {
-	if _, err := os.Stat(folder.File()); errors.Is(err, fs.ErrNotExist) {
-		return exit.Usagef("--serve runs the service of an earlier demo, and %s is not there; run `%s demo` first, or give --dir the folder of one", folder.File(), demo.Callable())
-	}
-	def, err := p.demoDefinition(folder)
-	if err != nil {
-		return err
-	}
-	at, err := url.Parse(def.Source.BaseURL)
-	if err != nil {
-		return err
-	}
-	key, err := folder.Key()
-	if err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", at.Host)
-	if err != nil {
-		return fmt.Errorf("start the test service of %s: %w", folder.File(), err)
-	}
-	stop := startDemoService(listener, key, generate)
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s until Ctrl-C. In another terminal:\n  %s run %s",
-		show.Plural(generate.Results, "result"), def.Source.BaseURL, demo.Callable(), definition.ShellWord(folder.File())))
-	<-ctx.Done()
-	stop()
-	p.log.Tell(slog.LevelInfo, "The service has stopped.")
-	return &exit.ServedError{}
+	return show.Print(p.stdout, demo.Summary(report, time.Since(started), f, text))
 }
 
 // usualAddress is where the demo's service listens, if nobody else does.

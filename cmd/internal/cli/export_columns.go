@@ -138,10 +138,8 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			names = append(names, c.Label)
 		}
 	}
-	if near := nearest.Word(name, names); near != "" {
-		return schemas.Source{}, exit.Usagef("%s %s: the form has no such column; did you mean %s?", flag, name, near)
-	}
-	return schemas.Source{}, exit.Usagef("%s %s: the form has no such column; it has %s", flag, name, few(names, len(known)))
+	hint := cmp.Or(nearest.Hint(name, names), "; it has "+few(names, len(known)))
+	return schemas.Source{}, exit.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
 // onOneLine returns a label as it is shown in a line: line breaks are blanks.

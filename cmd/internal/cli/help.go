@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,10 +48,8 @@ func helpCommand(p *process) *cobra.Command {
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			if near := nearest.Word(args[0], names); near != "" {
-				return exit.Usagef("there is no command or topic %q; did you mean %s?", strings.Join(args, " "), near)
-			}
-			return exit.Usagef("there is no command or topic %q; `formetl help` lists them", strings.Join(args, " "))
+			hint := cmp.Or(nearest.Hint(args[0], names), "; `formetl help` lists them")
+			return exit.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
 		},
 	}
 }

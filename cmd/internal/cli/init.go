@@ -440,10 +440,7 @@ func (s *initSession) checkForms() error {
 		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(known, def.WantsForm) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form", plain.Line(form))
-		if near := nearest.Word(form, known); near != "" {
-			err = fmt.Errorf("%w; did you mean %s?", err, plain.Line(near))
-		}
+		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(nearest.Hint(form, known)))
 		return &exit.Error{Code: exit.NoInput, Err: err}
 	}
 	return nil

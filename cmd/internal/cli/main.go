@@ -77,6 +77,6 @@ stopped.`,
 		runCommand(p), exportCommand(p), previewCommand(p), planCommand(p), validateCommand(p), schemaCommand(p),
 		formsCommand(p), statusCommand(p), publishCommand(p), countCommand(p), copyCommand(p), initCommand(p), demoCommand(p), cleanCommand(p), verifyCommand(p), doctorCommand(p), replayCommand(p), stateCommand(p),
 	)
-	complete(p, root.Commands())
+	completeDefinitions(root.Commands())
 	return root
 }

@@ -44,22 +44,12 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 
 // wrongIn returns the error of the definition in a file, nil if it has none.
 func wrongIn(file string, err error) *definition.Error {
-	var found *definition.Error
-	var walk func(err error)
-	walk = func(err error) {
-		switch e := err.(type) { //nolint:errorlint // the tree is walked by hand
-		case *definition.Error:
-			if e.File == file {
-				found = e
-			}
-		case interface{ Unwrap() []error }:
-			for _, part := range e.Unwrap() {
-				walk(part)
-			}
+	for _, part := range telemetry.Parts(err) {
+		if wrong, ok := errors.AsType[*definition.Error](part); ok && wrong.File == file {
+			return wrong
 		}
 	}
-	walk(err)
-	return found
+	return nil
 }
 
 // whyNotBegun is the reason why the definition in a file was not run.

@@ -146,11 +146,7 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 		if slices.Contains(known, name) {
 			continue
 		}
-		text := fmt.Sprintf("--var %s: no definition refers to ${var:%s}", name, name)
-		if near := nearest.Word(name, known); near != "" {
-			text += "; did you mean " + near + "?"
-		}
-		return exit.Usagef("%s", text)
+		return exit.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, nearest.Hint(name, known))
 	}
 	return nil
 }

@@ -81,11 +81,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	case f.dialect == "":
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
-		near := nearest.Word(f.dialect, ddl.Names())
-		if near != "" {
-			near = "; did you mean " + near + "?"
-		}
-		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), near)
+		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), nearest.Hint(f.dialect, ddl.Names()))
 	case f.table != "" && slices.Contains(strings.Split(f.table, "."), ""):
 		return nil, fmt.Errorf("--table %q: give a name, or names divided by single dots", f.table)
 	}

@@ -18,7 +18,6 @@ import (
 
 func schemaShowCommand(p *process) *cobra.Command {
 	var f flags.Definition
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
 		Short: "Show the columns that a definition gives",
@@ -26,37 +25,15 @@ func schemaShowCommand(p *process) *cobra.Command {
 else those that an earlier run left in its manifest, else those that a sample
 of the live form gives. Only the last asks the service.`,
 		Example: `  formetl schema show feedback.yaml
-  formetl schema show feedback.yaml --form form1 --json`,
+  formetl schema show feedback.yaml --form form1`,
 		Args: flags.OneDefinition(),
-		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f, asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f) },
 	}
 	f.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
-// shownColumns is what schema show prints as JSON.
-type shownColumns struct {
-	Pipeline string      `json:"pipeline"`
-	Forms    []shownForm `json:"forms"`
-}
-
-type shownForm struct {
-	Form    string        `json:"form"`
-	Origin  string        `json:"origin"`
-	Columns []shownColumn `json:"columns"`
-}
-
-type shownColumn struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"`
-	From    string `json:"from"`
-	Label   string `json:"label"`
-	OnError string `json:"on_error"`
-	PII     string `json:"pii,omitempty"` // the rule; what is dropped is in no output
-}
-
-func schemaShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+func schemaShow(ctx context.Context, p *process, files []string, f flags.Definition) error {
 	defs, options, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
@@ -66,30 +43,24 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 	if err != nil {
 		return err
 	}
-	shown := shownColumns{Pipeline: s.def.Name, Forms: []shownForm{}}
-	for _, form := range forms {
-		columns, err := s.columns(ctx, form)
-		if err != nil {
-			return err
-		}
-		shown.Forms = append(shown.Forms, shownForm{Form: form, Origin: columns.Origin, Columns: showColumns(columns.Schema)})
-	}
-	if asJSON {
-		return show.JSON(p.stdout, shown)
-	}
 	from := map[string]string{
 		infer.OriginSchema: "the definition's schema", infer.OriginManifest: "the manifest of an earlier run",
 		infer.OriginSample: "the form's headings and a sample",
 	}
-	for i, form := range shown.Forms {
-		text := show.Columns("", form.rows())
+	for i, form := range forms {
+		found, err := s.columns(ctx, form)
+		if err != nil {
+			return err
+		}
+		columns := found.Schema.Columns
+		text := show.Columns("", columnRows(columns))
 		if i > 0 {
 			text = "\n" + text
 		}
 		if err := show.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form.Form, show.Plural(len(form.Columns), "column"), from[form.Origin]))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, show.Plural(len(columns), "column"), from[found.Origin]))
 	}
 	return nil
 }
@@ -135,24 +106,16 @@ func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormCol
 	return infer.Columns(ctx, s.def, s.options, form)
 }
 
-func showColumns(s *schemas.Schema) []shownColumn {
-	columns := make([]shownColumn, len(s.Columns))
-	for i, c := range s.Columns {
-		columns[i] = shownColumn{c.Name, c.Type.String(), c.From.String(), c.Label, string(c.ErrorRule()), c.PII.String()}
-	}
-	return columns
-}
-
-func (f shownForm) rows() [][]string {
-	rows := show.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, f.Columns, func(c shownColumn) []string {
-		return []string{c.Name, c.Type, c.From, c.OnError, c.Label}
+func columnRows(columns []schemas.Column) [][]string {
+	rows := show.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, columns, func(c schemas.Column) []string {
+		return []string{c.Name, c.Type.String(), c.From.String(), string(c.ErrorRule()), c.Label}
 	})
-	if !slices.ContainsFunc(f.Columns, func(c shownColumn) bool { return c.PII != "" }) {
+	if !slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.PII.String() != "" }) {
 		return rows
 	}
 	rows[0] = slices.Insert(rows[0], 4, "PII")
-	for i, c := range f.Columns {
-		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII)
+	for i, c := range columns {
+		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII.String())
 	}
 	return rows
 }

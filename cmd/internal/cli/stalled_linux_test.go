@@ -238,22 +238,3 @@ func TestStopAnyStalled(t *testing.T) {
 		})
 	}
 }
-
-// TestStopServing stops `demo --serve`, which ends as it should.
-func TestStopServing(t *testing.T) {
-	dir := t.TempDir()
-	if p := command(t, dir, testKey, "demo", "--results", "10"); p.Run() != nil {
-		t.Fatalf("demo:\n%s", &p.stderr)
-	}
-	p := command(t, dir, testKey, "demo", "--serve")
-	p.Stderr = unread(t, true)
-	p.start(t)
-	time.Sleep(700 * time.Millisecond)
-	began := time.Now()
-	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Wait(); err != nil || time.Since(began) > stopsWithin {
-		t.Errorf("ended %s after the signal: %v", time.Since(began), err)
-	}
-}

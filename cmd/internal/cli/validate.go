@@ -94,7 +94,7 @@ func misplaced(file string, def *definition.Definition) error {
 		}
 		for _, form := range def.Forms {
 			at, err := definition.ExpandPath(out.Path, def.PathValues(form, "run"))
-			if err != nil || definition.IsGlob(form) || strings.Contains(out.Path, "{run_id}") || met[at] {
+			if err != nil || definition.IsGlob(form) || !out.Lasting() || met[at] {
 				continue
 			}
 			met[at] = true

@@ -1,5 +1,5 @@
 // Package demo is what `formetl demo` leaves and says: the folder with its definition and
-// key, which it overwrites only while they are its own, and the summary for a newcomer.
+// key, and the summary for a newcomer.
 //
 // The command line runs the service and the pipeline. Begin reading at Folder.Check.
 package demo

@@ -16,11 +16,10 @@ import (
 )
 
 // Definition is the definition that the demo runs and leaves.
-func Definition(address, program string, f Settings) string {
-	return fmt.Sprintf(`# Its service runs again, with the same results, while this does:
-#   %s
+func Definition(address string) string {
+	return fmt.Sprintf(`# Written by formetl demo. The service that it names ran for the demo alone.
 version: 1
-name: %s
+name: demo
 source:
   base_url: http://%s
   account: acme
@@ -34,19 +33,7 @@ load:
   - path: lake/{form}/      # a dataset: a part for each month
     format: parquet
     partition: month
-`, serveCommand(program, f), demoPipeline, address, keyName)
-}
-
-// serveCommand starts the service of the demo again.
-func serveCommand(program string, f Settings) string {
-	command := program + " demo --serve"
-	if f.Results != DefaultResults {
-		command += fmt.Sprintf(" --results %d", f.Results)
-	}
-	if f.Dir != "demo" {
-		command += " --dir " + definition.ShellWord(f.Dir)
-	}
-	return command
+`, address, keyName)
 }
 
 // Summary tells a newcomer what was run and written, and what to try next. Only
@@ -77,11 +64,10 @@ Done in %s: %s results read once, %s; %d requests.
 		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
 		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
 	}
-	fmt.Fprintf(&b, `  %[1]s validate %[2]s
-  %[3]s   # until Ctrl-C; then, in another terminal:
-  %[1]s run %[2]s
+	fmt.Fprintf(&b, `  %[1]s verify %[2]s   # what was written is whole
+  %[1]s schema show %[2]s
   %[1]s export --help   # one form of your own account as a file
-`, program, file, serveCommand(program, f))
+`, program, file)
 	return b.Bytes()
 }
 

@@ -37,14 +37,10 @@ type Counts struct {
 	NotChecked int `json:"not_checked"`
 }
 
-// Check is one check.
+// Check is one check with the exit code of its fault alone, 0 if nothing failed.
 type Check struct {
-	Name     string       `json:"name"`
-	Of       string       `json:"of,omitempty"` // the output or form that it concerns
-	State    doctor.State `json:"state"`        // ok, warning, failed or not checked
-	Detail   string       `json:"detail"`
-	Cure     string       `json:"cure,omitempty"`
-	ExitCode int          `json:"exit_code"` // of this fault alone, 0 if nothing failed
+	doctor.Check
+	ExitCode int `json:"exit_code"`
 }
 
 // Of returns the result of a report.
@@ -55,7 +51,7 @@ func Of(r *doctor.Report) Result {
 		Requests: r.Requests, Checks: make([]Check, len(r.Checks)), Honours: r.Honours,
 	}
 	for i, c := range r.Checks {
-		result.Checks[i] = Check{Name: c.Name, Of: c.Of, State: c.State, Detail: c.Detail, Cure: c.Cure, ExitCode: exit.Code(c.Err)}
+		result.Checks[i] = Check{Check: c, ExitCode: exit.Code(c.Err)}
 		switch c.State {
 		case doctor.OK:
 			result.Counts.OK++

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,10 +28,7 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	if args[0] == "version" {
 		return exit.Usagef("%s; did you mean --version?", text)
 	}
-	if near := nearest.Word(args[0], names); near != "" {
-		return exit.Usagef("%s; did you mean %s?", text, near)
-	}
-	return exit.Usagef("%s; its commands are %s", text, strings.Join(names, ", "))
+	return exit.Usagef("%s%s", text, cmp.Or(nearest.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
 }
 
 // NoArguments is the check of a command that takes flags alone.

@@ -1,5 +1,4 @@
-// Package states shows the state of a pipeline: the text of `state show`, its JSON, and
-// that of what `clean` finds.
+// Package states shows the state of a pipeline: the text of `state show` and its JSON.
 //
 // Begin reading at Write and Of.
 package states

@@ -150,7 +150,7 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 		j.DamagedParts = append(j.DamagedParts, p.Path)
 	}
 	for _, l := range out.Leftovers {
-		j.Leftovers = append(j.Leftovers, LeftoverOf(l, ""))
+		j.Leftovers = append(j.Leftovers, leftoverOf(l))
 	}
 	return j
 }

@@ -15,12 +15,11 @@ type Leftover struct {
 	Run   string     `json:"run_id,omitempty"`
 	Bytes *int64     `json:"bytes"`
 	Since *time.Time `json:"since"`
-	Why   string     `json:"why,omitempty"`
 }
 
-// LeftoverOf is a leftover as JSON; why says why it was kept.
-func LeftoverOf(l load.Leftover, why string) Leftover {
-	j := Leftover{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since), Why: why}
+// leftoverOf is a leftover as JSON.
+func leftoverOf(l load.Leftover) Leftover {
+	j := Leftover{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since)}
 	if l.Bytes >= 0 {
 		j.Bytes = &l.Bytes
 	}

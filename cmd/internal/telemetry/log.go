@@ -190,7 +190,7 @@ func onOneLine(err error) string {
 
 // Explain is an error's text. Of a definition it shows the lines that are wrong.
 func Explain(err error) string {
-	errs := joined(err)
+	errs := Parts(err)
 	texts := make([]string, len(errs))
 	for i, e := range errs {
 		texts[i] = onOneLine(e)
@@ -203,21 +203,21 @@ func Explain(err error) string {
 
 // allDefinitions tells whether an error is about definitions and nothing else.
 func allDefinitions(err error) bool {
-	return !slices.ContainsFunc(joined(err), func(e error) bool {
+	return !slices.ContainsFunc(Parts(err), func(e error) bool {
 		_, is := e.(*definition.Error) //nolint:errorlint // one node of the tree
 		return !is
 	})
 }
 
-// joined are the errors that errors.Join put together, or the error itself.
-func joined(err error) []error {
+// Parts are the errors that errors.Join put together, or the error itself.
+func Parts(err error) []error {
 	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree is walked by hand
 	if !ok || fmt.Sprintf("%T", err) != "*errors.joinError" {
 		return []error{err}
 	}
 	var all []error
 	for _, e := range tree.Unwrap() {
-		all = append(all, joined(e)...)
+		all = append(all, Parts(e)...)
 	}
 	return all
 }
