@@ -28,8 +28,8 @@ func (d *decoder) readResults() error {
 			}
 			continue
 		}
-		if d.Page.Len() == d.bounds.Results {
-			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(d.bounds.Results))
+		if d.Page.Len() == maxResults {
+			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(maxResults))
 		}
 		if err := d.readResult(); err != nil {
 			return err
@@ -252,7 +252,7 @@ func markUnfinished(p *page.Page, begun []int) {
 // room takes n cells and values from what the bound allows.
 func (d *decoder) room(n, at int) error {
 	if d.left -= n; d.left < 0 {
-		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(d.bounds.Values))
+		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(maxValues))
 	}
 	return nil
 }

@@ -16,9 +16,20 @@ import (
 // inResult is an answer with one result, which holds the members too.
 func inResult(members string) string { return `{"results":[{"id":"1",` + members + `}]}` }
 
+// decodePage decodes a copy of one answer. Dates are UTC.
+func decodePage(body []byte) (*page.Page, error) {
+	d := newDecoder(time.UTC)
+	defer d.release()
+	d.Text = append(d.Text, body...)
+	if err := d.decode(); err != nil {
+		return nil, err
+	}
+	return d.Finish(), nil
+}
+
 func mustDecode(t *testing.T, body string) *page.Page {
 	t.Helper()
-	p, err := DecodePage([]byte(body), nil, Bounds{})
+	p, err := decodePage([]byte(body))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
@@ -125,7 +136,7 @@ func TestRefusals(t *testing.T) {
 		"no comma, guessed": {`{"results":[{"id":"1","score":"1"},{"id":"2""score":"1"}]}`, transport.FaultGarbled, "comma"},
 		"comma, guessed":    {`{"results":[{"id":"1","score":"1"},{,"score":"1","id":"2"}]}`, transport.FaultGarbled, "not a string"},
 	} {
-		_, err := DecodePage([]byte(c.body), nil, Bounds{})
+		_, err := decodePage([]byte(c.body))
 		a, ok := errors.AsType[*transport.AnswerError](err)
 		if !ok || a.Fault != c.fault || !strings.Contains(a.Problem, c.want) {
 			t.Errorf("%s: err = %v, want %q of fault %d", name, err, c.want, c.fault)
@@ -134,21 +145,30 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	body := []byte(inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`))
-	for name, b := range map[string]Bounds{"bytes": {Bytes: 20}, "depth": {Depth: 4}, "values": {Values: 5}, "values of an item": {Values: 2}} {
-		_, err := DecodePage(body, nil, b)
+	repeated := func(n int, text string) string { return strings.Repeat(","+text, n)[1:] }
+	nested := func(n int) string {
+		return `{"results":[],"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
+	}
+	for name, c := range map[string]struct{ fits, beyond string }{
+		"depth":   {nested(maxDepth), nested(maxDepth + 1)},
+		"results": {`{"results":[` + repeated(maxResults, `{"id":1}`) + `]}`, `{"results":[` + repeated(maxResults+1, `{"id":1}`) + `]}`},
+	} {
+		mustDecode(t, c.fits).Release()
+		_, err := decodePage([]byte(c.beyond))
 		if a, ok := errors.AsType[*transport.AnswerError](err); !ok || a.Fault != transport.FaultBeyond {
 			t.Errorf("%s: err = %v", name, err)
 		}
 	}
-	two := []byte(`{"results":[{"id":1},{"id":2}]}`)
-	if _, err := DecodePage(two, nil, Bounds{Results: 1}); err == nil {
-		t.Error("two results are read with a bound of one")
-	}
-	if p, err := DecodePage(body, nil, Bounds{Depth: 6, Values: 6, Results: 1}); err != nil {
-		t.Error(err)
-	} else {
-		p.Release()
+	body := inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`)
+	for left, fits := range map[int]bool{2: false, 5: false, 6: true} {
+		d := newDecoder(time.UTC)
+		d.Text, d.left = append(d.Text, body...), left
+		err := d.decode()
+		a, refused := errors.AsType[*transport.AnswerError](err)
+		if refused == fits || refused && a.Fault != transport.FaultBeyond {
+			t.Errorf("six cells and values, with %d allowed: err = %v", left, err)
+		}
+		d.release()
 	}
 }
 
@@ -185,7 +205,7 @@ func TestFailures(t *testing.T) {
 		`{"error":"words"}`: {Message: "words", ByStatus: true},
 		`{"error":{}}`:      {ByStatus: true},
 	} {
-		_, err := DecodePage([]byte(body), nil, Bounds{})
+		_, err := decodePage([]byte(body))
 		if e, ok := errors.AsType[*extract.ServiceError](err); !ok || *e != want {
 			t.Errorf("%s: %v", body, err)
 		}
