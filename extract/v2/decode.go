@@ -23,13 +23,13 @@ type decoder struct {
 	page.Builder
 	scan    scanner
 	layout  layout
-	clock   clock
-	entries []entry // of the item that is being read
-	row     int32   // number of the result that is being read, from 1
-	early   int64   // a second of Unix time: results that were finished in it are early
-	begun   []int   // results that were begun in this second
-	left    int     // cells and values that the bound still allows
-	name    []byte  // of a meta whose name was put together
+	zone    *time.Location // of dates
+	entries []entry        // of the item that is being read
+	row     int32          // number of the result that is being read, from 1
+	early   int64          // a second of Unix time: results that were finished in it are early
+	begun   []int          // results that were begun in this second
+	left    int            // cells and values that the bound still allows
+	name    []byte         // of a meta whose name was put together
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -38,7 +38,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func newDecoder(zone *time.Location) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
-	d.clock.use(zone)
+	d.zone = zone
 	d.early, d.left = earliest, maxValues
 	return d
 }

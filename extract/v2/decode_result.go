@@ -208,7 +208,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	known.row, known.nested = d.row, nested
 	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
 		var second int64
-		text, second = d.clock.toWall(d.scan.buf, text)
+		text, second = toWall(d.scan.buf, text, d.zone)
 		if second == d.early {
 			d.nearDate(d.Page.Fields[at-fieldSteps].ID)
 		}
