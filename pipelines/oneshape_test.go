@@ -226,7 +226,6 @@ func TestOneShape(t *testing.T) {
 		"generated": func() *formservice.Form { return generated(1200) },
 		"survey":    func() *formservice.Form { return everyItem("Complete", "Incomplete") },
 		"orders":    func() *formservice.Form { return everyItem("Confirmed", "Unconfirmed") },
-		"wide":      func() *formservice.Form { return formservice.Wide("form1", 12) },
 		"winter": func() *formservice.Form {
 			return formservice.Generate(formservice.GenerateOptions{
 				Directory: "form1", Results: 900, Items: 28, Seed: 3, Control: true, Even: true,
@@ -255,7 +254,7 @@ func TestOneShape(t *testing.T) {
 	}
 	if needs.All() {
 		for _, kind := range []string{"ids", "labels", "late", "metas"} {
-			runs = append(runs, run{"survey", "America/Chicago", kind}, run{"survey", "Europe/Berlin", kind}, run{"wide", "UTC", kind})
+			runs = append(runs, run{"survey", "America/Chicago", kind}, run{"survey", "Europe/Berlin", kind})
 		}
 		for _, kind := range []string{"ids", "labels", "metas", "schema", "custom", "view"} {
 			runs = append(runs, run{"generated", "UTC", kind}, run{"winter", "Europe/Berlin", kind}, run{"winter", "America/Chicago", kind})

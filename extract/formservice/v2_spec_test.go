@@ -2,6 +2,7 @@ package formservice
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -311,11 +312,19 @@ func TestV2SharedPositions(t *testing.T) {
 	}
 }
 
-// TestV2Wide lists a form of many matrices, each once with all its rows.
-func TestV2Wide(t *testing.T) {
-	s := startService(t, &Server{Forms: []*Form{Wide("form1", 3)}, API: V2})
+// TestV2Matrices lists a form of many matrices, each once with all its rows.
+func TestV2Matrices(t *testing.T) {
+	const matrices, rows = 130, 11
+	var made []Item
+	for m := range matrices {
+		for row := range rows {
+			id, label := fmt.Sprintf("%d-%d-0", 2000+m, row), fmt.Sprintf("Question %d – Row %d", m, row)
+			made = append(made, Item{ID: id, Type: "matrix", Index: len(made) + 1, Label: label})
+		}
+	}
+	s := startService(t, &Server{Forms: []*Form{NewForm("form1", made, nil)}, API: V2})
 	items := s.headings(t, "")
-	if want := WideItems + wideMatrices*(1+wideRows); len(items) != want {
+	if want := matrices*rows + matrices*(1+rows); len(items) != want {
 		t.Errorf("%d items, want %d", len(items), want)
 	}
 	seen := map[string]int{}
