@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Format is the form of the dates or timestamps of a column, compiled by
@@ -149,7 +150,8 @@ func (f *Format) Read(v []byte) (p Parts, ok bool) {
 		}
 	}
 	p = r.parts
-	if len(r.rest) > 0 || p.Day > DaysIn(p.Year, p.Month) || r.weekday >= 0 && r.weekday != weekdayOf(p.Year, p.Month, p.Day) {
+	day := time.Date(p.Year, time.Month(p.Month), p.Day, 0, 0, 0, 0, time.UTC)
+	if len(r.rest) > 0 || day.Day() != p.Day || r.weekday >= 0 && r.weekday != int(day.Weekday()) {
 		return Parts{}, false
 	}
 	if r.afternoon {
@@ -326,26 +328,3 @@ var (
 	}
 	weekdayNames = [...]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 )
-
-// DaysIn returns the number of days of a month, 1 to 12, in the Gregorian calendar.
-func DaysIn(year, month int) int {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
-}
-
-// weekdayOf returns the weekday of a day, 0 for Sunday. It counts years from
-// March, so that the leap day is a year's last.
-func weekdayOf(year, month, day int) int {
-	if month <= 2 {
-		year, month = year-1, month+12
-	}
-	return (day + 13*(month+1)/5 + year + year/4 - year/100 + year/400 + 6) % 7
-}

@@ -337,12 +337,3 @@ func TestFormatAllocates(t *testing.T) {
 		t.Errorf("%.1f allocations", n)
 	}
 }
-
-// TestWeekday compares every day of eight centuries with package time.
-func TestWeekday(t *testing.T) {
-	for day := time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2400; day = day.AddDate(0, 0, 1) {
-		if got := weekdayOf(day.Year(), int(day.Month()), day.Day()); got != int(day.Weekday()) {
-			t.Fatalf("%s is weekday %d", day.Format(time.DateOnly), got)
-		}
-	}
-}

@@ -2,8 +2,6 @@ package transform
 
 import (
 	"time"
-
-	"github.com/formetl/formetl/schemas"
 )
 
 const (
@@ -134,10 +132,11 @@ func parseDate(v []byte) (days int32, reason string) {
 	month, ok3 := twoDigits(v[5:7])
 	day, ok4 := twoDigits(v[8:10])
 	year += century * 100
-	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || month < 1 || month > 12 || day < 1 || day > schemas.DaysIn(year, month) {
+	days, real := daysOf(year, month, day)
+	if !ok1 || !ok2 || !ok3 || !ok4 || year < 1 || !real {
 		return 0, reasonDate
 	}
-	return daysFromCivil(year, month, day), ""
+	return days, ""
 }
 
 // parseClock reads HH:MM:SS as seconds.
@@ -192,14 +191,10 @@ func twoDigits(v []byte) (int, bool) {
 	return int(v[0]-'0')*10 + int(v[1]-'0'), digit(v[0]) && digit(v[1])
 }
 
-// daysFromCivil counts the days from 1970-01-01 in the Gregorian calendar.
-// Years are counted from March, so that the leap day is a year's last.
-func daysFromCivil(year, month, day int) int32 {
-	if month <= 2 {
-		year, month = year-1, month+12
-	}
-	yearDay := (153*(month-3)+2)/5 + day - 1
-	return int32(365*year + year/4 - year/100 + year/400 + yearDay - 719468)
+// daysOf counts the days from 1970-01-01 to a day. ok is false if there is no such day.
+func daysOf(year, month, day int) (days int32, ok bool) {
+	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	return int32(at.Unix() / daySeconds), int(at.Month()) == month && at.Day() == day //nolint:gosec // years have four digits
 }
 
 // floorDiv divides and rounds down.

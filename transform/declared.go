@@ -59,7 +59,8 @@ func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason 
 		if !ok {
 			return out, false, reasonDateForm
 		}
-		out.num = int64(daysFromCivil(p.Year, p.Month, p.Day))
+		days, _ := daysOf(p.Year, p.Month, p.Day)
+		out.num = int64(days)
 	case schemas.Timestamp:
 		p, ok := d.read(v)
 		if !ok {
@@ -107,7 +108,8 @@ func isWord(v []byte, words [][]byte) bool {
 // micros returns the instant of p in microseconds since 1970 UTC. shifted is as
 // in instant.
 func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool, reason string) {
-	unix := int64(daysFromCivil(p.Year, p.Month, p.Day))*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
+	days, _ := daysOf(p.Year, p.Month, p.Day)
+	unix := int64(days)*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
 	if p.HasOffset {
 		unix -= int64(p.Offset)
 	} else {

@@ -22,7 +22,7 @@ const body = `<fs_response status="success">
 
 // A page becomes a batch by the schema that its own headings and values give.
 func ExampleFlattener() {
-	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -59,7 +59,7 @@ func ExampleFlattener() {
 
 // A value that does not fit is told apart from the rows, never changed.
 func ExampleOptions_reject() {
-	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml")
 	if err != nil {
 		fmt.Println(err)
 		return

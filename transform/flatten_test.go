@@ -119,7 +119,7 @@ func TestJoinEscapesBars(t *testing.T) {
 	s := schema(t, "a item:1 string")
 	s.Columns[0].Inferred = true
 	p, err := v1.DecodePage([]byte(`<fs_response status="success"><results><result id="1"><items>`+
-		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml", v1.Bounds{})
+		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml")
 	if err != nil {
 		t.Fatal(err)
 	}

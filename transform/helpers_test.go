@@ -78,7 +78,7 @@ func (a *answer) page(t testing.TB, headings ...string) *page.Page {
 		}
 	}
 	body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><fs_response status="success"><headings>%s</headings><results>%s</results></fs_response>`, head.String(), a.String())
-	p, err := v1.DecodePage([]byte(body), "text/xml", v1.Bounds{})
+	p, err := v1.DecodePage([]byte(body), "text/xml")
 	if err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}

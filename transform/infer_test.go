@@ -133,13 +133,13 @@ func TestInferOutlivesPages(t *testing.T) {
 	body := func(x string) []byte {
 		return fmt.Appendf(nil, `<fs_response status="success"><headings><heading for="%s">L%s</heading></headings><results><result id="1"><items><item id="%s"><value>v</value></item></items></result></results></fs_response>`, x, x, x)
 	}
-	p, err := v1.DecodePage(body("aaaa"), "text/xml", v1.Bounds{})
+	p, err := v1.DecodePage(body("aaaa"), "text/xml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := Infer("x", []*page.Page{p}, false)
 	p.Release()
-	q, err := v1.DecodePage(body("bbbb"), "text/xml", v1.Bounds{})
+	q, err := v1.DecodePage(body("bbbb"), "text/xml")
 	if err != nil {
 		t.Fatal(err)
 	}

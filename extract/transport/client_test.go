@@ -291,7 +291,7 @@ func TestRefusedConnection(t *testing.T) {
 
 // Where the service says no size, a new page begins with that of the last one.
 func TestUsualSize(t *testing.T) {
-	body := "<fs_response status=\"success\"><results></results></fs_response>" + strings.Repeat(" ", 3*transport.ChunkBytes)
+	body := "<fs_response status=\"success\"><results></results></fs_response>" + strings.Repeat(" ", 1<<20)
 	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) > 1 {

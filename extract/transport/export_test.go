@@ -12,7 +12,6 @@ const (
 	DoubtfulTries = doubtfulTries
 	OpensAfter    = opensAfter
 	MostSaid      = mostSaid
-	ChunkBytes    = chunkBytes
 )
 
 var (

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/extract/page"
 )
 
 // cleanEnd returns the offset of the first byte of b that cleanText changes. It
@@ -45,8 +47,8 @@ func printable(b []byte) bool {
 	v, w := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	x, y := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes from 0x20.
-	all := (v + 0x60*lowBits) & (w + 0x60*lowBits) & (x + 0x60*lowBits) & (y + 0x60*lowBits)
-	return (v|w|x|y|^all)&highBits == 0
+	all := (v + 0x60*page.LowBits) & (w + 0x60*page.LowBits) & (x + 0x60*page.LowBits) & (y + 0x60*page.LowBits)
+	return (v|w|x|y|^all)&page.HighBits == 0
 }
 
 // unclean finds the first byte of a word that is not ASCII, or a control character other
@@ -55,10 +57,10 @@ func printable(b []byte) bool {
 func unclean(w uint64) uint64 {
 	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes
 	// from 0x20. Adding 0x7f sets it in bytes other than zero. Neither carries.
-	control := ^(w + 0x60*lowBits)
-	newline := ^((w ^ '\n'*lowBits) + 0x7f*lowBits)
-	tab := ^((w ^ '\t'*lowBits) + 0x7f*lowBits)
-	return (w | control&^(newline|tab)) & highBits
+	control := ^(w + 0x60*page.LowBits)
+	newline := ^((w ^ '\n'*page.LowBits) + 0x7f*page.LowBits)
+	tab := ^((w ^ '\t'*page.LowBits) + 0x7f*page.LowBits)
+	return (w | control&^(newline|tab)) & page.HighBits
 }
 
 // cleanText appends b to dst with normalised line ends (XML 1.0, section 2.11).

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/formetl/formetl/extract/page"
 )
 
 func TestCharsets(t *testing.T) {
@@ -44,7 +46,7 @@ func TestCharsets(t *testing.T) {
 		{"all of ISO-8859-1", "", declared("ISO-8859-1"), "a&#233;\xa0\xff", "aé\u00a0ÿ"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := DecodePage([]byte(c.before+oneValue(c.value)), c.contentType, Bounds{})
+			p, err := DecodePage([]byte(c.before+oneValue(c.value)), c.contentType)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +65,7 @@ func TestUnknownCharsets(t *testing.T) {
 		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>", `charset "EBCDIC-CP-US"`},
 		{"", "<?xml version='1.0' encoding='\u202egpj" + strings.Repeat("x", 200) + "'?>", `charset "\u202egpj` + strings.Repeat("x", 36) + `" is not`},
 	} {
-		_, err := DecodePage([]byte(c.before+oneValue("x")), c.contentType, Bounds{})
+		_, err := DecodePage([]byte(c.before+oneValue("x")), c.contentType)
 		if err == nil || !strings.Contains(err.Error(), c.named) {
 			t.Errorf("%q, %q: err = %v", c.contentType, c.before, err)
 		}
@@ -158,7 +160,7 @@ func FuzzCleanText(f *testing.F) {
 			case r == '\r':
 				want = append(want, '\n')
 			case r == '\n' && i > 0 && data[i-1] == '\r':
-			case !allowed(r) || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\ufffd")):
+			case !page.Allowed(r) || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\ufffd")):
 				want = append(want, "\ufffd"...)
 				replaced++
 			default:

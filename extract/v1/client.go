@@ -22,9 +22,9 @@ type Config struct {
 // (specification, section 4). It is safe for concurrent use.
 type Client struct {
 	*transport.Sender
-	forms  string // the address of the account's forms
-	key    transport.Secret
-	bounds Bounds // of one answer
+	forms string // the address of the account's forms
+	key   transport.Secret
+	most  int64 // size in bytes up to which an answer is read
 }
 
 var _ extract.Client = (*Client)(nil)
@@ -42,7 +42,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		Sender: sender, forms: base.String() + "/api/users/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, bounds: Bounds{}.orDefaults(),
+		key: cfg.Key, most: maxBytes,
 	}, nil
 }
 
@@ -88,9 +88,9 @@ func (c *Client) ask(ctx context.Context, r call, d *decoder, success func() err
 	return c.Send(ctx, transport.Call{
 		Method: cmp.Or(r.method, http.MethodGet), URL: address, Kind: r.kind,
 		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked, Halved: r.halved,
-		Body: &d.Text, MostBytes: c.bounds.Bytes,
+		Body: &d.Text, MostBytes: c.most,
 		Decode: func(h transport.Header) error {
-			err := d.decode(h.ContentType, c.bounds, success)
+			err := d.decode(h.ContentType, success)
 			if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 				s.Status, s.RetryAfter, s.Message, s.Sent = h.Status, h.RetryAfter, c.key.Redact(s.Message), c.key.Redact(r.parameters.String())
 			}

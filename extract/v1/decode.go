@@ -10,34 +10,19 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Bounds limit what an answer may cost. A zero value means the default.
-type Bounds struct {
-	Bytes   int64 // size of the body, decompressed; default 256 MiB, at most 512 MiB
-	Depth   int   // open elements; default 64
-	Results int   // results in a page; default 10,000
-}
-
+// Bounds of what an answer may cost.
 const (
-	// A hundred results with 1,600 values of a kilobyte each stay well below.
-	defaultBytes   = 256 << 20
-	mostBytes      = 512 << 20 // offsets are int32, and a replaced byte becomes three bytes
-	defaultDepth   = 64
-	defaultResults = 10_000
+	// A hundred results with 1,600 values of a kilobyte each stay well below. Offsets are
+	// int32, and a replaced byte becomes three bytes.
+	maxBytes   = 256 << 20 // of the body, decompressed
+	maxDepth   = 64        // open elements
+	maxResults = 10_000    // in a page
 )
-
-func (b Bounds) orDefaults() Bounds {
-	return Bounds{
-		Bytes:   min(cmp.Or(max(0, b.Bytes), defaultBytes), mostBytes),
-		Depth:   cmp.Or(max(0, b.Depth), defaultDepth),
-		Results: cmp.Or(max(0, b.Results), defaultResults),
-	}
-}
 
 // decoder decodes answers: those of Get Results into a page, those of other
 // transactions into a tree. It is reused for the next answer.
 type decoder struct {
 	page.Builder
-	bounds Bounds
 	scan   scanner
 	layout layout
 	texts  []page.Span // of the cell that is read
@@ -64,11 +49,11 @@ func (d *decoder) release() {
 // pool. contentType is the Content-Type header of the answer, "" if it had
 // none. The error is an *extract.ServiceError if the service answered with an
 // error, else a *transport.AnswerError.
-func DecodePage(body []byte, contentType string, bounds Bounds) (*page.Page, error) {
+func DecodePage(body []byte, contentType string) (*page.Page, error) {
 	d := newDecoder()
 	defer d.release()
 	d.Text = append(d.Text, body...)
-	if err := d.decode(contentType, bounds, d.readPage); err != nil {
+	if err := d.decode(contentType, d.readPage); err != nil {
 		return nil, err
 	}
 	return d.Finish(), nil
@@ -76,12 +61,8 @@ func DecodePage(body []byte, contentType string, bounds Bounds) (*page.Page, err
 
 // decode decodes the answer in Text. It calls success to read the content of an
 // answer that reports no error.
-func (d *decoder) decode(contentType string, bounds Bounds, success func() error) error {
-	d.bounds = bounds.orDefaults()
+func (d *decoder) decode(contentType string, success func() error) error {
 	d.Reset()
-	if int64(len(d.Text)) > d.bounds.Bytes {
-		return transport.TooLarge(d.bounds.Bytes)
-	}
 	if d.media.header != contentType {
 		d.media = parseMediaType(contentType)
 	}
@@ -139,7 +120,7 @@ func (d *decoder) prepare() error {
 		text, replaced := cleanText(append(d.Spare[:0], d.Text[:n]...), d.Text[n:])
 		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
 	}
-	d.scan.init(d.Text, first, d.bounds.Depth)
+	d.scan.init(d.Text, first)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func BenchmarkDecodePage(b *testing.B) {
 			for b.Loop() {
 				d := newDecoder()
 				d.Text = append(d.Text, c.body...)
-				if err := d.decode("application/xml; charset=utf-8", Bounds{}, d.readPage); err != nil {
+				if err := d.decode("application/xml; charset=utf-8", d.readPage); err != nil {
 					b.Fatal(err)
 				}
 				p := d.Finish()

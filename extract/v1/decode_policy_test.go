@@ -94,7 +94,7 @@ func TestPolicyRefusals(t *testing.T) {
 			if _, err := oracleTree([]byte(c.body)); err != nil {
 				t.Fatalf("encoding/xml refuses it too (%v): this is no difference in policy", err)
 			}
-			_, err := DecodePage([]byte(c.body), "", Bounds{})
+			_, err := DecodePage([]byte(c.body), "")
 			var answer *transport.AnswerError
 			if !errors.As(err, &answer) || answer.Problem != c.want {
 				t.Errorf("err = %v, want %q: %s", err, c.want, c.why)
@@ -131,7 +131,7 @@ func TestPolicyAcceptances(t *testing.T) {
 			if _, err := oracleTree([]byte(c.body)); err == nil {
 				t.Fatal("encoding/xml reads it too: this is no difference in policy")
 			}
-			p, err := DecodePage([]byte(c.body), "", Bounds{})
+			p, err := DecodePage([]byte(c.body), "")
 			if err != nil {
 				t.Fatalf("%v: %s", err, c.why)
 			}

@@ -53,8 +53,8 @@ func (d *decoder) readResults() error {
 	return s.children(func(name []byte) error {
 		switch string(name) {
 		case "result":
-			if d.Page.Len() == d.bounds.Results {
-				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(d.bounds.Results))
+			if d.Page.Len() == maxResults {
+				return s.problem(transport.FaultBeyond, int(s.name.Start), "more results than the bound of "+strconv.Itoa(maxResults))
 			}
 			return d.readResult()
 		case "headings":

@@ -20,22 +20,12 @@ func TestBounds(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, body string
-		bounds     Bounds
 		want       string // of the error, "" for none
 	}{
-		{"results at the bound", results(3), Bounds{Results: 3}, ""},
-		{"results beyond", results(4), Bounds{Results: 3}, "more results than the bound of 3"},
-		{"default results", results(10_000), Bounds{}, ""},
-		{"beyond the default", results(10_001), Bounds{}, "more results than the bound of 10000"},
-		{"depth at the bound", deep(5), Bounds{Depth: 5}, ""},
-		{"depth beyond", deep(6), Bounds{Depth: 5}, "nested deeper"},
-		{"depth of cells", oneValue("x") + " ", Bounds{Depth: 5}, "nested deeper"},
-		{"depth of cells at the bound", oneValue("x"), Bounds{Depth: 6}, ""},
-		{"default depth", deep(64), Bounds{}, ""},
-		{"beyond the default depth", deep(65), Bounds{}, "nested deeper"},
-		{"bytes at the bound", results(0), Bounds{Bytes: int64(len(results(0)))}, ""},
-		{"bytes beyond", results(0), Bounds{Bytes: int64(len(results(0))) - 1}, "larger than the bound"},
-		{"negative is the default", results(1), Bounds{-1, -1, -1}, ""},
+		{"results at the bound", results(10_000), ""},
+		{"results beyond", results(10_001), "more results than the bound of 10000"},
+		{"depth at the bound", deep(64), ""},
+		{"depth beyond", deep(65), "nested deeper"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check := func(how string, err error) {
@@ -44,19 +34,16 @@ func TestBounds(t *testing.T) {
 					t.Errorf("%s: err = %v, want %q", how, err, c.want)
 				}
 			}
-			_, err := DecodePage([]byte(c.body), "", c.bounds)
+			_, err := DecodePage([]byte(c.body), "")
 			check("DecodePage", err)
 			var d decoder
-			p, err := d.again(c.body, c.bounds)
+			p, err := d.again(c.body)
 			defer p.Release()
 			check("decode", err)
 			if err != nil && (p.Len() != 0 || len(p.Fields) != 0) {
 				t.Errorf("a part of the page is left behind: %+v", p)
 			}
 		})
-	}
-	if b := (Bounds{Bytes: 1 << 40}).orDefaults(); b.Bytes != mostBytes {
-		t.Errorf("bytes %d: offsets would not fit", b.Bytes)
 	}
 }
 
@@ -67,8 +54,8 @@ func TestReuse(t *testing.T) {
 	bodies := append([]string{string(benchPage())}, fuzzSeeds...)
 	for i := range 3 * len(bodies) {
 		body := bodies[i*7%len(bodies)]
-		fresh, wantErr := DecodePage([]byte(body), "", Bounds{})
-		p, err := d.again(body, Bounds{})
+		fresh, wantErr := DecodePage([]byte(body), "")
+		p, err := d.again(body)
 		if !reflect.DeepEqual(err, wantErr) {
 			t.Fatalf("err = %v, in a fresh page %v\n%s", err, wantErr, body)
 		}
@@ -85,10 +72,10 @@ func TestReuse(t *testing.T) {
 
 // again decodes one more answer with the same decoder. The page is the caller's
 // to release; it is empty with an error.
-func (d *decoder) again(body string, bounds Bounds) (*page.Page, error) {
+func (d *decoder) again(body string) (*page.Page, error) {
 	d.Begin()
 	d.Text = append(d.Text, body...)
-	err := d.decode("", bounds, d.readPage)
+	err := d.decode("", d.readPage)
 	if err != nil {
 		d.Reset()
 	}
@@ -98,7 +85,7 @@ func (d *decoder) again(body string, bounds Bounds) (*page.Page, error) {
 func TestDecodePageCopies(t *testing.T) {
 	body := []byte(oneValue("a&amp;b"))
 	before := bytes.Clone(body)
-	p, err := DecodePage(body, "", Bounds{})
+	p, err := DecodePage(body, "")
 	if err != nil || !bytes.Equal(body, before) {
 		t.Fatalf("err = %v, body %s", err, body)
 	}
@@ -120,7 +107,7 @@ func TestNoAllocations(t *testing.T) {
 		d.Begin()
 		decode := func() {
 			d.Text = append(d.Text[:0], body...)
-			if err := d.decode("text/xml", Bounds{}, d.readPage); err != nil {
+			if err := d.decode("text/xml", d.readPage); err != nil {
 				t.Fatal(err)
 			}
 		}

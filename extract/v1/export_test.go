@@ -2,7 +2,7 @@ package v1
 
 // What the tests outside the package look at.
 
-const MaxAnswer = defaultBytes
+const MaxAnswer = maxBytes
 
 var (
 	FuzzSeeds  = fuzzSeeds
@@ -11,7 +11,7 @@ var (
 )
 
 // Bound is the size in bytes up to which an answer is read.
-func (c *Client) Bound() int64 { return c.bounds.Bytes }
+func (c *Client) Bound() int64 { return c.most }
 
 // SetBound sets it.
-func (c *Client) SetBound(n int64) { c.bounds.Bytes = n }
+func (c *Client) SetBound(n int64) { c.most = n }

@@ -33,7 +33,6 @@ type attribute struct{ name, value page.Span }
 type scanner struct {
 	buf      []byte
 	pos      int
-	depth    int // most elements that may be open at once
 	replaced int // references to characters that XML 1.0 forbids
 
 	name     page.Span   // of the last start tag
@@ -48,9 +47,9 @@ type scanner struct {
 	open     []page.Span
 }
 
-// init prepares s to read text from offset first. depth bounds the open elements.
-func (s *scanner) init(text []byte, first, depth int) {
-	*s = scanner{buf: text, pos: first, first: blanksEnd(text, first), depth: depth, attrs: s.attrs[:0], open: s.open[:0]}
+// init prepares s to read text from offset first.
+func (s *scanner) init(text []byte, first int) {
+	*s = scanner{buf: text, pos: first, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
 }
 
 // fail returns the error for an answer that is not well-formed at offset.
@@ -172,7 +171,7 @@ func (s *scanner) takeShort(t tag, name int) bool {
 
 // opened reads past a start tag of that size at i, unless no element may be opened.
 func (s *scanner) opened(i, size, name int) bool {
-	if s.pending || len(s.open) >= s.depth {
+	if s.pending || len(s.open) >= maxDepth {
 		return false
 	}
 	s.open = append(s.open, page.Span{Start: int32(i + 1), End: int32(i + 1 + name)})
@@ -204,7 +203,7 @@ func (s *scanner) skipBlanks() error {
 
 // push records an open element. It fails if too many are open.
 func (s *scanner) push(name page.Span) error {
-	if len(s.open) >= s.depth {
+	if len(s.open) >= maxDepth {
 		return s.problem(transport.FaultBeyond, int(name.Start), "elements are nested deeper than the bound")
 	}
 	s.open = append(s.open, name)

@@ -14,7 +14,7 @@ import (
 func events(doc string) (string, error) {
 	text, _ := cleanText(nil, []byte(doc))
 	var s scanner
-	s.init(text, 0, 64)
+	s.init(text, 0)
 	var b strings.Builder
 	for {
 		ev, err := s.next()

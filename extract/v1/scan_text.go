@@ -9,22 +9,16 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Words of eight bytes: each byte of lowBits is 1, of highBits 0x80.
-const (
-	lowBits  = 0x0101010101010101
-	highBits = 0x8080808080808080
-)
-
 // zeroBytes finds the first zero byte of w. The lowest set bit of the result is
 // the highest bit of that byte. The result is 0 if no byte is zero.
-func zeroBytes(w uint64) uint64 { return (w - lowBits) &^ w & highBits }
+func zeroBytes(w uint64) uint64 { return (w - page.LowBits) &^ w & page.HighBits }
 
 // textEnd returns the offset of the first <, > or & in b from i, len(b) if
 // there is none. < and > differ in one bit, so one comparison finds both.
 func textEnd(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
-		if m := zeroBytes((w|2*lowBits)^'>'*lowBits) | zeroBytes(w^'&'*lowBits); m != 0 {
+		if m := zeroBytes((w|2*page.LowBits)^'>'*page.LowBits) | zeroBytes(w^'&'*page.LowBits); m != 0 {
 			return i + bits.TrailingZeros64(m)/8
 		}
 	}
@@ -112,7 +106,7 @@ func (s *scanner) decodeReferences(i, end int) (int, error) {
 func (s *scanner) reference(b []byte) (rune, int) {
 	if len(b) > 1 && b[1] == '#' {
 		r, n := numericReference(b)
-		if n > 0 && !allowed(r) {
+		if n > 0 && !page.Allowed(r) {
 			s.replaced++
 			r = utf8.RuneError
 		}
@@ -164,12 +158,6 @@ func (s *scanner) join(texts []page.Span) (all page.Span) {
 		}
 	}
 	return all
-}
-
-// allowed tells whether XML 1.0 allows a character (production 2).
-func allowed(r rune) bool {
-	return r >= ' ' && r < 0xd800 || r == '\n' || r == '\t' || r == '\r' ||
-		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
 }
 
 // scanDeclaration reads markup that begins with <!. If it is a CDATA section, its

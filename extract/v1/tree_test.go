@@ -12,11 +12,11 @@ import (
 )
 
 // decodeTree decodes an answer of the service and returns the root of a success.
-func decodeTree(body []byte, contentType string, bounds Bounds) (root *node, err error) {
+func decodeTree(body []byte, contentType string) (root *node, err error) {
 	d := newDecoder()
 	defer d.release()
 	d.Text = append(d.Text, body...)
-	err = d.decode(contentType, bounds, func() (err error) {
+	err = d.decode(contentType, func() (err error) {
 		root, err = readTree(&d.scan)
 		return err
 	})
@@ -32,7 +32,7 @@ func TestDecodeTree(t *testing.T) {
   <forms><form id="1"><name>A &amp; B</name><description><![CDATA[<b>]]></description><directory>a</directory></form><form id="2"/></forms>
 </fs_response>`)
 	before := string(body)
-	root, err := decodeTree(body, "application/xml", Bounds{})
+	root, err := decodeTree(body, "application/xml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestDecodeTree(t *testing.T) {
 }
 
 func TestTreeText(t *testing.T) {
-	root, err := decodeTree([]byte("<fs_result status='success'><a> x<b>y</b>z<!-- --><![CDATA[&]]> </a></fs_result>"), "", Bounds{})
+	root, err := decodeTree([]byte("<fs_result status='success'><a> x<b>y</b>z<!-- --><![CDATA[&]]> </a></fs_result>"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,22 +73,19 @@ func TestTreeText(t *testing.T) {
 
 func TestTreeErrors(t *testing.T) {
 	for _, c := range []struct {
-		name, body string
-		bounds     Bounds
-		want       string
+		name, body, want string
 	}{
-		{"not XML", "x", Bounds{}, "not XML"},
-		{"html", "<html>", Bounds{}, "HTML page"},
-		{"truncated", "<fs_response status='success'><count>1", Bounds{}, "truncated"},
-		{"another root", "<a/>", Bounds{}, "not an answer of the service"},
-		{"glued", "<fs_response status='success'/>x", Bounds{}, "text after the root element"},
-		{"too large", "<fs_response status='success'/>", Bounds{Bytes: 5}, "larger than the bound"},
-		{"too deep", "<fs_response status='success'><a/></fs_response>", Bounds{Depth: 1}, "nested deeper"},
-		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), Bounds{}, "more elements than the bound"},
-		{"truncated error", "<fs_response status='error'><error code='3'>", Bounds{}, "truncated"},
+		{"not XML", "x", "not XML"},
+		{"html", "<html>", "HTML page"},
+		{"truncated", "<fs_response status='success'><count>1", "truncated"},
+		{"another root", "<a/>", "not an answer of the service"},
+		{"glued", "<fs_response status='success'/>x", "text after the root element"},
+		{"too deep", inResponse(strings.Repeat("<a>", maxDepth) + strings.Repeat("</a>", maxDepth)), "nested deeper"},
+		{"too many elements", inResponse(strings.Repeat("<a/>", maxNodes)), "more elements than the bound"},
+		{"truncated error", "<fs_response status='error'><error code='3'>", "truncated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			root, err := decodeTree([]byte(c.body), "", c.bounds)
+			root, err := decodeTree([]byte(c.body), "")
 			var answer *transport.AnswerError
 			if root != nil || !errors.As(err, &answer) || !strings.Contains(answer.Problem, c.want) {
 				t.Errorf("root %v, err %v, want %q", root, err, c.want)
@@ -103,7 +100,7 @@ func FuzzDecodeTree(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		root, err := decodeTree(data, "", Bounds{})
+		root, err := decodeTree(data, "")
 		tree, xmlErr := oracleTree(data)
 		if err != nil || xmlErr != nil || declaresOther(data) || emptyNamespace(tree) {
 			return // TestTreeErrors and FuzzDecodePage look at refusals

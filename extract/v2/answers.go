@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
 
@@ -15,13 +16,13 @@ import (
 type object map[string]json.RawMessage
 
 // parse reads a whole answer that is an object.
-func parse(body []byte, bounds Bounds) (object, error) {
+func parse(body []byte) (object, error) {
 	first, err := contentOf(body)
 	if err != nil {
 		return nil, err
 	}
 	var s scanner
-	s.init(body, first, bounds.Depth)
+	s.init(body, first)
 	if err := s.skip(); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func textOf(raw []byte) string {
 		return ""
 	}
 	return strings.Map(func(r rune) rune {
-		if !allowed(r) {
+		if !page.Allowed(r) {
 			return '\ufffd'
 		}
 		return r
@@ -99,8 +100,8 @@ func failureOf(raw []byte) *extract.ServiceError {
 
 // refusalOf returns the error of an answer whose HTTP status is 400 or more. It is a
 // *extract.ServiceError unless the body is not the service's.
-func refusalOf(status int, body []byte, bounds Bounds) error {
-	o, err := parse(body, bounds)
+func refusalOf(status int, body []byte) error {
+	o, err := parse(body)
 	a, _ := err.(*transport.AnswerError) //nolint:errorlint // parse returns no other
 	switch {
 	case err == nil && o["error"] != nil:

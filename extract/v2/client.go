@@ -33,7 +33,6 @@ type Client struct {
 	forms  string // the address of the account's forms
 	key    transport.Secret
 	zone   *time.Location
-	bounds Bounds // of one answer
 	shared *shared
 }
 
@@ -58,7 +57,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		Sender: sender, forms: strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), bounds: Bounds{}.orDefaults(), shared: &shared{},
+		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), shared: &shared{labels: newKept[labelSet, []page.Heading](), choices: newKept[string, map[string]*choices]()},
 	}, nil
 }
 
@@ -106,11 +105,11 @@ func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(tra
 	return c.Send(ctx, transport.Call{
 		Method: http.MethodGet, URL: address, Kind: r.kind,
 		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked, Halved: r.halved,
-		Body: body, MostBytes: c.bounds.Bytes,
+		Body: body, MostBytes: maxBytes,
 		Decode: func(h transport.Header) error {
 			var err error
 			if h.Status >= http.StatusBadRequest {
-				err = refusalOf(h.Status, *body, c.bounds)
+				err = refusalOf(h.Status, *body)
 			} else {
 				err = success(h)
 			}
@@ -148,7 +147,7 @@ func askFor[T any](ctx context.Context, c *Client, r call, read func(object) (T,
 
 // parse reads a small answer whose status reports no error. Its content may report one.
 func (c *Client) parse(body []byte) (object, error) {
-	o, err := parse(body, c.bounds)
+	o, err := parse(body)
 	if err != nil {
 		return nil, err
 	}

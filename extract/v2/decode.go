@@ -10,45 +10,26 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Bounds limit what an answer may cost. A zero value means the default.
-type Bounds struct {
-	Bytes   int64 // size of the body, decompressed; default 256 MiB, at most 512 MiB
-	Depth   int   // open objects and arrays; default 64
-	Results int   // results in a page; default 10,000
-	Values  int   // cells and values of a page; default 16 million
-}
-
+// Bounds of what an answer may cost.
 const (
-	defaultBytes   = 256 << 20
-	mostBytes      = 512 << 20 // offsets are int32, and a replaced byte becomes three bytes
-	defaultDepth   = 64
-	mostDepth      = 10_000 // skipping what is nested takes a stack
-	defaultResults = 10_000
-	defaultValues  = 16_000_000
+	maxBytes   = 256 << 20  // of the body, decompressed; offsets are int32, and a replaced byte becomes three bytes
+	maxDepth   = 64         // open objects and arrays
+	maxResults = 10_000     // in a page
+	maxValues  = 16_000_000 // cells and values of a page
 )
-
-func (b Bounds) orDefaults() Bounds {
-	return Bounds{
-		Bytes:   min(cmp.Or(max(0, b.Bytes), defaultBytes), mostBytes),
-		Depth:   min(cmp.Or(max(0, b.Depth), defaultDepth), mostDepth),
-		Results: cmp.Or(max(0, b.Results), defaultResults),
-		Values:  cmp.Or(max(0, b.Values), defaultValues),
-	}
-}
 
 // decoder decodes answers. It is reused for the next answer.
 type decoder struct {
 	page.Builder
-	bounds  Bounds
 	scan    scanner
 	layout  layout
-	clock   clock
-	entries []entry // of the item that is being read
-	row     int32   // number of the result that is being read, from 1
-	early   int64   // a second of Unix time: results that were finished in it are early
-	begun   []int   // results that were begun in this second
-	left    int     // cells and values that the bound still allows
-	name    []byte  // of a meta whose name was put together
+	zone    *time.Location // of dates
+	entries []entry        // of the item that is being read
+	row     int32          // number of the result that is being read, from 1
+	early   int64          // a second of Unix time: results that were finished in it are early
+	begun   []int          // results that were begun in this second
+	left    int            // cells and values that the bound still allows
+	name    []byte         // of a meta whose name was put together
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -57,8 +38,8 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func newDecoder(zone *time.Location) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
-	d.clock.use(zone)
-	d.early = earliest
+	d.zone = zone
+	d.early, d.left = earliest, maxValues
 	return d
 }
 
@@ -68,27 +49,9 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// DecodePage decodes a copy of one answer of Get Form Results into a page from the pool.
-// Dates become wall-clock time of zone (nil is UTC). The error is an
-// *extract.ServiceError if the service answered with an error, else a
-// *transport.AnswerError.
-func DecodePage(body []byte, zone *time.Location, bounds Bounds) (*page.Page, error) {
-	d := newDecoder(cmp.Or(zone, time.UTC))
-	defer d.release()
-	d.Text = append(d.Text, body...)
-	if err := d.decode(bounds); err != nil {
-		return nil, err
-	}
-	return d.Finish(), nil
-}
-
 // decode decodes the answer in Text.
-func (d *decoder) decode(bounds Bounds) error {
-	d.bounds = bounds.orDefaults()
+func (d *decoder) decode() error {
 	d.Reset()
-	if int64(len(d.Text)) > d.bounds.Bytes {
-		return transport.TooLarge(d.bounds.Bytes)
-	}
 	first, err := contentOf(d.Text)
 	if err != nil {
 		return err
@@ -97,8 +60,8 @@ func (d *decoder) decode(bounds Bounds) error {
 		text, replaced := clean(d.Spare[:0], d.Text)
 		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
 	}
-	d.scan.init(d.Text, first, d.bounds.Depth)
-	d.left, d.begun = d.bounds.Values, d.begun[:0]
+	d.scan.init(d.Text, first)
+	d.begun = d.begun[:0]
 	err = d.readAnswer()
 	d.Page.Replaced += d.scan.replaced
 	d.scan.buf = nil

@@ -81,7 +81,7 @@ func benchShapes() map[string][]byte {
 func decodeOnce(tb testing.TB, body []byte, zone *time.Location) {
 	d := newDecoder(zone)
 	d.Text = append(d.Text, body...)
-	if err := d.decode(Bounds{}); err != nil {
+	if err := d.decode(); err != nil {
 		tb.Fatal(err)
 	}
 	p := d.Finish()
@@ -112,7 +112,7 @@ func TestNoAllocations(t *testing.T) {
 		d := newDecoder(benchZone(t))
 		decode := func() {
 			d.Text = append(d.Text[:0], body...)
-			if err := d.decode(Bounds{}); err != nil {
+			if err := d.decode(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -43,7 +43,7 @@ func decodeViewed(t *testing.T, data []byte, zone *time.Location) (*page.Page, e
 	d := newDecoder(zone)
 	defer d.release()
 	d.Text = append(d.Text, data...)
-	if err := d.decode(Bounds{}); err != nil {
+	if err := d.decode(); err != nil {
 		return nil, err
 	}
 	text := d.Text
@@ -243,7 +243,7 @@ func TestTruncated(t *testing.T) {
 	for _, seed := range []string{fuzzSeeds[1], fuzzSeeds[2], fuzzSeeds[3], fuzzSeeds[4], string(benchPage(2))} {
 		body := strings.TrimRight(seed, "\n")
 		for n := range len(body) {
-			p, err := DecodePage([]byte(body[:n]), nil, Bounds{})
+			p, err := decodePage([]byte(body[:n]))
 			a, ok := errors.AsType[*transport.AnswerError](err)
 			if !ok || p != nil || a.Fault != transport.FaultCut && n > 0 {
 				t.Fatalf("the first %d bytes: err = %v", n, err)

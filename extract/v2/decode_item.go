@@ -343,7 +343,7 @@ func (d *decoder) takeEntry() (e entry, ok bool) {
 	i := s.pos + len(positionTag)
 	end := digitsEnd(s.buf, i)
 	n := end - i
-	if n == 0 || n > 9 || n > 1 && s.buf[i] == '0' || !bytes.HasPrefix(s.buf[end:], valueTag) || s.open >= s.depth {
+	if n == 0 || n > 9 || n > 1 && s.buf[i] == '0' || !bytes.HasPrefix(s.buf[end:], valueTag) || s.open >= maxDepth {
 		return e, false
 	}
 	for ; i < end; i++ {

@@ -28,8 +28,8 @@ func (d *decoder) readResults() error {
 			}
 			continue
 		}
-		if d.Page.Len() == d.bounds.Results {
-			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(d.bounds.Results))
+		if d.Page.Len() == maxResults {
+			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(maxResults))
 		}
 		if err := d.readResult(); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	known.row, known.nested = d.row, nested
 	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
 		var second int64
-		text, second = d.clock.toWall(d.scan.buf, text)
+		text, second = toWall(d.scan.buf, text, d.zone)
 		if second == d.early {
 			d.nearDate(d.Page.Fields[at-fieldSteps].ID)
 		}
@@ -252,7 +252,7 @@ func markUnfinished(p *page.Page, begun []int) {
 // room takes n cells and values from what the bound allows.
 func (d *decoder) room(n, at int) error {
 	if d.left -= n; d.left < 0 {
-		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(d.bounds.Values))
+		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(maxValues))
 	}
 	return nil
 }

@@ -16,9 +16,20 @@ import (
 // inResult is an answer with one result, which holds the members too.
 func inResult(members string) string { return `{"results":[{"id":"1",` + members + `}]}` }
 
+// decodePage decodes a copy of one answer. Dates are UTC.
+func decodePage(body []byte) (*page.Page, error) {
+	d := newDecoder(time.UTC)
+	defer d.release()
+	d.Text = append(d.Text, body...)
+	if err := d.decode(); err != nil {
+		return nil, err
+	}
+	return d.Finish(), nil
+}
+
 func mustDecode(t *testing.T, body string) *page.Page {
 	t.Helper()
-	p, err := DecodePage([]byte(body), nil, Bounds{})
+	p, err := decodePage([]byte(body))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
@@ -125,7 +136,7 @@ func TestRefusals(t *testing.T) {
 		"no comma, guessed": {`{"results":[{"id":"1","score":"1"},{"id":"2""score":"1"}]}`, transport.FaultGarbled, "comma"},
 		"comma, guessed":    {`{"results":[{"id":"1","score":"1"},{,"score":"1","id":"2"}]}`, transport.FaultGarbled, "not a string"},
 	} {
-		_, err := DecodePage([]byte(c.body), nil, Bounds{})
+		_, err := decodePage([]byte(c.body))
 		a, ok := errors.AsType[*transport.AnswerError](err)
 		if !ok || a.Fault != c.fault || !strings.Contains(a.Problem, c.want) {
 			t.Errorf("%s: err = %v, want %q of fault %d", name, err, c.want, c.fault)
@@ -134,21 +145,30 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	body := []byte(inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`))
-	for name, b := range map[string]Bounds{"bytes": {Bytes: 20}, "depth": {Depth: 4}, "values": {Values: 5}, "values of an item": {Values: 2}} {
-		_, err := DecodePage(body, nil, b)
+	repeated := func(n int, text string) string { return strings.Repeat(","+text, n)[1:] }
+	nested := func(n int) string {
+		return `{"results":[],"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
+	}
+	for name, c := range map[string]struct{ fits, beyond string }{
+		"depth":   {nested(maxDepth), nested(maxDepth + 1)},
+		"results": {`{"results":[` + repeated(maxResults, `{"id":1}`) + `]}`, `{"results":[` + repeated(maxResults+1, `{"id":1}`) + `]}`},
+	} {
+		mustDecode(t, c.fits).Release()
+		_, err := decodePage([]byte(c.beyond))
 		if a, ok := errors.AsType[*transport.AnswerError](err); !ok || a.Fault != transport.FaultBeyond {
 			t.Errorf("%s: err = %v", name, err)
 		}
 	}
-	two := []byte(`{"results":[{"id":1},{"id":2}]}`)
-	if _, err := DecodePage(two, nil, Bounds{Results: 1}); err == nil {
-		t.Error("two results are read with a bound of one")
-	}
-	if p, err := DecodePage(body, nil, Bounds{Depth: 6, Values: 6, Results: 1}); err != nil {
-		t.Error(err)
-	} else {
-		p.Release()
+	body := inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`)
+	for left, fits := range map[int]bool{2: false, 5: false, 6: true} {
+		d := newDecoder(time.UTC)
+		d.Text, d.left = append(d.Text, body...), left
+		err := d.decode()
+		a, refused := errors.AsType[*transport.AnswerError](err)
+		if refused == fits || refused && a.Fault != transport.FaultBeyond {
+			t.Errorf("six cells and values, with %d allowed: err = %v", left, err)
+		}
+		d.release()
 	}
 }
 
@@ -185,7 +205,7 @@ func TestFailures(t *testing.T) {
 		`{"error":"words"}`: {Message: "words", ByStatus: true},
 		`{"error":{}}`:      {ByStatus: true},
 	} {
-		_, err := DecodePage([]byte(body), nil, Bounds{})
+		_, err := decodePage([]byte(body))
 		if e, ok := errors.AsType[*extract.ServiceError](err); !ok || *e != want {
 			t.Errorf("%s: %v", body, err)
 		}
@@ -201,11 +221,10 @@ func TestDates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := clock{zone: zone}
 		for at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == 2026; at = at.Add(1799 * time.Second) {
 			for _, text := range []string{at.Format(time.RFC3339), at.Add(87 * time.Millisecond).Format("2006-01-02T15:04:05.000Z"), at.In(time.FixedZone("", -5400)).Format(time.RFC3339)} {
 				buf := []byte("x" + text + "y")
-				span, _ := c.toWall(buf, page.Span{Start: 1, End: int32(1 + len(text))})
+				span, _ := toWall(buf, page.Span{Start: 1, End: int32(1 + len(text))}, zone)
 				if got, want := string(buf[span.Start:span.End]), at.In(zone).Format(extract.WireTime); got != want {
 					t.Fatalf("%s: %s became %s, want %s", name, text, got, want)
 				}
@@ -218,8 +237,7 @@ func TestDates(t *testing.T) {
 			continue
 		}
 		buf := []byte(at.Format(time.RFC3339))
-		c := clock{zone: time.UTC}
-		if span, _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != at.Format(extract.WireTime) {
+		if span, _ := toWall(buf, page.Span{End: int32(len(buf))}, time.UTC); string(buf[:span.End]) != at.Format(extract.WireTime) {
 			t.Fatalf("year %d: %s", year, buf)
 		}
 	}
@@ -227,14 +245,13 @@ func TestDates(t *testing.T) {
 
 // TestNoDates: what is no instant stays as it is.
 func TestNoDates(t *testing.T) {
-	c := clock{zone: time.UTC}
 	for _, text := range []string{
 		"", "2026-01-05", "2026-01-05 17:26:24", "2026-01-05T17:26:24", "2026-01-05T17:26:24.Z", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z",
 		"2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00z",
-		"2026-01-01T00:00:00+0100", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00ZZ", "20a6-01-01T00:00:00Z", "0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00",
+		"2026-01-01T00:00:00+0100", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00+02:60", "2026-01-01T1:00:00.0Z", "2026-01-01T01:00:00,5Z", "2026-01-01T00:00:00ZZ", "20a6-01-01T00:00:00Z", "0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00",
 	} {
 		buf := []byte(text)
-		if span, _ := c.toWall(buf, page.Span{End: int32(len(buf))}); string(buf[:span.End]) != text {
+		if span, _ := toWall(buf, page.Span{End: int32(len(buf))}, time.UTC); string(buf[:span.End]) != text {
 			t.Errorf("%q became %q", text, buf[:span.End])
 		}
 	}

@@ -10,7 +10,6 @@ import (
 type scanner struct {
 	buf      []byte
 	pos      int
-	depth    int // most objects and arrays that may be open at once
 	open     int // objects and arrays that are open
 	replaced int // escapes of characters that a page cannot hold
 
@@ -19,9 +18,9 @@ type scanner struct {
 	wrong   error // the first fault of an answer that is well-formed so far
 }
 
-// init prepares s to read text from offset first. depth bounds what is open.
-func (s *scanner) init(text []byte, first, depth int) {
-	*s = scanner{buf: text, pos: first, depth: depth}
+// init prepares s to read text from offset first.
+func (s *scanner) init(text []byte, first int) {
+	*s = scanner{buf: text, pos: first}
 }
 
 // fail returns the error for an answer that is not well-formed at offset.
@@ -61,7 +60,7 @@ func (s *scanner) next() (byte, error) {
 
 // enter reads the bracket at pos that opens an object or array.
 func (s *scanner) enter() error {
-	if s.open >= s.depth {
+	if s.open >= maxDepth {
 		return s.problem(transport.FaultBeyond, s.pos, "it is nested deeper than the bound")
 	}
 	s.open++
@@ -99,16 +98,32 @@ func (s *scanner) key() (page.Span, error) {
 	if err != nil {
 		return name, err
 	}
+	return name, s.colon()
+}
+
+// skipKey is key without decoding the name.
+func (s *scanner) skipKey() error {
+	if s.buf[s.pos] != '"' {
+		return s.fail(s.pos, "a member whose name is not a string")
+	}
+	if err := s.skipText(); err != nil {
+		return err
+	}
+	return s.colon()
+}
+
+// colon reads to the value of the member whose name was just read.
+func (s *scanner) colon() error {
 	c, err := s.next()
 	if err != nil {
-		return name, err
+		return err
 	}
 	if c != ':' {
-		return name, s.fail(s.pos, "no colon after the name of a member")
+		return s.fail(s.pos, "no colon after the name of a member")
 	}
 	s.pos++
 	_, err = s.next()
-	return name, err
+	return err
 }
 
 // scalar reads a string, number, true or false as text. ok is false for null, which
@@ -158,26 +173,6 @@ func (s *scanner) skip() error {
 			return err
 		}
 	}
-}
-
-// skipKey reads the name of a member and the colon after it, without decoding it.
-func (s *scanner) skipKey() error {
-	if s.buf[s.pos] != '"' {
-		return s.fail(s.pos, "a member whose name is not a string")
-	}
-	if err := s.skipText(); err != nil {
-		return err
-	}
-	c, err := s.next()
-	if err != nil {
-		return err
-	}
-	if c != ':' {
-		return s.fail(s.pos, "no colon after the name of a member")
-	}
-	s.pos++
-	_, err = s.next()
-	return err
 }
 
 // literal reads a number, true, false or null.

@@ -10,20 +10,14 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// Words of eight bytes: each byte of lowBits is 1, of highBits 0x80.
-const (
-	lowBits  = 0x0101010101010101
-	highBits = 0x8080808080808080
-)
-
 // textEnd returns the offset of the first byte of b from i that does not stand for itself
 // in a string: a quote, a backslash or a control character. It is len(b) without one.
 func textEnd(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
-		quote, backslash := w^'"'*lowBits, w^'\\'*lowBits
+		quote, backslash := w^'"'*page.LowBits, w^'\\'*page.LowBits
 		// The lowest set bit is the highest bit of the first such byte.
-		m := ((quote-lowBits)&^quote | (backslash-lowBits)&^backslash | (w-' '*lowBits)&^w) & highBits
+		m := ((quote-page.LowBits)&^quote | (backslash-page.LowBits)&^backslash | (w-' '*page.LowBits)&^w) & page.HighBits
 		if m != 0 {
 			return i + bits.TrailingZeros64(m)/8
 		}
@@ -64,7 +58,7 @@ func (s *scanner) decodeText(start, i int) (page.Span, error) {
 		if err != nil {
 			return page.Span{}, err
 		}
-		if !allowed(r) {
+		if !page.Allowed(r) {
 			s.replaced++
 			r = utf8.RuneError
 		}
@@ -159,13 +153,6 @@ func hexEscape(b []byte) (r rune, n int) {
 	return r, 6
 }
 
-// allowed tells whether a page may hold a character: one that XML 1.0 allows (production
-// 2), because the same result read by v1 holds no other.
-func allowed(r rune) bool {
-	return r >= ' ' && r < 0xd800 || r == '\n' || r == '\t' || r == '\r' ||
-		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
-}
-
 // nonCharacter begins U+FFFE and U+FFFF in UTF-8, and 62 other characters.
 var nonCharacter = []byte("\xef\xbf")
 
@@ -214,7 +201,7 @@ func clean(dst, text []byte) (cleaned []byte, replaced int) {
 			i++
 		default:
 			r, n := utf8.DecodeRune(text[i:])
-			if r == utf8.RuneError && n == 1 || !allowed(r) {
+			if r == utf8.RuneError && n == 1 || !page.Allowed(r) {
 				r = utf8.RuneError
 				replaced++
 			}

@@ -74,7 +74,7 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	r := call{transaction: getResults, kind: kind, form: form, path: "results", parameters: resultsParameters(q, c.zone), asked: asked(q), halved: q.Halved}
 	err = c.ask(ctx, r, &d.Text, func(h transport.Header) error {
 		look(h)
-		return d.decode(c.bounds)
+		return d.decode()
 	})
 	if err != nil {
 		return nil, err

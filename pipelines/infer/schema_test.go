@@ -199,7 +199,7 @@ func TestReinferredZeros(t *testing.T) {
 func TestInferThenRun(t *testing.T) {
 	for name, form := range map[string]*formservice.Form{
 		"generated": formservice.Generate(formservice.GenerateOptions{Results: 3000, Items: 56}),
-		"wide":      formservice.Generate(formservice.GenerateOptions{Results: 120, Items: 1000}),
+		"wide":      wide(120),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, form)
@@ -236,6 +236,65 @@ func TestInferThenRun(t *testing.T) {
 func cutHead(text string) string {
 	_, keys, _ := strings.Cut(text, "\nversion: 1\n")
 	return keys
+}
+
+// wide is a form of 1,000 items. Sixty have one label; those after them are in other
+// scripts, differ in case or in signs alone, are words of SQL, empty, or too long for a name.
+func wide(results int) *formservice.Form {
+	form := formservice.Generate(formservice.GenerateOptions{Results: results, Items: 1000})
+	labels := []string{
+		"", " ", "\n", "1st", "a\"b", "a'b", "a`b", "$x", "drop table x; --", "Größe", "Grösse", "groesse", "GROSSE", "item_1", "x\u202ey",
+		"select", "Order", "GROUP", "result_id", "timestamp", "Price", "price", strings.Repeat("Qualität der Räume ", 8),
+		"Как вы нас нашли?", "Πώς μας βρήκατε;", "كيف وجدتنا؟", "איך מצאת אותנו?", "आपने हमें कैसे पाया?", "你是怎么找到我们的？",
+		"どうやって見つけましたか", "어떻게 찾으셨나요?", "คุณพบเราได้อย่างไร", "Ինչպե՞ս գտաք մեզ", "როგორ გვიპოვეთ?",
+	}
+	for i := range form.Items {
+		form.Items[i].Label = "Comment"
+		if i >= 60 {
+			form.Items[i].Label = labels[i%len(labels)]
+		}
+	}
+	return form
+}
+
+// TestNamesOfWideForm: a thousand columns with labels that are hard to name have unique
+// names that fit every database and stay.
+func TestNamesOfWideForm(t *testing.T) {
+	form := wide(30)
+	w := newWorld(t, form)
+	in := inferred(t, w, infer.Options{})
+	if len(in.Schema.Columns) != len(form.Items)+len(form.Metas)+1 {
+		t.Fatalf("%d columns", len(in.Schema.Columns))
+	}
+	names := map[string]string{}
+	for _, c := range in.Schema.Columns {
+		if len(c.Name) > schemas.MaxName || c.Name == "" {
+			t.Errorf("the name %q of %s", c.Name, c.From)
+		}
+		if other, taken := names[strings.ToLower(c.Name)]; taken {
+			t.Errorf("%s and %s are both %s", other, c.From, c.Name)
+		}
+		names[strings.ToLower(c.Name)] = c.From.String()
+	}
+	// The form moves a question to the front, renames another and adds one.
+	before := loaded(t, w, fileOf(t, in))
+	items := slices.Clone(form.Items)
+	items[70].Label = "Comment"
+	moved := append([]formservice.Item{items[900]}, slices.Delete(items, 900, 901)...)
+	moved = append([]formservice.Item{{ID: "99999", Type: "text", Label: "Comment"}}, moved...)
+	for i := range moved {
+		moved[i].Index = i + 1
+	}
+	w2 := newWorld(t, formservice.NewForm("form1", moved, nil))
+	after := inferred(t, w2, infer.Options{Base: before})
+	for i, c := range before.Columns {
+		if got := after.Schema.Columns[i]; got.Name != c.Name || got.From != c.From || !got.Type.Equal(c.Type) {
+			t.Fatalf("column %d was %+v and is %+v", i, c, got)
+		}
+	}
+	if last := after.Schema.Columns[len(before.Columns):]; len(last) != 1 || last[0].Name != "comment_62" && last[0].Name != "comment_61" {
+		t.Errorf("new columns %+v", last)
+	}
 }
 
 // FuzzNotedSchema: whatever a label or a note holds, the file reads as if it

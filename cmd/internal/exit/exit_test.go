@@ -40,7 +40,7 @@ func service(code, status int) error { return &extract.ServiceError{Code: code, 
 
 // unreadable is the error of an answer that cannot be read.
 func unreadable(body string) error {
-	_, err := v1.DecodePage([]byte(body), "", v1.Bounds{})
+	_, err := v1.DecodePage([]byte(body), "")
 	return err
 }
 
