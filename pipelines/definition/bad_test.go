@@ -51,7 +51,6 @@ func badTop() []badDefinition {
 		{"all excluded", "forms:", "exclude: ['form?']\nforms:", 7, "exclude", "every form", "remove a name"},
 		{"state elsewhere", "forms:", "state: s3://bucket/state\nforms:", 7, "state", "cannot lie at", "folder of this machine"},
 		{"state at home", "forms:", "state: ~/state\nforms:", 7, "state", "~ is not replaced", "in full"},
-		{"schedule", "forms:", "schedule: '@daily'\nforms:", 7, "schedule", "has 1 fields", "15 3 * * *"},
 		{"names", "forms:", "names: labels\nforms:", 7, "names", "not one of id, label", "did you mean label?"},
 		{"load missing", "load:\n  - path: out.csv\n", "", 1, "load", "required and missing", "add load:"},
 		{"load without entries", "load:\n  - path: out.csv\n", "load:\n", 8, "load", "no value", "at least one"},

@@ -18,7 +18,7 @@ import (
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""
-	reads.CheckpointAtDestination, reads.Schedule = false, ""
+	reads.CheckpointAtDestination = false
 	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
