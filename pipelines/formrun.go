@@ -166,7 +166,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 			if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
 				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
 			}
-			return stopped(ctx, withLetters(ctx, f, err))
+			return stopped(ctx, err)
 		}
 	}
 	return nil

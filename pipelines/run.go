@@ -15,7 +15,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/transform"
 )
@@ -84,7 +83,6 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	if n := checkpoint.DiscardSpools(def.State, false); n > 0 {
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "what runs of an older version had read is discarded, and read again", slog.Int("runs", n))
 	}
-	output.SweepLetters(def.State, o.Now(), false)
 	defer func() {
 		sent := client.Requests()
 		report.Requests, report.RequestOutcomes = RunRequests{requestsOf(sent), sent.Other}, client.Outcomes()

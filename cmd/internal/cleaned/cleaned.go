@@ -23,7 +23,6 @@ type Result struct {
 	// Checkpoints counts those of dead runs in the state folders.
 	Checkpoints int `json:"checkpoints"`
 
-	letters                                    int   // files of old dead letters in the state folders
 	removed, kept, others, finished, withdrawn int   // of all outputs
 	bytes                                      int64 // of what was removed
 }
@@ -50,7 +49,6 @@ func (r *Result) Add(report *maintain.CleanReport) (rows [][]string) {
 		removed = "would remove"
 	}
 	r.Checkpoints += report.Checkpoints
-	r.letters += report.Letters
 	for _, out := range report.Outputs {
 		j := Output{
 			Pipeline: report.Pipeline, Path: out.Path, Removed: []states.Leftover{}, Kept: []states.Leftover{}, Others: out.Others,
@@ -116,7 +114,6 @@ func (r *Result) Tell(log *telemetry.Log, failed bool) {
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.Checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(r.letters, "file", "of old dead letters "+did("removed"))
 	told.Add(r.kept, "leftover", "kept"+r.why())
 	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {

@@ -59,7 +59,7 @@ func TestReportLeavesOut(t *testing.T) {
 		Definition: "d.yaml", Error: "e", Hint: "h", RequestOutcomes: map[string]int64{"ok": 1},
 		Forms: []*pipelines.FormReport{{
 			ResultsKept: new(int64), Error: "e",
-			ReadReport:  pipelines.ReadReport{Continued: "r", Kept: 1, DeadLetters: "l", Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}},
+			ReadReport:  pipelines.ReadReport{Continued: "r", Kept: 1, Rejects: []reading.FaultCount{{}}, Nulled: []reading.FaultCount{{}}},
 			CheckReport: pipelines.CheckReport{Verified: &load.Verified{Reason: "r", Method: "m", Unproven: "u"}, ResultChanges: &pipelines.ChangesReport{Reason: "r"}},
 			NoticeReport: pipelines.NoticeReport{Drift: []string{"d"}, Changes: []schemas.Change{{
 				Kind: "k", From: "f", Column: "c", Key: "k", Was: "w", Is: "i", Label: "l", Count: 1, Breaking: true,
