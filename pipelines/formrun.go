@@ -166,7 +166,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 			if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
 				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
 			}
-			return stopped(ctx, withLetters(ctx, f, err))
+			return stopped(ctx, err)
 		}
 	}
 	return nil
@@ -185,9 +185,7 @@ func (f *formRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.iv = f.iv.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
-	f.tellGeneration(ctx)
 	tellTakenOver(f.left, f.iv, f.o.Resume)
-	tellNarrowed(ctx, f.reader, f.o)
 	return nil
 }
 
@@ -204,20 +202,6 @@ func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	}
 	r.Checkpoint.Mem, r.Checkpoint.Writer = f.o.batches, f.o.Shared.writer(r.RunID)
 	return nil
-}
-
-// tellNarrowed warns of files of a definition that the run of another range replaces.
-func tellNarrowed(ctx context.Context, r *reading.Reader, o Options) {
-	def := r.Def
-	if def.File == "" || o.From.IsZero() && o.To.IsZero() {
-		return
-	}
-	for _, out := range def.Outputs {
-		if !out.Dataset() && out.Path != definition.StdoutPath {
-			r.Log.LogAttrs(ctx, slog.LevelWarn, "a file will hold the results of --from and --to alone; a run without them writes all of it again",
-				slog.String("path", out.Path))
-		}
-	}
 }
 
 // makePlan divides the range into windows. A plan that cost many counts is kept

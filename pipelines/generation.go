@@ -1,10 +1,6 @@
 package pipelines
 
 import (
-	"cmp"
-	"context"
-	"log/slog"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -16,17 +12,4 @@ func written(client extract.Client) string {
 		return api
 	}
 	return ""
-}
-
-// tellGeneration tells the log that the run goes on with a dataset which was read by another
-// generation of the service.
-func (f *formRun) tellGeneration(ctx context.Context) {
-	now := written(f.reader.Client)
-	for _, m := range f.outputs.Manifests() {
-		if m != nil && m.API != now {
-			f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the results come by another generation of the service than before",
-				slog.String("was", cmp.Or(m.API, string(definition.APIv1))), slog.String("is", f.reader.Client.Generation()))
-			return
-		}
-	}
 }

@@ -71,9 +71,6 @@ type ReadReport struct {
 	Rejects   []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
 	Nulled    []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
 	Replaced  int64                `json:"replaced_characters"`
-	// DeadLetters is the file with the first dead letters of a run that rejected too many
-	// results, and so wrote nothing.
-	DeadLetters string `json:"dead_letters,omitempty"`
 	// Detail is what a page shows besides. It is nil unless Options.Detailed is set and the
 	// form was begun.
 	Detail *Detail `json:"-"`

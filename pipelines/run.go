@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/transform"
 )
@@ -79,7 +78,6 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	defer client.Close()
-	output.SweepLetters(def.State, o.Now(), false)
 	defer func() {
 		sent := client.Requests()
 		report.Requests, report.RequestOutcomes = RunRequests{requestsOf(sent), sent.Other}, client.Outcomes()

@@ -93,7 +93,6 @@ var errOver = errors.New("the run is over for this process")
 // PlanForm begins the run of a form: it opens, decides and plans. The plan is nil if there
 // is nothing to share. Then PlanForm has done the whole run, as the report tells.
 func PlanForm(ctx context.Context, def *definition.Definition, o Options, form string) (*SharedPlan, *FormReport, error) {
-	output.SweepLetters(def.State, time.Now(), false)
 	return sharedRun(ctx, def, o, form, stepPlan, "p")
 }
 

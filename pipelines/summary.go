@@ -92,6 +92,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // more was read until all readings had ended
 		s.Rejected = max(s.Rejected, many.Rejected)
 		many.Recount(s.Rejected, s.Rejects)
+		many.ShowFirst(windows)
 	}
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
 	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), f.reader.Labels(), s)

@@ -21,7 +21,6 @@ type Left struct {
 	Bytes   int64
 
 	folder string
-	found  *Inherited
 }
 
 // LeftIn returns the checkpoints of a state folder that the next run may take
@@ -78,7 +77,7 @@ func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
 	if found == nil || err != nil {
 		return nil, err
 	}
-	l := &Left{Header: found.Header, found: found}
+	l := &Left{Header: found.Header}
 	for _, chain := range chains(found.all) {
 		if chain.Ended() {
 			l.Windows++

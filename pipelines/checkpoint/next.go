@@ -40,7 +40,3 @@ func (i *Inherited) Unfit(next Next) error {
 	_, err := DecodeColumns(i.Inferred)
 	return err
 }
-
-// Inherited returns what the checkpoint holds for the next run. It is nil if that is
-// not known.
-func (l Left) Inherited() *Inherited { return l.found }

@@ -27,13 +27,10 @@ type Definition struct {
 	// CheckpointAtDestination keeps what is read beside the first output instead
 	// of in State, so that a run on another host resumes from it.
 	CheckpointAtDestination bool
-	// Schedule says when a scheduler runs the definition: the five fields of cron, in the
-	// account's zone. It is "" for none. `formetl run` pays no attention to it.
-	Schedule string
-	Labels   bool // columns are named after labels (names: label) instead of ids
-	Extract  Extract
-	Schema   *schemas.Schema // nil: a run infers it
-	Outputs  []Output
+	Labels                  bool // columns are named after labels (names: label) instead of ids
+	Extract                 Extract
+	Schema                  *schemas.Schema // nil: a run infers it
+	Outputs                 []Output
 }
 
 // Source is the service's account that results are read from.

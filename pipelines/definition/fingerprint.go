@@ -4,12 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/schemas"
 )
 
 // Fingerprint is equal for definitions that read the same rows of a form. It
@@ -18,7 +16,7 @@ import (
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State = "", nil, nil, nil, ""
-	reads.CheckpointAtDestination, reads.Schedule = false, ""
+	reads.CheckpointAtDestination = false
 	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
@@ -32,11 +30,4 @@ func (d *Definition) Fingerprint() (string, error) {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// LacksKeys tells whether the definition was loaded without a key that its fingerprint
-// depends on. Its fingerprint then says nothing.
-func (d *Definition) LacksKeys() bool {
-	return d.Schema != nil && d.Schema.HMACKey.IsZero() &&
-		slices.ContainsFunc(d.Schema.Columns, func(c schemas.Column) bool { return c.PII.Kind == schemas.PIIHMAC })
 }

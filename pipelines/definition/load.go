@@ -144,7 +144,6 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
 		strictyaml.Optional("state", strictyaml.Parsed(&r.def.State, r.parseState, "")),
-		strictyaml.Optional("schedule", strictyaml.Parsed(&r.def.Schedule, parseSchedule, "")),
 		strictyaml.Optional("checkpoint", strictyaml.Choice(&r.def.CheckpointAtDestination, "state", "destination")),
 		strictyaml.Optional("names", strictyaml.Choice(&r.def.Labels, "id", "label")),
 		strictyaml.Optional("extract", r.readExtract),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -67,7 +66,7 @@ func ParseWindow(s string) (extract.Step, error) {
 	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
 	parts := windowShape.FindStringSubmatch(s)
 	if parts == nil {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), nearWindow(s, remedy))
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil || n == 0 {
@@ -76,43 +75,6 @@ func ParseWindow(s string) (extract.Step, error) {
 	return map[string]extract.Step{
 		"mo": {Months: n}, "d": {Days: n}, "h": {Seconds: n * 3600}, "m": {Seconds: n * 60}, "s": {Seconds: n},
 	}[parts[2]], nil
-}
-
-var otherUnits = regexp.MustCompile(`^(\d{1,4}) *([a-zA-Z]+)$`)
-
-// nearWindow suggests a size in our units for one in the units of other programs,
-// such as "2 weeks". Otherwise it gives the remedy.
-func nearWindow(s, remedy string) string {
-	parts := otherUnits.FindStringSubmatch(strings.TrimSpace(s))
-	if parts == nil {
-		return strictyaml.Suggest(s, []string{"auto"}, remedy)
-	}
-	n, err := strconv.Atoi(parts[1])
-	if err != nil || n == 0 {
-		return remedy
-	}
-	word := strings.ToLower(parts[2])
-	if parts[2] == "M" {
-		word = "month"
-	}
-	for _, u := range []struct {
-		short, long, unit string
-		times             int
-	}{
-		{"mon", "month", "mo", 1},
-		{"y", "year", "mo", 12},
-		{"w", "week", "d", 7},
-		{"d", "day", "d", 1},
-		{"h", "hour", "h", 1},
-		{"h", "hr", "h", 1},
-		{"m", "min", "m", 1},
-		{"s", "sec", "s", 1},
-	} {
-		if word == u.short || strings.HasPrefix(word, u.long) {
-			return fmt.Sprintf("did you mean %d%s?", n*u.times, u.unit)
-		}
-	}
-	return remedy
 }
 
 // ParseSpan reads a length of time: "3d", "12h", "1h30m", "1d12h", "30s". A

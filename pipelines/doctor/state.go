@@ -127,16 +127,16 @@ func checkpointCheck(def *definition.Definition, state *maintain.StateReport) Ch
 			c.Cure = "write checkpoint: state, or put an output first whose path has no {run_id}"
 		}
 	}
-	for _, f := range state.Forms {
-		switch will := f.Will; {
-		case will.Resumes != nil:
-			c.Detail += fmt.Sprintf("; the next run takes over %d results of form %s that run %s had read", will.Resumes.Results, f.Form, will.Resumes.RunID)
-		case will.Discards != "":
-			c.Detail += fmt.Sprintf("; what run %s had read of form %s is read again: %s", will.Discards, f.Form, will.Why)
-		}
+	for _, left := range state.Checkpoints {
+		c.Detail += fmt.Sprintf("; run %s, which ended early, had read %d results of form %s", left.RunID, left.Rows, left.Form)
 	}
-	if slices.ContainsFunc(state.Forms, func(f *maintain.FormState) bool { return f.Will.UnderWay != nil }) {
+	if slices.ContainsFunc(state.Forms, underWay) {
 		c.Detail += "; a run is under way"
 	}
 	return c
+}
+
+// underWay tells whether a run writes an output of the form now.
+func underWay(f *maintain.FormState) bool {
+	return slices.ContainsFunc(f.Outputs, func(o *maintain.OutputState) bool { return o.Holder != nil })
 }

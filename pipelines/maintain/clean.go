@@ -22,8 +22,6 @@ type CleanReport struct {
 	// Checkpoints counts those of dead runs in the state folder that were removed,
 	// or in a dry run would be.
 	Checkpoints int
-	// Letters counts the files of old dead letters in the state folder, likewise.
-	Letters int
 }
 
 // CleanedOutput is what lay at one output.
@@ -55,7 +53,6 @@ func Clean(ctx context.Context, def *definition.Definition, o account.Options, h
 	report.tellOnce()
 	report.Checkpoints, err = cleanCheckpoints(ctx, def, o, forms, how.DryRun)
 	failed.Add(err)
-	report.Letters = output.SweepLetters(def.State, o.Now(), how.DryRun)
 	return report, failed.OrNil()
 }
 

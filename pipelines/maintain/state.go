@@ -42,8 +42,6 @@ type FormState struct {
 	// first result. nil where runs are not incremental, or an output's state is
 	// not known.
 	Next *load.WallTime
-	// Will is what the next run does with what earlier ones left.
-	Will NextRun
 }
 
 // OutputState is what lies at one output.
@@ -59,8 +57,6 @@ type OutputState struct {
 	// is empty while a run is under way, or a commit is recorded.
 	Inventory load.Inventory
 	Err       error // why the state is not known
-
-	version string // of the manifest
 }
 
 // Watermark is the dataset's, zero where it has none.
@@ -104,9 +100,6 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	}
 	report.Checkpoints, err = account.Checkpoints(ctx, def, o, found.Forms)
 	failed.Add(err)
-	for _, f := range report.Forms {
-		f.Will = nextRun(def, o, f, report.Checkpoints)
-	}
 	report.Budget, err = budget.Read(def, report.Now)
 	failed.Add(err)
 	return report, failed.OrNil()
@@ -159,7 +152,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
-	at.Manifest, at.version, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
+	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
 	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
 	}

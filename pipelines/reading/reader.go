@@ -193,17 +193,39 @@ func (e *RejectsError) Recount(n int64, faults map[transform.Fault]int64) {
 	}
 }
 
+// ShowFirst makes the error name the first rejected results by id, column and reason. It
+// shows no value, because a value may be personal data.
+func (e *RejectsError) ShowFirst(windows []*Window) {
+	e.First = nil
+	for _, w := range windows {
+		for _, r := range w.Rejects {
+			if len(e.First) == mostShownRejects {
+				return
+			}
+			e.First = append(e.First, fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason))
+		}
+	}
+}
+
+// mostShownRejects is how many rejected results an error names.
+const mostShownRejects = 3
+
 // RejectsError reports that a run rejected more results than the schema allows.
 type RejectsError struct {
 	Form     string
 	Rejected int64
 	Max      int
 	Faults   []string // the most frequent reasons, with their counts
+	First    []string // the first of the rejected results, without their values
 }
 
 // Error says how many results were rejected and why.
 func (e *RejectsError) Error() string {
-	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s); mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "))
+	such := ""
+	if len(e.First) > 0 {
+		such = "; such as " + strings.Join(e.First, ", ")
+	}
+	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s)%s; mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "), such)
 }
 
 // DataFault returns true: another run would meet the same values.

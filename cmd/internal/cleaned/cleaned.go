@@ -19,7 +19,6 @@ import (
 type Result struct {
 	dryRun                                     bool
 	checkpoints                                int      // of dead runs in the state folders
-	letters                                    int      // files of old dead letters in the state folders
 	removed, kept, others, finished, withdrawn int      // of all outputs
 	bytes                                      int64    // of what was removed
 	reasons                                    []string // why leftovers were kept
@@ -35,7 +34,6 @@ func (r *Result) Add(report *maintain.CleanReport) (rows [][]string) {
 		removed = "would remove"
 	}
 	r.checkpoints += report.Checkpoints
-	r.letters += report.Letters
 	for _, out := range report.Outputs {
 		if commit := out.Recovery; commit.RunID != "" {
 			rows = append(rows, []string{"recorded commit", out.Path, "-", RunCell(commit.RunID), "-", RecoveryWord(commit, r.dryRun)})
@@ -85,7 +83,6 @@ func (r *Result) Tell(log *telemetry.Log, failed bool) {
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(r.letters, "file", "of old dead letters "+did("removed"))
 	told.Add(r.kept, "leftover", "kept"+r.why())
 	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {

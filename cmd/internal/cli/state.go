@@ -57,9 +57,6 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 	if err != nil {
 		return err
 	}
-	if again, err := p.load(ctx, &f, files, withKey); err == nil { // with its keys more is known of the next run
-		defs = again
-	}
 	report, failed := maintain.State(ctx, defs[0], o)
 	if failed != nil && len(report.Forms) == 0 {
 		return failed

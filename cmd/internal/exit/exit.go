@@ -251,7 +251,7 @@ func hintOf(err error, command, again string) string {
 		return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", lacks.Other)
 	}
 	switch {
-	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate") || code == NoInput && strings.Contains(command, " schedule "):
+	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
 		return "" // the message says what to do
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
 		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"

@@ -337,10 +337,6 @@ func TestHint(t *testing.T) {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
 		}
 	}
-	// What was written is not written again.
-	if got := Hint(&Error{Code: NoInput, Err: errors.New("there is no schedule x")}, "formetl-worker schedule delete", "", ""); got != "" {
-		t.Errorf("a missing schedule: %q", got)
-	}
 	if got := Hint(service(extract.CodeBusy, 503), "formetl init", "run `formetl run a.yaml`", ""); got != "run `formetl run a.yaml` later" {
 		t.Errorf("after init: %q", got)
 	}

@@ -112,7 +112,7 @@ func runOf(forms ...*pipelines.FormReport) *pipelines.Report {
 func failedForm(name string, code int, err error) *pipelines.FormReport {
 	return &pipelines.FormReport{
 		Form: name, StartedAt: day(100), EndedAt: day(100).Add(time.Second), Timezone: "UTC", ExitCode: code, Error: err.Error(), Err: err,
-		ReadReport:  pipelines.ReadReport{DeadLetters: "state/rejects.jsonl", Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: 101}}, Rejected: 101},
+		ReadReport:  pipelines.ReadReport{Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: 101}}, Rejected: 101},
 		ResultsKept: number64(300), Outputs: []output.Report{{Path: "out/x.csv", Format: "csv", Error: "the disk is full"}},
 	}
 }
@@ -120,7 +120,7 @@ func failedForm(name string, code int, err error) *pipelines.FormReport {
 // hostileRun has hostile texts wherever a text may come from elsewhere.
 func hostileRun() *pipelines.Report {
 	f := doneForm(hostile, 6)
-	f.Timezone, f.Drift, f.Continued, f.DeadLetters = hostile, []string{hostile}, hostile, hostile
+	f.Timezone, f.Drift, f.Continued = hostile, []string{hostile}, hostile
 	f.Rejects = []reading.FaultCount{{Column: hostile, Reason: hostile, Count: 1}}
 	f.Changes = []schemas.Change{{Kind: hostile, From: hostile, Column: hostile, Key: hostile, Was: hostile, Is: hostile, Label: hostile}}
 	for i := range f.Detail.Columns {

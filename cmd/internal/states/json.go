@@ -31,7 +31,6 @@ type JSON struct {
 type formStateJSON struct {
 	Form    string            `json:"form"`
 	Next    *nextJSON         `json:"next"` // null where runs are not incremental, or an output is unknown
-	NextRun nextRunJSON       `json:"next_run"`
 	Outputs []outputStateJSON `json:"outputs"`
 }
 
@@ -101,7 +100,7 @@ func Of(r *maintain.StateReport) JSON {
 		s.Budget.BookedDay = &r.Budget.Day
 	}
 	for _, f := range r.Forms {
-		form := formStateJSON{Form: f.Form, NextRun: nextRunOf(f.Will), Outputs: []outputStateJSON{}}
+		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
 		if f.Next != nil {
 			form.Next = &nextJSON{From: *f.Next}
 		}

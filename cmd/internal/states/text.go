@@ -20,7 +20,6 @@ func Write(w io.Writer, r *maintain.StateReport) {
 		if form.Next != nil {
 			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
 		}
-		WriteNextRun(w, r, form)
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), show.Columns("    ", outputRows(r, out)))
 		}

@@ -124,19 +124,6 @@ func (c *connection) dial(ctx context.Context, p *process) (client.Client, error
 	return connected, nil
 }
 
-// with connects to Temporal for a command that needs nothing else.
-func (c *connection) with(ctx context.Context, p *process, do func(client.Client) error) error {
-	if err := p.log.Start(levelOfCommands); err != nil {
-		return err
-	}
-	connected, err := c.dial(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer connected.Close()
-	return do(connected)
-}
-
 // temporalError says what failed at Temporal, and with which exit code.
 func temporalError(what string, err error) error {
 	code := exit.Temporary

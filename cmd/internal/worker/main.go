@@ -51,12 +51,11 @@ budget of the account together.
 A worker needs the definitions in a folder, the keys that they refer to, and
 outputs that all workers reach: s3://, or a local path with a single worker.`,
 		Example: `  formetl-worker run --address temporal:7233 --definitions /etc/formetl
-  formetl-worker start --definitions /etc/formetl /etc/formetl/feedback.yaml --wait
-  formetl-worker schedule create --definitions /etc/formetl /etc/formetl/feedback.yaml`,
+  formetl-worker start --definitions /etc/formetl /etc/formetl/feedback.yaml --wait`,
 	}, p.log)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.AddCommand(runCommand(p), startCommand(p), scheduleCommand(p))
+	root.AddCommand(runCommand(p), startCommand(p))
 	return root
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
@@ -24,14 +23,6 @@ type startFlags struct {
 	wait          bool
 }
 
-// registerAll adds the flags of all commands that name definitions to workers.
-func (f *startFlags) registerAll(set *pflag.FlagSet) {
-	f.register(set)
-	set.StringVar(&f.definitions, "definitions", ".", "folder that the workers have their definitions in")
-	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
-	f.RegisterVariables(set)
-}
-
 func startCommand(p *process) *cobra.Command {
 	f := startFlags{connection: connection{lookup: p.lookup}}
 	cmd := &cobra.Command{
@@ -46,7 +37,10 @@ under way at a time. With --wait it ends when they have ended, with their exit c
 		RunE: func(cmd *cobra.Command, args []string) error { return start(cmd.Context(), p, &f, args) },
 	}
 	set := cmd.Flags()
-	f.registerAll(set)
+	f.register(set)
+	set.StringVar(&f.definitions, "definitions", ".", "folder that the workers have their definitions in")
+	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
+	f.RegisterVariables(set)
 	set.IntVar(&f.groupRequests, "group-requests", 0, "about how many requests one activity sends to read its windows (default 100)")
 	set.BoolVar(&f.wait, "wait", false, "wait for the end, and end with its exit code")
 	return cmd

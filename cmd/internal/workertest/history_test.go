@@ -3,7 +3,6 @@ package workertest
 import (
 	"bytes"
 	"testing"
-	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -123,25 +122,4 @@ func TestHistoryOfAYear(t *testing.T) {
 			w.checkSecrets(h)
 		})
 	}
-}
-
-// trigger has a schedule start its workflow now, and waits until the forms are there.
-func (w *world) trigger(schedule client.ScheduleHandle) {
-	w.t.Helper()
-	if err := schedule.Trigger(w.t.Context(), client.ScheduleTriggerOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		d, err := schedule.Describe(w.t.Context())
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if len(d.Info.RecentActions) > 0 && len(d.Info.RunningWorkflows) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			w.t.Fatalf("the workflow has not ended: %+v", d.Info)
-		}
-	}
-	w.check(w.forms...)
 }
