@@ -35,7 +35,7 @@ func besideKind(name string) LeftoverKind {
 	folder, file, _ := strings.Cut(name, "/")
 	digest, _, _ := strings.Cut(file, ".")
 	switch {
-	case !isHex(digest, sha256Digits):
+	case !isSHA256(digest):
 	case folder == idsFolder && file == digest+idsExtension:
 		return OrphanedIDs
 	case folder == RejectsFolder && file == digest+rejectsExtension:

@@ -112,11 +112,11 @@ func (p *Part) problem() string {
 		return "has a negative size"
 	case p.Rows > 0 && p.MinID > p.MaxID:
 		return "has ids in disorder"
-	case !isHex(p.SHA256, sha256Digits):
+	case !isSHA256(p.SHA256):
 		return "has no sha256"
-	case p.IDs != "" && !isHex(p.IDs, sha256Digits):
+	case p.IDs != "" && !isSHA256(p.IDs):
 		return "has ids without a sha256"
-	case p.Letters != "" && !isHex(p.Letters, sha256Digits):
+	case p.Letters != "" && !isSHA256(p.Letters):
 		return "has dead letters without a sha256"
 	case !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To.Time):
 		return "ends before it begins"
@@ -129,10 +129,7 @@ func (p *Part) problem() string {
 	return ""
 }
 
-// sha256Digits is the length of a SHA-256 in hex.
-const sha256Digits = 64
-
-// isHex tells whether s consists of exactly this many lower-case hex digits.
-func isHex(s string, digits int) bool {
-	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+// isSHA256 tells whether s is a SHA-256 in lower-case hex.
+func isSHA256(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }

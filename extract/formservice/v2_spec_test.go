@@ -314,7 +314,7 @@ func TestV2SharedPositions(t *testing.T) {
 
 // TestV2Wide lists a form of many matrices, each once with all its rows.
 func TestV2Wide(t *testing.T) {
-	var of []Item
+	of := make([]Item, 0, 130*11)
 	for m := range 130 {
 		for row := range 11 {
 			of = append(of, Item{ID: fmt.Sprintf("%d-%d-0", 2000+m, row), Type: "matrix", Index: len(of) + 1, Label: "How was it?"})

@@ -34,7 +34,7 @@ func TestReservedWordsAreNames(t *testing.T) {
 	if len(words) < 500 {
 		t.Fatalf("only %d reserved words", len(words))
 	}
-	var columns []schemas.Column
+	columns := make([]schemas.Column, 0, len(words))
 	for _, word := range words {
 		columns = append(columns, schemas.Column{Name: word, Label: word, Type: schemas.Type{Kind: schemas.String}, From: schemas.Source{Kind: schemas.FromItem, ID: word}})
 	}
