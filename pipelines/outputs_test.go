@@ -162,22 +162,6 @@ func TestNothingIsAskedWhereNoOutputCanBeWritten(t *testing.T) {
 	sameTree(t, before, tree(t, w.dir))
 }
 
-// lost is a lease that somebody else took over.
-type lost struct{ load.Lease }
-
-func (lost) Lost() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}
-
-type losing struct{ *local.Destination }
-
-func (l losing) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	lease, err := l.Destination.Acquire(ctx, scope, h)
-	return lost{lease}, err
-}
-
 // TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left
 // as it is, and replaced whole by --full, also where the range is a part of it.
 func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {

@@ -2,10 +2,8 @@ package pipelines_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -202,13 +199,6 @@ func TestAnothersCheckpointStays(t *testing.T) {
 	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
-// noAbort is a destination that is gone when the run tidies up.
-type noAbort struct{ *local.Destination }
-
-func (noAbort) Abort(context.Context, load.Prepared) error {
-	return errors.New("the store is gone")
-}
-
 // TestLostCommitKeepsNothing, and does not say that it does.
 func TestLostCommitKeepsNothing(t *testing.T) {
 	r := newResumed(t)
@@ -225,25 +215,6 @@ func TestLostCommitKeepsNothing(t *testing.T) {
 		t.Errorf("%v\n%s", err, &log)
 	}
 	r.checkTidy()
-}
-
-// damaged changes the files below a folder whose names hold a text, keeping
-// their length.
-func (r *resumed) damaged(text string) {
-	r.t.Helper()
-	for _, file := range files(r.t, r.path("days")) {
-		if !strings.Contains(file, text) {
-			continue
-		}
-		data, err := os.ReadFile(file)
-		if err == nil {
-			data[len(data)/2] ^= 1
-			err = os.WriteFile(file, data, 0o600)
-		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
-	}
 }
 
 // TestUndatedByStart: between a run that was stopped and the next one, a day gets an

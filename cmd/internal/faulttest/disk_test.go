@@ -15,7 +15,7 @@ import (
 
 // diskForm is 20 days of 24 results of 9 kB: 216 kB a day, 4.3 MB in all.
 func diskForm() *bulk {
-	return &bulk{results: 480, values: 3, length: 3_000, from: day(1, 1), step: time.Hour}
+	return &bulk{results: 480, values: 3, length: 3_000, from: january(1), step: time.Hour}
 }
 
 const (

@@ -37,7 +37,7 @@ const maxResident = 200_000 // kB
 func TestMemory(t *testing.T) {
 	needServer(t)
 	// A result is 9 kB of base64, and the fast zstd leaves all of it.
-	form := &bulk{results: 34000, values: 3, length: 3_000, from: day(1, 1), step: time.Minute}
+	form := &bulk{results: 34000, values: 3, length: 3_000, from: january(1), step: time.Minute}
 	least := int64(300_000_000)
 	if large() {
 		form.results, least = 225_000, 2_000_000_000
@@ -73,9 +73,9 @@ func TestMemory(t *testing.T) {
 	form.checkPart(t, b.file(t, m.Parts[0].Path))
 }
 
-// day is the beginning of a day of the year that the tests' results are of.
-func day(month time.Month, d int) time.Time {
-	return time.Date(2025, month, d, 0, 0, 0, 0, time.UTC)
+// january is the beginning of a day of the month that the tests' results begin in.
+func january(d int) time.Time {
+	return time.Date(2025, time.January, d, 0, 0, 0, 0, time.UTC)
 }
 
 // watchResident reads the most memory that a process has been resident with,

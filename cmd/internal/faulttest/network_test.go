@@ -60,7 +60,7 @@ func (l line) enable(t testing.TB, on bool) {
 // wideForm is 8 days of 48 results of 30 kB: 10 MB in January, which S3 takes
 // in two parts of 5 MiB, and 1.4 MB in February.
 func wideForm() *bulk {
-	return &bulk{results: 384, values: 3, length: 10_000, from: day(1, 25), step: 30 * time.Minute}
+	return &bulk{results: 384, values: 3, length: 10_000, from: january(25), step: 30 * time.Minute}
 }
 
 func wideJob(service string) job {

@@ -22,7 +22,7 @@ const grace = 6 * time.Second
 // manyForm is 60 days of 48 results of 900 bytes. The first ten are a sample
 // for the schema.
 func manyForm() *bulk {
-	return &bulk{results: 60 * 48, values: 3, length: 300, from: day(1, 1), step: 30 * time.Minute}
+	return &bulk{results: 60 * 48, values: 3, length: 300, from: january(1), step: 30 * time.Minute}
 }
 
 // manyJob writes a part for each day, one after the other.
