@@ -193,7 +193,7 @@ func TestCheckpointAtTheTable(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.dir, ".formetl")); err != nil {
 		t.Fatal(err)
 	}
-	if out := w.formetl("state", "show", w.definition()); !strings.Contains(out, "resume") {
+	if out := w.formetl("state", "show", w.definition()); !strings.Contains(out, "read by runs that ended early") {
 		t.Errorf("state show says:\n%s", out)
 	}
 	w.run()
