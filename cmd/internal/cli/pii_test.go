@@ -218,7 +218,7 @@ func (w *privateWorld) everything(rules bool) {
 	}
 	w.do(0, "run", all, "--report", file("again.html"))
 	w.do(0, "replay", all, "--report", file("replay.json"))
-	w.do(0, "schema", "show", all, "--json")
+	w.do(0, "schema", "show", all)
 	w.do(exit.Data, "schema", "diff", all, "--json") // amounts that do not fit
 	w.do(0, "schema", "ddl", all, "--dialect", "duckdb")
 	w.do(exit.Data, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
