@@ -1,92 +1,134 @@
 package readback
 
 import (
+	"archive/zip"
 	"bytes"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/xuri/excelize/v2"
 )
 
-// readSheets reads a workbook, each of whose sheets has the layout's headings.
+// sheetCell is a cell in the XML of a sheet.
+type sheetCell struct {
+	Ref     string   `xml:"r,attr"`
+	Kind    string   `xml:"t,attr"`
+	Value   string   `xml:"v"`
+	Formula *string  `xml:"f"`
+	Text    string   `xml:"is>t"`
+	Runs    []string `xml:"is>r>t"`
+}
+
 func readSheets(data []byte, l Layout) ([]Row, error) {
-	book, err := excelize.OpenReader(bytes.NewReader(data), excelize.Options{RawCellValue: true})
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = book.Close() }() // read only
 	var rows []Row
-	for _, name := range book.GetSheetList() {
-		if rows, err = appendSheet(rows, book, name, l); err != nil {
-			return nil, fmt.Errorf("sheet %q: %w", name, err)
+	for number := 1; ; number++ {
+		f, err := archive.Open(fmt.Sprintf("xl/worksheets/sheet%d.xml", number))
+		if errors.Is(err, fs.ErrNotExist) && number > 1 {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows, err = appendSheet(rows, f, l)
+		_ = f.Close() // read only
+		if err != nil {
+			return nil, fmt.Errorf("sheet %d: %w", number, err)
+		}
+	}
+}
+
+func appendSheet(rows []Row, from io.Reader, l Layout) ([]Row, error) {
+	var sheet struct {
+		Rows []struct {
+			Cells []sheetCell `xml:"c"`
+		} `xml:"sheetData>row"`
+	}
+	if err := xml.NewDecoder(from).Decode(&sheet); err != nil {
+		return nil, err
+	}
+	if len(sheet.Rows) == 0 || len(sheet.Rows[0].Cells) != len(l.Columns) {
+		return nil, errors.New("its heading has other columns than the manifest")
+	}
+	for n, line := range sheet.Rows {
+		row := Row{}
+		for _, c := range line.Cells {
+			at, err := columnOf(c.Ref)
+			if err != nil || at >= len(l.Columns) {
+				return nil, fmt.Errorf("row %d: the cell %q lies outside, %w", n+1, c.Ref, err)
+			}
+			column := l.Columns[at]
+			if n == 0 {
+				if c.text() != column.Name {
+					return nil, fmt.Errorf("the heading %s is %q, and should be %q", c.Ref, c.text(), column.Name)
+				}
+				continue
+			}
+			if row[column.Name], err = c.cell(column, l); err != nil {
+				return nil, fmt.Errorf("%s, column %q: %w", c.Ref, column.Name, err)
+			}
+		}
+		if n > 0 {
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
 }
 
-func appendSheet(rows []Row, book *excelize.File, name string, l Layout) ([]Row, error) {
-	lines, err := book.Rows(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = lines.Close() }() // read only
+// columnOf is the number, from 0, of the column of a cell like AB12.
+func columnOf(ref string) (int, error) {
 	n := 0
-	for lines.Next() {
-		line, err := lines.Columns()
-		if err != nil {
-			return nil, err
+	for _, letter := range strings.TrimRight(ref, "0123456789") {
+		if letter < 'A' || letter > 'Z' {
+			return 0, errors.New("it is no cell")
 		}
-		if n++; len(line) > len(l.Columns) || n == 1 && len(line) < len(l.Columns) {
-			return nil, fmt.Errorf("row %d has %d columns, and the manifest %d", n, len(line), len(l.Columns))
-		}
-		row := Row{}
-		for i, value := range line {
-			column := l.Columns[i]
-			if n == 1 && value != column.Name {
-				return nil, fmt.Errorf("heading %d is %q, and should be %q", i+1, value, column.Name)
-			}
-			at, err := excelize.CoordinatesToCellName(i+1, n)
-			if err != nil {
-				return nil, err
-			}
-			kind, err := book.GetCellType(name, at)
-			if err == nil && n > 1 {
-				row[column.Name], err = sheetCell(kind, value, column, l)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s, column %q: %w", at, column.Name, err)
-			}
-		}
-		if n > 1 {
-			rows = append(rows, row)
-		}
+		n = n*26 + int(letter-'A') + 1
 	}
-	if n == 0 {
-		return nil, errors.New("it has no heading")
-	}
-	return rows, lines.Error()
+	return n - 1, nil
 }
 
-// sheetCell returns the cell of a type and a value.
-func sheetCell(kind excelize.CellType, value string, column Column, l Layout) (Cell, error) {
+var escaped = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// text is the cell's text. Spreadsheets decode escapes such as _x000D_ in each
+// piece of it by itself.
+func (c sheetCell) text() string {
+	var b strings.Builder
+	for _, piece := range append([]string{c.Text}, c.Runs...) {
+		b.WriteString(escaped.ReplaceAllStringFunc(piece, func(m string) string {
+			n, _ := strconv.ParseUint(m[2:6], 16, 16) // four hexadecimal digits
+			return string(rune(n))
+		}))
+	}
+	return b.String()
+}
+
+func (c sheetCell) cell(column Column, l Layout) (Cell, error) {
 	_, isList := column.element()
 	switch {
-	case kind == excelize.CellTypeBool:
-		return Text(strconv.FormatBool(value == "1")), nil
-	case kind == excelize.CellTypeInlineString && isList:
-		return joined(value), nil
-	case kind == excelize.CellTypeInlineString:
-		return Text(value), nil
-	case kind != excelize.CellTypeUnset:
-		return Cell{}, fmt.Errorf("it is of type %d", kind)
-	case value == "":
+	case c.Formula != nil:
+		return Cell{}, errors.New("it is a formula")
+	case c.Kind == "b":
+		return Text(strconv.FormatBool(c.Value == "1")), nil
+	case c.Kind == "inlineStr" && isList:
+		return joined(c.text()), nil
+	case c.Kind == "inlineStr":
+		return Text(c.text()), nil
+	case c.Kind == "" && c.Value == "":
 		return Cell{}, nil
+	case c.Kind == "":
+		return number(c.Value, column.Type, l)
 	}
-	return number(value, column.Type, l)
+	return Cell{}, fmt.Errorf("it is of type %q", c.Kind)
 }
 
 // number reads a number of a sheet. Dates and timestamps are numbers of days.
