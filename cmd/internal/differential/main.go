@@ -44,16 +44,16 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`: \S*\.(created_at|started_at|ended_at|watermark_age_seconds|changes\[\d+\]\.count|bytes|sha256): `, // chance, and what the file itself shows
 	`manifest\.json: \.parts\[\d+\]\.columns: `,                                                          // the digest served Redshift's COPY, whose statements went
 	`\.xlsx: `, // fixed widths, no filters, no core properties
-	`report\.json: .*\.(warnings|dead_letters)`,                     // limits of spreadsheets, and dead letters of failed runs, are not told
-	`^output of \(schema ddl.*now ""$`,                              // it prints no loads, and declared columns without those that runs added
-	`^output of \(schema diff.*: reordered `,                        // one column that moved may be told as several
-	`^output of \(state show .*(next_run|[Nn]ext run|dead_letters)`, // nothing is foretold, and no dead letters are kept in the state
+	`report\.json: .*\.(warnings|dead_letters)`,                                            // limits of spreadsheets, and dead letters of failed runs, are not told
+	`^output of \(schema ddl.*: "I+", now ""$|^output of \(schema ddl.*: "II+", now "I+"$`, // it prints no loads, nor what a run added to declared columns of a single file
+	`^output of \(schema diff.*: \| reordered `,                                               // one column that moved may be told as several
+	`^output of \(state show .*(next_run|[Nn]ext run|dead_letters)`,                        // nothing is foretold, and no dead letters are kept in the state
 }, "|"))
 
 // guarded tells whether two lines of CSV for Excel differ only in the ' in front of cells:
 // what is no formula lost it.
 func guarded(was, now string) bool {
-	return strings.HasSuffix(was, "\r") && strings.ReplaceAll(was, "'", "") == strings.ReplaceAll(now, "'", "")
+	return strings.ReplaceAll(was, "'", "") == strings.ReplaceAll(now, "'", "")
 }
 
 // building builds formetl of a commit, in a work tree that it removes again, and that of
@@ -235,7 +235,7 @@ func (seen sight) add(path string, value any) {
 		}
 	case []string:
 		for _, line := range v {
-			seen[path+strings.TrimSpace(line)] += "I"
+			seen[path+"| "+strings.Trim(line, " ,")] += "I"
 		}
 	default:
 		seen[path] = fmt.Sprint(v)

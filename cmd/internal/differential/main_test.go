@@ -57,7 +57,7 @@ func TestDifferencesAreFound(t *testing.T) {
 		"a manifest field": {strings.Replace(base, `"rows": 1`, `"rows": 2`, 1), `_manifest.json: .rows: "1", now "2"`},
 		"a request more":   {base + count, `request v1 results/count : "I", now "II"`},
 		"an exit code":     {base + "exit 65\n", `end: "exit status 0", now "exit status 65"`},
-		"standard output":  {base + "echo more\n", `output of (run net.yaml --report report.json): more: "", now "I"`},
+		"standard output":  {base + "echo more\n", `output of (run net.yaml --report report.json): | more: "", now "I"`},
 		"a file more":      {base + "echo >b.csv\n", `b.csv: "", now "is there"`},
 	} {
 		t.Run(what, func(t *testing.T) {
