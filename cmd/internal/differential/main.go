@@ -46,7 +46,7 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`\.xlsx: `, // fixed widths, no filters, no core properties
 	`report\.json: .*\.(warnings|dead_letters)`,                                            // limits of spreadsheets, and dead letters of failed runs, are not told
 	`^output of \(schema ddl.*: "I+", now ""$|^output of \(schema ddl.*: "II+", now "I+"$`, // it prints no loads, nor what a run added to declared columns of a single file
-	`^output of \(schema diff.*: \| reordered `,                                               // one column that moved may be told as several
+	`^output of \(schema diff.*: \| reordered `,                                            // one column that moved may be told as several
 	`^output of \(state show .*(next_run|[Nn]ext run|dead_letters)`,                        // nothing is foretold, and no dead letters are kept in the state
 }, "|"))
 
