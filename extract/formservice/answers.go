@@ -95,7 +95,7 @@ func (w *writer) status(f *Form) {
 	w.Element("state", state)
 	w.Element("last_modified", modified.Format(WallTime))
 	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
-	w.limit("results", f.stored.count(everything), cmp.Or(f.TotalAllowed, MaxResults))
+	w.limit("results", len(f.stored.records), cmp.Or(f.TotalAllowed, MaxResults))
 	w.Raw("</status>\n")
 }
 
@@ -138,9 +138,8 @@ func (w *writer) results(f *Form, q *resultsQuery, style string) int {
 		w.headings(f, q, style)
 	}
 	n := 0
-	var s scratch
 	w.Raw("<results>\n")
-	f.pick(q, &s, func(r Result) {
+	f.pick(q, func(r Result) {
 		w.result(f, r, q.view.Columns)
 		n++
 	})

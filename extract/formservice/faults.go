@@ -301,14 +301,12 @@ func (f Faults) bend(q *resultsQuery) {
 		q.dated = false
 	}
 	if f.IgnoreMinDate {
-		q.from = fresh.from
-		q.exact.open(true, false)
+		q.after = fresh.after
 	}
 	if f.IgnoreMaxDate {
-		q.to = fresh.to
-		q.exact.open(false, true)
+		q.before = fresh.before
 	}
-	q.dated = q.dated && (q.from != fresh.from || q.to != fresh.to)
+	q.dated = q.dated && (q.after != fresh.after || q.before != fresh.before)
 	if f.IgnorePage {
 		q.page = 1
 	}
@@ -339,7 +337,7 @@ func (f Faults) twice(id int64) bool {
 // told is what the service says of a count n.
 func (f Faults) told(n int, form *Form) int {
 	if f.CountAll {
-		n = form.stored.count(everything)
+		n = len(form.stored.records)
 	}
 	return max(0, n+f.CountOff)
 }

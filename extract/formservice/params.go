@@ -36,7 +36,6 @@ type resultsQuery struct {
 func newResultsQuery() resultsQuery {
 	s := everything
 	s.desc = true
-	s.from, s.to = math.MinInt64/2, math.MaxInt64/2
 	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}, twice: Faults{}.twice}
 }
 
@@ -50,13 +49,17 @@ func refuse(p query.Pair, want string) error {
 func (q *resultsQuery) bound(p query.Pair, faults Faults) (known bool, err error) {
 	switch p.Name {
 	case "fs_min_date":
-		return true, q.dateBound(p, &q.from, 0)
+		at, err := dateBound(p, 0)
+		q.after, q.dated = at-1, true
+		return true, err
 	case "fs_max_date":
 		rest := int64(daySize - 1)
 		if faults.BareMaxMidnight {
 			rest = 0
 		}
-		return true, q.dateBound(p, &q.to, rest)
+		at, err := dateBound(p, rest)
+		q.before, q.dated = at+1, true
+		return true, err
 	case "fs_min_id":
 		return true, idBound(p, &q.minID)
 	case "fs_max_id":
@@ -66,7 +69,7 @@ func (q *resultsQuery) bound(p query.Pair, faults Faults) (known bool, err error
 }
 
 // dateBound reads YYYY-MM-DD[ HH:MM:SS]; rest is added to a date without a time.
-func (q *resultsQuery) dateBound(p query.Pair, to *int64, rest int64) error {
+func dateBound(p query.Pair, rest int64) (int64, error) {
 	layout := WallTime
 	if len(p.Value) == len(time.DateOnly) {
 		layout = time.DateOnly
@@ -75,10 +78,9 @@ func (q *resultsQuery) dateBound(p query.Pair, to *int64, rest int64) error {
 	}
 	t, err := time.Parse(layout, p.Value)
 	if err != nil || len(p.Value) != len(layout) {
-		return refuse(p, "a date like 2026-01-31 or 2026-01-31 23:59:59")
+		return 0, refuse(p, "a date like 2026-01-31 or 2026-01-31 23:59:59")
 	}
-	*to, q.dated = t.Unix()+rest, true
-	return nil
+	return t.Unix() + rest, nil
 }
 
 func idBound(p query.Pair, to *int64) error {

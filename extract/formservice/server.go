@@ -334,7 +334,7 @@ func (s *Server) run(c *call, w *writer) (int, error) {
 			return 0, err
 		}
 		c.faults.bend(&q)
-		w.Number("count", c.faults.told(c.form.stored.count(q.selection), c.form))
+		w.Number("count", c.faults.told(c.form.count(&q), c.form))
 		w.Raw("\n")
 	}
 	return 0, nil
