@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
 // record is a result with the date that it is filtered by.
@@ -178,7 +176,7 @@ func (f *Form) noteChoices(a Answer) {
 	if !ok {
 		it = Item{ID: a.ID, Type: a.Type}
 	}
-	if !jsonapi.Learns(shownItem(it)) {
+	if !learns(it) {
 		return
 	}
 	if f.stored.choices == nil {

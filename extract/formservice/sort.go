@@ -67,10 +67,10 @@ func (q *resultsQuery) sortValue(f *Form, rec record) string {
 	} else {
 		r = q.read(f, rec)
 	}
-	if q.shownAs == nil || q.shownAs.value == nil {
-		return firstValue(r, q.sort)
+	if q.value != nil {
+		return q.value(r)
 	}
-	return q.shownAs.value(q.shownAs.own.convert(r))
+	return firstValue(r, q.sort)
 }
 
 // firstValue is the first value of a column, "" where there is none.
