@@ -54,7 +54,7 @@ func testMain(m *testing.M) int {
 		}
 	}()
 	if err := startServers(dir); err != nil {
-		fmt.Fprintln(os.Stderr, s3server.Needed(err))
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
@@ -137,7 +137,7 @@ func eachKind(t *testing.T, test func(t *testing.T, s server)) {
 		t.Run(k.Name, func(t *testing.T) {
 			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)
 			if err != nil {
-				t.Fatal(s3server.Needed(err))
+				t.Fatal(err)
 			}
 			t.Cleanup(s.Stop)
 			if err := makeBucket(s.URL); err != nil {
