@@ -65,7 +65,7 @@ func prepareEnvironment(dir string) error {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": s3server.AccessKey, "AWS_SECRET_ACCESS_KEY": s3server.SecretKey, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"),
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "ca.pem"),
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "public.crt"),
 		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_MAX_ATTEMPTS": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {

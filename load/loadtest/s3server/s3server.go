@@ -71,7 +71,7 @@ func Start(ctx context.Context, k Kind, dir string, tls *Certificates) (*Server,
 	}
 	s := &Server{Server: started, URL: "http://" + started.Address, Dir: dir}
 	if tls != nil {
-		s.URL, s.CAFile = "https://"+started.Address, tls.CA
+		s.URL, s.CAFile = "https://"+started.Address, tls.Cert
 	}
 	return s, nil
 }
