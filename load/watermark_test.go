@@ -10,6 +10,54 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
+// A watermark is set back, or removed, and nothing else of the dataset changes.
+func TestResetWatermark(t *testing.T) {
+	shops(t, func(t *testing.T, open func() shop) {
+		s := open()
+		if _, err := load.ResetWatermark(t.Context(), s.d, load.WallTime{}); !errors.Is(err, load.ErrNotExist) {
+			t.Errorf("without a manifest: %v", err)
+		}
+		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+		m, version, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		s.must(err)
+		now := wall("2026-02-01 00:00:00")
+		m.Watermark = now
+		data, err := m.Encode()
+		s.must(err)
+		s.must(s.d.Put(t.Context(), load.ManifestName, data, version))
+		for _, to := range []load.WallTime{now, wall("2026-01-02 03:04:05"), {}, {}} {
+			before, err := load.ResetWatermark(t.Context(), s.d, to)
+			if err != nil || before != now {
+				t.Fatalf("reset to %s gives %s, %v; it was %s", to, before, err, now)
+			}
+			now, m.Watermark = to, to
+			data, err := m.Encode()
+			s.must(err)
+			if got, _, err := s.d.Get(t.Context(), load.ManifestName); err != nil || string(got) != string(data) {
+				t.Fatalf("the manifest is %s, %v, want %s", got, err, data)
+			}
+			s.holds("run1", days{1: "a", 2: "b"})
+		}
+		s.must(s.run("run2", days{1: "a"}, nil))
+	})
+}
+
+// A watermark is not set back over a recorded commit.
+func TestResetWatermarkOverARecord(t *testing.T) {
+	s := shop{t: t, d: loadtest.NewMemory()}
+	s.must(s.run("run1", days{1: "a"}, nil))
+	if err := s.run("run2", days{1: "b"}, killBefore(load.StepSupersede, 1)); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if _, err := load.ResetWatermark(t.Context(), s.d, load.WallTime{}); !errors.Is(err, load.ErrConflict) {
+		t.Errorf("while a commit is recorded: %v", err)
+	}
+	_, err := load.Recover(t.Context(), s.d, "", nil)
+	s.must(err)
+	_, err = load.ResetWatermark(t.Context(), s.d, load.WallTime{})
+	s.must(err)
+}
+
 // overtaken is a store whose manifest someone else writes after each reading.
 type overtaken struct {
 	*loadtest.Memory

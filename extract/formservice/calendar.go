@@ -107,12 +107,12 @@ const never = math.MinInt64
 // dates are those of one result, in wall-clock seconds, or never.
 type dates struct{ start, finish int64 }
 
-// filtered is the date that date bounds look at.
-func (d dates) filtered() (date int64, dated bool) {
+// filtered is the date that date bounds look at, or never.
+func (d dates) filtered() int64 {
 	if d.finish != never {
-		return d.finish, true
+		return d.finish
 	}
-	return d.start, d.start != never
+	return d.start
 }
 
 // dates returns when a result was started and finished.
@@ -145,4 +145,22 @@ func (g *generated) dates(n int64) dates {
 		finish = g.to - 1
 	}
 	return dates{start, finish}
+}
+
+// updated returns when result n was changed last: when it was started, finished
+// or, for one finished result in 16, edited. One without dates was changed
+// within the hour after the start that it does not tell.
+func (g *generated) updated(n int64) int64 {
+	d, h := g.dates(n), g.hash(saltContent, uint64(n))
+	switch {
+	case g.o.NoUpdates:
+		return never
+	case d.start == never:
+		return min(g.start(n)+int64(h>>9%soon), g.to-1)
+	case d.finish == never:
+		return d.start
+	case h>>5%16 == 0:
+		return min(d.finish+int64(h>>9%soon), g.to-1)
+	}
+	return d.finish
 }

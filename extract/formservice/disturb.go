@@ -37,15 +37,15 @@ func (s *Server) disturb(req *Request, faults Faults) {
 	}
 }
 
-// span is the range of dates that changes keep to: that of the generated
-// results, or the one of the held ones, at least a second.
+// span is the range of dates that changes keep to: that of the
+// generated results, or the one of the given ones, at least a second.
 func (st *stored) span() (from, to int64) {
-	if st.base != nil {
-		return st.base.from, st.base.to
+	if st.generated != nil {
+		return st.generated.from, st.generated.to
 	}
 	from, to = math.MaxInt64, math.MinInt64
-	for _, r := range st.held {
-		if r.dated {
+	for _, r := range st.records {
+		if r.date != never {
 			from, to = min(from, r.date), max(to, r.date+1)
 		}
 	}
@@ -58,21 +58,25 @@ func (st *stored) span() (from, to int64) {
 
 // any returns an existing result that passes want, nil after many tries.
 func (st *stored) any(h uint64, want func(Result) bool) *Result {
-	first, last := int64(1), st.lastID()
-	if st.base != nil {
-		first = st.base.o.FirstID
-	} else if len(st.held) > 0 {
-		first = st.held[0].id
+	first, last := int64(1), st.top
+	if st.generated != nil {
+		first = st.generated.o.FirstID
+	} else if len(st.records) > 0 {
+		first = st.records[0].id
 	}
 	if last < first {
 		return nil
 	}
 	for try := range uint64(2000) {
 		id := first + int64(mix(h, try)%uint64(last-first+1))
-		if i, _ := st.find(id); st.base == nil && i < len(st.held) {
-			id = st.held[i].id // held ids may be far apart
+		i, ok := st.find(id)
+		if st.generated == nil && i < len(st.records) {
+			ok = true // given ids may be far apart: the next one
 		}
-		if r, ok := st.load(id, new(scratch)); ok && want(r) {
+		if !ok {
+			continue
+		}
+		if r := st.result(st.records[i]); want(r) {
 			r = r.Clone()
 			return &r
 		}
@@ -99,8 +103,7 @@ func (f *Form) Submit(at time.Time) int64 {
 
 // submit adds a result that was finished at a time, and started from another on.
 func (f *Form) submit(finish, from int64, h uint64) int64 {
-	stamp := func(t int64) string { return time.Unix(t, 0).UTC().Format(WallTime) }
-	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, stamp(max(finish-60, from))}, {metaFinish, stamp(finish)}}}
+	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, wallText(max(finish-60, from))}, {metaFinish, wallText(finish)}}}
 	for i, it := range f.Items {
 		if i == 3 {
 			break
@@ -122,7 +125,7 @@ func (f *Form) editAny(h uint64) {
 	}
 	if f.Clock == nil {
 		_, to := f.stored.span()
-		r.setMeta(metaUpdate, time.Unix(to-1, 0).UTC().Format(WallTime))
+		r.setMeta(metaUpdate, wallText(to-1))
 	}
 	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
 	_ = f.update(*r) // it exists
@@ -146,11 +149,11 @@ func (f *Form) finishAny(h uint64) {
 		return
 	}
 	from, to := f.stored.span()
-	if rec := newRecord(*r); rec.dated {
+	if rec := newRecord(*r); rec.date != never {
 		from = rec.date
 	}
 	at := from + int64(h%uint64(max(to-from, 1)))
 	r.setMeta(metaStatus, "Complete")
-	r.setMeta(metaFinish, time.Unix(at, 0).UTC().Format(WallTime))
+	r.setMeta(metaFinish, wallText(at))
 	_ = f.update(*r) // it exists
 }

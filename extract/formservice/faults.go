@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
 // Fault is something that is done to one request instead of, or with, its
@@ -103,8 +101,23 @@ type Faults struct {
 }
 
 // V2Shapes are the shapes of API v2 that are unknown or differ between
-// accounts, as the zero value the newest ones.
-type V2Shapes = jsonapi.Variants
+// accounts. The zero value is what the newest samples show.
+type V2Shapes struct {
+	NumberIDs    bool   // result ids are JSON numbers
+	NumberMetas  bool   // payment_amount and score are JSON numbers
+	Fractions    string // of a second, in dates: "none" 2026-01-05T17:26:24Z, "" …24.000Z, "random" …24.087Z, by the result's id
+	Seconds      bool   // date bounds are compared by the second
+	CoarseBounds bool   // date bounds lose their fraction, and dates keep it
+	StrictDates  bool   // date bounds with a fraction of a second, or before 1970, are refused
+	Pagination   string // headers: "missing", "zero" the last page is 0, "more" one too many, "less" one too few; "": right
+	ClampLimit   bool   // a limit that is too high is lowered, not refused
+	HideID       bool   // a view of some columns shows an id only if it names result_id
+	FillItems    bool   // items without an answer are shown empty
+	OwnPositions bool   // each item of a matrix has its own position
+	MixValues    bool   // the values of an answer come in any order
+	BareForm     bool   // Get Form answers without a list around the form
+	SnakeStats   bool   // results_count and files_size
+}
 
 // flags binds every field to its name. The flag package reads and prints them.
 func (f *Faults) flags() *flag.FlagSet {
@@ -160,7 +173,20 @@ func (f *Faults) flags() *flag.FlagSet {
 	fs.IntVar(&f.TwiceOnce, "twice-once", f.TwiceOnce, "the first result whose id is a multiple of n comes twice, on one page alone")
 	fs.BoolVar(&f.Unsorted, "unsorted", f.Unsorted, "the results of a page come in no order")
 	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "Content-Type of answers with HTTP 200")
-	f.V2.Flags(fs)
+	fs.BoolVar(&f.V2.NumberIDs, "v2-number-ids", f.V2.NumberIDs, "v2: result ids are JSON numbers")
+	fs.BoolVar(&f.V2.NumberMetas, "v2-number-metas", f.V2.NumberMetas, "v2: payment_amount and score are JSON numbers")
+	fs.StringVar(&f.V2.Fractions, "v2-fractions", f.V2.Fractions, "v2: fractions of seconds: none or random (default .000)")
+	fs.BoolVar(&f.V2.Seconds, "v2-seconds", f.V2.Seconds, "v2: date bounds are compared by the second")
+	fs.BoolVar(&f.V2.CoarseBounds, "v2-coarse-bounds", f.V2.CoarseBounds, "v2: date bounds lose their fraction, and dates keep it")
+	fs.BoolVar(&f.V2.StrictDates, "v2-strict-dates", f.V2.StrictDates, "v2: refuse date bounds with fractions of seconds or before 1970")
+	fs.StringVar(&f.V2.Pagination, "v2-pagination", f.V2.Pagination, "v2: headers of the pages: missing, zero, more or less")
+	fs.BoolVar(&f.V2.ClampLimit, "v2-clamp-limit", f.V2.ClampLimit, "v2: lower a limit that is too high")
+	fs.BoolVar(&f.V2.HideID, "v2-hide-id", f.V2.HideID, "v2: a view of some columns hides the id unless it names result_id")
+	fs.BoolVar(&f.V2.FillItems, "v2-fill-items", f.V2.FillItems, "v2: show items without an answer as empty")
+	fs.BoolVar(&f.V2.OwnPositions, "v2-own-positions", f.V2.OwnPositions, "v2: each item of a matrix has its own position")
+	fs.BoolVar(&f.V2.MixValues, "v2-mix-values", f.V2.MixValues, "v2: the values of an answer come in any order")
+	fs.BoolVar(&f.V2.BareForm, "v2-bare-form", f.V2.BareForm, "v2: Get Form answers without a list around the form")
+	fs.BoolVar(&f.V2.SnakeStats, "v2-snake-stats", f.V2.SnakeStats, "v2: results_count and files_size")
 	fs.DurationVar(&f.ClockOff, "clock-off", f.ClockOff, "the clock of date_update is off by so much, like -5m")
 	fs.DurationVar(&f.DateHeaderOff, "date-header-off", f.DateHeaderOff, "the header Date is off by so much, like -1h")
 	fs.BoolVar(&f.NoDateHeader, "no-date-header", f.NoDateHeader, "no header Date")
@@ -199,21 +225,9 @@ func faultNames(fs *flag.FlagSet) []string {
 
 // Validate names the first value that has no meaning.
 func (f Faults) Validate() error {
-	for _, rate := range []struct {
-		name string
-		of   float64
-	}{
-		{"busy", f.Busy},
-		{"html", f.HTML},
-		{"empty", f.Empty},
-		{"cut", f.Cut},
-		{"truncate", f.Truncate},
-		{"reset", f.Reset},
-		{"slow", f.Slow},
-		{"redirect", f.Redirect},
-	} {
-		if !(rate.of >= 0 && rate.of <= 1) { // NaN too
-			return fmt.Errorf("faults: %s=%v is not a rate from 0 to 1", rate.name, rate.of)
+	for _, r := range f.rates() {
+		if !(r.rate >= 0 && r.rate <= 1) { // NaN too
+			return fmt.Errorf("faults: %s=%v is not a rate from 0 to 1", r.fault, r.rate)
 		}
 	}
 	if !slices.Contains([]int{0, 200, 429, 503}, f.BusyStatus) {
@@ -222,11 +236,18 @@ func (f Faults) Validate() error {
 	if f.HTMLStatus != 0 && (f.HTMLStatus < 200 || f.HTMLStatus > 599) {
 		return fmt.Errorf("faults: html-status=%d; give a status from 200 to 599", f.HTMLStatus)
 	}
-	if !slices.Contains([]string{"", "raw", "ref"}, f.Control) {
-		return fmt.Errorf("faults: control=%s; give raw or ref", f.Control)
-	}
-	if !slices.Contains([]string{"", "id", "nested", "items"}, f.Headings) {
-		return fmt.Errorf("faults: headings=%s; give id, nested or items", f.Headings)
+	for _, word := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"control", f.Control, []string{"raw", "ref"}},
+		{"headings", f.Headings, []string{"id", "nested", "items"}},
+		{"v2-fractions", f.V2.Fractions, []string{"none", "random"}},
+		{"v2-pagination", f.V2.Pagination, []string{"missing", "zero", "more", "less"}},
+	} {
+		if word.value != "" && !slices.Contains(word.known, word.value) {
+			return fmt.Errorf("faults: %s=%s; give %s", word.name, word.value, strings.Join(word.known, " or "))
+		}
 	}
 	for _, n := range []int{
 		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
@@ -236,7 +257,7 @@ func (f Faults) Validate() error {
 			return fmt.Errorf("faults: a number below 0")
 		}
 	}
-	return f.V2.Validate()
+	return nil
 }
 
 // String is the list that ParseFaults reads; "" for the zero value.
@@ -260,15 +281,9 @@ func FaultsHelp() string {
 	return b.String()
 }
 
-// decide tells what happens to request n, counted from 1.
-func (f Faults) decide(n int) Fault {
-	if n <= f.BusyFirst {
-		return FaultBusy
-	}
-	for i, c := range []struct {
-		rate  float64
-		fault Fault
-	}{
+// rates are the chances of the faults, the first to be tried first.
+func (f Faults) rates() []rate {
+	return []rate{
 		{f.Busy, FaultBusy},
 		{f.HTML, FaultHTML},
 		{f.Redirect, FaultRedirect},
@@ -277,9 +292,22 @@ func (f Faults) decide(n int) Fault {
 		{f.Reset, FaultReset},
 		{f.Slow, FaultSlow},
 		{f.Empty, FaultEmpty},
-	} {
-		if chance(mix(mix(f.Seed, uint64(i)), uint64(n))) < c.rate {
-			return c.fault
+	}
+}
+
+type rate struct {
+	rate  float64
+	fault Fault
+}
+
+// decide tells what happens to request n, counted from 1.
+func (f Faults) decide(n int) Fault {
+	if n <= f.BusyFirst {
+		return FaultBusy
+	}
+	for i, r := range f.rates() {
+		if chance(mix(mix(f.Seed, uint64(i)), uint64(n))) < r.rate {
+			return r.fault
 		}
 	}
 	return NoFault
@@ -301,14 +329,12 @@ func (f Faults) bend(q *resultsQuery) {
 		q.dated = false
 	}
 	if f.IgnoreMinDate {
-		q.from = fresh.from
-		q.exact.open(true, false)
+		q.after = fresh.after
 	}
 	if f.IgnoreMaxDate {
-		q.to = fresh.to
-		q.exact.open(false, true)
+		q.before = fresh.before
 	}
-	q.dated = q.dated && (q.from != fresh.from || q.to != fresh.to)
+	q.dated = q.dated && (q.after != fresh.after || q.before != fresh.before)
 	if f.IgnorePage {
 		q.page = 1
 	}
@@ -339,7 +365,7 @@ func (f Faults) twice(id int64) bool {
 // told is what the service says of a count n.
 func (f Faults) told(n int, form *Form) int {
 	if f.CountAll {
-		n = form.stored.count(everything)
+		n = len(form.stored.records)
 	}
 	return max(0, n+f.CountOff)
 }

@@ -38,7 +38,7 @@ func TestParseFaults(t *testing.T) {
 		"cut=NaN":         "not a rate",
 		"busy-status=500": "give 200, 429 or 503",
 		"control=yes":     "give raw or ref",
-		"headings=no":     "give id, nested or items",
+		"headings=no":     "give id or nested or items",
 		"page-cap=-1":     "below 0",
 		"lack-update=-1":  "below 0",
 		"page-504=-1":     "below 0",

@@ -135,16 +135,14 @@ type Form struct {
 	stored stored
 }
 
-// stored is the results of a form: those of the generated base that still
-// stand, those that are held one by one, and what was done to them.
+// stored is the results of a form and what was done to them.
 type stored struct {
-	base    *generated          // nil: none
-	masked  map[int64]uint64    // by block: the base's results that were deleted or are held
-	held    []*record           // by ascending id
-	top     int64               // the highest id ever held
-	seen    map[string]bool     // columns of results that Items and Metas do not list; true: an item
-	choices map[string][]string // by item that declares none: the labels held so far
-	changes []Change
+	generated *generated          // makes the contents of the results that it numbered; nil: none
+	records   []record            // by ascending id
+	top       int64               // the highest id ever given: ids are never given twice
+	seen      map[string]bool     // columns of results that Items and Metas do not list; true: an item
+	choices   map[string][]string // by item that declares none: the labels held so far
+	changes   []Change
 
 	clockOff atomic.Int64 // Faults.ClockOff, in nanoseconds
 }
@@ -167,7 +165,7 @@ func NewForm(directory string, items []Item, results []Result) *Form {
 func (f *Form) Len() int {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.stored.count(everything)
+	return len(f.stored.records)
 }
 
 // Each calls yield with every result by ascending id until it returns false.
@@ -175,42 +173,35 @@ func (f *Form) Len() int {
 func (f *Form) Each(yield func(Result) bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	var s scratch
-	f.stored.walk(everything, 0, func(id int64) bool {
-		r, _ := f.stored.load(id, &s)
-		return yield(r.Clone())
-	})
+	for _, r := range f.stored.records {
+		if !yield(f.stored.result(r).Clone()) {
+			return
+		}
+	}
 }
 
 // Get returns a copy of a result and whether there is one.
 func (f *Form) Get(id int64) (Result, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	var s scratch
-	r, ok := f.stored.load(id, &s)
-	return r.Clone(), ok
+	return f.stored.load(id)
 }
 
-// load finds a result; it is valid until s is used again.
-func (st *stored) load(id int64, s *scratch) (Result, bool) { return st.read(id, s, true) }
+// load returns a copy of a result and whether there is one.
+func (st *stored) load(id int64) (Result, bool) {
+	i, ok := st.find(id)
+	if !ok {
+		return Result{}, false
+	}
+	return st.result(st.records[i]).Clone(), true
+}
 
-// read finds a result. A generated one has its items only if items is true,
-// because they are most of the work.
-func (st *stored) read(id int64, s *scratch, items bool) (Result, bool) {
-	if i, ok := st.find(id); ok {
-		return st.held[i].result, true
+// result returns the result of a record, which nobody may change.
+func (st *stored) result(r record) Result {
+	if r.result == nil {
+		return st.generated.result(r.id)
 	}
-	if st.base == nil {
-		return Result{}, false
-	}
-	n, ok := st.base.number(id)
-	if !ok || st.masked[n/blockSize]&(1<<(n%blockSize)) != 0 {
-		return Result{}, false
-	}
-	if !items {
-		return st.base.head(n, s), true
-	}
-	return st.base.result(n, s), true
+	return *r.result
 }
 
 // item returns the form's item of that id.
@@ -234,6 +225,12 @@ func (f *Form) hasColumn(id string) bool {
 	}
 	_, ok := f.stored.seen[id]
 	return ok
+}
+
+// hasItem tells whether id is an item of the form or its results.
+func (f *Form) hasItem(id string) bool {
+	_, ok := f.item(id)
+	return ok || f.stored.seen[id]
 }
 
 // view returns the view of that id.

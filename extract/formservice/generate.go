@@ -2,8 +2,6 @@ package formservice
 
 import (
 	"fmt"
-	"iter"
-	"sort"
 	"time"
 )
 
@@ -11,7 +9,7 @@ import (
 const MaxResults = 10_000_000
 
 const (
-	blockSize = 64    // results whose dates are decided together, one bit each in a mask
+	blockSize = 64    // results of which one is late, one unfinished and one without a date
 	idStride  = 3     // ids of neighbours differ by 1 to 5
 	soon      = 3600  // seconds: most results are finished this long after their start, at most
 	latest    = 864e3 // seconds: ten days, the most that a late one takes
@@ -77,10 +75,10 @@ func (o GenerateOptions) Validate() error {
 	return nil
 }
 
-// Generate returns a form whose results are computed when they are asked for:
-// result n is a hash of the seed and n. It holds a few bytes for each day of
-// its range and nothing for a result. It panics where [GenerateOptions.Validate]
-// gives an error.
+// Generate returns a form whose results are made of hashes of the seed and the
+// result's number. It holds their ids and dates; their contents are computed
+// when they are asked for. It panics where [GenerateOptions.Validate] gives an
+// error.
 //
 // Results are numbered in the order of their starts; a result is finished
 // within the hour or, one in 64, up to ten days later, so that the order of
@@ -99,13 +97,18 @@ func Generate(o GenerateOptions) *Form {
 	g := &generated{o: o, n: int64(o.Results), from: wall(o.From), to: wall(o.To)}
 	g.plan()
 	g.items, g.words = makeItems(o), makeVocabulary()
-	return &Form{
+	f := &Form{
 		ID: fmt.Sprint(1000 + mix(o.Seed, 7)%9000), Name: o.Name, Directory: o.Directory,
 		Description: "A generated form: results & answers of seed " + fmt.Sprint(o.Seed),
 		Items:       g.items, Metas: generatedMetas(), Views: makeViews(g.items), Labels: makeLabels(g.items),
 		Clock:  func() time.Time { return time.Now().UTC() },
-		stored: stored{base: g},
+		stored: stored{generated: g, records: make([]record, g.n)},
 	}
+	for n := range g.n {
+		f.stored.top = g.id(n)
+		f.stored.records[n] = record{id: f.stored.top, date: g.dates(n).filtered()}
+	}
+	return f
 }
 
 // wall returns a time's wall clock as seconds.
@@ -114,7 +117,7 @@ func wall(t time.Time) int64 {
 	return t.Unix() + int64(offset)
 }
 
-// generated computes results by number, 0 <= number < n. A nil one is empty.
+// generated computes results by number, 0 <= number < n.
 type generated struct {
 	o        GenerateOptions
 	n        int64
@@ -150,123 +153,5 @@ func (g *generated) id(n int64) int64 {
 	return g.o.FirstID + n*idStride + int64(g.hash(saltID, uint64(n))%idStride)
 }
 
-// number returns the number of the result of that id.
-func (g *generated) number(id int64) (int64, bool) {
-	if id < g.o.FirstID || id-g.o.FirstID >= g.n*idStride {
-		return 0, false
-	}
-	n := (id - g.o.FirstID) / idStride
-	return n, g.id(n) == id
-}
-
-// numbers returns the half-open span of numbers whose ids a selection allows.
-func (g *generated) numbers(s selection) (first, end int64) {
-	return g.firstFrom(s.minID, false), g.firstFrom(s.maxID, true)
-}
-
-// firstFrom returns the number of the first result whose id is at least id, or
-// beyond it.
-func (g *generated) firstFrom(id int64, beyond bool) int64 {
-	if id < g.o.FirstID {
-		return 0
-	}
-	if id-g.o.FirstID >= g.n*idStride {
-		return g.n
-	}
-	n := (id - g.o.FirstID) / idStride
-	if at := g.id(n); at < id || beyond && at == id {
-		n++
-	}
-	return n
-}
-
-// blocks iterates over the blocks that may hold results of a selection, in its
-// order: those of the allowed ids whose starts lie between ten days before the
-// first allowed date and the last.
-func (g *generated) blocks(s selection) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		if g == nil {
-			return
-		}
-		first, end := g.numbers(s)
-		if s.dated {
-			first = max(first, g.startedFrom(s.from-latest))
-			if s.to < g.to {
-				end = min(end, g.startedFrom(s.to+1))
-			}
-		}
-		if first >= end {
-			return
-		}
-		a, b := first/blockSize, (end-1)/blockSize
-		for i := a; i <= b; i++ {
-			block := i
-			if s.desc {
-				block = b - (i - a)
-			}
-			if !yield(block) {
-				return
-			}
-		}
-	}
-}
-
-// startedFrom returns the number of the first result started at t or later.
-func (g *generated) startedFrom(t int64) int64 {
-	return int64(sort.Search(int(g.n), func(n int) bool { return g.start(int64(n)) >= t }))
-}
-
-// clip keeps of a block's mask what exists and what the ids of s allow.
-func (g *generated) clip(block int64, mask uint64, s selection) uint64 {
-	first, end := g.numbers(s)
-	first, end = max(first-block*blockSize, 0), min(end-block*blockSize, blockSize)
-	if first >= end {
-		return 0
-	}
-	return mask & (^uint64(0) << first) & (^uint64(0) >> (blockSize - end))
-}
-
-// mask tells which results of a block a selection holds, one bit each.
-//
-// Between the bounds nothing has to be computed for most results: one that is
-// started within the bounds, and an hour before their end, is finished within
-// them unless it is late.
-func (g *generated) mask(block int64, s selection) uint64 {
-	allowed := g.clip(block, ^uint64(0), s)
-	if allowed == 0 || !s.dated {
-		return allowed
-	}
-	first := g.start(block * blockSize)
-	last := g.start(min(block*blockSize+blockSize, g.n) - 1)
-	late, _, undated := g.slots(block)
-	check := allowed // the bits that must be computed
-	mask := uint64(0)
-	sureFrom, sureTo := s.sure()
-	switch {
-	case first > s.to, last+latest < s.from:
-		return 0
-	case last+soon < s.from:
-		check &= bit(late)
-	case first >= sureFrom && last+soon <= sureTo:
-		mask = allowed &^ bit(undated) &^ bit(late)
-		check &= bit(late)
-	}
-	for check != 0 {
-		i := firstBit(check, false)
-		check &^= 1 << i
-		n := block*blockSize + i
-		date, dated := g.dates(n).filtered()
-		if s.hasDate(g.id(n), date, dated) {
-			mask |= 1 << i
-		}
-	}
-	return mask
-}
-
-// bit is a mask of one slot, of none for -1.
-func bit(slot int64) uint64 {
-	if slot < 0 {
-		return 0
-	}
-	return 1 << slot
-}
+// number returns the number of the result that has an id.
+func (g *generated) number(id int64) int64 { return (id - g.o.FirstID) / idStride }

@@ -5,24 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
-// record is a held result with the date that it is filtered by.
+// record is a result with the date that it is filtered by.
 type record struct {
-	id     int64
-	date   int64 // wall-clock seconds
-	dated  bool
-	result Result
+	id, date int64   // wall-clock seconds, or never
+	result   *Result // nil: it is generated
 }
 
-func newRecord(r Result) *record {
-	rec := &record{id: r.ID, result: r}
+func newRecord(r Result) record {
+	rec := record{id: r.ID, date: never, result: &r}
 	for _, id := range []string{metaFinish, metaStart} {
 		if v, ok := r.Meta(id); ok {
 			if t, err := time.Parse(WallTime, v); err == nil {
-				rec.date, rec.dated = t.Unix(), true
+				rec.date = t.Unix()
 				return rec
 			}
 		}
@@ -80,9 +76,9 @@ func (f *Form) Insert(r Result) (int64, error) {
 
 func (f *Form) insert(r Result) (int64, error) {
 	if r.ID == 0 {
-		r.ID = f.stored.lastID() + 1
+		r.ID = f.stored.top + 1
 	}
-	if _, ok := f.stored.load(r.ID, new(scratch)); ok {
+	if _, ok := f.stored.find(r.ID); ok {
 		return 0, fmt.Errorf("insert into form %q: result %d exists; use Update", f.Directory, r.ID)
 	}
 	r = r.Clone()
@@ -101,11 +97,11 @@ func (f *Form) Update(r Result) error {
 }
 
 func (f *Form) update(r Result) error {
-	old, ok := f.stored.load(r.ID, new(scratch))
+	old, ok := f.stored.load(r.ID)
 	if !ok {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
-	old, r = old.Clone(), r.Clone()
+	r = r.Clone()
 	f.stored.stamp(&r, f.Clock)
 	f.stored.drop(r.ID)
 	f.hold(r)
@@ -118,11 +114,10 @@ func (f *Form) update(r Result) error {
 func (f *Form) Finish(id int64, at time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r, ok := f.stored.load(id, new(scratch))
+	r, ok := f.stored.load(id)
 	if !ok {
 		return fmt.Errorf("finish a result of form %q: there is no result %d", f.Directory, id)
 	}
-	r = r.Clone()
 	r.setMeta(metaStatus, "Complete")
 	r.setMeta(metaFinish, at.Format(WallTime))
 	return f.update(r)
@@ -136,25 +131,25 @@ func (f *Form) Delete(id int64) bool {
 }
 
 func (f *Form) remove(id int64) bool {
-	old, ok := f.stored.load(id, new(scratch))
+	old, ok := f.stored.load(id)
 	if !ok {
 		return false
 	}
-	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: old.Clone()})
+	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: old})
 	f.stored.drop(id)
 	return true
 }
 
-// find returns where in held the id is or belongs.
+// find returns where in records the id is or belongs.
 func (st *stored) find(id int64) (int, bool) {
-	return slices.BinarySearchFunc(st.held, id, func(r *record, id int64) int { return cmp.Compare(r.id, id) })
+	return slices.BinarySearchFunc(st.records, id, func(r record, id int64) int { return cmp.Compare(r.id, id) })
 }
 
 // hold adds a result that the form does not have.
 func (f *Form) hold(r Result) {
 	f.stored.top = max(f.stored.top, r.ID)
 	i, _ := f.stored.find(r.ID)
-	f.stored.held = slices.Insert(f.stored.held, i, newRecord(r))
+	f.stored.records = slices.Insert(f.stored.records, i, newRecord(r))
 	for _, m := range r.Metas {
 		f.noteColumn(m.ID, false)
 	}
@@ -181,7 +176,7 @@ func (f *Form) noteChoices(a Answer) {
 	if !ok {
 		it = Item{ID: a.ID, Type: a.Type}
 	}
-	if !jsonapi.Learns(shownItem(it)) {
+	if !learns(it) {
 		return
 	}
 	if f.stored.choices == nil {
@@ -194,29 +189,9 @@ func (f *Form) noteChoices(a Answer) {
 	}
 }
 
-// drop takes a result out of held or masks it in the base.
+// drop takes a result out.
 func (st *stored) drop(id int64) {
 	if i, ok := st.find(id); ok {
-		st.held = slices.Delete(st.held, i, i+1)
-		return
+		st.records = slices.Delete(st.records, i, i+1)
 	}
-	if st.base == nil {
-		return
-	}
-	n, ok := st.base.number(id)
-	if !ok {
-		return
-	}
-	if st.masked == nil {
-		st.masked = make(map[int64]uint64)
-	}
-	st.masked[n/blockSize] |= 1 << (n % blockSize)
-}
-
-// lastID returns the highest id ever given: ids are never given twice.
-func (st *stored) lastID() int64 {
-	if st.base != nil && st.base.n > 0 {
-		return max(st.top, st.base.id(st.base.n-1))
-	}
-	return st.top
 }

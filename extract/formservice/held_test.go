@@ -145,7 +145,7 @@ func TestDisturb(t *testing.T) {
 					continue
 				}
 				was, is := newRecord(c.Before), newRecord(c.After)
-				if is.dated && (!was.dated || is.date >= was.date) {
+				if is.date != never && is.date >= was.date {
 					moved++
 				}
 				if v, _ := c.After.Meta(metaUpdate); v != "" {

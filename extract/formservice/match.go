@@ -88,11 +88,19 @@ func (q *resultsQuery) accepts(r Result) bool {
 	return !q.any
 }
 
-// pick calls yield with the results of the request's page, in order. A page by
-// id without a search costs what walk costs; a search looks at every result of
-// the bounds up to the page's end; a sort by a column looks at the keys of all
-// and holds those up to the page's end.
-func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
+// count is the number of results that the request selects, on all pages.
+func (f *Form) count(q *resultsQuery) int {
+	n := 0
+	for r := range f.stored.selected(q.selection) {
+		if !q.filters() || q.accepts(q.read(f, r)) {
+			n++
+		}
+	}
+	return n
+}
+
+// pick calls yield with the results of the request's page, in order.
+func (f *Form) pick(q *resultsQuery, yield func(Result)) {
 	skip, left := (q.page-1)*q.limit, q.limit
 	if q.most > 0 {
 		left = min(left, q.most)
@@ -102,48 +110,28 @@ func (f *Form) pick(q *resultsQuery, s *scratch, yield func(Result)) {
 		yield, done = unsorted(yield)
 		defer done()
 	}
-	take := func(r Result) bool {
+	for rec := range f.ordered(q) {
+		if skip > 0 {
+			skip--
+			continue
+		}
+		r := q.read(f, rec)
 		yield(r)
 		left--
 		if left > 0 && q.twice(r.ID) {
 			yield(r)
 			left--
 		}
-		return left > 0
-	}
-	if q.sort != sortByID {
-		keys := f.sorted(q, skip+left, s)
-		for _, k := range keys[min(skip, len(keys)):] {
-			if r, ok := q.load(f, k.id, s); ok && !take(r) {
-				return
-			}
+		if left == 0 {
+			return
 		}
-		return
 	}
-	if !q.filters() {
-		f.stored.walk(q.selection, skip, func(id int64) bool {
-			r, _ := q.load(f, id, s)
-			return take(r)
-		})
-		return
-	}
-	f.stored.walk(q.selection, 0, func(id int64) bool {
-		r, _ := q.load(f, id, s)
-		if !q.accepts(r) {
-			return true
-		}
-		if skip > 0 {
-			skip--
-			return true
-		}
-		return take(r)
-	})
 }
 
 // unsorted collects results; done gives them to yield in an order of its own.
 func unsorted(yield func(Result)) (collect func(Result), done func()) {
 	var page []Result
-	collect = func(r Result) { page = append(page, r.Clone()) }
+	collect = func(r Result) { page = append(page, r) }
 	return collect, func() {
 		slices.SortFunc(page, func(a, b Result) int { return cmp.Compare(mix(1, uint64(a.ID)), mix(1, uint64(b.ID))) })
 		for _, r := range page {

@@ -107,7 +107,7 @@ func TestSortTies(t *testing.T) {
 		q := newResultsQuery()
 		q.sort, q.desc = "1", desc
 		var got []int64
-		f.pick(&q, new(scratch), func(r Result) { got = append(got, r.ID) })
+		f.pick(&q, func(r Result) { got = append(got, r.ID) })
 		if !slices.Equal(got, want) {
 			t.Errorf("descending %v: %v, want %v", desc, got, want)
 		}

@@ -1,6 +1,7 @@
 package formservice
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"maps"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
 
 // outcome is an answer ready to be sent.
@@ -29,10 +28,10 @@ type outcome struct {
 // that whoever has the answer finds it in the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.prepare()
-	rt, routeErr := s.parsePath(r.URL.EscapedPath())
+	rt, known := s.parsePath(r.URL.EscapedPath())
 	req := Request{
 		API: rt.api, Method: r.Method, Transaction: rt.transaction, Account: rt.account, Form: rt.form,
-		Query: query.Without(r.URL.RawQuery, s.secret(rt.api)), Code: -1,
+		Query: s.logged(rt.api, r.URL.RawQuery), Code: -1,
 	}
 	atOnce := s.enter(&req)
 	defer s.leave()
@@ -48,28 +47,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	limited := s.limit(&req, faults, atOnce)
 
-	buffer, _ := s.reuse.buffers.Get().(*[]byte)
-	if buffer == nil {
-		buffer = new([]byte)
+	c := &call{server: s, http: r, route: rt, faults: faults}
+	if rt.form != "" {
+		c.form = s.Form(rt.form)
 	}
-	asked := asked{s, r, rt, routeErr, faults}
-	var d dialect
+	g := generation(&xmlCall{c, newXMLWriter(faults)})
 	if rt.api == V2 {
-		d = newJSONDialect(asked, *buffer)
-	} else {
-		d = xmlDialect{asked, newWriter(*buffer, faults)}
+		g = newJSONCall(c)
 	}
-	defer func() {
-		*buffer = d.buffer()
-		s.reuse.buffers.Put(buffer)
-	}()
-	out := outcomeOf(d, asked, req.Fault, limited)
+	out := outcomeOf(g, c, known, req.Fault, limited)
 	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
 		out.status = http.StatusOK
 	}
 	req.Status, req.Code, req.Results = out.status, out.code, out.results
 	s.record(req)
-	s.send(w, r, out, req.Fault, faults, d.contentType())
+	s.send(w, r, out, req.Fault, faults, g.contentType())
 }
 
 // limit decides on the request's fault. limited is the HTTP status of a busy
@@ -103,24 +95,35 @@ func (s *Server) admit(allowed int) bool {
 }
 
 // outcomeOf makes the right answer, or the one that the fault asks for.
-func outcomeOf(d dialect, a asked, fault Fault, limited int) outcome {
-	faults := a.faults
+func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outcome {
+	faults := c.faults
 	switch fault {
 	case FaultBusy:
-		out := d.busy(cmp.Or(limited, faults.BusyStatus))
+		out := g.busy(cmp.Or(limited, faults.BusyStatus))
 		out.retry = faults.RetryAfter
 		return out
 	case FaultHTML:
 		return proxyPage(cmp.Or(faults.HTMLStatus, http.StatusBadGateway))
 	case FaultRedirect:
-		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + a.http.URL.RequestURI()
+		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + c.http.URL.RequestURI()
 		return outcome{status: http.StatusFound, code: -1, to: to}
 	case FaultReset:
 		return outcome{code: -1}
 	case FaultEmpty:
 		return outcome{status: http.StatusOK, code: -1}
 	}
-	out := d.answer()
+	if c.form != nil {
+		c.form.mu.RLock()
+		defer c.form.mu.RUnlock()
+	}
+	no := c.noPath()
+	var out outcome
+	if known {
+		out, no = g.answer()
+	}
+	if no != nil {
+		out = g.refuse(no)
+	}
 	if faults.Page504 > 0 && out.results > faults.Page504 {
 		return proxyPage(http.StatusGatewayTimeout)
 	}
@@ -128,6 +131,22 @@ func outcomeOf(d dialect, a asked, fault Fault, limited int) outcome {
 		out.body = out.body[:len(out.body)*2/3]
 	}
 	return out
+}
+
+// noPath refuses a path that asks for nothing.
+func (c *call) noPath() *refusal {
+	if c.api == V2 {
+		return &refusal{status: http.StatusNotFound, message: "Path or object not found: the path is not " + prefixOfV2 + "<account>/forms[/<form>[/items|results]]"}
+	}
+	return &refusal{code: codeInvalidURL, message: "the path is not " + prefixOfV1 + "<account>/forms[/<form>/<transaction>]"}
+}
+
+// logged is a query without keys and tokens.
+func (s *Server) logged(api, raw string) string {
+	if api == V2 {
+		return without(raw, s.isToken)
+	}
+	return without(raw, func(p pair) bool { return p.name == keyParameter })
 }
 
 // proxyPage is the answer of a proxy before the service.
@@ -223,22 +242,14 @@ func takesGzip(r *http.Request) bool {
 
 // compress returns the gzip form of a body.
 func (s *Server) compress(body []byte) []byte {
-	var out sliceWriter
-	z, _ := s.reuse.gzips.Get().(*gzip.Writer)
+	var out bytes.Buffer
+	z, _ := s.gzips.Get().(*gzip.Writer)
 	if z == nil {
 		z, _ = gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is a valid one
 	}
 	z.Reset(&out)
-	_, _ = z.Write(body) // a slice takes everything
+	_, _ = z.Write(body) // a buffer takes everything
 	_ = z.Close()
-	s.reuse.gzips.Put(z)
-	return out
-}
-
-type sliceWriter []byte
-
-// Write appends p.
-func (w *sliceWriter) Write(p []byte) (int, error) {
-	*w = append(*w, p...)
-	return len(p), nil
+	s.gzips.Put(z)
+	return out.Bytes()
 }

@@ -1,18 +1,11 @@
 package formservice
 
 import (
-	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
+	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
-	"github.com/formetl/formetl/extract/formservice/internal/query"
 )
 
 // What a Server has where nothing else is said.
@@ -70,18 +63,12 @@ type Server struct {
 	Now func() time.Time
 
 	start sync.Once
-	reuse reuse
+	gzips sync.Pool // *gzip.Writer
 
 	mu     sync.Mutex
 	faults Faults
 	forms  []*Form
 	log    journal
-}
-
-// reuse holds what one answer leaves for the next.
-type reuse struct {
-	buffers sync.Pool // *[]byte
-	gzips   sync.Pool // *gzip.Writer
 }
 
 // prepare takes over the fields, once.
@@ -118,14 +105,19 @@ func setClocks(forms []*Form, faults Faults) {
 // too.
 func (s *Server) Form(directory string) *Form {
 	s.prepare()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.forms {
+	for _, f := range s.allForms() {
 		if f.Directory == directory {
 			return f
 		}
 	}
 	return nil
+}
+
+// allForms are the forms that there are now.
+func (s *Server) allForms() []*Form {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.forms)
 }
 
 // SetForms changes the forms that there are, for the requests to come. Those
@@ -145,295 +137,6 @@ func (s *Server) now() time.Time {
 	return time.Now()
 }
 
-func (s *Server) account() string {
-	if s.Account == "" {
-		return DefaultAccount
-	}
-	return s.Account
-}
+func (s *Server) account() string { return cmp.Or(s.Account, DefaultAccount) }
 
-func (s *Server) key() string {
-	if s.Key == "" {
-		return DefaultKey
-	}
-	return s.Key
-}
-
-// route is what a path asks for.
-type route struct {
-	api, account, form, transaction string
-}
-
-// The transactions, as Request.Transaction names them.
-const (
-	TransactionForms   = "forms"
-	TransactionCopy    = "copy"
-	TransactionStatus  = "status"
-	TransactionPublish = "publish"
-	TransactionResults = "results"
-	TransactionCount   = "results/count"
-
-	// Of API v2 alone, which also has TransactionForms and TransactionResults.
-	TransactionForm  = jsonapi.GetForm
-	TransactionItems = jsonapi.Items
-)
-
-// parsePath reads a path of the generations that are served.
-func (s *Server) parsePath(escaped string) (route, error) {
-	if s.API == V2 || s.API == Both && strings.HasPrefix(escaped, jsonapi.Prefix) {
-		rt, err := jsonapi.ParsePath(escaped)
-		return route{V2, rt.Account, rt.Form, rt.Kind}, err
-	}
-	rt, err := parsePath(escaped)
-	rt.api = V1
-	return rt, err
-}
-
-// parsePath reads /api/users/<account>/forms[/<form>/<transaction>].
-func parsePath(escaped string) (route, error) {
-	bad := &refusal{code: codeInvalidURL, message: "the path is not /api/users/<account>/forms[/<form>/<transaction>]"}
-	rest, ok := strings.CutPrefix(escaped, "/api/users/")
-	if !ok {
-		return route{}, bad
-	}
-	parts := strings.Split(rest, "/")
-	transaction := strings.Join(parts[min(3, len(parts)):], "/") // as it stands: an encoded slash is none
-	for i := range parts {
-		p, err := url.PathUnescape(parts[i])
-		if err != nil || p == "" {
-			return route{}, bad
-		}
-		parts[i] = p
-	}
-	if len(parts) < 2 || parts[1] != "forms" {
-		return route{}, bad
-	}
-	if len(parts) == 2 {
-		return route{V1, parts[0], "", TransactionForms}, nil
-	}
-	known := []string{TransactionCopy, TransactionStatus, TransactionPublish, TransactionResults, TransactionCount}
-	if !slices.Contains(known, transaction) {
-		return route{}, bad
-	}
-	return route{V1, parts[0], parts[2], transaction}, nil
-}
-
-// call is one request on its way through the service.
-type call struct {
-	route
-	http   *http.Request
-	faults Faults
-	pairs  []query.Pair
-	form   *Form
-}
-
-// check does what every transaction begins with: account, key, form, method,
-// query.
-func (s *Server) check(r *http.Request, rt route, faults Faults) (*call, error) {
-	if rt.account != s.account() {
-		return nil, &refusal{code: codeInvalidUser, message: fmt.Sprintf("there is no account %q", rt.account)}
-	}
-	pairs, queryErr := query.Parse(r.URL.RawQuery, s.Loose)
-	c := &call{route: rt, http: r, faults: faults}
-	authorised := false
-	for _, p := range pairs {
-		if p.Name == keyParameter {
-			authorised = p.Value == s.key()
-			continue
-		}
-		c.pairs = append(c.pairs, p)
-	}
-	if !authorised {
-		message := "the API key is missing or wrong"
-		if queryErr != nil {
-			message += "; " + queryErr.Error()
-		}
-		return nil, &refusal{code: codeInvalidKey, message: message}
-	}
-	if rt.form != "" {
-		if c.form = s.Form(rt.form); c.form == nil {
-			return nil, &refusal{code: codeInvalidForm, message: fmt.Sprintf("there is no form %q", rt.form)}
-		}
-	}
-	method := http.MethodGet
-	if rt.transaction == TransactionCopy {
-		method = http.MethodPost
-	}
-	if r.Method != method {
-		return nil, &refusal{
-			code: codeInvalidURL, status: http.StatusMethodNotAllowed, allow: method,
-			message: fmt.Sprintf("%s takes %s, not %s", rt.transaction, method, r.Method),
-		}
-	}
-	if queryErr != nil {
-		return nil, &refusal{code: codeInvalidValue, message: queryErr.Error()}
-	}
-	return c, nil
-}
-
-// answer runs a transaction and writes its envelope into w.
-func (s *Server) answer(r *http.Request, rt route, routeErr error, faults Faults, w *writer) outcome {
-	err := routeErr
-	var c *call
-	if err == nil {
-		c, err = s.check(r, rt, faults)
-	}
-	n := 0
-	if err == nil {
-		w.Open("success")
-		n, err = s.run(c, w)
-	}
-	if err != nil {
-		var no *refusal
-		if !errors.As(err, &no) {
-			no = &refusal{message: err.Error()}
-		}
-		w.Buf = w.Buf[:0]
-		out := outcome{body: w.refusal(no), status: no.httpStatus(), code: no.code}
-		if no.allow != "" {
-			out.header = http.Header{"Allow": {no.allow}}
-		}
-		return out
-	}
-	return outcome{body: w.Close(), status: http.StatusOK, code: -1, results: n}
-}
-
-// run writes the inside of a success envelope and returns how many results it
-// holds.
-func (s *Server) run(c *call, w *writer) (int, error) {
-	switch c.transaction {
-	case TransactionForms:
-		return 0, s.listForms(c, w)
-	case TransactionCopy:
-		return 0, s.copyForm(c, w)
-	}
-	c.form.mu.RLock()
-	defer c.form.mu.RUnlock()
-	switch c.transaction {
-	case TransactionStatus:
-		if err := s.only(c); err != nil {
-			return 0, err
-		}
-		w.status(c.form)
-	case TransactionPublish:
-		if err := s.only(c, "fs_secure"); err != nil {
-			return 0, err
-		}
-		_, secure := c.value("fs_secure")
-		w.publish(c.form, c.account, c.http.Host, secure)
-	case TransactionResults:
-		q, err := c.form.results(c.pairs, c.faults, s.Loose)
-		if err != nil {
-			return 0, err
-		}
-		c.faults.bend(&q)
-		return w.results(c.form, &q, c.faults.Headings), nil
-	case TransactionCount:
-		q, err := c.form.counted(c.pairs, c.faults, s.Loose)
-		if err != nil {
-			return 0, err
-		}
-		c.faults.bend(&q)
-		w.Number("count", c.faults.told(c.form.stored.count(q.selection), c.form))
-		w.Raw("\n")
-	}
-	return 0, nil
-}
-
-// only refuses parameters other than those named.
-func (s *Server) only(c *call, names ...string) error {
-	for _, p := range c.pairs {
-		if !s.Loose && !slices.Contains(names, p.Name) {
-			return unknown(p)
-		}
-	}
-	return nil
-}
-
-// value returns a parameter's value and whether it was given.
-func (c *call) value(name string) (string, bool) {
-	for _, p := range c.pairs {
-		if p.Name == name {
-			return p.Value, true
-		}
-	}
-	return "", false
-}
-
-func (s *Server) listForms(c *call, w *writer) error {
-	if err := s.only(c); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	forms := slices.Clone(s.forms)
-	s.mu.Unlock()
-	w.Raw("<forms>\n")
-	for _, f := range forms {
-		w.form(f)
-	}
-	w.Raw("</forms>\n")
-	return nil
-}
-
-// copyForm adds a form like the one addressed, without results. A copy for
-// another account is described and then out of reach.
-func (s *Server) copyForm(c *call, w *writer) error {
-	if err := s.only(c, "fs_destination_account", "fs_destination_form"); err != nil {
-		return err
-	}
-	account, name := s.account(), c.form.Name
-	if v, ok := c.value("fs_destination_account"); ok {
-		account = v
-	}
-	if v, ok := c.value("fs_destination_form"); ok {
-		name = v
-	}
-	own := account == s.account()
-	if !own && !slices.Contains(s.Accounts, account) {
-		return &refusal{code: codeInvalidUser, message: fmt.Sprintf("there is no account %q to copy to", account)}
-	}
-	if strings.TrimSpace(name) == "" {
-		return refuse(query.Pair{Name: "fs_destination_form", Value: name}, "a name")
-	}
-	c.form.mu.RLock()
-	clock := c.form.Clock
-	c.form.mu.RUnlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made := &Form{
-		Clock: clock,
-		ID:    fmt.Sprint(20_000 + len(s.forms)), Name: name, Description: c.form.Description,
-		Items: c.form.Items, Metas: c.form.Metas, Views: c.form.Views, Labels: c.form.Labels, Groups: c.form.Groups,
-	}
-	made.Directory = s.freeDirectory(name, own)
-	if own {
-		s.forms = append(s.forms, made)
-		setClocks(s.forms, s.faults)
-	}
-	w.form(made)
-	return nil
-}
-
-// freeDirectory makes a directory of a name that no form of the account has.
-func (s *Server) freeDirectory(name string, own bool) string {
-	slug := strings.Trim(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '_'
-	}, name), "_")
-	if slug == "" {
-		slug = "form"
-	}
-	taken := func(d string) bool {
-		return own && slices.ContainsFunc(s.forms, func(f *Form) bool { return f.Directory == d })
-	}
-	directory := slug
-	for i := 2; taken(directory); i++ {
-		directory = fmt.Sprintf("%s_%d", slug, i)
-	}
-	return directory
-}
+func (s *Server) key() string { return cmp.Or(s.Key, DefaultKey) }

@@ -19,7 +19,7 @@ func fullSort(results []Result, q resultsQuery) []int64 {
 			r = r.Clone()
 			r.Metas = slices.DeleteFunc(r.Metas, func(m Meta) bool { return m.ID == metaUpdate })
 		}
-		if q.matches(newRecord(r)) && q.accepts(r) {
+		if matches(q.selection, newRecord(r)) && q.accepts(r) {
 			all = append(all, r)
 		}
 	}
@@ -111,8 +111,8 @@ func checkSorted(t *testing.T, rng *rand.Rand, s service, f *Form, results []Res
 		query += fmt.Sprintf("&fs_min_id=%d&fs_max_id=%d", q.minID, q.maxID)
 		if sel.dated {
 			from, to := f.stored.span()
-			q.dated, q.from, q.to = true, max(sel.from, from), min(sel.to, to)
-			query += "&fs_min_date=" + encode(wallText(q.from)) + "&fs_max_date=" + encode(wallText(q.to))
+			q.dated, q.after, q.before = true, max(sel.after, from-1), min(sel.before, to+1)
+			query += "&fs_min_date=" + encode(wallText(q.after+1)) + "&fs_max_date=" + encode(wallText(q.before-1))
 		}
 	}
 	switch rng.IntN(5) {

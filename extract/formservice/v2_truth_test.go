@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/formetl/formetl/extract/formservice/internal/jsonapi"
 )
 
 // TestV2Truth finds every value of a generated form in both generations.
@@ -84,47 +82,49 @@ func TestV2DatesByReading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, clock := range []jsonapi.Clock{{Zone: zone}, {Zone: zone, Fractions: "random"}, {Zone: zone, Fractions: "random", Seconds: true}} {
+		for _, shapes := range []V2Shapes{{}, {Fractions: "random"}, {Fractions: "random", Seconds: true}} {
 			for range 15 {
-				after := date("2011-10-24").UnixMilli() + rng.Int64N(170*daySize*1000)
-				sel := jsonapi.Selection{After: after, Before: after + rng.Int64N(40*daySize*1000), BeforeID: 1 << 60, Page: 1, Limit: 5000, Desc: rng.IntN(2) == 0}
-				if clock.Seconds {
-					sel.After, sel.Before = sel.After/1000*1000, sel.Before/1000*1000
+				q := newResultsQuery()
+				q.after = date("2011-10-24").UnixMilli() + rng.Int64N(170*daySize*1000)
+				q.before = q.after + rng.Int64N(40*daySize*1000)
+				q.dated, q.desc, q.limit = true, rng.IntN(2) == 0, 5000
+				if shapes.Seconds {
+					q.after, q.before = q.after/1000*1000, q.before/1000*1000
 				}
-				byReading(t, f, sel, clock)
+				byReading(t, f, q, clock{zone, shapes})
 			}
 		}
 	}
 }
 
-func byReading(t *testing.T, f *Form, sel jsonapi.Selection, clock jsonapi.Clock) {
+func byReading(t *testing.T, f *Form, q resultsQuery, c clock) {
 	t.Helper()
+	q.moment = c.compared
 	var want, got []int64
 	f.Each(func(r Result) bool {
 		rec := newRecord(r)
-		if at := clock.Compared(r.ID, rec.date); rec.dated && sel.After < at && at < sel.Before {
+		if at := c.compared(r.ID, rec.date); rec.date != never && q.after < at && at < q.before {
 			want = append(want, r.ID)
 		}
 		return true
 	})
-	if sel.Desc {
+	if q.desc {
 		slices.Reverse(want)
 	}
-	page := f.page(sel, clock, Faults{})
-	page.Each(func(r jsonapi.Result) { got = append(got, r.ID) })
-	if !slices.Equal(got, want) || page.Total != len(want) {
-		t.Fatalf("%v %+v: %d results, counted %d, want %d", clock, sel, len(got), page.Total, len(want))
+	f.pick(&q, func(r Result) { got = append(got, r.ID) })
+	if n := f.count(&q); !slices.Equal(got, want) || n != len(want) {
+		t.Fatalf("%v %+v: %d results, counted %d, want %d", c, q.selection, len(got), n, len(want))
 	}
 }
 
-// TestV2Feed holds the short cut for sort_id=date_update to a look at each.
+// TestV2Feed holds sort_id=date_update to a look at each.
 func TestV2Feed(t *testing.T) {
 	f := Generate(GenerateOptions{Results: 3000, From: date("2025-01-01"), To: date("2025-12-31")})
 	f.editAny(5)
 	s := startService(t, &Server{Forms: []*Form{f}, API: V2, Zone: chicago(t)})
 	for _, shapes := range []V2Shapes{{}, {Fractions: "random"}} {
 		s.SetFaults(Faults{V2: shapes, LackUpdate: 700})
-		clock := jsonapi.Clock{Zone: s.Zone, Fractions: shapes.Fractions}
+		clock := clock{s.Zone, shapes}
 		type entry struct {
 			value string
 			id    int64
@@ -133,7 +133,7 @@ func TestV2Feed(t *testing.T) {
 		f.Each(func(r Result) bool {
 			e := entry{id: r.ID}
 			if at, err := time.Parse(WallTime, firstValue(r, metaUpdate)); err == nil && r.ID%700 != 0 {
-				e.value = clock.Text(clock.Instant(r.ID, at.Unix()))
+				e.value = clock.text(clock.instant(r.ID, at.Unix()))
 			}
 			all = append(all, e)
 			return true

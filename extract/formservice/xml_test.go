@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/formetl/formetl/extract/formservice/internal/xmltext"
 )
 
 // readable is what of a text can arrive: characters that XML forbids, and
@@ -16,7 +14,7 @@ import (
 func readable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if !xmltext.Allowed(r) {
+		if !allowed(r) {
 			r = utf8.RuneError
 		}
 		b.WriteRune(r)
@@ -105,24 +103,24 @@ func TestLatin1(t *testing.T) {
 	}
 }
 
-// FuzzWriter writes a text as content and as an attribute, in every spelling;
+// FuzzXML writes a text as content and as an attribute, in every spelling;
 // encoding/xml must read it back.
-func FuzzWriter(f *testing.F) {
+func FuzzXML(f *testing.F) {
 	for _, v := range append(Hostile(), controlValues()...) {
 		f.Add(v, uint8(3), false)
 		f.Add(v, uint8(1), true)
 	}
 	f.Add("\xff]]>\xfe", uint8(3), true)
 	f.Fuzz(func(t *testing.T, text string, spell uint8, latin1 bool) {
-		w := newWriter(nil, Faults{Latin1: latin1})
-		w.Open("success")
-		w.Spell = xmltext.Spelling(spell % 4)
-		w.Raw("<v")
-		w.Attribute("a", text)
-		w.Raw(">")
-		w.Text(text)
-		w.Raw("</v>")
-		body := w.Close()
+		w := newXMLWriter(Faults{Latin1: latin1})
+		w.open("success")
+		w.spell = xmlSpelling(spell % 4)
+		w.raw("<v")
+		w.attribute("a", text)
+		w.raw(">")
+		w.text(text)
+		w.raw("</v>")
+		body := w.close()
 		var root node
 		d := xml.NewDecoder(strings.NewReader(string(body)))
 		d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return latin1Reader{in}, nil }

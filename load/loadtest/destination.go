@@ -26,7 +26,7 @@ type Place struct {
 // It also checks load.Leaser and load.Sweeper if the destination implements
 // them. open gives a new empty place for each case.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
-	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases(), idsCases()) {
+	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t)
 			c.run(&bench{T: t, place: p, d: p.Open()})

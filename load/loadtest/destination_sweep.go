@@ -27,6 +27,7 @@ func sweepCases() []destinationCase {
 		{"holders are who holds a lease now", holdersNow},
 		{"holders of scopes", holdersScopes},
 		{"asking for holders disturbs no one who takes a lease", holdersDisturbNobody},
+		{"whatever kills a commit, each part has its id set and dead letters", idsKilled},
 	}
 }
 

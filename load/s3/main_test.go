@@ -54,7 +54,7 @@ func testMain(m *testing.M) int {
 		}
 	}()
 	if err := startServers(dir); err != nil {
-		fmt.Fprintln(os.Stderr, s3server.Needed(err))
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
@@ -65,7 +65,7 @@ func prepareEnvironment(dir string) error {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": s3server.AccessKey, "AWS_SECRET_ACCESS_KEY": s3server.SecretKey, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"),
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "ca.pem"),
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "public.crt"),
 		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_MAX_ATTEMPTS": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
@@ -137,7 +137,7 @@ func eachKind(t *testing.T, test func(t *testing.T, s server)) {
 		t.Run(k.Name, func(t *testing.T) {
 			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)
 			if err != nil {
-				t.Fatal(s3server.Needed(err))
+				t.Fatal(err)
 			}
 			t.Cleanup(s.Stop)
 			if err := makeBucket(s.URL); err != nil {

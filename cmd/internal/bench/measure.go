@@ -31,7 +31,7 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 			return err
 		}
 		if b.s3, err = s3server.Start(ctx, s3server.Versitygw(), bucket, nil); err != nil {
-			return s3server.Needed(err)
+			return err
 		}
 		defer b.s3.Stop()
 	}

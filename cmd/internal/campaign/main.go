@@ -88,7 +88,7 @@ func (c *campaign) do(ctx context.Context) error {
 	}
 	if c.on[featureS3] {
 		if c.server, err = startS3(ctx, filepath.Join(dir, "s3")); err != nil {
-			return s3server.Needed(err)
+			return err
 		}
 		defer c.server.Stop()
 	}

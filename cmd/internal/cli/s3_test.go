@@ -32,7 +32,7 @@ func startStore(t *testing.T) store {
 	s3server.Need(t)
 	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
 	if err != nil {
-		t.Fatal(s3server.Needed(err))
+		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	client := awss3.New(awss3.Options{

@@ -54,7 +54,7 @@ func testMain(m *testing.M) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "formetl cannot be tested against faults here:", s3server.Needed(err))
+		fmt.Fprintln(os.Stderr, "formetl cannot be tested against faults here:", err)
 		return 1
 	}
 	return m.Run()
@@ -70,14 +70,14 @@ func startServer(dir string) (*s3server.Server, error) {
 }
 
 // there tells whether tests have a real server, and lines that can be spoiled.
-func there() bool { return s3server.There() && toxiproxy.There() }
+func there() bool { return s3server.There() && toxiproxy.Program().There() }
 
 // needServer ends a test that needs a real server, or a line that can be spoiled,
 // where they are not there.
 func needServer(t *testing.T) {
 	t.Helper()
 	s3server.Need(t)
-	toxiproxy.Need(t)
+	toxiproxy.Program().Need(t)
 }
 
 const largeVariable = "FORMETL_TEST_LARGE"

@@ -130,7 +130,7 @@ func runHourly(t *testing.T, w *world) {
 	s3server.Need(t)
 	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
 	if err != nil {
-		t.Fatal(s3server.Needed(err))
+		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	makeBucket(t, server.URL)

@@ -25,7 +25,7 @@ var shared struct {
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	if !temporalserver.There() || !s3server.There() {
+	if !temporalserver.Program().There() || !s3server.There() {
 		return m.Run() // each test notes that it is left out
 	}
 	needs.FilesInMemory()
@@ -57,7 +57,7 @@ func prepare(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	if shared.buckets, err = s3server.Start(ctx, s3server.Versitygw(), data, nil); err != nil {
-		return s3server.Needed(err)
+		return err
 	}
 	if shared.temporal, err = temporalserver.Start(ctx, dir); err != nil {
 		return err
@@ -78,6 +78,6 @@ func build(dir, name string) (string, error) {
 // need ends a test where a server is missing.
 func need(t testing.TB) {
 	t.Helper()
-	temporalserver.Need(t)
+	temporalserver.Program().Need(t)
 	s3server.Need(t)
 }

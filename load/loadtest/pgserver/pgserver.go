@@ -3,15 +3,8 @@
 package pgserver
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/url"
 	"os"
@@ -25,6 +18,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/load/loadtest/testserver"
 )
 
 // nobody runs the server where the tests run as root, which PostgreSQL refuses.
@@ -90,7 +84,7 @@ func (s *Server) start() (err error) {
 		return err
 	}
 	s.CA = filepath.Join(s.Dir, "server.crt")
-	if err := s.certify(); err != nil {
+	if err := testserver.Certify(s.CA, s.key()); err != nil {
 		return err
 	}
 	if os.Geteuid() == 0 {
@@ -134,31 +128,6 @@ func (s *Server) Restart() error {
 }
 
 func (s *Server) key() string { return filepath.Join(s.Dir, "server.key") }
-
-// certify writes a certificate for 127.0.0.1 and its key.
-func (s *Server) certify() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "127.0.0.1"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		os.WriteFile(s.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600),
-		os.WriteFile(s.key(), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600),
-	)
-}
 
 // Command is a program of the server's, run as its user; it dies with the tests.
 func (s *Server) Command(name string, args ...string) *exec.Cmd {

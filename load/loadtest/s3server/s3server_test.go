@@ -21,7 +21,7 @@ func TestStart(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)
 			if err != nil {
-				t.Fatal(s3server.Needed(err))
+				t.Fatal(err)
 			}
 			t.Cleanup(s.Stop)
 			if err := s.Restart(t.Context()); err != nil {

@@ -10,7 +10,7 @@ import (
 // TestStart starts the server, kills it and starts it again at the same address. Where
 // every test is asked for, it builds the server first, for all rooms that need it.
 func TestStart(t *testing.T) {
-	temporalserver.Need(t)
+	temporalserver.Program().Need(t)
 	s, err := temporalserver.Start(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

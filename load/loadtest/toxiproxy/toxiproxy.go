@@ -9,61 +9,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"testing"
 
-	"github.com/formetl/formetl/load/internal/testserver"
-	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/load/loadtest/testserver"
 )
 
 // Proxy is a toxiproxy process. It forwards to any number of upstreams, each
 // under a name.
-type Proxy struct {
-	URL     string // of its HTTP interface
-	process *testserver.Process
-}
+type Proxy struct{ *testserver.Server }
 
-func program() testserver.Program {
+// Program is toxiproxy's program.
+func Program() testserver.Program {
 	return testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}
 }
 
-// There tells whether tests have toxiproxy: it was built before, or every program
-// is asked for.
-func There() bool { return needs.Programs() || program().Built() }
-
-// Need ends a test that needs toxiproxy where there is none.
-func Need(t testing.TB) {
-	t.Helper()
-	if !There() {
-		needs.Missing(t, program().Name, needs.ProgramsVariable+"=1 builds it")
-	}
-}
-
-// Start installs toxiproxy if needed and starts it. Stop ends it.
+// Start installs toxiproxy if needed and starts it. Stop ends it, and with it
+// every connection through it.
 func Start(ctx context.Context) (*Proxy, error) {
-	program, err := program().Path(ctx)
-	if err != nil {
-		return nil, err
-	}
-	address, err := testserver.FreeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	process, err := testserver.Start(ctx, address, []string{"LOG_LEVEL=error"}, program, "-host", host, "-port", port)
-	if err != nil {
-		return nil, err
-	}
-	return &Proxy{URL: "http://" + address, process: process}, nil
+	server, err := Program().Start(ctx, []string{"LOG_LEVEL=error"}, func(host, port string) []string {
+		return []string{"-host", host, "-port", port}
+	})
+	return &Proxy{server}, err
 }
-
-// Stop kills toxiproxy, and with it every connection through it.
-func (p *Proxy) Stop() { p.process.Kill() }
 
 // Forward listens at a new loopback address, which it returns, and forwards to
 // upstream, host:port.
@@ -77,20 +45,10 @@ func (p *Proxy) Forward(ctx context.Context, name, upstream string) (address str
 	return made.Listen, err
 }
 
-// Unforward closes what Forward opened, with all its connections.
-func (p *Proxy) Unforward(ctx context.Context, name string) error {
-	return p.ask(ctx, http.MethodDelete, proxyPath(name), nil, nil)
-}
-
 // Enable cuts every connection and refuses new ones if enabled is false. With
 // true it accepts them again at the same address.
 func (p *Proxy) Enable(ctx context.Context, name string, enabled bool) error {
 	return p.ask(ctx, http.MethodPost, proxyPath(name), map[string]any{"enabled": enabled}, nil)
-}
-
-// Reset enables every forward and removes every toxic.
-func (p *Proxy) Reset(ctx context.Context) error {
-	return p.ask(ctx, http.MethodPost, "/reset", nil, nil)
 }
 
 // Toxic is a disturbance of connections.
@@ -156,7 +114,7 @@ func (p *Proxy) ask(ctx context.Context, method, path string, in, out any) error
 			return err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, p.URL+path, &body)
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.Address+path, &body)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package query reads the queries of both generations of the interface by the
-// letter. It is stricter than net/url, so that a wrong client is caught.
-package query
+package formservice
 
 import (
 	"fmt"
@@ -9,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// Pair is one parameter of a query, decoded.
-type Pair struct{ Name, Value string }
+// pair is one parameter of a query, decoded.
+type pair struct{ name, value string }
 
-// Parse reads a URL's query by the letter: names and values are
-// percent-encoded, no name is empty and none occurs twice. A raw "+" is an
+// parseQuery reads a URL's query by the letter, more strictly than net/url, so
+// that a wrong client is caught: names and values are percent-encoded, no name is empty and none occurs twice. A raw "+" is an
 // error, because it is unclear whether a plus or a space was meant; loose
 // takes it as a plus. The pairs read before and after an error are returned
 // with it, so that the API key can be checked first.
-func Parse(raw string, loose bool) ([]Pair, error) {
+func parseQuery(raw string, loose bool) ([]pair, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	var pairs []Pair
+	var pairs []pair
 	var first error
 	note := func(err error) {
 		if first == nil {
@@ -46,7 +44,7 @@ func Parse(raw string, loose bool) ([]Pair, error) {
 			note(fmt.Errorf("%s is given twice", name))
 		default:
 			seen[name] = true
-			pairs = append(pairs, Pair{name, value})
+			pairs = append(pairs, pair{name, value})
 		}
 	}
 	return pairs, first
@@ -96,9 +94,9 @@ func inQuery(c byte) bool {
 		strings.IndexByte("-._~!$'()*+,;=:@/?", c) >= 0
 }
 
-// Without returns a raw query without the parameters that secret names, for
+// without returns a raw query without the parameters that secret names, for
 // logs. What cannot be read is left out too, because it may be one of them.
-func Without(raw string, secret func(Pair) bool) string {
+func without(raw string, secret func(pair) bool) string {
 	var kept []string
 	for part := range strings.SplitSeq(raw, "&") {
 		rawName, rawValue, _ := strings.Cut(part, "=")
@@ -110,15 +108,15 @@ func Without(raw string, secret func(Pair) bool) string {
 		if err != nil {
 			value = rawValue
 		}
-		if !secret(Pair{name, value}) {
+		if !secret(pair{name, value}) {
 			kept = append(kept, part)
 		}
 	}
 	return strings.Join(kept, "&")
 }
 
-// Digits reads a number that is written with digits only and is at most most.
-func Digits(s string, most int64) (int64, bool) {
+// digits reads a number that is written with digits only and is at most most.
+func digits(s string, most int64) (int64, bool) {
 	if s == "" {
 		return 0, false
 	}

@@ -1,8 +1,7 @@
-package jsonapi
+package formservice
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 )
 
@@ -11,26 +10,23 @@ const otherLabel = "Other"
 
 // answers writes results of one form.
 type answers struct {
-	*Service
-	w       *Writer
+	*jsonCall
 	all     *questions
 	order   []Item   // of the form
 	columns []string // of the view; nil: all
 }
 
-func (s *Service) newAnswers(w *Writer, f *Form, columns []string) *answers {
-	all := newQuestions(f, s.OwnPositions)
-	return &answers{Service: s, w: w, all: all, order: sortedItems(f, all), columns: columns}
+func (c *jsonCall) newAnswers(columns []string) *answers {
+	all := newQuestions(c.form, c.faults.V2.OwnPositions)
+	return &answers{jsonCall: c, all: all, order: sortedItems(c.form, all), columns: columns}
 }
 
-func (a *answers) shown(column string) bool {
-	return a.columns == nil || slices.Contains(a.columns, column)
-}
+func (a *answers) shown(column string) bool { return shown(a.columns, column) }
 
 // result writes one result. One in eight has its items before its metas, since
 // the members of an object have no order.
 func (a *answers) result(r Result) {
-	a.w.spell = spellingOf(r.ID)
+	a.w.spell = jsonSpellingOf(r.ID)
 	a.w.open('{')
 	if r.ID%8 == 7 {
 		a.items(r)
@@ -45,8 +41,8 @@ func (a *answers) result(r Result) {
 
 // metas writes the id and the metas that there are, as flat members.
 func (a *answers) metas(r Result) {
-	if !a.HideID || a.shown(byResultID) || a.shown(byID) {
-		if a.NumberIDs {
+	if !a.faults.V2.HideID || a.shown(sortByID) || a.shown(byID) {
+		if a.faults.V2.NumberIDs {
 			a.w.numberMember(byID, r.ID)
 		} else {
 			a.w.member(byID, strconv.FormatInt(r.ID, 10))
@@ -59,20 +55,22 @@ func (a *answers) metas(r Result) {
 		value, ok := a.meta(r.ID, m)
 		switch {
 		case !ok:
-		case a.NumberMetas && (m.ID == "payment_amount" || m.ID == "score") && isNumber(value):
+		case a.faults.V2.NumberMetas && (m.ID == "payment_amount" || m.ID == "score") && isNumber(value):
 			a.w.key(m.ID)
-			a.w.Buf = append(a.w.Buf, value...)
+			a.w.buf = append(a.w.buf, value...)
 		default:
 			a.w.member(m.ID, value)
 		}
 	}
 }
 
+func isDate(meta string) bool { return meta == metaStart || meta == metaFinish || meta == metaUpdate }
+
 // meta is a meta's value in this generation; ok is false where there is none.
-func (s *Service) meta(id int64, m Meta) (value string, ok bool) {
+func (c *jsonCall) meta(id int64, m Meta) (value string, ok bool) {
 	switch {
 	case isDate(m.ID):
-		return s.Clock.date(id, m.Value)
+		return c.clock.date(id, m.Value)
 	case m.ID == metaStatus && m.Value == "Confirmed":
 		return "Complete", true
 	case m.ID == metaStatus && m.Value == "Unconfirmed":
@@ -105,14 +103,14 @@ func (a *answers) items(r Result) {
 		}
 		values := answer.Values
 		if q.again == now {
-			values = r.values(answer.ID)
+			values, _ = r.Values(answer.ID)
 		}
-		if len(values) > 0 || a.FillItems || several(q.Type) {
+		if len(values) > 0 || a.faults.V2.FillItems || several(q.Type) {
 			q.written = now
 			a.answer(r.ID, q, values)
 		}
 	}
-	if a.FillItems {
+	if a.faults.V2.FillItems {
 		for _, it := range a.order {
 			if q := a.all.known[it.ID]; q.written != now && a.shown(it.ID) {
 				a.answer(r.ID, q, nil)
@@ -144,7 +142,7 @@ func (a *answers) answer(id int64, q *question, values []string) {
 		content()
 	}
 	a.w.member("id", q.ID)
-	a.w.numberMember("position", int64(q.Position))
+	a.w.numberMember("position", int64(q.Index))
 	if id%8 != 1 {
 		content()
 	}
@@ -156,7 +154,7 @@ func (a *answers) answer(id int64, q *question, values []string) {
 func (a *answers) values(id int64, q *question, values []string) {
 	a.w.open('[')
 	for i := range values {
-		if a.MixValues && id%2 != 0 {
+		if a.faults.V2.MixValues && id%2 != 0 {
 			i = len(values) - 1 - i
 		}
 		value, position, other := values[i], i, false

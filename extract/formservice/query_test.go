@@ -1,4 +1,4 @@
-package query
+package formservice
 
 import (
 	"math"
@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-func TestParse(t *testing.T) {
+func TestParseQuery(t *testing.T) {
 	for _, c := range []struct {
 		raw   string
 		loose bool
-		want  []Pair
+		want  []pair
 		err   string
 	}{
 		{"", false, nil, ""},
-		{"a=1&b=2", false, []Pair{{"a", "1"}, {"b", "2"}}, ""},
-		{"a", false, []Pair{{"a", ""}}, ""},
-		{"a=b=c", false, []Pair{{"a", "b=c"}}, ""},
-		{"a=%20%2B%26", false, []Pair{{"a", " +&"}}, ""},
-		{"%61=%C3%A9", false, []Pair{{"a", "é"}}, ""},
-		{"a=1:2/3?4;5", false, []Pair{{"a", "1:2/3?4;5"}}, ""},
-		{"a=1+2", true, []Pair{{"a", "1+2"}}, ""},
-		{"a=1+2&b=3", false, []Pair{{"b", "3"}}, "raw +"},
-		{"a=1&a=2", true, []Pair{{"a", "1"}}, "a is given twice"},
-		{"a=1&%61=2", false, []Pair{{"a", "1"}}, "a is given twice"},
-		{"a=1&&b=2", false, []Pair{{"a", "1"}, {"b", "2"}}, "no name"},
+		{"a=1&b=2", false, []pair{{"a", "1"}, {"b", "2"}}, ""},
+		{"a", false, []pair{{"a", ""}}, ""},
+		{"a=b=c", false, []pair{{"a", "b=c"}}, ""},
+		{"a=%20%2B%26", false, []pair{{"a", " +&"}}, ""},
+		{"%61=%C3%A9", false, []pair{{"a", "é"}}, ""},
+		{"a=1:2/3?4;5", false, []pair{{"a", "1:2/3?4;5"}}, ""},
+		{"a=1+2", true, []pair{{"a", "1+2"}}, ""},
+		{"a=1+2&b=3", false, []pair{{"b", "3"}}, "raw +"},
+		{"a=1&a=2", true, []pair{{"a", "1"}}, "a is given twice"},
+		{"a=1&%61=2", false, []pair{{"a", "1"}}, "a is given twice"},
+		{"a=1&&b=2", false, []pair{{"a", "1"}, {"b", "2"}}, "no name"},
 		{"=1", false, nil, "no name"},
 		{"a=%2", false, nil, "hexadecimal"},
 		{"a=%", false, nil, "hexadecimal"},
@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{"a=[1]", false, nil, "unencoded"},
 		{"a b=1", false, nil, "unencoded"},
 	} {
-		got, err := Parse(c.raw, c.loose)
+		got, err := parseQuery(c.raw, c.loose)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.raw, got, c.want)
 		}
@@ -47,10 +47,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// without leaves out the key of the XML generation.
-func without(raw string) string {
-	return Without(raw, func(p Pair) bool { return p.Name == "fs_api_key" })
-}
+// keyless leaves out the key of API v1.
+func keyless(raw string) string { return new(Server).logged(V1, raw) }
 
 func TestWithout(t *testing.T) {
 	for raw, want := range map[string]string{
@@ -61,30 +59,30 @@ func TestWithout(t *testing.T) {
 		"a=%zz&fs_api_key=k+k":         "a=%zz",
 		"fs_api_key=k&fs_api_key=k&&b": "b",
 	} {
-		if got := without(raw); got != want {
+		if got := keyless(raw); got != want {
 			t.Errorf("%q: %q, want %q", raw, got, want)
 		}
 	}
 }
 
-// FuzzParse holds the parser to net/url: what the strict parser accepts,
+// FuzzParseQuery holds the parser to net/url: what the strict parser accepts,
 // net/url reads the same way, and what was encoded comes back.
-func FuzzParse(f *testing.F) {
+func FuzzParseQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "a=1", "a=1&b=%20", "a=%2B&a=", "fs_search_equals_1=%C3%A9&fs_limit", "a=%", "a=b+c", "&&", "=", "a;b=c", "%00=%FF",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		pairs, err := Parse(raw, false)
+		pairs, err := parseQuery(raw, false)
 		seen := map[string]bool{}
 		for _, p := range pairs {
-			if p.Name == "" || seen[p.Name] || !utf8.ValidString(p.Name+p.Value) {
+			if p.name == "" || seen[p.name] || !utf8.ValidString(p.name+p.value) {
 				t.Fatalf("%q: pair %q", raw, p)
 			}
-			seen[p.Name] = true
+			seen[p.name] = true
 		}
-		if strings.Contains(without(raw+"&fs_api_key=canary"), "canary") && !strings.Contains(raw, "canary") {
+		if strings.Contains(keyless(raw+"&fs_api_key=canary"), "canary") && !strings.Contains(raw, "canary") {
 			t.Fatalf("%q: the key is left", raw)
 		}
 		if err != nil {
@@ -98,8 +96,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: net/url reads %v (%v), we %q", raw, values, err, pairs)
 		}
 		for _, p := range pairs {
-			if values.Get(p.Name) != p.Value {
-				t.Fatalf("%q: %s is %q, net/url reads %q", raw, p.Name, p.Value, values.Get(p.Name))
+			if values.Get(p.name) != p.value {
+				t.Fatalf("%q: %s is %q, net/url reads %q", raw, p.name, p.value, values.Get(p.name))
 			}
 		}
 	})
@@ -107,16 +105,16 @@ func FuzzParse(f *testing.F) {
 
 func TestDigits(t *testing.T) {
 	for s, want := range map[string]int64{"0": 0, "7": 7, "007": 7, "9223372036854775807": math.MaxInt64} {
-		if n, ok := Digits(s, math.MaxInt64); !ok || n != want {
+		if n, ok := digits(s, math.MaxInt64); !ok || n != want {
 			t.Errorf("%q: %d, %v", s, n, ok)
 		}
 	}
 	for _, s := range []string{"", "-1", "+1", " 1", "1.0", "1e3", "x", "9223372036854775808", "99999999999999999999999", "१"} {
-		if n, ok := Digits(s, math.MaxInt64); ok {
+		if n, ok := digits(s, math.MaxInt64); ok {
 			t.Errorf("%q is %d", s, n)
 		}
 	}
-	if _, ok := Digits("101", 100); ok {
+	if _, ok := digits("101", 100); ok {
 		t.Error("101 is at most 100")
 	}
 }

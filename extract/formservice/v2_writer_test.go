@@ -1,4 +1,4 @@
-package jsonapi
+package formservice
 
 import (
 	"encoding/json"
@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzWriter writes a text in every spelling; encoding/json must read it back.
-func FuzzWriter(f *testing.F) {
+// FuzzJSON writes a text in every spelling; encoding/json must read it back.
+func FuzzJSON(f *testing.F) {
 	for i, v := range []string{"", "a/b\\\"", "\r\n\t", "é€\u0085\u2028", "😀\U0010ffff", "\x00\x1f\x7f\ufffe", "\xff\xe2\x82"} {
 		f.Add(v, uint8(i), i%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, text string, spell uint8, latin1 bool) {
-		w := NewWriter(nil, latin1, "")
-		w.spell = spelling(spell % 4)
+		w := &jsonWriter{latin1: latin1}
+		w.spell = jsonSpelling(spell % 4)
 		w.open('{')
 		w.member("a", text)
 		w.member("b", text)
 		w.close('}')
 		w.finish()
-		body := string(w.Buf)
+		body := string(w.buf)
 		if latin1 {
 			var b strings.Builder
-			for _, c := range w.Buf {
+			for _, c := range w.buf {
 				b.WriteRune(rune(c))
 			}
 			body = b.String()
@@ -45,12 +45,12 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// TestControl writes a character that XML forbids in each way.
-func TestControl(t *testing.T) {
+// TestJSONControl writes a character that XML forbids in each way.
+func TestJSONControl(t *testing.T) {
 	for control, want := range map[string]string{"": "\"a\ufffdb\"", "ref": `"a\u000bb"`, "raw": "\"a\vb\""} {
-		w := NewWriter(nil, false, control)
-		if w.text("a\vb"); string(w.Buf) != want {
-			t.Errorf("control %q: %q, want %q", control, w.Buf, want)
+		w := &jsonWriter{control: control}
+		if w.text("a\vb"); string(w.buf) != want {
+			t.Errorf("control %q: %q, want %q", control, w.buf, want)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestInstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Clock{Zone: zone}
+	c := clock{zone: zone}
 	for wall, want := range map[string]string{
 		"2025-03-09 01:59:59": "2025-03-09T07:59:59.000Z",
 		"2025-03-09 02:30:00": "2025-03-09T08:30:00.000Z", // skipped: as 03:30
@@ -76,11 +76,11 @@ func TestInstants(t *testing.T) {
 			t.Errorf("%s is %s, want %s", wall, got, want)
 		}
 	}
-	c.Fractions = FractionsRandom
+	c.shapes.Fractions = "random"
 	seen := map[int64]bool{}
 	for id := range int64(100) {
-		at := c.Instant(id, 0)
-		if at < 6*3600*1000 || at >= 6*3600*1000+1000 || at != c.Instant(id, 0) {
+		at := c.instant(id, 0)
+		if at < 6*3600*1000 || at >= 6*3600*1000+1000 || at != c.instant(id, 0) {
 			t.Fatalf("id %d: %d", id, at)
 		}
 		seen[at] = true

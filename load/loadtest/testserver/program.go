@@ -1,6 +1,10 @@
 // Package testserver installs server programs and runs them as processes that
 // end with the test. Only packages for tests import it. Begin reading with
-// Program.Path and Start.
+// Program.Start.
+//
+// A program is built once, by `go install MODULE@VERSION` into a folder of the
+// user's cache. That is done where every program is asked for; else tests use
+// what was built before, or are left out.
 package testserver
 
 import (
@@ -12,6 +16,9 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"testing"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Program is a program that `go install` builds.
@@ -21,15 +28,24 @@ type Program struct {
 	Version string
 }
 
-// Built tells whether Path has nothing to build.
-func (p Program) Built() bool {
+// There tells whether tests have the program: it was built before, or every
+// program is asked for.
+func (p Program) There() bool {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return false
+		return needs.Programs()
 	}
 	_, final, name := p.places(cache)
 	_, err = os.Stat(filepath.Join(final, name))
-	return err == nil
+	return err == nil || needs.Programs()
+}
+
+// Need ends a test that needs the program where there is none.
+func (p Program) Need(t testing.TB) {
+	t.Helper()
+	if !p.There() {
+		needs.Missing(t, p.Name, needs.ProgramsVariable+"=1 builds it")
+	}
 }
 
 // places are the folder of all programs, the program's own, and its file there.

@@ -1,0 +1,163 @@
+package formservice
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// route is what a path asks for.
+type route struct {
+	api, account, form, transaction string
+}
+
+// The transactions, as Request.Transaction names them.
+const (
+	TransactionForms   = "forms"
+	TransactionCopy    = "copy"
+	TransactionStatus  = "status"
+	TransactionPublish = "publish"
+	TransactionResults = "results"
+	TransactionCount   = "results/count"
+
+	// Of API v2 alone, which also has TransactionForms and TransactionResults.
+	TransactionForm  = "form"
+	TransactionItems = "items"
+)
+
+const (
+	prefixOfV1 = "/api/users/"
+	prefixOfV2 = "/api/v2/"
+)
+
+// parsePath reads a path of the generations that are served. ok is false where
+// it is none of theirs.
+func (s *Server) parsePath(escaped string) (rt route, ok bool) {
+	if s.API == V2 || s.API == Both && strings.HasPrefix(escaped, prefixOfV2) {
+		rt, ok = parsePath(escaped, prefixOfV2, "", TransactionItems, TransactionResults)
+		rt.api = V2
+		if ok && rt.transaction == "" {
+			rt.transaction = TransactionForm
+		}
+		return rt, ok
+	}
+	rt, ok = parsePath(escaped, prefixOfV1, TransactionCopy, TransactionStatus, TransactionPublish, TransactionResults, TransactionCount)
+	rt.api = V1
+	return rt, ok
+}
+
+// parsePath reads the prefix and <account>/forms[/<form>/<transaction>].
+func parsePath(escaped, prefix string, known ...string) (route, bool) {
+	rest, ok := strings.CutPrefix(escaped, prefix)
+	if !ok {
+		return route{}, false
+	}
+	parts := strings.Split(rest, "/")
+	transaction := strings.Join(parts[min(3, len(parts)):], "/") // as it stands: an encoded slash is none
+	for i := range parts {
+		p, err := url.PathUnescape(parts[i])
+		if err != nil || p == "" {
+			return route{}, false
+		}
+		parts[i] = p
+	}
+	if len(parts) < 2 || parts[1] != "forms" {
+		return route{}, false
+	}
+	if len(parts) == 2 {
+		return route{account: parts[0], transaction: TransactionForms}, true
+	}
+	if !slices.Contains(known, transaction) {
+		return route{}, false
+	}
+	return route{account: parts[0], form: parts[2], transaction: transaction}, true
+}
+
+// call is one request on its way through the service.
+type call struct {
+	server *Server
+	http   *http.Request
+	route
+	faults Faults
+	form   *Form  // nil: there is none of that name
+	pairs  []pair // the parameters, but for the key
+}
+
+// generation is how one of the two answers a request.
+type generation interface {
+	answer() (outcome, *refusal)
+	refuse(*refusal) outcome
+	busy(status int) outcome // 0: the status that is usual
+	contentType() string
+}
+
+// The error codes of the specification, section 7.
+const (
+	codeInvalidURL   = 1
+	codeInvalidValue = 2
+	codeBusy         = 3
+	codeInvalidKey   = 100
+	codeInvalidUser  = 101
+	codeInvalidForm  = 102
+	codeInvalidID    = 103
+)
+
+// refusal is an error to be answered.
+type refusal struct {
+	code    int // of API v1; API v2 reads codeInvalidValue alone
+	status  int // HTTP status, 0: by the code
+	message string
+	allow   string // the method that there is, where that is the error
+}
+
+// httpStatus is the HTTP status that goes with the code of API v1.
+func (r *refusal) httpStatus() int {
+	if r.status != 0 {
+		return r.status
+	}
+	switch r.code {
+	case codeInvalidValue, codeInvalidID:
+		return 400
+	case codeBusy:
+		return 503
+	case codeInvalidKey:
+		return 401
+	}
+	return 404
+}
+
+// refuse is a bad value of a parameter.
+func refuse(p pair, want string) *refusal {
+	return &refusal{code: codeInvalidValue, message: fmt.Sprintf("%s: %q is not %s", p.name, p.value, want)}
+}
+
+// unknown refuses a parameter that there is not.
+func (c *call) unknown(p pair) *refusal {
+	what := "transaction"
+	if c.api == V2 {
+		what = "request"
+	}
+	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this " + what}
+}
+
+// only refuses parameters other than those named.
+func (c *call) only(names ...string) *refusal {
+	for _, p := range c.pairs {
+		if !c.server.Loose && !slices.Contains(names, p.name) {
+			return c.unknown(p)
+		}
+	}
+	return nil
+}
+
+// value returns a parameter's value and whether it was given.
+func (c *call) value(name string) (string, bool) {
+	for _, p := range c.pairs {
+		if p.name == name {
+			return p.value, true
+		}
+	}
+	return "", false
+}

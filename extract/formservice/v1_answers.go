@@ -1,0 +1,231 @@
+package formservice
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// refusal writes an error envelope.
+func (w *xmlWriter) refusal(r *refusal) []byte {
+	w.open("error")
+	w.raw(`<error code="`, strconv.Itoa(r.code), `">`)
+	w.escape(r.message, false)
+	w.raw("</error>\n")
+	return w.close()
+}
+
+// form writes the element of Get Forms and Copy Form.
+func (w *xmlWriter) form(f *Form) {
+	w.raw("<form")
+	w.attribute("id", cmp.Or(f.ID, f.Directory))
+	w.raw(">")
+	w.element("name", f.Name)
+	w.element("description", f.Description)
+	w.element("directory", f.Directory)
+	w.raw("</form>\n")
+}
+
+// status writes the answer of Get Form Status.
+func (w *xmlWriter) status(f *Form) {
+	state, modified := "open", f.LastModified
+	if f.Closed {
+		state = "closed"
+	}
+	if modified.IsZero() {
+		modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	w.raw("<status>")
+	w.element("state", state)
+	w.element("last_modified", modified.Format(WallTime))
+	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
+	w.limit("results", len(f.stored.records), cmp.Or(f.TotalAllowed, MaxResults))
+	w.raw("</status>\n")
+}
+
+func (w *xmlWriter) limit(kind string, used, total int) {
+	w.raw("<limit")
+	w.attribute("type", kind)
+	w.raw(">")
+	w.number("used", used)
+	w.number("total", total)
+	w.raw("</limit>")
+}
+
+// publish writes the answer of Get Publish for the server that was addressed.
+func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
+	base := scheme + host + "/" + account + "/" + f.Directory + "/"
+	w.raw("<publish>")
+	for _, kind := range []string{"normal", "printer"} {
+		address := base
+		if kind != "normal" {
+			address += "?fs_" + kind + "=1"
+		}
+		w.raw("<url")
+		w.attribute("type", kind)
+		w.raw(">")
+		w.escape(address, false)
+		w.raw("</url>")
+	}
+	w.element("code", `<a href="`+base+`">`+f.Name+`</a>`)
+	w.element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
+	w.raw("</publish>\n")
+}
+
+// results writes the page of a request and returns how many results it holds.
+func (w *xmlWriter) results(f *Form, q *resultsQuery, style string) int {
+	if q.headings {
+		w.headings(f, q, style)
+	}
+	n := 0
+	w.raw("<results>\n")
+	f.pick(q, func(r Result) {
+		w.result(f, r, q.view.Columns)
+		n++
+	})
+	w.raw("</results>\n")
+	return n
+}
+
+// headings writes the labels of a view's columns: metas, then items by index.
+func (w *xmlWriter) headings(f *Form, q *resultsQuery, style string) {
+	attribute := "for"
+	if style == "id" {
+		attribute = "id"
+	}
+	heading := func(id, label string) {
+		if !shown(q.view.Columns, id) {
+			return
+		}
+		w.raw("<heading")
+		w.attribute(attribute, id)
+		w.raw(">")
+		w.escape(f.heading(id, label, q.labels), false)
+		w.raw("</heading>\n")
+	}
+	group := func(tag string) {
+		if style == "nested" {
+			w.raw(tag)
+		}
+	}
+	items := slices.Clone(f.Items)
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) })
+	w.raw("<headings>\n")
+	group("<metas>")
+	for _, id := range f.Metas {
+		if style != "items" {
+			heading(id, metaLabel(id))
+		}
+	}
+	group("</metas><items>")
+	for _, it := range items {
+		heading(it.ID, it.Label)
+	}
+	group("</items>")
+	w.raw("</headings>\n")
+}
+
+// heading is the label of a column: its custom label, else its own. The labels of the
+// composite items that it belongs to stand before.
+func (f *Form) heading(id, label string, custom map[string]string) string {
+	if own, ok := custom[id]; ok {
+		label = own
+	}
+	for _, id := range slices.Backward(parents(id)) {
+		parent := f.Groups[id]
+		if own, ok := custom[id]; ok {
+			parent = own
+		}
+		if parent != "" && label != "" {
+			parent += " – "
+		}
+		label = parent + label
+	}
+	return label
+}
+
+// metaLabel makes "Result status" of result_status.
+func metaLabel(id string) string {
+	label := []byte(id)
+	for i, c := range label {
+		if c == '_' {
+			label[i] = ' '
+		}
+	}
+	if len(label) > 0 && label[0] >= 'a' && label[0] <= 'z' {
+		label[0] -= 'a' - 'A'
+	}
+	return string(label)
+}
+
+func shown(columns []string, id string) bool { return columns == nil || slices.Contains(columns, id) }
+
+// result writes one result.
+func (w *xmlWriter) result(f *Form, r Result, columns []string) {
+	w.spell = xmlSpellingOf(r.ID)
+	w.raw(`<result id="`)
+	w.buf = strconv.AppendInt(w.buf, r.ID, 10)
+	w.raw(`"><metas>`)
+	for _, m := range r.Metas {
+		if shown(columns, m.ID) {
+			w.buf = append(w.buf, "<meta"...)
+			w.attribute("id", m.ID)
+			w.buf = append(w.buf, '>')
+			w.text(m.Value)
+			w.buf = append(w.buf, "</meta>"...)
+		}
+	}
+	w.raw("</metas>\n<items>")
+	for _, a := range r.Items {
+		if shown(columns, a.ID) {
+			w.answer(f, r.ID, a)
+		}
+	}
+	w.raw("</items></result>\n")
+	w.spell = named
+}
+
+// answer writes one item. Results of even ids number the values of an answer
+// that holds several; those of odd ids shorten an empty value.
+func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
+	if a.Type == "" || a.Index == 0 {
+		it, _ := f.item(a.ID)
+		a.Type, a.Index = cmp.Or(a.Type, it.Type), cmp.Or(a.Index, it.Index)
+	}
+	w.buf = append(w.buf, "<item"...)
+	w.attribute("id", a.ID)
+	if a.Index != 0 {
+		w.buf = append(w.buf, ` index="`...)
+		w.buf = strconv.AppendInt(w.buf, int64(a.Index), 10)
+		w.buf = append(w.buf, `"`...)
+	}
+	if a.Type != "" {
+		w.attribute("type", a.Type)
+	}
+	if len(a.Values) == 0 {
+		w.buf = append(w.buf, "/>"...)
+		return
+	}
+	w.buf = append(w.buf, ">"...)
+	for i, v := range a.Values {
+		if v == "" && id%2 != 0 {
+			w.buf = append(w.buf, "<value/>"...)
+			continue
+		}
+		w.buf = append(w.buf, "<value"...)
+		if len(a.Values) > 1 && id%2 == 0 {
+			w.buf = append(w.buf, ` index="`...)
+			w.buf = strconv.AppendInt(w.buf, int64(i+1), 10)
+			w.buf = append(w.buf, `"`...)
+		}
+		w.buf = append(w.buf, ">"...)
+		w.text(v)
+		w.buf = append(w.buf, "</value>"...)
+	}
+	w.buf = append(w.buf, "</item>"...)
+}

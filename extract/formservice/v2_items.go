@@ -1,0 +1,212 @@
+package formservice
+
+import (
+	"cmp"
+	"slices"
+)
+
+// describe writes what Get Forms and Get Form say of a form.
+func (c *jsonCall) describe(f *Form) {
+	w := c.w
+	link := "https://" + c.http.Host + "/" + c.server.account() + "/" + f.Directory + "/"
+	state := "open"
+	if f.Closed {
+		state = "closed"
+	}
+	w.open('{')
+	w.member("directory", f.Directory)
+	w.member("name", f.Name)
+	w.member("description", f.Description)
+	w.member("state", state)
+	w.key("publish")
+	w.open('{')
+	w.member("link", link)
+	w.member("embed_code", `<iframe src="`+link+`" width="100%"></iframe>`)
+	w.close('}')
+	results, files := "resultsCount", "filesSize"
+	if c.faults.V2.SnakeStats {
+		results, files = "results_count", "files_size"
+	}
+	w.key("stats")
+	w.open('{')
+	w.numberMember(results, int64(len(f.stored.records)))
+	w.numberMember(files, f.filesSize())
+	w.close('}')
+	w.close('}')
+}
+
+// filesSize is a kilobyte for each result of a form that takes files.
+func (f *Form) filesSize() int64 {
+	for _, it := range f.Items {
+		if it.Type == "file" {
+			return int64(len(f.stored.records)) * 1024
+		}
+	}
+	return 0
+}
+
+// parents are the ids of the composite items that an item belongs to, the
+// outermost first: 353 and 353-0 of 353-0-1.
+func parents(id string) []string {
+	var found []string
+	for i := range len(id) {
+		switch {
+		case id[i] == '-' && i > 0 && id[i-1] != '-' && i+1 < len(id):
+			found = append(found, id[:i])
+		case id[i] < '0' || id[i] > '9':
+			return nil
+		}
+	}
+	return found
+}
+
+// top is the outermost composite item that an item belongs to, "" for none.
+func top(id string) string {
+	if p := parents(id); len(p) > 0 {
+		return p[0]
+	}
+	return ""
+}
+
+// listItems writes the items of the form in order: each after its parents.
+func (c *jsonCall) listItems(labels map[string]string) {
+	w, f := c.w, c.form
+	listed := make(map[string]bool, len(f.Items))
+	for _, it := range f.Items {
+		listed[it.ID] = true
+	}
+	sorted := sortedItems(f, newQuestions(f, c.faults.V2.OwnPositions))
+	children := make(map[string][]string)
+	for _, it := range sorted {
+		chain := append(parents(it.ID), it.ID)
+		for i := 1; i < len(chain); i++ {
+			siblings := children[chain[i-1]]
+			if !slices.Contains(siblings, chain[i]) {
+				children[chain[i-1]] = append(siblings, chain[i])
+			}
+		}
+	}
+	w.key("items")
+	w.open('[')
+	for _, it := range sorted {
+		for _, parent := range parents(it.ID) {
+			if !listed[parent] {
+				listed[parent] = true
+				c.item(Item{ID: parent, Index: it.Index, Label: f.Groups[parent]}, children[parent], labels)
+			}
+		}
+		c.item(it, children[it.ID], labels)
+	}
+	w.close(']')
+}
+
+func (c *jsonCall) item(it Item, children []string, labels map[string]string) {
+	w := c.w
+	if own, ok := labels[it.ID]; ok {
+		it.Label = own
+	}
+	w.open('{')
+	if len(children) > 0 {
+		w.key("children")
+		w.open('[')
+		for _, id := range children {
+			w.text(id)
+		}
+		w.close(']')
+	}
+	w.member("id", it.ID)
+	w.numberMember("position", int64(it.Index))
+	w.member("label", it.Label)
+	w.close('}')
+}
+
+// choosing tells whether items of a type hold choices also where the form
+// declares none.
+func choosing(kind string) bool {
+	return slices.Contains([]string{"checkbox", "radio", "select", "list", "dropdown"}, kind)
+}
+
+// several tells whether an answer to an item of a type may hold several choices. One
+// without any is shown all the same: nothing was chosen.
+func several(kind string) bool { return kind == "checkbox" || kind == "list" }
+
+// learns tells whether the labels of an item's choices are those that its
+// answers have.
+func learns(it Item) bool { return len(it.Choices) == 0 && choosing(it.Type) }
+
+// question is what the answers to one item have in common.
+type question struct {
+	Item
+	chosen bool // its answers are choices
+	file   bool // its answers are links
+
+	// The last results that answered it, that did so twice, and that were written.
+	seen, again, written int
+}
+
+// questions finds the items of a form by id.
+type questions struct {
+	form  *Form
+	known map[string]*question
+	count int // results looked at, from 1
+}
+
+func newQuestions(f *Form, ownIndexs bool) *questions {
+	q := &questions{form: f, known: make(map[string]*question, len(f.Items))}
+	shared := make(map[string]int) // positions by top-level id
+	for _, it := range f.Items {
+		if least, ok := shared[top(it.ID)]; !ok || it.Index < least {
+			shared[top(it.ID)] = it.Index
+		}
+	}
+	for _, it := range f.Items {
+		if composite := top(it.ID); composite != "" && !ownIndexs {
+			it.Index = shared[composite]
+		}
+		q.add(it)
+	}
+	return q
+}
+
+func (q *questions) add(it Item) *question {
+	if learns(it) {
+		it.Choices = q.form.stored.choices[it.ID]
+	}
+	made := &question{Item: it, chosen: len(it.Choices) > 0 || choosing(it.Type), file: it.Type == "file"}
+	q.known[it.ID] = made
+	return made
+}
+
+// of returns the question that an answer belongs to. One that the form does
+// not list is made of the answer itself.
+func (q *questions) of(a Answer) *question {
+	if known, ok := q.known[a.ID]; ok {
+		return known
+	}
+	return q.add(Item{ID: a.ID, Type: a.Type, Index: a.Index})
+}
+
+// position is the place of a value among the choices. What is none of them is
+// an "other" choice, which comes behind the last.
+func (q *question) position(value string) (at int, other bool) {
+	if i := slices.Index(q.Choices, value); i >= 0 {
+		return i, false
+	}
+	return len(q.Choices), true
+}
+
+// sortedItems are the items of a form by position, each after its parents.
+func sortedItems(f *Form, all *questions) []Item {
+	items := make([]Item, 0, len(f.Items))
+	for _, it := range f.Items {
+		items = append(items, all.known[it.ID].Item)
+	}
+	own := make(map[string]int, len(f.Items)) // the form's own order settles ties
+	for _, it := range f.Items {
+		own[it.ID] = it.Index
+	}
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(own[a.ID], own[b.ID]))
+	})
+	return items
+}

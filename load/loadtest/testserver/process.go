@@ -1,0 +1,130 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patience is how long a start waits until the server listens. It is long,
+// because only failures take that long.
+const patience = time.Minute
+
+// Server is a program that runs as a server, or was stopped.
+type Server struct {
+	Address string // host:port
+
+	environment []string // added to the test's own
+	command     []string // the program and its arguments
+
+	life  io.Closer // input of its shell; closing it kills the server
+	ended chan struct{}
+	err   error // how it ended
+}
+
+// guarded is a shell script that runs a server and kills it when the script's
+// input ends. So a test that panics or is killed leaves no server behind.
+const guarded = `exec 3<&0; "$@" & p=$!; (while read -r line; do :; done <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
+
+// Start installs the program if needed, runs it as a server and waits until it
+// listens. args are its arguments for a host and a port; environment is added to
+// the test's own.
+func (p Program) Start(ctx context.Context, environment []string, args func(host, port string) []string) (*Server, error) {
+	path, err := p.Path(ctx)
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const host = "127.0.0.1"
+	s := &Server{Address: net.JoinHostPort(host, port), environment: environment, command: append([]string{path}, args(host, port)...)}
+	return s, s.start(ctx)
+}
+
+func (s *Server) start(ctx context.Context) error {
+	s.ended = make(chan struct{})
+	var log strings.Builder
+	cmd := exec.Command("/bin/sh", append([]string{"-c", guarded, "sh"}, s.command...)...) //nolint:noctx // the server outlives the context of Start
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Env = append(os.Environ(), s.environment...)
+	var err error
+	if s.life, err = cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		s.err = cmd.Wait()
+		close(s.ended)
+	}()
+	if err := s.wait(ctx); err != nil {
+		s.Stop()
+		return fmt.Errorf("%s does not start: %w\n%s", s.command[0], err, log.String())
+	}
+	return nil
+}
+
+// Stop kills the server with SIGKILL and waits until it has ended. Calling it
+// twice is harmless.
+func (s *Server) Stop() {
+	_ = s.life.Close() // the shell kills the server when its input ends
+	<-s.ended
+}
+
+// Restart kills the server with SIGKILL, unless it was stopped before, and
+// starts it at the same address over the same data.
+func (s *Server) Restart(ctx context.Context) error {
+	s.Stop()
+	return s.start(ctx)
+}
+
+// wait tries to connect until it succeeds, the process ends or the time is up.
+func (s *Server) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	var dialer net.Dialer
+	for {
+		if c, err := dialer.DialContext(ctx, "tcp", s.Address); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-s.ended:
+			return fmt.Errorf("it has ended: %w", errors.Join(s.err, errors.New("see its log")))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
+	}
+}
+
+// Servers get ports below those that systems use for outgoing connections. So a
+// server that is restarted finds its port free, and no client connects to
+// itself before the server listens again.
+const firstPort, ports = 20_000, 12_000
+
+// freePort returns a loopback port at which nobody listens.
+func freePort(ctx context.Context) (string, error) {
+	var lc net.ListenConfig
+	var err error
+	for range 100 {
+		port := strconv.Itoa(firstPort + rand.IntN(ports))
+		var l net.Listener
+		if l, err = lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return "", fmt.Errorf("no free port was found: %w", err)
+}
