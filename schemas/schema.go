@@ -61,8 +61,8 @@ const (
 // type expects. The zero value means that form. For a list, Reading applies to
 // the elements.
 type Reading struct {
-	// Formats are the formats of a date or a timestamp, such as "MM/DD/YYYY" or
-	// "%m/%d/%Y" (ParseFormat). The first one that a value fits is used. If
+	// Formats are the formats of a date or a timestamp, such as "MM/DD/YYYY"
+	// (ParseFormat). The first one that a value fits is used. If
 	// there are none, values have the form that package transform documents.
 	Formats []string `json:",omitempty"`
 	// True and False are the words of a bool, in any letter case. If there are

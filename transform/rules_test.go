@@ -37,7 +37,7 @@ func kinds() []struct {
 		{"date", schemas.Reading{}, "2026-01-15", "2026-01-15", "01/15/2026", reasonDate},
 		{"date", schemas.Reading{Formats: []string{"MM/DD/YYYY"}}, "01/15/2026", "2026-01-15", "2026-01-15", reasonDateForm},
 		{"timestamp", schemas.Reading{}, "2026-01-15 12:00:00", "2026-01-15T12:00:00Z", "2026-01-15 12:00", reasonTimestamp},
-		{"timestamp", schemas.Reading{Formats: []string{"%F %R"}}, "2026-01-15 12:00", "2026-01-15T12:00:00Z", "2026-01-15 12:00:00", reasonTimeForm},
+		{"timestamp", schemas.Reading{Formats: []string{"YYYY-MM-DD HH:mm"}}, "2026-01-15 12:00", "2026-01-15T12:00:00Z", "2026-01-15 12:00:00", reasonTimeForm},
 		{"decimal(4,2)", schemas.Reading{}, "1.25", "1.25", "1,25", reasonDecimal},
 		{"decimal(4,2)", schemas.Reading{}, "1.25", "1.25", "1.255", reasonScale},
 		{"decimal(4,2)", schemas.Reading{}, "1.25", "1.25", "100", reasonPrecision},
