@@ -81,11 +81,8 @@ func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath &&
 
 // checkPlace returns an error if the file to write must not be replaced.
 func (f *inferFlags) checkPlace() error {
-	if !f.toFile() {
-		return nil
-	}
-	if _, err := os.Lstat(f.output); err != nil {
-		return nil
+	if _, err := os.Lstat(f.output); !f.toFile() || err != nil {
+		return nil //nolint:nilerr // nothing is there
 	}
 	if err := owned.CheckOrdinary(f.output); err != nil || f.force {
 		return err
