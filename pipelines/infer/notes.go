@@ -21,35 +21,20 @@ func headNotes(form string, s Sampled, how Options) []string {
 
 // sampledText tells the size of the sample and its range.
 func sampledText(s Sampled) string {
-	results := count(s.Results, "result", "results")
-	var of string
+	text := count(s.Results, "result", "results")
 	switch {
-	case s.Whole && s.Results > 0:
-		results, of = "all "+results, rangeText(s.Range, " ")
-		if s.Results == 1 {
-			results = "its only result"
-		}
-	case s.Results == 0:
-		of = rangeText(s.Range, " ")
+	case s.Whole && s.Results > 1:
+		text = "all " + text
+	case s.Whole:
 	case s.Total == extract.Unknown:
-		of = rangeText(s.Range, " spread over those ")
+		text += " spread over those there are"
 	default:
-		of = fmt.Sprintf(" spread over the %d%s", s.Total, rangeText(s.Range, " "))
+		text += fmt.Sprintf(" spread over the %d", s.Total)
 	}
-	return results + of
-}
-
-// rangeText spells a range, "" for everything.
-func rangeText(w extract.Window, before string) string {
-	switch {
-	case w.From.IsZero() && w.To.IsZero():
-		return ""
-	case w.To.IsZero():
-		return before + "from " + w.From.Format(extract.WireTime) + " on"
-	case w.From.IsZero():
-		return before + "before " + w.To.Format(extract.WireTime)
+	if s.Range != (extract.Window{}) {
+		text += " of " + s.Range.String()
 	}
-	return before + "from " + w.From.Format(extract.WireTime) + " up to " + w.To.Format(extract.WireTime)
+	return text
 }
 
 // columnNotes says what a column is and why it has its type.
