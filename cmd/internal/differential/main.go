@@ -47,7 +47,7 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`\.xlsx: `, // fixed widths, no filters, no core properties
 	`report\.json: .*\.(warnings|dead_letters)`, // limits of spreadsheets, and dead letters of failed runs, are not told
 	`^standard output: .*(formetl_load|\\copy)`, // schema ddl prints no loads
-	`^standard output: .*\bretyped\b`, // schema diff tells of values that do not fit behind the other changes
+	`^standard output: .*\bretyped\b`,           // schema diff tells of values that do not fit behind the other changes
 }, "|"))
 
 // building builds formetl of a commit, in a work tree that it removes again, and that of
