@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/metas"
 )
 
 // The results in the order of their last change, newest first, are a feed of
@@ -20,7 +20,7 @@ import (
 
 // UpdateMeta is the meta with the time of a result's last change, by the
 // service's clock.
-const UpdateMeta = "date_update"
+const UpdateMeta = metas.Update
 
 // Bounds of one reading of the feed.
 const (
@@ -255,7 +255,7 @@ func changeOf(p *page.Page, i int) Change {
 	c := Change{ID: p.ID(i)}
 	for _, cell := range p.Cells(i) {
 		f := p.Fields[cell.Field]
-		if f.Kind != page.KindMeta || cell.Values == 0 || !strings.HasPrefix(f.ID, "date_") {
+		if f.Kind != page.KindMeta || cell.Values == 0 || !metas.IsDate(f.ID) {
 			continue
 		}
 		t, err := time.Parse(WireTime, string(p.Value(cell, 0)))
@@ -279,7 +279,7 @@ func apart(p *page.Page, except string) bool {
 		return false
 	}
 	for field, f := range p.Fields {
-		if f.Kind == page.KindMeta && strings.HasPrefix(f.ID, "date_") && f.ID != except && ordered(valuesOf(p, field)) {
+		if f.Kind == page.KindMeta && metas.IsDate(f.ID) && f.ID != except && ordered(valuesOf(p, field)) {
 			return false
 		}
 	}

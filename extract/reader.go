@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/metas"
 )
 
 // Reader reads windows of a form page by page, in ascending order of ids. All windows of
@@ -294,10 +294,10 @@ func (r *Reader) noteDates(p *page.Page) {
 	for i := range p.Len() {
 		for _, c := range p.Cells(i) {
 			f := &p.Fields[c.Field]
-			if c.Values == 0 || f.Kind != page.KindMeta || !strings.HasPrefix(f.ID, "date_") {
+			if c.Values == 0 || f.Kind != page.KindMeta || !metas.IsDate(f.ID) {
 				continue
 			}
-			if f.ID == "date_finish" {
+			if f.ID == metas.Finish {
 				r.dated.Store(true)
 			}
 			if v := p.Value(c, 0); len(v) == len(WireTime) && string(v) > newest { // dates are compared as text

@@ -225,7 +225,6 @@ func TestOneShape(t *testing.T) {
 	worlds := map[string]func() *formservice.Form{
 		"generated": func() *formservice.Form { return generated(1200) },
 		"survey":    func() *formservice.Form { return everyItem("Complete", "Incomplete") },
-		"orders":    func() *formservice.Form { return everyItem("Confirmed", "Unconfirmed") },
 		"winter": func() *formservice.Form {
 			return formservice.Generate(formservice.GenerateOptions{
 				Directory: "form1", Results: 900, Items: 28, Seed: 3, Control: true, Even: true,
@@ -238,7 +237,6 @@ func TestOneShape(t *testing.T) {
 		"labels": func(d *definition.Definition) { d.Labels = true },
 		"late":   func(d *definition.Definition) { d.Schema = &schemas.Schema{} },
 		"schema": func(d *definition.Definition) { d.Schema = typed() },
-		"words":  func(d *definition.Definition) { d.Schema = &schemas.Schema{StatusWords: schemas.StatusWordsV2} },
 		"custom": func(d *definition.Definition) { d.Labels, d.Extract.CustomLabels = true, "10" },
 		"metas":  func(*definition.Definition) {},
 		"view":   func(d *definition.Definition) { d.Labels, d.Extract.View = true, "101" },
@@ -248,7 +246,6 @@ func TestOneShape(t *testing.T) {
 	// are not read late.
 	runs := []run{
 		{"survey", "America/Chicago", "labels"},
-		{"orders", "Europe/Berlin", "words"},
 		{"winter", "Europe/Berlin", "ids"},
 		{"generated", "UTC", "schema"},
 	}
@@ -346,7 +343,7 @@ func TestWhatDiffers(t *testing.T) {
 // TestGenerationsInTurn begins a dataset by v1, and goes on with v2 and v1 again. Columns
 // stay, and that the generations tell different things of a form is no change of it.
 func TestGenerationsInTurn(t *testing.T) {
-	declared := &schemas.Schema{StatusWords: schemas.StatusWordsV2}
+	declared := &schemas.Schema{}
 	for _, id := range []string{"6", "353-1-1", "353-0-1", "7"} {
 		of := schemas.Type{Kind: schemas.String}
 		declared.Columns = append(declared.Columns, schemas.Column{Name: "list_" + id, From: schemas.Source{Kind: schemas.FromItem, ID: id}, Type: schemas.ListOf(of)})
@@ -355,7 +352,7 @@ func TestGenerationsInTurn(t *testing.T) {
 		form   *formservice.Form
 		schema *schemas.Schema
 	}{
-		"declared": {everyItem("Confirmed", "Unconfirmed"), declared},
+		"declared": {everyItem("Complete", "Incomplete"), declared},
 		"inferred": {everyItem("Complete", "Incomplete"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

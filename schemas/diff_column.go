@@ -49,7 +49,6 @@ func diffRules(was, is *Schema) []Change {
 	d.rule("max_rejects", strconv.Itoa(was.MaxRejects), strconv.Itoa(is.MaxRejects), false)
 	d.rule("max_columns", strconv.Itoa(was.MostColumns()), strconv.Itoa(is.MostColumns()), false)
 	d.rule("empty", string(cmp.Or(was.Empty, EmptyKeep)), string(cmp.Or(is.Empty, EmptyKeep)), true)
-	d.rule("status_words", string(cmp.Or(was.StatusWords, StatusWordsKeep)), string(cmp.Or(is.StatusWords, StatusWordsKeep)), true)
 	if was.Needs(PIIHMAC) && is.Needs(PIIHMAC) {
 		a, b := was.HMACKey.ID(), is.HMACKey.ID()
 		if a == "" || b == "" { // without both keys, compare where they come from

@@ -144,7 +144,6 @@ func TestDiffOfTheWholeSchema(t *testing.T) {
 		{"unknown", Schema{}, Schema{Unknown: UnknownFail}, "rule  unknown [add] [fail] breaks"},
 		{"unknown is laxer", Schema{Unknown: UnknownFail}, Schema{Unknown: UnknownIgnore}, "rule  unknown [fail] [ignore]"},
 		{"others", Schema{MaxRejects: 1}, Schema{Empty: EmptyAsNull}, "rule  max_rejects [1] [0]\nrule  empty [keep] [as_null] breaks"},
-		{"status words", Schema{StatusWords: StatusWordsKeep}, Schema{StatusWords: StatusWordsV2}, "rule  status_words [keep] [v2] breaks"},
 		{"added to a strict one", Schema{Unknown: UnknownFail}, Schema{Unknown: UnknownFail, Columns: []Column{hashed}}, "added h [] [string] breaks"},
 		{"another key", Schema{Columns: []Column{hashed}, HMACKey: one}, Schema{Columns: []Column{hashed}, HMACKey: other}, "rule  hmac_key [" + one.ID() + "] [" + other.ID() + "] breaks"},
 		{"the same key from elsewhere", Schema{Columns: []Column{hashed}, HMACKey: one, HMACReference: "${env:A}"}, Schema{Columns: []Column{hashed}, HMACKey: one, HMACReference: "${env:B}"}, ""},

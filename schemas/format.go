@@ -2,7 +2,9 @@ package schemas
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -10,321 +12,198 @@ import (
 // Format is the form of the dates or timestamps of a column, compiled by
 // ParseFormat. Several goroutines may use it at once.
 type Format struct {
-	text  string
-	steps []formatStep
+	text    string
+	pattern *regexp.Regexp // one group for each part of a value
+	layout  string         // of package time, for the parts with a blank between them
+	units   map[string]int // which group gives the year, the month and so on
 }
 
-// Parts are what a Format reads from a value: a day of the calendar and a time
-// of day. Parts that the format does not have are 0.
-type Parts struct {
-	Year, Month, Day             int // years 1 to 9999
-	Hour, Minute, Second, Micros int
-	Offset                       int // seconds east of UTC
-	// HasOffset tells whether the value gives its offset from UTC. Without one
-	// the time is a wall-clock time.
-	HasOffset bool
+// formatPart is a spelling in a format, and how it is read. Package time alone would take hours of
+// one digit for HH, fractions that no format has, and the hour 0 of a 12-hour clock.
+type formatPart struct{ spelling, unit, layout, pattern string }
+
+// formatParts has longer spellings before those that they begin with.
+var formatParts = []formatPart{
+	{"YYYY", "year", "2006", `\d{4}`},
+	{"YY", "year", "06", `\d\d`},
+	{"MMMM", "month", "January", `[A-Za-z]+`},
+	{"MMM", "month", "Jan", `[A-Za-z]{3}`},
+	{"MM", "month", "01", `\d\d`},
+	{"M", "month", "1", `\d\d?`},
+	{"DD", "day", "02", `\d\d`},
+	{"D", "day", "2", `\d\d?`},
+	{"dddd", "weekday", "Monday", `[A-Za-z]+`},
+	{"ddd", "weekday", "Mon", `[A-Za-z]{3}`},
+	{"HH", "hour", "15", `\d\d`},
+	{"H", "hour", "15", `\d\d?`},
+	{"hh", "hour", "03", `0[1-9]|1[0-2]`},
+	{"h", "hour", "3", `0?[1-9]|1[0-2]`},
+	{"A", "AM or PM", "PM", `[AaPp][Mm]`},
+	{"mm", "minute", "04", `\d\d`},
+	{"m", "minute", "4", `\d\d?`},
+	{"SS", "second", "05", `\d\d`},
+	{"S", "second", "5", `\d\d?`},
+	{"ss", "second", "05", `\d\d`},
+	{"s", "second", "5", `\d\d?`},
+	{".ffffff", "fraction of the second", ".000000", `\.\d{6}`},
+	{".fff", "fraction of the second", ".000", `\.\d{3}`},
+	{".f", "fraction of the second", ".999999", `\.\d{1,6}`},
+	{"Z", "offset", "Z0700", `Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d`},
 }
 
-// formatStep reads one part of a value, or a fixed text in it.
-type formatStep struct {
-	part        formatPart
-	text        string // the fixed text of partText
-	least, most int    // digits of a number; most is 0 for what is no number
-	padded      bool   // a blank may stand for the first digit
-}
+// accepted is what the message about a text that is no format shows.
+const accepted = "a format is written as in YYYY-MM-DD HH:mm:ss.f, DD.MM.YYYY or M/D/YYYY h:mm A; also MMM and MMMM for the name of the month, ddd and dddd for that of the weekday, Z for the offset, and 'text' for itself"
 
-// formatPart says which part of a value a step reads.
-type formatPart uint8
-
-const (
-	partText formatPart = iota
-	partYear
-	partShortYear
-	partMonth
-	partMonthName
-	partDay
-	partWeekday
-	partHour
-	partHour12
-	partMinute
-	partSecond
-	partFraction
-	partHalf
-	partOffset
-)
-
-// ParseFormat compiles a format. A text that holds a % is a format of C's
-// strptime, as in Python and most databases:
+// ParseFormat compiles a format, which is spelled in letters:
 //
-//	%Y %y           year: four digits; two, where 69 to 99 are 1969 to 1999
-//	%m %b %B        month: a number; an English name
-//	%d %e           day of the month; %e also with a blank for the first digit
-//	%a %A           the English name of the weekday, which must be the day's
-//	%H %I           hour: 0 to 23; 1 to 12, with %p
-//	%M %S           minute, second
-//	%f              fraction of the second, one to six digits
-//	%p              AM or PM
-//	%z              offset: Z, +hhmm, +hh:mm or +hh
-//	%F %T %R %D     %Y-%m-%d, %H:%M:%S, %H:%M, %m/%d/%y
-//	%%              a percent sign
-//
-// Numbers without a count of digits have one or two ("%-d" is "%d").
-// A text without a % is in letters, as the service's specification spells
-// times (YYYY-MM-DD HH:MM:SS):
-//
-//	YYYY YY         year: four digits; two, as %y
+//	YYYY YY         year: four digits; two, where 69 to 99 are 1969 to 1999
 //	MM M            month: two digits; one or two
-//	MMM MMMM        month: an English name
+//	MMM MMMM        month: the first three letters of the English name; all
 //	DD D            day of the month
 //	ddd dddd        the English name of the weekday, which must be the day's
 //	HH H  hh h      hour: 0 to 23; 1 to 12, with A
 //	mm m            minute; so are MM and M directly after the hour
 //	SS S  ss s      second
-//	f, ff to ffffff fraction of the second: one to six digits; as many as letters
-//	A a AM PM AM/PM AM or PM (also in lower case)
-//	Z ZZ            offset, as %z
+//	.f .fff .ffffff fraction of the second: one to six digits; three; six
+//	A               AM or PM
+//	Z               offset: Z, +hhmm, +hh:mm
 //	'text' ''       the text as it stands; an apostrophe
 //
-// yyyy, yy, dd and d mean YYYY, YY, DD and D. T stands for itself, and other
-// letters need apostrophes to do so. In both notations names are in full or have
-// their first three letters. Names, AM and PM may be in any letter case. All else
-// stands for itself. Numbers with nothing between them have all their digits:
-// %Y%m%d reads 20260115 and nothing shorter.
+// T stands for itself, and other letters need apostrophes to do so. Names, AM and PM may be in any
+// letter case. All else stands for itself, but for the % of other notations.
 //
 // A format needs a year, a month and a day, and may have each part only once. A
 // value fits if the format reads all of it and the day exists (Gregorian
 // calendar, years 0001 to 9999). Leap seconds do not fit.
 func ParseFormat(text string) (*Format, error) {
-	f, err := parseFormat(text)
-	if err != nil {
-		return nil, fmt.Errorf("format %q: %w", text[:min(len(text), longestFormat)], err)
+	f := &Format{text: text, units: map[string]int{}}
+	if err := f.compile(); err != nil {
+		return nil, fmt.Errorf("format %q: %w", text, err)
 	}
 	return f, nil
 }
 
-// longestFormat is how many bytes a format may have. It is far more than any date needs.
-const longestFormat = 200
-
-func parseFormat(text string) (*Format, error) {
-	if len(text) > longestFormat {
-		return nil, fmt.Errorf("it has %d bytes; %d are enough for any", len(text), longestFormat)
+// compile makes the pattern and the layout of the text.
+func (f *Format) compile() error {
+	if strings.TrimSpace(f.text) != f.text {
+		return errors.New("values are read without the blanks around them; leave them out of the format too")
 	}
-	var w formatWriter
-	percent := strings.Contains(text, "%")
+	pattern := `\A`
+	var layouts []string
+	var last formatPart
+	twelve := false   // the hour is one of a 12-hour clock
+	adjacent := false // nothing is between the last part and what comes next
+	for rest := f.text; rest != ""; {
+		part, found := nextPart(rest)
+		if !found {
+			literal, after, err := cutLiteral(rest)
+			if err != nil {
+				return err
+			}
+			pattern += regexp.QuoteMeta(literal)
+			rest, adjacent = after, false
+			continue
+		}
+		rest = rest[len(part.spelling):]
+		switch {
+		case last.unit == "hour" && part.spelling == "MM":
+			part.unit, part.layout = "minute", "04"
+		case last.unit == "hour" && part.spelling == "M":
+			part.unit, part.layout = "minute", "4"
+		}
+		if adjacent && last.number() && part.number() && min(len(last.spelling), len(part.spelling)) == 1 {
+			return fmt.Errorf("%s%s can be read in several ways; numbers with nothing between them need all their digits, as in YYYYMMDD", last.spelling, part.spelling)
+		}
+		if f.units[part.unit] > 0 {
+			return fmt.Errorf("the %s is in it twice; keep one", part.unit)
+		}
+		f.units[part.unit] = len(f.units) + 1
+		twelve = twelve || part.spelling == "hh" || part.spelling == "h"
+		pattern += "(" + part.pattern + ")"
+		layouts = append(layouts, part.layout)
+		last, adjacent = part, true
+	}
+	f.layout = strings.Join(layouts, " ")
 	var err error
-	if percent {
-		err = w.directives(text)
-	} else if err = goLayout(text); err == nil {
-		err = w.letters(text)
+	if f.pattern, err = regexp.Compile(pattern + `\z`); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.check(percent)
+	return f.check(twelve)
+}
+
+// number tells whether the part is a number of one digit or more.
+func (p formatPart) number() bool {
+	return p.layout != "" && p.layout[0] >= '0' && p.layout[0] <= '9'
+}
+
+func nextPart(text string) (formatPart, bool) {
+	for _, p := range formatParts {
+		if strings.HasPrefix(text, p.spelling) {
+			return p, true
+		}
 	}
-	if err != nil {
-		return nil, err
+	return formatPart{}, false
+}
+
+// cutLiteral cuts off what stands for itself at the beginning of text.
+func cutLiteral(text string) (literal, rest string, err error) {
+	if text[0] != '\'' {
+		if c := text[0]; c != 'T' && c|0x20 >= 'a' && c|0x20 <= 'z' || c == '%' {
+			return "", "", fmt.Errorf("%s means nothing; %s", text[:1], accepted)
+		}
+		return text[:1], text[1:], nil
 	}
-	w.widen()
-	return &Format{text: text, steps: w.steps}, nil
+	quoted := quotedText.FindStringSubmatch(text)
+	switch {
+	case quoted == nil:
+		return "", "", errors.New("an apostrophe is not closed; text that stands for itself is written 'text', an apostrophe ''")
+	case quoted[1] == "":
+		return "'", text[2:], nil
+	}
+	return strings.ReplaceAll(quoted[1], "''", "'"), text[len(quoted[0]):], nil
+}
+
+var quotedText = regexp.MustCompile(`^'((?:[^']|'')*)'`)
+
+// check returns an error if the parts do not make up a date, or do not fit together.
+func (f *Format) check(twelve bool) error {
+	for _, unit := range []string{"year", "month", "day"} {
+		if f.units[unit] == 0 {
+			return fmt.Errorf("it has no %s (MM directly after the hour is the minute); %s", unit, accepted)
+		}
+	}
+	for _, pair := range [][2]string{{"minute", "hour"}, {"second", "minute"}, {"fraction of the second", "second"}} {
+		if f.units[pair[0]] > 0 && f.units[pair[1]] == 0 {
+			return fmt.Errorf("it has a %s and no %s; write both or neither", pair[0], pair[1])
+		}
+	}
+	if twelve != (f.units["AM or PM"] > 0) {
+		return errors.New("hh and h, the hours 1 to 12, need A for AM or PM, and A needs one of them; the hours 0 to 23 are HH and H")
+	}
+	return nil
 }
 
 // String returns the text that the format was compiled from.
 func (f *Format) String() string { return f.text }
 
 // HasTime tells whether the format reads a time of day or an offset.
-func (f *Format) HasTime() bool {
-	for _, s := range f.steps {
-		if s.part == partHour || s.part == partHour12 || s.part == partOffset {
-			return true
-		}
+func (f *Format) HasTime() bool { return f.units["hour"] > 0 || f.HasOffset() }
+
+// HasOffset tells whether values give their offset from UTC. Without one they are wall-clock
+// times, and Read returns them as if they were of UTC.
+func (f *Format) HasOffset() bool { return f.units["offset"] > 0 }
+
+// Read reads the value v. ok tells whether the value fits the format.
+func (f *Format) Read(v []byte) (at time.Time, ok bool) {
+	parts := f.pattern.FindSubmatch(v)
+	if parts == nil {
+		return at, false
 	}
-	return false
+	joined := bytes.ToUpper(bytes.Join(parts[1:], []byte(" ")))
+	at, err := time.Parse(f.layout, string(bytes.ReplaceAll(joined, []byte(":"), nil))) // of an offset
+	if err != nil || at.Year() < 1 {
+		return at, false
+	}
+	i := f.units["weekday"]
+	return at, i == 0 || strings.EqualFold(at.Weekday().String()[:3], string(parts[i][:3]))
 }
-
-// Read returns the parts of the value v. ok tells whether the value fits the
-// format. It allocates nothing.
-func (f *Format) Read(v []byte) (p Parts, ok bool) {
-	r := formatReader{rest: v, weekday: -1}
-	for i := range f.steps {
-		if !r.take(&f.steps[i]) {
-			return Parts{}, false
-		}
-	}
-	p = r.parts
-	day := time.Date(p.Year, time.Month(p.Month), p.Day, 0, 0, 0, 0, time.UTC)
-	if len(r.rest) > 0 || day.Day() != p.Day || r.weekday >= 0 && r.weekday != int(day.Weekday()) {
-		return Parts{}, false
-	}
-	if r.afternoon {
-		p.Hour += 12
-	}
-	return p, true
-}
-
-// formatReader reads one value by the steps of a format. Its methods remove what
-// they have read from rest.
-type formatReader struct {
-	rest      []byte
-	parts     Parts
-	weekday   int // 0 is Sunday, -1 not given
-	afternoon bool
-}
-
-func (r *formatReader) take(s *formatStep) (ok bool) {
-	switch s.part {
-	case partText:
-		if len(r.rest) < len(s.text) || string(r.rest[:len(s.text)]) != s.text {
-			return false
-		}
-		r.rest = r.rest[len(s.text):]
-		return true
-	case partMonthName:
-		i := r.name(monthNames[:])
-		r.parts.Month = i + 1
-		return i >= 0
-	case partWeekday:
-		r.weekday = r.name(weekdayNames[:])
-		return r.weekday >= 0
-	case partHalf:
-		return r.half()
-	case partOffset:
-		return r.offset()
-	}
-	n, digits := r.number(s)
-	if digits < s.least {
-		return false
-	}
-	return r.parts.set(s.part, n, digits)
-}
-
-// number reads the digits of a step. It returns the number and how many digits it has: 0 if there
-// is none.
-func (r *formatReader) number(s *formatStep) (n, digits int) {
-	most, blank := s.most, 0
-	if s.padded && len(r.rest) > 0 && r.rest[0] == ' ' {
-		r.rest, most, blank = r.rest[1:], most-1, 1
-	}
-	for digits < most && digits < len(r.rest) && isDigit(r.rest[digits]) {
-		n = n*10 + int(r.rest[digits]-'0')
-		digits++
-	}
-	r.rest = r.rest[digits:]
-	if digits == 0 {
-		return 0, 0 // a blank alone is no number
-	}
-	return n, digits + blank
-}
-
-// set stores the number n of a part. ok tells whether the part can have that number.
-func (p *Parts) set(part formatPart, n, digits int) (ok bool) {
-	switch part {
-	case partYear:
-		p.Year = n
-		return n >= 1
-	case partShortYear:
-		if p.Year = 2000 + n; n >= 69 {
-			p.Year = 1900 + n
-		}
-		return true
-	case partMonth:
-		p.Month = n
-		return n >= 1 && n <= 12
-	case partDay:
-		p.Day = n
-		return n >= 1
-	case partHour:
-		p.Hour = n
-		return n < 24
-	case partHour12:
-		p.Hour = n % 12
-		return n >= 1 && n <= 12
-	case partMinute:
-		p.Minute = n
-		return n < 60
-	case partSecond:
-		p.Second = n
-		return n < 60
-	}
-	for p.Micros = n; digits < 6; digits++ { // the fraction
-		p.Micros *= 10
-	}
-	return true
-}
-
-// name reads one of names, in full or its first three letters. It returns the
-// name's index, or -1 if none fits.
-func (r *formatReader) name(names []string) int {
-	for i, name := range names {
-		for _, n := range [...]int{len(name), 3} {
-			if foldPrefix(r.rest, name[:n]) {
-				r.rest = r.rest[n:]
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// half reads AM or PM. ok is false if neither comes next.
-func (r *formatReader) half() (ok bool) {
-	r.afternoon = foldPrefix(r.rest, "pm")
-	if !r.afternoon && !foldPrefix(r.rest, "am") {
-		return false
-	}
-	r.rest = r.rest[2:]
-	return true
-}
-
-// offset reads Z, +hhmm, +hh:mm or +hh. ok is false if none comes next.
-func (r *formatReader) offset() (ok bool) {
-	r.parts.HasOffset = true
-	if rest, utc := bytes.CutPrefix(r.rest, []byte("Z")); utc {
-		r.rest = rest
-		return true
-	}
-	if len(r.rest) == 0 || r.rest[0] != '+' && r.rest[0] != '-' {
-		return false
-	}
-	negative, two := r.rest[0] == '-', formatStep{most: 2}
-	r.rest = r.rest[1:]
-	hour, digits := r.number(&two)
-	if digits < 2 || hour > 23 {
-		return false
-	}
-	colon := len(r.rest) > 0 && r.rest[0] == ':'
-	if colon {
-		r.rest = r.rest[1:]
-	}
-	minute, digits := r.number(&two)
-	if digits == 1 || colon && digits == 0 || minute > 59 {
-		return false
-	}
-	r.parts.Offset = hour*3600 + minute*60
-	if negative {
-		r.parts.Offset = -r.parts.Offset
-	}
-	return true
-}
-
-// foldPrefix tells whether v begins with word, in any letter case. word has
-// only lower-case ASCII letters.
-func foldPrefix(v []byte, word string) bool {
-	if len(v) < len(word) {
-		return false
-	}
-	for i := range len(word) {
-		if v[i]|0x20 != word[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-var (
-	monthNames = [...]string{
-		"january", "february", "march", "april", "may", "june",
-		"july", "august", "september", "october", "november", "december",
-	}
-	weekdayNames = [...]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
-)

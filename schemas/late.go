@@ -3,16 +3,17 @@ package schemas
 import (
 	"slices"
 	"strings"
+
+	"github.com/formetl/formetl/metas"
 )
 
 // DefaultType returns the type of a column without a schema. The result id is
-// an int64. Metas whose id begins with "date_" are timestamps. Everything else
-// is a string.
+// an int64. Metas that are dates are timestamps. Everything else is a string.
 func DefaultType(from Source) Type {
 	switch {
 	case from.Kind == FromResultID:
 		return Type{Kind: Int64}
-	case from.Kind == FromMeta && strings.HasPrefix(from.ID, "date_"):
+	case from.Kind == FromMeta && metas.IsDate(from.ID):
 		return Type{Kind: Timestamp}
 	}
 	return Type{Kind: String}

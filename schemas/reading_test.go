@@ -14,8 +14,8 @@ func TestValidateReading(t *testing.T) {
 		change func(*Column)
 		want   string
 	}{
-		{"date", func(c *Column) { c.Reading.Formats = []string{"MM/DD/YYYY", "%d.%m.%Y"} }, ""},
-		{"list<timestamp>", func(c *Column) { c.Reading.Formats = []string{"%m/%d/%Y %H:%M", "MM/DD/YYYY"} }, ""},
+		{"date", func(c *Column) { c.Reading.Formats = []string{"MM/DD/YYYY", "DD.MM.YYYY"} }, ""},
+		{"list<timestamp>", func(c *Column) { c.Reading.Formats = []string{"M/D/YYYY H:mm", "MM/DD/YYYY"} }, ""},
 		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{"ja", "1"}, []string{"nein", "0"} }, ""},
 		{"int64", func(c *Column) { c.Reading.Group = "." }, ""},
 		{"float64", func(c *Column) { c.Reading.Group = "'" }, ""},
@@ -25,9 +25,9 @@ func TestValidateReading(t *testing.T) {
 		{"string", func(c *Column) { c.Reading.Formats = []string{"MM/DD/YYYY"} }, "format: a format is for a date or a timestamp, not for string"},
 		{"date", func(c *Column) { c.Reading.Formats = []string{"MM/DD"} }, `format: format "MM/DD": it has no year`},
 		{"date", func(c *Column) { c.Reading.Formats = []string{"MM/DD/YYYY", "MM/DD/YYYY HH:MM"} }, `format: format "MM/DD/YYYY HH:MM": a date has no time of day`},
-		{"date", func(c *Column) { c.Reading.Formats = []string{"%F%z"} }, `format: format "%F%z": a date has no time of day`},
+		{"date", func(c *Column) { c.Reading.Formats = []string{"YYYY-MM-DDZ"} }, `format: format "YYYY-MM-DDZ": a date has no time of day`},
 		{"timestamp", func(c *Column) { c.Reading.Formats = []string{"HH:MM"} }, `format: format "HH:MM": it has no year`},
-		{"date", func(c *Column) { c.Reading.Formats = []string{"%F", "%F"} }, `format: the format "%F" stands there twice`},
+		{"date", func(c *Column) { c.Reading.Formats = []string{"D.M.YYYY", "D.M.YYYY"} }, `format: the format "D.M.YYYY" stands there twice`},
 		{"int64", func(c *Column) { c.Reading.True, c.Reading.False = []string{"a"}, []string{"b"} }, "true_values: words for true and false are for a bool"},
 		{"bool", func(c *Column) { c.Reading.True = []string{"ja"} }, "true_values: true_values and false_values go together"},
 		{"bool", func(c *Column) { c.Reading.True, c.Reading.False = []string{"ja"}, []string{" JA "} }, `false_values: the word "JA" stands there twice`},

@@ -36,17 +36,6 @@ const (
 	EmptyAsNull Empty = "as_null" // null everywhere
 )
 
-// StatusWords says which words the meta result_status has.
-type StatusWords string
-
-// The rules for the words of result_status.
-const (
-	StatusWordsKeep StatusWords = "keep" // those of the service (the default)
-	// StatusWordsV2 is Complete for Confirmed and Incomplete for Unconfirmed, the words
-	// that only API v1 has, for order forms (service-v2.md, section 9).
-	StatusWordsV2 StatusWords = "v2"
-)
-
 // ListAs says how CSV shows a list.
 type ListAs string
 
@@ -61,8 +50,8 @@ const (
 // type expects. The zero value means that form. For a list, Reading applies to
 // the elements.
 type Reading struct {
-	// Formats are the formats of a date or a timestamp, such as "MM/DD/YYYY" or
-	// "%m/%d/%Y" (ParseFormat). The first one that a value fits is used. If
+	// Formats are the formats of a date or a timestamp, such as "MM/DD/YYYY"
+	// (ParseFormat). The first one that a value fits is used. If
 	// there are none, values have the form that package transform documents.
 	Formats []string `json:",omitempty"`
 	// True and False are the words of a bool, in any letter case. If there are
@@ -109,10 +98,7 @@ type Schema struct {
 	MaxRejects int     // more rejected results fail the run
 	MaxColumns int     // more columns fail the run; 0 is DefaultMaxColumns
 	Empty      Empty   // "" is EmptyKeep
-	// StatusWords is the rule for result_status; "" is StatusWordsKeep. JSON leaves that
-	// out, so that fingerprints of definitions without the rule stay.
-	StatusWords StatusWords `json:",omitempty"`
-	Columns     []Column
+	Columns    []Column
 	// HMACReference says where the key of PIIHMAC comes from, as schema files
 	// spell it: ${env:NAME} or ${file:PATH}. "" means the default.
 	HMACReference string

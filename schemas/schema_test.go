@@ -72,7 +72,7 @@ func TestValidateAccepts(t *testing.T) {
 	for _, s := range []Schema{
 		{},
 		{Columns: columns(t, "id result_id int64", "text_id meta:result_id string", "a item:1 list<date>")},
-		{Columns: columns(t, "id result_id string"), Unknown: UnknownFail, Empty: EmptyAsNull, StatusWords: StatusWordsV2, MaxRejects: 3},
+		{Columns: columns(t, "id result_id string"), Unknown: UnknownFail, Empty: EmptyAsNull, MaxRejects: 3},
 		{Columns: []Column{{Name: "Größe in cm", From: Source{FromItem, "1"}, Type: Type{Kind: Float64}, OnError: OnErrorSetNull}}, Unknown: UnknownIgnore},
 	} {
 		if err := s.Validate(); err != nil {

@@ -9,7 +9,7 @@ import (
 // Problem is one thing that is wrong with a schema, and its place.
 type Problem struct {
 	Column int    // index into Schema.Columns; -1 for the schema's own keys
-	Key    string // the key in a schema file: name, from, type, on_error, unknown, empty, status_words, max_rejects, max_columns, columns
+	Key    string // the key in a schema file: name, from, type, on_error, unknown, empty, max_rejects, max_columns, columns
 	Text   string // what is wrong and what to do
 }
 
@@ -63,7 +63,6 @@ func (v *validator) add(column int, key, format string, args ...any) {
 
 func (v *validator) schema(s *Schema) {
 	v.oneOf(-1, "unknown", string(s.Unknown), string(UnknownAdd), string(UnknownIgnore), string(UnknownFail))
-	v.oneOf(-1, "status_words", string(s.StatusWords), string(StatusWordsKeep), string(StatusWordsV2))
 	v.oneOf(-1, "empty", string(s.Empty), string(EmptyKeep), string(EmptyAsNull))
 	if s.MaxColumns < 0 {
 		v.add(-1, "max_columns", "must be 1 or more, not %d", s.MaxColumns)

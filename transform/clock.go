@@ -2,13 +2,13 @@ package transform
 
 import (
 	"time"
+
+	"github.com/formetl/formetl/extract/walltime"
 )
 
 const (
 	daySeconds  = 24 * 60 * 60
 	hourSeconds = 60 * 60
-	// farthest is more than any zone was ever away from UTC (Manila was at -15:56).
-	farthest = 16 * hourSeconds
 )
 
 // clock turns wall-clock times of one zone into instants. It remembers the
@@ -36,45 +36,13 @@ func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	if slot.known && slot.hour == hour {
 		return wall - slot.offset, false
 	}
-	first, last := c.resolve(hour*hourSeconds), c.resolve(hour*hourSeconds+hourSeconds-1)
-	if !first.gap && first == last {
-		*slot = hourOffset{hour: hour, offset: first.offset, known: true}
-		return wall - first.offset, false
+	first, last := walltime.Read(hour*hourSeconds, c.zone), walltime.Read(hour*hourSeconds+hourSeconds-1, c.zone)
+	if !first.Skipped && first == last {
+		*slot = hourOffset{hour: hour, offset: first.Offset, known: true}
+		return wall - first.Offset, false
 	}
-	r := c.resolve(wall) // an hour with a change of offset: rare, not remembered
-	return wall - r.offset, r.gap
-}
-
-// reading is how a wall-clock time was read: the offset, the start of the span
-// of the zone's history that gave it, and whether the zone skips the time.
-type reading struct {
-	offset, from int64
-	gap          bool
-}
-
-// resolve walks in order through the spans of constant offset that may show the
-// wall-clock time. It takes the first that does.
-func (c *clock) resolve(wall int64) reading {
-	var before reading
-	at := time.Unix(wall-farthest, 0).In(c.zone)
-	for {
-		start, end := at.ZoneBounds()
-		if !end.IsZero() && !end.After(at) {
-			// Go gives a leap year 365 days where a zone's file holds a rule for it.
-			end = at.Add(24 * time.Hour)
-		}
-		_, offset := at.Zone()
-		r := reading{offset: int64(offset), from: start.Unix()}
-		unix := wall - r.offset
-		if !start.IsZero() && unix < start.Unix() {
-			before.gap = true // later than the span before, earlier than this one
-			return before
-		}
-		if end.IsZero() || unix < end.Unix() {
-			return r
-		}
-		before, at = r, end
-	}
+	r := walltime.Read(wall, c.zone) // an hour with a change of offset: rare, not remembered
+	return wall - r.Offset, r.Skipped
 }
 
 // parseTimestamp reads a time in the forms that the package comment gives and

@@ -34,9 +34,7 @@ type column struct {
 	null bool    // the row has null here
 	text []byte  // memory for joined values
 
-	straight    bool // values are texts that always fit, see Flattener.direct
-	rewritten   bool // values are not written as the page has them, see row.valueOf
-	statusWords bool // the values are words of result_status, which become those of API v2
+	straight bool // values are texts that always fit, see Flattener.direct
 
 	cloaked    []byte // memory for the values of the row after the pii rule
 	cloakedRow int64  // number of that row

@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/formetl/formetl/schemas"
 )
@@ -55,18 +56,21 @@ func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason 
 			reason = reasonWord
 		}
 	case schemas.Date:
-		p, ok := d.read(v)
-		if !ok {
+		at, format := d.read(v)
+		if format == nil {
 			return out, false, reasonDateForm
 		}
-		days, _ := daysOf(p.Year, p.Month, p.Day)
-		out.num = int64(days)
+		out.num = at.Unix() / daySeconds
 	case schemas.Timestamp:
-		p, ok := d.read(v)
-		if !ok {
+		at, format := d.read(v)
+		if format == nil {
 			return out, false, reasonTimeForm
 		}
-		out.num, moved, reason = r.clock.micros(p)
+		unix := at.Unix()
+		if !format.HasOffset() {
+			unix, moved = r.clock.instant(unix)
+		}
+		out.num, reason = unix*1e6+int64(at.Nanosecond())/1000, r.clock.year(unix)
 	default:
 		return r.parseNumber(c, v)
 	}
@@ -85,14 +89,14 @@ func (r *row) parseNumber(c *column, v []byte) (out value, moved bool, reason st
 	return out, moved, reason
 }
 
-// read parses v by the first declared format that fits; ok tells whether one does.
-func (d *declared) read(v []byte) (p schemas.Parts, ok bool) {
+// read parses v by the first declared format that fits; format is nil if none does.
+func (d *declared) read(v []byte) (at time.Time, format *schemas.Format) {
 	for _, format := range d.formats {
-		if p, ok = format.Read(v); ok {
-			return p, true
+		if at, ok := format.Read(v); ok {
+			return at, format
 		}
 	}
-	return p, false
+	return at, nil
 }
 
 // isWord tells whether v is one of the words, letter case aside.
@@ -103,19 +107,6 @@ func isWord(v []byte, words [][]byte) bool {
 		}
 	}
 	return false
-}
-
-// micros returns the instant of p in microseconds since 1970 UTC. shifted is as
-// in instant.
-func (c *clock) micros(p schemas.Parts) (micros int64, shifted bool, reason string) {
-	days, _ := daysOf(p.Year, p.Month, p.Day)
-	unix := int64(days)*daySeconds + int64(p.Hour)*hourSeconds + int64(p.Minute)*60 + int64(p.Second)
-	if p.HasOffset {
-		unix -= int64(p.Offset)
-	} else {
-		unix, shifted = c.instant(unix)
-	}
-	return unix*1e6 + int64(p.Micros), shifted, c.year(unix)
 }
 
 // plain rewrites a number as its type expects it: without group separators, and

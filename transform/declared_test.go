@@ -132,8 +132,8 @@ func TestDeclaredWords(t *testing.T) {
 }
 
 func TestDeclaredTimes(t *testing.T) {
-	days := schemas.Reading{Formats: []string{"MM/DD/YYYY", "%d.%m.%Y", "D/M/YYYY"}}
-	times := schemas.Reading{Formats: []string{"%m/%d/%Y %I:%M %p", "YYYY-MM-DDTHH:mm:ss.fZ", "DD.MM.YYYY"}}
+	days := schemas.Reading{Formats: []string{"MM/DD/YYYY", "D.M.YYYY", "D/M/YYYY"}}
+	times := schemas.Reading{Formats: []string{"M/D/YYYY h:mm A", "YYYY-MM-DDTHH:mm:ss.fZ", "DD.MM.YYYY"}}
 	for _, tt := range []struct {
 		kind string
 		r    schemas.Reading

@@ -134,10 +134,7 @@ func (f *Flattener) extend(columns []schemas.Column) {
 		if c.From.Kind == schemas.FromResultID {
 			f.idAt = i
 		}
-		made := newColumn(c, f.o.Mem)
-		made.statusWords = f.given.StatusWords == schemas.StatusWordsV2 && c.From == schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}
-		made.rewritten = made.statusWords || c.PII.Kind != schemas.PIINone
-		f.columns = append(f.columns, made)
+		f.columns = append(f.columns, newColumn(c, f.o.Mem))
 	}
 	f.row.gathered, f.all, f.parsed = make([]gathered, len(f.columns)), nil, nil
 	for k, c := range f.columns {

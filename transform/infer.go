@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/metas"
 	"github.com/formetl/formetl/schemas"
 )
 
 // Infer makes the schema that a data set has without a schema file, from the
 // headings and a sample of pages. Its columns are result_id, every meta, and
-// every item by its index. Known metas come first, in the order of knownMetas. Items
+// every item by its index. Known metas come first, in the order of package metas. Items
 // of one index, such as the rows of a matrix, have the order of their headings. Types are those of schemas.DefaultType. Items that
 // hold several values in any sampled result are list<string>. Fields that occur
 // only in headings have columns too, each after the field of an earlier heading.
@@ -179,34 +180,10 @@ func (s *sample) meanings(h page.Heading) []schemas.Source {
 		return about
 	case h.ID == "result_id" || h.ID == "id":
 		return nil
-	case h.Kind == page.KindMeta || h.Kind == 0 && knownMeta(h.ID):
+	case h.Kind == page.KindMeta || h.Kind == 0 && (metas.Known(h.ID) || metas.IsDate(h.ID)):
 		return []schemas.Source{meta}
 	}
 	return []schemas.Source{item}
-}
-
-// knownMetas are the metas that services of this kind have, in the order in which API v1
-// sends them (service-v2.md, section 9). Their columns have that order, because results
-// lack some of them, and API v2 sends members of an object, which have no order.
-var knownMetas = []string{
-	"result_status", "login_username", "login_email", "date_start", "date_finish", "date_update",
-	"user_ip", "user_browser", "user_os", "user_device", "user_referrer",
-	"payment_status", "payment_amount", "score",
-}
-
-// knownMeta tells whether services of this kind have a meta of that id
-// (service-notes.md, "Meta ids").
-func knownMeta(id string) bool {
-	return slices.Contains(knownMetas, id) || strings.HasPrefix(id, "date_")
-}
-
-// metaPlace is the place of a meta among the columns. Metas that are not known come
-// last, and keep their order.
-func metaPlace(id string) int {
-	if i := slices.Index(knownMetas, id); i >= 0 {
-		return i
-	}
-	return len(knownMetas)
 }
 
 // columns returns the inferred columns of one kind of source, metas or items, in the
@@ -231,7 +208,7 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	slices.SortStableFunc(rest, func(a, b *sampled) int { return a.heading - b.heading })
 	placed = insert(placed, rest)
 	if kind == schemas.FromMeta {
-		slices.SortStableFunc(placed, func(a, b *sampled) int { return metaPlace(a.from.ID) - metaPlace(b.from.ID) })
+		slices.SortStableFunc(placed, func(a, b *sampled) int { return metas.Place(a.from.ID) - metas.Place(b.from.ID) })
 	}
 	columns := make([]schemas.Column, len(placed))
 	for i, f := range placed {

@@ -35,7 +35,6 @@ type Guess struct {
 	Filled  int // results with a value
 	Empty   int // empty values
 	Several int // results with several values
-	Padded  int // values of digits with leading zeros, which a number would lose
 }
 
 // NewLearner returns a Learner that reads wall-clock times in the zone.
@@ -76,7 +75,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several, Padded: f.shapes.numbers.padded}
+	g := Guess{Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why, g.Formats = f.shapes.wallTimes()
 	} else {

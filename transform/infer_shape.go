@@ -13,7 +13,7 @@ type shapes struct {
 
 	numbers        numbers
 	bools          int
-	dates, holders int // dates YYYY-MM-DD; dates that stand for none
+	dates          int // dates YYYY-MM-DD
 	times, skipped int // times YYYY-MM-DD HH:MM:SS; times that the zone skips
 	foreign        foreign
 }
@@ -88,9 +88,6 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 			return false
 		}
 		s.dates++
-		if placeholder(v) {
-			s.holders++
-		}
 		return true
 	case len("2006-01-02 15:04:05"):
 		if v[10] != ' ' {
@@ -104,15 +101,6 @@ func (s *shapes) calendar(v []byte, c *clock) bool {
 		if skipped {
 			s.skipped++
 		}
-		return true
-	}
-	return false
-}
-
-// placeholder tells whether v is a date that programs write if they have none.
-func placeholder(v []byte) bool {
-	switch string(v) {
-	case "0001-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "9999-12-31":
 		return true
 	}
 	return false

@@ -44,9 +44,6 @@ func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	case s.bools:
 		return schemas.Type{Kind: schemas.Bool}, all + "true or false"
 	case s.dates:
-		if s.holders == s.values {
-			return text, all + "dates that only hold a place"
-		}
 		return schemas.Type{Kind: schemas.Date}, all + "dates YYYY-MM-DD"
 	case s.times:
 		if s.skipped > 0 {
@@ -132,9 +129,6 @@ func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 			return instant, "a time by its id, in the form " + strings.Join(formats, " or "), formats
 		}
 		why := fmt.Sprintf("%d of %d values are no times YYYY-MM-DD HH:MM:SS", s.values-s.times, s.values)
-		if s.numbers.ints == s.values {
-			return text, why + " but whole numbers, as seconds since 1970 are: type: int64 keeps them", nil
-		}
 		if hint := s.foreign.hint(s.values); hint != "" {
 			why += "; all look " + hint
 		}

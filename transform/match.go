@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/metas"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -164,7 +165,7 @@ func (m *fieldMap) order(fields []page.Field, at []int) {
 		case x.Kind != y.Kind:
 			return cmp.Compare(x.Kind, y.Kind)
 		case x.Kind == page.KindMeta:
-			return metaPlace(x.ID) - metaPlace(y.ID)
+			return metas.Place(x.ID) - metas.Place(y.ID)
 		}
 		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(m.place(x), m.place(y)))
 	})

@@ -65,15 +65,8 @@ func truncate(v []byte, n int) []byte {
 	return v[:at]
 }
 
-// valueOf returns a value of the current row as column c takes it: in the words of
-// status_words, and after the pii rule. It is valid until the next row.
+// valueOf returns a value of the current row as column c takes it, after the pii rule. It is valid until the next row.
 func (r *row) valueOf(c *column, v []byte) []byte {
-	if !c.rewritten {
-		return v
-	}
-	if c.statusWords {
-		v = statusWord(v)
-	}
 	if c.PII.Kind == schemas.PIINone {
 		return v
 	}
@@ -81,19 +74,5 @@ func (r *row) valueOf(c *column, v []byte) []byte {
 		c.cloakedRow, c.cloaked = r.number, c.cloaked[:0]
 	}
 	v, c.cloaked = r.cloak.value(c.PII, v, c.cloaked)
-	return v
-}
-
-// The words of API v2.
-var complete, incomplete = []byte("Complete"), []byte("Incomplete")
-
-// statusWord returns a result_status in the word of API v2 (schemas.StatusWordsV2).
-func statusWord(v []byte) []byte {
-	switch string(v) {
-	case "Confirmed":
-		return complete
-	case "Unconfirmed":
-		return incomplete
-	}
 	return v
 }

@@ -65,9 +65,9 @@ func randomReading(t schemas.Type) schemas.Reading {
 	case schemas.Bool:
 		return schemas.Reading{True: []string{"X", "1"}, False: []string{"a"}}
 	case schemas.Date:
-		return schemas.Reading{Formats: []string{"%d/%m/%Y", "YYYY-MM-DD"}}
+		return schemas.Reading{Formats: []string{"D/M/YYYY", "YYYY-MM-DD"}}
 	case schemas.Timestamp:
-		return schemas.Reading{Formats: []string{"%F", "%F %T"}}
+		return schemas.Reading{Formats: []string{"YYYY-M-D", "YYYY-M-D H:m:s"}}
 	}
 	return schemas.Reading{}
 }

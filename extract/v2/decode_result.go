@@ -6,6 +6,7 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/metas"
 )
 
 // readResults reads the array of results at pos.
@@ -115,11 +116,11 @@ func (d *decoder) readMember(first bool, from int) error {
 		return d.readID()
 	case string(key) == "items":
 		return d.readItemsMember(first, from)
-	case isMeta(key):
+	case metas.Known(string(key)):
 		at, _ := d.field(page.KindMeta, key)
 		if quoted {
 			kind := kindMeta
-			if isDate(key) {
+			if metas.IsDate(string(key)) {
 				kind = kindDate
 			}
 			d.learn(at, kind, first, from, s.pos+1)
@@ -130,20 +131,6 @@ func (d *decoder) readMember(first bool, from int) error {
 	}
 	return s.skip()
 }
-
-// isMeta tells whether a name is that of a meta (service-v2.md, sections 6 and 9).
-func isMeta(name []byte) bool {
-	switch string(name) {
-	case "result_status", "date_start", "date_finish", "date_update",
-		"user_ip", "user_browser", "user_device", "user_os", "user_referrer",
-		"login_username", "login_email", "payment_status", "payment_amount", "score":
-		return true
-	}
-	return false
-}
-
-// isDate tells whether a meta is an instant.
-func isDate(name []byte) bool { return bytes.HasPrefix(name, []byte("date_")) }
 
 // isGroup tells whether a name may be that of an object with metas, which one client
 // reads: user.ip for user_ip (service-v2.md, section 6).
@@ -173,7 +160,7 @@ func (d *decoder) readGroup(name []byte) error {
 			return err
 		}
 		d.name = append(d.name[:group], s.bytes(key)...)
-		if !isMeta(d.name) {
+		if !metas.Known(string(d.name)) {
 			err = s.skip()
 		} else {
 			at, _ := d.field(page.KindMeta, d.name)
@@ -206,7 +193,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 		return nil
 	}
 	known.row, known.nested = d.row, nested
-	if known.kind == kindDate || known.kind == kindNone && isDate([]byte(d.Page.Fields[at-fieldSteps].ID)) {
+	if known.kind == kindDate || known.kind == kindNone && metas.IsDate(d.Page.Fields[at-fieldSteps].ID) {
 		var second int64
 		text, second = toWall(d.scan.buf, text, d.zone)
 		if second == d.early {
@@ -224,9 +211,9 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 // nearDate takes note of a date that lies in the second before the window.
 func (d *decoder) nearDate(meta string) {
 	switch i := d.Page.Len() - 1; meta {
-	case "date_finish":
+	case metas.Finish:
 		d.Page.MarkEarly(i)
-	case "date_start":
+	case metas.Start:
 		d.begun = append(d.begun, i)
 	}
 }
@@ -239,8 +226,8 @@ func markUnfinished(p *page.Page, begun []int) {
 		for _, c := range p.Cells(i) {
 			f := p.Fields[c.Field]
 			if f.Kind == page.KindMeta && c.Values > 0 {
-				incomplete = incomplete || f.ID == "result_status" && string(p.Value(c, 0)) == "Incomplete"
-				finished = finished || f.ID == "date_finish" && len(p.Value(c, 0)) > 0
+				incomplete = incomplete || f.ID == metas.Status && string(p.Value(c, 0)) == "Incomplete"
+				finished = finished || f.ID == metas.Finish && len(p.Value(c, 0)) > 0
 			}
 		}
 		if incomplete && !finished {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/extract/walltime"
+	"github.com/formetl/formetl/metas"
 )
 
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
@@ -48,7 +50,7 @@ func searchable(c extract.Criterion) error {
 	switch {
 	case c.Operator.Bare():
 		why = "it has no search for empty or answered columns; leave the criterion out, or read by API v1"
-	case c.Operator != extract.OpEquals && isMeta([]byte(c.Column)):
+	case c.Operator != extract.OpEquals && metas.Known(c.Column):
 		why = "it searches metas by equals alone; use equals, or read by API v1"
 	default:
 		return nil
@@ -105,18 +107,10 @@ func secondBefore(w extract.Window, zone *time.Location) int64 {
 // pass. The window that reaches beyond it holds the whole second pass. A time that the
 // clocks leave out is the moment of the change.
 func instant(wall time.Time, zone *time.Location) time.Time {
-	const farthest = 26 * time.Hour // more than any zone is from UTC
-	for at := wall.Add(-farthest); ; {
-		local := at.In(zone)
-		_, offset := local.Zone()
-		_, end := local.ZoneBounds()
-		first := wall.Add(-time.Duration(offset) * time.Second)
-		if first.Before(at) { // the clocks went forward past wall
-			first = at
-		}
-		if end.IsZero() || first.Before(end) {
-			return first.UTC()
-		}
-		at = end
+	r := walltime.Read(wall.Unix(), zone)
+	at := time.Unix(wall.Unix()-r.Offset, 0).In(zone)
+	if r.Skipped {
+		at, _ = at.ZoneBounds()
 	}
+	return at.UTC()
 }

@@ -99,7 +99,6 @@ schema:
   unknown: fail
   max_rejects: 3
   empty: as_null
-  status_words: v2
   columns:
     - {name: id, from: result_id, type: int64}
     - {name: price, from: "item:4", type: "decimal(12,2)", on_error: set_null, label: "Price\nin €"}
@@ -154,7 +153,7 @@ func TestFullDefinition(t *testing.T) {
 			}},
 		},
 		Schema: &schemas.Schema{
-			Name: "own", Unknown: schemas.UnknownFail, MaxRejects: 3, Empty: schemas.EmptyAsNull, StatusWords: schemas.StatusWordsV2,
+			Name: "own", Unknown: schemas.UnknownFail, MaxRejects: 3, Empty: schemas.EmptyAsNull,
 			Columns: []schemas.Column{
 				{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}, OnError: schemas.OnErrorReject},
 				{

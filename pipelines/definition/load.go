@@ -257,7 +257,7 @@ func isDefinition(root strictyaml.Value) bool { return hasKey(root, "source", "f
 
 // isSchema tells whether a file has keys that schema files have.
 func isSchema(root strictyaml.Value) bool {
-	return hasKey(root, "columns", "unknown", "max_rejects", "max_columns", "empty", "status_words", "hmac_key")
+	return hasKey(root, "columns", "unknown", "max_rejects", "max_columns", "empty", "hmac_key")
 }
 
 // hasKey tells whether a group has one of the keys.

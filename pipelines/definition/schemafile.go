@@ -67,7 +67,6 @@ func (r *schemaReader) readOwn(v strictyaml.Value, fields ...strictyaml.Field) {
 		strictyaml.Optional("max_rejects", strictyaml.Integer(&s.MaxRejects, 0, math.MaxInt32)),
 		strictyaml.Optional("max_columns", strictyaml.Integer(&s.MaxColumns, 1, math.MaxInt32)),
 		strictyaml.Optional("empty", strictyaml.OneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
-		strictyaml.Optional("status_words", strictyaml.OneOf(&s.StatusWords, schemas.StatusWordsKeep, schemas.StatusWordsV2)),
 		strictyaml.Optional("hmac_key", r.readHMACKey),
 		strictyaml.Optional("columns", r.readColumns),
 	)...)}

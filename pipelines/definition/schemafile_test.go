@@ -93,7 +93,6 @@ func TestBadSchemas(t *testing.T) {
 		"unknown rule":     {"version: 1\nunknown: ad\n", []string{`s.yaml:2:10: unknown: "ad" is not one of add, ignore, fail; did you mean add?`}},
 		"many rejects":     {"version: 1\nmax_rejects: 3000000000\n", []string{"s.yaml:2:14: max_rejects: "}},
 		"empty":            {"version: 1\nempty: nul\n", []string{"s.yaml:2:8: empty: "}},
-		"status_words":     {"version: 1\nstatus_words: v1\n", []string{"s.yaml:2:15: status_words: "}},
 		"nothing to write": {"version: 1\nunknown: fail\n", []string{"s.yaml:1:1: no columns and unknown: fail leave nothing to write; list columns"}},
 		"columns a map":    {"version: 1\ncolumns:\n  id: int64\n", []string{"s.yaml:2:1: columns: a list is expected"}},
 		"column is text":   {"version: 1\ncolumns: [id]\n", []string{"s.yaml:2:11: columns[0]: a group of keys is expected"}},

@@ -40,9 +40,6 @@ func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 		w.line(fmt.Sprintf("max_columns: %d", s.MaxColumns))
 	}
 	w.line("empty: " + string(cmp.Or(s.Empty, schemas.EmptyKeep)))
-	if s.StatusWords != "" && s.StatusWords != schemas.StatusWordsKeep {
-		w.line("status_words: " + string(s.StatusWords))
-	}
 	if s.HMACReference != "" {
 		w.line("hmac_key: " + w.scalar(s.HMACReference))
 	}

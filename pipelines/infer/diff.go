@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -85,6 +87,22 @@ func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) 
 	return l, err
 }
 
+// newFitting makes a flattener that counts every value that does not fit a
+// schema's types and how it reads values. No other rule of the columns counts:
+// nothing is hidden, because nothing is written. It is nil without columns.
+func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, error) {
+	if len(s.Columns) == 0 {
+		return nil, nil
+	}
+	lenient := &schemas.Schema{Name: s.Name, Unknown: schemas.UnknownIgnore, Empty: s.Empty}
+	for _, c := range s.Columns {
+		lenient.Columns = append(lenient.Columns, schemas.Column{
+			Name: c.Name, From: c.From, Type: c.Type, Reading: c.Reading, Inferred: c.Inferred, OnError: schemas.OnErrorSetNull,
+		})
+	}
+	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
+}
+
 func (l *liveForm) release() {
 	if l.fitting != nil {
 		l.fitting.Release()
@@ -141,42 +159,58 @@ func (l *liveForm) has(from schemas.Source) bool {
 	return ok
 }
 
-// changes lists the differences, those of known columns first, then new fields.
+// changes lists the differences: those of the columns, then values that do not fit.
 func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 	l.form, _ = l.learner.Schema(form, labels)
 	for _, h := range l.headings {
 		l.heading(h)
 	}
-	var changes []schemas.Change
-	misfits, moved := l.misfits(), l.moved()
-	places := l.form.Places()
-	for _, c := range l.known.Columns {
-		note := func(x schemas.Change) {
-			x.From, x.Column = c.From.String(), c.Name
-			changes = append(changes, x)
+	is, unsure := l.now(labels)
+	changes := schemas.Diff(l.known, is)
+	for i, x := range changes {
+		if x.Kind == schemas.ColumnRemoved && unsure[x.From] {
+			changes[i].Is, changes[i].Breaking = "not in the sample", false
 		}
+	}
+	return append(changes, l.misfits()...)
+}
+
+// now is the known schema as the form would have it: without the columns that are gone, with
+// the form's labels and its order of items, and with columns for new fields, named as a run
+// would name them. unsure has the sources of columns of which it is not sure that they are gone.
+func (l *liveForm) now(labels bool) (is *schemas.Schema, unsure map[string]bool) {
+	now := *l.known
+	now.Columns, unsure = nil, map[string]bool{}
+	places := l.form.Places()
+	var items []schemas.Column
+	var slots []int // the places of items among the columns; metas have no order
+	for _, c := range l.known.Columns {
 		if gone, sure := l.gone(c); gone {
-			x := schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: c.Label, Breaking: sure}
-			if !sure {
-				x.Is = "not in the sample"
-			}
-			note(x)
+			unsure[c.From.String()] = !sure
 			continue
 		}
 		if at, ok := places[c.From]; ok {
-			if now := l.form.Columns[at].Label; now != "" && c.Label != "" && now != c.Label {
-				note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: c.Label, Is: now})
+			c.Label = cmp.Or(l.form.Columns[at].Label, c.Label)
+			if c.From.Kind == schemas.FromItem {
+				items, slots = append(items, c), append(slots, len(now.Columns))
 			}
 		}
-		for _, x := range misfits[c.Name] {
-			x.Was = c.Type.String()
-			note(x)
-		}
-		if x, ok := moved[c.From]; ok {
-			changes = append(changes, x)
+		now.Columns = append(now.Columns, c)
+	}
+	slices.SortFunc(items, func(a, b schemas.Column) int { return cmp.Compare(places[a.From], places[b.From]) })
+	for i, slot := range slots {
+		now.Columns[slot] = items[i]
+	}
+	var late []schemas.Column
+	for _, c := range l.form.Columns {
+		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
+			x := schemas.Late(c.From, c.Label, labels)
+			x.Type = c.Type
+			late = append(late, x)
 		}
 	}
-	return append(changes, l.added(labels)...)
+	now.Columns = append(now.Columns, schemas.Merge(l.known.Columns, late)[len(l.known.Columns):]...)
+	return &now, unsure
 }
 
 // gone tells whether the form lacks a column's field, and whether that is sure.
@@ -191,63 +225,27 @@ func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 	return c.Label != "" || !l.answered[c.From], true
 }
 
-// added lists the fields without a column, named as a run would name them.
-func (l *liveForm) added(labels bool) []schemas.Change {
-	var late []schemas.Column
-	for _, c := range l.form.Columns {
-		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
-			x := schemas.Late(c.From, c.Label, labels)
-			x.Type = c.Type
-			late = append(late, x)
-		}
-	}
-	changes := make([]schemas.Change, 0, len(late))
-	for _, c := range schemas.Merge(l.known.Columns, late)[len(l.known.Columns):] {
-		changes = append(changes, schemas.Change{
-			Kind: schemas.ColumnAdded, From: c.From.String(), Column: c.Name, Is: c.Type.String(), Label: c.Label,
-			Breaking: l.known.Unknown == schemas.UnknownFail,
-		})
-	}
-	return changes
-}
-
-// moved lists the items whose order on the form differs from that of their columns.
-// Metas have no order.
-func (l *liveForm) moved() map[schemas.Source]schemas.Change {
-	items := func(of, others *schemas.Schema) []schemas.Column {
-		var list []schemas.Column
-		places := others.Places()
-		for _, c := range of.Columns {
-			if _, both := places[c.From]; both && c.From.Kind == schemas.FromItem {
-				c.Name = l.known.Columns[l.places[c.From]].Name
-				list = append(list, c)
-			}
-		}
-		return list
-	}
-	return schemas.Moved(items(l.known, l.form), items(l.form, l.known))
-}
-
-// misfits tells by column how many values of the sample do not fit, and why.
-func (l *liveForm) misfits() map[string][]schemas.Change {
+// misfits tells how many values of the sample do not fit each column, and why.
+func (l *liveForm) misfits() (list []schemas.Change) {
 	if l.fitting == nil {
 		return nil
 	}
 	s := l.fitting.Stats()
-	list := map[string][]schemas.Change{}
-	for at, n := range s.Nulled {
-		list[at.Column] = append(list[at.Column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "values", Is: at.Reason, Count: n, Breaking: l.breaks[at.Column]})
-	}
-	for column, n := range s.Joined { // an inferred string column becomes a list of strings
-		list[column] = append(list[column], schemas.Change{Kind: schemas.ColumnRetyped, Key: "type", Is: "list<string>", Count: n})
-	}
 	for _, c := range l.known.Columns {
-		if n := l.missing(c, s); n > 0 {
-			list[c.Name] = append(list[c.Name], schemas.Change{Kind: schemas.ColumnRetyped, Key: "values", Is: "no value", Count: n, Breaking: l.breaks[c.Name]})
+		first := len(list)
+		add := func(key, is string, n int64, breaking bool) {
+			if n > 0 {
+				list = append(list, schemas.Change{Kind: schemas.ColumnRetyped, From: c.From.String(), Column: c.Name, Key: key, Was: c.Type.String(), Is: is, Count: n, Breaking: breaking})
+			}
 		}
-	}
-	for _, changes := range list {
-		slices.SortFunc(changes, func(a, b schemas.Change) int {
+		for at, n := range s.Nulled {
+			if at.Column == c.Name {
+				add("values", at.Reason, n, l.breaks[c.Name])
+			}
+		}
+		add("type", "list<string>", s.Joined[c.Name], false) // of an inferred string column
+		add("values", "no value", l.missing(c, s), l.breaks[c.Name])
+		slices.SortFunc(list[first:], func(a, b schemas.Change) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
 		})
 	}

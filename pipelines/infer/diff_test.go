@@ -71,10 +71,10 @@ func TestDiffLive(t *testing.T) {
 		{"as it is", all, ""},
 		{"relabelled", `columns: [{name: id, from: result_id, type: int64}, {name: age, from: "item:2", type: int64, on_error: set_null, label: "Years"}, {name: state, from: "meta:result_status", type: string, label: "State"}]
 unknown: ignore`, "relabelled item:2 age [Years] [Age]\n" +
-			"retyped item:2 age values [int64] [not an integer] x2\n" +
 			"relabelled meta:result_status state [State] [Result status]\n" +
 			"added meta:date_finish date_finish [] [timestamp] Date finish\nadded item:1 item_1 [] [string] Full name\n" +
-			"added item:4 item_4 [] [list<string>] Tags\nadded item:8 item_8 [] [string] New\nadded item:12-3 item_12_3 [] [string]"},
+			"added item:4 item_4 [] [list<string>] Tags\nadded item:8 item_8 [] [string] New\nadded item:12-3 item_12_3 [] [string]\n" +
+			"retyped item:2 age values [int64] [not an integer] x2"},
 		{"strict", all + "unknown: fail\n", ""},
 		{"strict and more on the form", metaColumns + `
 - {name: age, from: "item:2", type: "decimal(5,2)"}
@@ -82,10 +82,10 @@ unknown: ignore`, "relabelled item:2 age [Years] [Age]\n" +
 - {name: name, from: "item:1", type: string}
 - {name: fresh, from: "item:8", type: string}
 unknown: fail
-`, "retyped item:2 age values [decimal(5,2)] [not a decimal number] x1 breaks\n" +
-			"retyped item:4 tags values [string] [several values] x2 breaks\n" +
-			"reordered item:4 tags [after age] [after name]\nreordered item:1 name [after tags] [after age]\nreordered item:8 fresh [after name] [after tags]\n" +
-			"added item:12-3 item_12_3 [] [string] breaks"},
+`, "reordered item:1 name [after tags] [after age]\nreordered item:4 tags [after age] [after name]\nreordered item:8 fresh [after name] [after tags]\n" +
+			"added item:12-3 item_12_3 [] [string] breaks\n" +
+			"retyped item:2 age values [decimal(5,2)] [not a decimal number] x1 breaks\n" +
+			"retyped item:4 tags values [string] [several values] x2 breaks"},
 		{"gone", all + `
 - {name: fax, from: "item:7", type: string, label: "Fax"}
 - {name: never, from: "item:77", type: string}

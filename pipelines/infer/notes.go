@@ -12,12 +12,7 @@ import (
 // headNotes says what the schema was made from.
 func headNotes(form string, s Sampled, how Options) []string {
 	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
-	lines := []string{made}
-	if how.Base != nil {
-		lines = append(lines, "Columns that were declared before keep their names and rules; labels and comments are new.")
-	} else {
-		lines = append(lines, "Edit names, types and rules: another inference keeps what is declared here, but not comments.")
-	}
+	lines := []string{made, "Edit names, types and rules as you need them: another inference writes a new file, which keeps none of it."}
 	if how.Personal {
 		lines = append(lines, "\"pii?\" marks columns that look like personal data: confirm each, and look at the others too.")
 	}
@@ -26,86 +21,25 @@ func headNotes(form string, s Sampled, how Options) []string {
 
 // sampledText tells the size of the sample and its range.
 func sampledText(s Sampled) string {
-	results := count(s.Results, "result", "results")
-	var of string
+	text := count(s.Results, "result", "results")
 	switch {
-	case s.Whole && s.Results > 0:
-		results, of = "all "+results, rangeText(s.Range, " ")
-		if s.Results == 1 {
-			results = "its only result"
-		}
-	case s.Results == 0:
-		of = rangeText(s.Range, " ")
+	case s.Whole && s.Results > 1:
+		text = "all " + text
+	case s.Whole:
 	case s.Total == extract.Unknown:
-		of = rangeText(s.Range, " spread over those ")
+		text += " spread over those there are"
 	default:
-		of = fmt.Sprintf(" spread over the %d%s", s.Total, rangeText(s.Range, " "))
+		text += fmt.Sprintf(" spread over the %d", s.Total)
 	}
-	return results + of
+	if s.Range != (extract.Window{}) {
+		text += " of " + s.Range.String()
+	}
+	return text
 }
 
-// rangeText spells a range, "" for everything.
-func rangeText(w extract.Window, before string) string {
-	switch {
-	case w.From.IsZero() && w.To.IsZero():
-		return ""
-	case w.To.IsZero():
-		return before + "from " + w.From.Format(extract.WireTime) + " on"
-	case w.From.IsZero():
-		return before + "before " + w.To.Format(extract.WireTime)
-	}
-	return before + "from " + w.From.Format(extract.WireTime) + " up to " + w.To.Format(extract.WireTime)
-}
-
-// inferredNotes says what a column is and why it has its type.
-func inferredNotes(c schemas.Column, g transform.Guess, personal bool) []string {
+// columnNotes says what a column is and why it has its type.
+func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	return append([]string{labelled(c, g.Why+presence(c, g))}, personalNotes(c, g, personal)...)
-}
-
-// declaredNotes compares a declared column with the sample.
-func declaredNotes(c schemas.Column, g transform.Guess, misfits string, personal bool) []string {
-	why := g.Why
-	switch {
-	case misfits != "":
-		why = fmt.Sprintf("declared as %s, but %s; the sample suggests %s: %s", c.Type, misfits, g.Type, g.Why)
-	case numeric(c.Type) && g.Padded > 0:
-		why = fmt.Sprintf("declared as %s, which %s, but %s zeros in front, which a number loses", c.Type, fitting(g), count(g.Padded, "value has", "values have"))
-	case c.Type.Equal(g.Type) || c.From.Kind == schemas.FromResultID:
-	case sameKind(c.Type, g.Type) || g.Filled == 0 || textual(g.Type): // nothing to gain
-		why = fmt.Sprintf("declared as %s, which %s", c.Type, fitting(g))
-	default:
-		why = fmt.Sprintf("declared as %s, which %s; by itself the sample suggests %s: %s", c.Type, fitting(g), g.Type, g.Why)
-	}
-	return append([]string{labelled(c, why+presence(c, g))}, personalNotes(c, g, personal)...)
-}
-
-// fitting says that the sample fits the declared type.
-func fitting(g transform.Guess) string {
-	if g.Filled == 0 {
-		return "no value of the sample tests"
-	}
-	return "every value fits"
-}
-
-// goneNotes says that the form no longer has a column.
-func goneNotes(c schemas.Column) []string {
-	return []string{labelled(c, "no longer on the form: neither its headings nor the sampled results have it")}
-}
-
-// sameKind tells whether two types differ in the digits of decimals alone.
-func sameKind(a, b schemas.Type) bool {
-	if a.Elem != nil && b.Elem != nil {
-		return sameKind(*a.Elem, *b.Elem)
-	}
-	return a.Kind == schemas.Decimal && b.Kind == schemas.Decimal && a.Scale >= b.Scale
-}
-
-// numeric tells whether a column holds numbers, by itself or in lists.
-func numeric(t schemas.Type) bool {
-	if t.Elem != nil {
-		return numeric(*t.Elem)
-	}
-	return t.Kind == schemas.Int64 || t.Kind == schemas.Float64 || t.Kind == schemas.Decimal
 }
 
 // textual tells whether a column holds strings, by itself or in lists.

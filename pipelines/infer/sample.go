@@ -29,8 +29,7 @@ type Sampled struct {
 // in the order of starts, so that this spreads the sample over time as well.
 //
 // Results that come again are dropped, and a page without a new one ends the
-// sample. Where the service ignores the order or id bounds, pages are asked for by
-// their numbers.
+// sample. So it is small where the service ignores the order or the bounds of ids.
 type sampler struct {
 	client extract.Client
 	form   string
@@ -85,11 +84,8 @@ func (s *sampler) readEdges(ctx context.Context) error {
 	_, falls := last.Order()
 	lowest, _ := bounds(last)
 	s.fresh(last)
-	switch {
-	case !rises || !falls:
-		return s.numbered(ctx)
-	case lowest <= highest || lowest == highest+1:
-		s.sampled.Whole = true
+	if !rises || !falls || lowest <= highest+1 {
+		s.sampled.Whole = rises && falls
 		return nil
 	}
 	return s.between(ctx, extract.IDRange{Min: highest + 1, Max: lowest - 1})
@@ -115,14 +111,11 @@ func (s *sampler) between(ctx context.Context, gap extract.IDRange) error {
 			return err
 		}
 		n := p.Len()
-		lowest, highest := bounds(p)
+		_, highest := bounds(p)
 		fresh := s.fresh(p)
 		s.give(p)
-		switch {
-		case n > 0 && lowest < q.IDs.Min:
-			return s.numbered(ctx)
-		case fresh == 0 || all && n < s.length:
-			s.sampled.Whole = all
+		if fresh == 0 || all && n < s.length {
+			s.sampled.Whole = all && n < s.length
 			return nil
 		}
 		at = highest + 1
@@ -141,30 +134,6 @@ func (s *sampler) spread(gap extract.IDRange) (pages int, start func(i int) int6
 	return pages, func(i int) int64 {
 		return min(gap.Max, gap.Min+int64(part*(float64(i)+(1-read)/2)))
 	}
-}
-
-// numbered reads evenly spread pages by their numbers.
-func (s *sampler) numbered(ctx context.Context) error {
-	if done, err := s.count(ctx); done || err != nil {
-		return err
-	}
-	all := (s.sampled.Total + int64(s.length) - 1) / int64(s.length) // the first of them was read
-	pages := min(int64(s.pages()), all-1)
-	for i := range pages {
-		q := s.query
-		q.Page, q.Limit = int(2+i*(all-1)/pages), s.atMost(s.length)
-		p, err := s.ask(ctx, q)
-		if err != nil {
-			return err
-		}
-		fresh := s.fresh(p)
-		s.give(p)
-		if fresh == 0 || len(s.seen) >= s.want {
-			break
-		}
-	}
-	s.sampled.Whole = s.everything()
-	return nil
 }
 
 // count counts the range once; done tells that the sample is complete. With a

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/metas"
 )
 
 // Undated describes the window of the results without a date.
@@ -35,9 +36,9 @@ func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap 
 			f := p.Fields[c.Field]
 			switch {
 			case f.Kind != page.KindMeta || c.Values == 0:
-			case f.ID == "date_finish":
+			case f.ID == metas.Finish:
 				finish = p.Value(c, 0)
-			case f.ID == "date_start":
+			case f.ID == metas.Start:
 				start = p.Value(c, 0)
 			}
 		}

@@ -81,7 +81,7 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets only) or full (default: incremental if all outputs are datasets)")
 	flags.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
-	set.BoolVar(&s.force, "force", false, "replace files that are there; a schema file's columns are kept")
+	set.BoolVar(&s.force, "force", false, "replace files that are there")
 	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")
 	return cmd
 }

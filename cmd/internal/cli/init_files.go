@@ -174,7 +174,7 @@ func (s *initSession) write(ctx context.Context) error {
 	var files []made
 	a, schema := &s.answers, ""
 	if path := a.schemaFile(); path != "" {
-		data, about, err := s.inferSchema(ctx, path)
+		data, about, err := s.inferSchema(ctx)
 		if err != nil {
 			return err
 		}
@@ -200,22 +200,15 @@ func (s *initSession) write(ctx context.Context) error {
 	return nil
 }
 
-// inferSchema makes the form's schema file, and says what it holds. Where one is to be
-// replaced, its columns keep what they declare.
-func (s *initSession) inferSchema(ctx context.Context, path string) (data []byte, about string, err error) {
+// inferSchema makes the form's schema file, and says what it holds.
+func (s *initSession) inferSchema(ctx context.Context) (data []byte, about string, err error) {
 	def, err := s.source()
 	if err != nil {
 		return nil, "", err
 	}
-	how := infer.Options{Personal: true}
-	if _, err := os.Lstat(path); err == nil {
-		if how.Base, err = definition.LoadSchema(path, nil); err != nil {
-			return nil, "", err
-		}
-	}
 	form := s.answers.onlyForm()
 	s.tell("Looking at a sample of " + plain.Line(form) + " ...")
-	inferred, err := infer.Schema(ctx, def, s.options, form, how)
+	inferred, err := infer.Schema(ctx, def, s.options, form, infer.Options{Personal: true})
 	if err != nil {
 		return nil, "", err
 	}

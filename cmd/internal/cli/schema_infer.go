@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
@@ -17,14 +16,13 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
-	"github.com/formetl/formetl/schemas"
 )
 
 type inferFlags struct {
 	formFlags
-	output, base string
-	sample       int
-	force, pii   bool
+	output     string
+	sample     int
+	force, pii bool
 }
 
 func schemaInferCommand(p *process) *cobra.Command {
@@ -42,15 +40,12 @@ nothing is lost by it. Leading zeros, phone numbers, ids and dates such as
 12/31/2025 stay strings: a type with a format declares them. Comments show each
 column's label and say why its type was chosen; they hold no values.
 
-With --base, or --force where FILE is there, the columns of that schema file keep
-their names, types and rules; labels follow the form, new columns come at the
-end, and comments say where the sample does not fit what is declared. Comments
-of your own are not kept.`,
+A file that is there is replaced by --force, with all that was edited in it;
+schema diff tells how a schema file and the form differ.`,
 		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
   formetl schema infer feedback.yaml -o feedback.schema.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
-  formetl schema infer --form form1 --pii -o form1.schema.yaml --force
-  formetl schema infer --form form1 --base form1.schema.yaml | diff form1.schema.yaml -`,
+  formetl schema infer --form form1 --pii -o form1.schema.yaml --force`,
 		Args: flags.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaInfer(cmd, p, f, args) },
 	}
@@ -58,10 +53,9 @@ of your own are not kept.`,
 	f.register(set)
 	f.span.RegisterSample(set)
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
-	set.StringVar(&f.base, "base", "", "schema file whose columns keep their names, types and rules")
 	set.IntVar(&f.sample, "sample", infer.DefaultSample, "about how many results to look at")
 	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
-	set.BoolVar(&f.force, "force", false, "write the file anew if it is there; without --base it is the base")
+	set.BoolVar(&f.force, "force", false, "replace the file if it is there")
 	return cmd
 }
 
@@ -73,43 +67,31 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	base, err := f.baseSchema()
+	if err := f.checkPlace(); err != nil {
+		return err
+	}
+	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Personal: f.pii})
 	if err != nil {
 		return err
 	}
-	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Base: base, Personal: f.pii})
-	if err != nil {
-		return err
-	}
-	return writeInferred(p, f, form, inferred, base != nil)
+	return writeInferred(p, f, form, inferred)
 }
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
-// baseSchema reads the schema that the new one follows, nil for none. An existing
-// file that is no valid schema is an error even with --force. It may be somebody's
-// work with a mistake in it.
-func (f *inferFlags) baseSchema() (*schemas.Schema, error) {
-	there := false
-	if f.toFile() {
-		_, err := os.Lstat(f.output)
-		there = err == nil
+// checkPlace returns an error if the file to write must not be replaced.
+func (f *inferFlags) checkPlace() error {
+	if _, err := os.Lstat(f.output); !f.toFile() || err != nil {
+		return nil //nolint:nilerr // nothing is there
 	}
-	switch {
-	case there && owned.CheckOrdinary(f.output) != nil:
-		return nil, owned.CheckOrdinary(f.output)
-	case there && !f.force:
-		return nil, &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
-	case f.base != "":
-		return definition.LoadSchema(f.base, nil)
-	case !there:
-		return nil, nil
+	if err := owned.CheckOrdinary(f.output); err != nil || f.force {
+		return err
 	}
-	return definition.LoadSchema(f.output, nil)
+	return &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 }
 
-// writeInferred writes the schema file. based says that it follows an earlier one.
-func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema, based bool) error {
+// writeInferred writes the schema file.
+func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
@@ -120,27 +102,6 @@ func writeInferred(p *process, f inferFlags, form string, inferred *infer.Inferr
 	if err := maybe.WriteFile(f.output, data, 0o640); err != nil {
 		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
 	}
-	told := fmt.Sprintf("%s: %s to %s", form, show.Plural(len(inferred.Schema.Columns), "column"), f.output)
-	if based {
-		told += ": " + changesText(inferred)
-	}
-	p.log.Tell(slog.LevelInfo, told)
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, show.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil
-}
-
-// changesText sums up how the schema differs from the one that it follows.
-func changesText(in *infer.InferredSchema) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		text string
-	}{{in.Added, "new"}, {in.Gone, "no longer on the form"}, {in.Misfits, "that values of the sample do not fit"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
-		}
-	}
-	if len(parts) == 0 {
-		return "as they were"
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,0 +1,42 @@
+// Package walltime tells which instants the wall-clock times of a zone are.
+package walltime
+
+import "time"
+
+// farthest is more than any zone was ever away from UTC (Manila was at -15:56).
+const farthest = 16 * 60 * 60
+
+// Reading is how a wall-clock time is read.
+type Reading struct {
+	Offset int64 // seconds east of UTC
+	Since  int64 // the Unix time at which that offset began to hold
+	// Skipped tells that no clock shows the time. The offset is the one before the change,
+	// which moves the time forward by the length of the gap.
+	Skipped bool
+}
+
+// Read reads a wall-clock time of a zone, in seconds since 1970-01-01 00:00:00 there. Of a
+// time that the clocks show twice it takes the first: it walks in order through the spans of
+// constant offset that may show the time.
+func Read(wall int64, zone *time.Location) Reading {
+	var before Reading
+	at := time.Unix(wall-farthest, 0).In(zone)
+	for {
+		start, end := at.ZoneBounds()
+		if !end.IsZero() && !end.After(at) {
+			// Go gives a leap year 365 days where a zone's file holds a rule for it.
+			end = at.Add(24 * time.Hour)
+		}
+		_, offset := at.Zone()
+		r := Reading{Offset: int64(offset), Since: start.Unix()}
+		unix := wall - r.Offset
+		if !start.IsZero() && unix < start.Unix() {
+			before.Skipped = true // later than the span before, earlier than this one
+			return before
+		}
+		if end.IsZero() || unix < end.Unix() {
+			return r
+		}
+		before, at = r, end
+	}
+}
