@@ -102,9 +102,8 @@ func (f *formRun) expects() *Planned {
 	r, plan := f.reader, f.reconciler.Plan
 	p := &FormPlan{}
 	changed := p.follows(r.Form, f.iv, f.outputs, f.o.Now())
-	stale := changed.stale(f.iv.Read)
-	p.take(plan, stale)
-	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, f.iv)+len(stale)))
+	p.take(plan)
+	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, f.iv)))
 	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
 }
 
@@ -141,10 +140,8 @@ type ChangesReport struct {
 	Reason  string        `json:"reason,omitempty"` // why the service could not be asked
 	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
 	Changed int           `json:"changed"`          // results that changed since the last run
-	// StaleParts counts the parts that were read again because results of them
-	// changed, StaleLeft those that the next runs read.
+	// StaleParts counts the parts that were read again because results of them changed.
 	StaleParts int `json:"stale_parts"`
-	StaleLeft  int `json:"stale_left"`
 }
 
 // NoticeReport says what a run noticed of the form and of the service.
