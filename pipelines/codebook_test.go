@@ -24,13 +24,12 @@ import (
 type codebook struct {
 	Rows    int64 `json:"rows"`
 	Columns []struct {
-		Name         string   `json:"name"`
-		From         string   `json:"from"`
-		Label        string   `json:"label"`
-		LabelsBefore []string `json:"labels_before"`
-		ItemType     string   `json:"item_type"`
-		Nulls        int64    `json:"nulls"`
-		Choices      []struct {
+		Name     string `json:"name"`
+		From     string `json:"from"`
+		Label    string `json:"label"`
+		ItemType string `json:"item_type"`
+		Nulls    int64  `json:"nulls"`
+		Choices  []struct {
 			Value string `json:"value"`
 			Count int64  `json:"count"`
 		} `json:"choices"`
@@ -108,7 +107,7 @@ func TestCodebookBesideEveryOutput(t *testing.T) {
 	if w.read("lake/form1.schema.json") != w.read("out/form1.schema.json") || w.read("lake/form1.codebook.csv") != w.read("out/form1.codebook.csv") {
 		t.Error("the codebook depends on the format")
 	}
-	if line := "item_2,list<string>,item:2,Colours,,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
+	if line := "item_2,list<string>,item:2,Colours,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
 		t.Errorf("no line %q in\n%s", line, w.read("out/form1.codebook.csv"))
 	}
 }
@@ -172,29 +171,6 @@ func (w *world) datasetRows(name string) (rows []map[string]any) {
 		rows = append(rows, readNDJSON(w.t, filepath.Join(w.path(name), filepath.FromSlash(p.Path)))...)
 	}
 	return rows
-}
-
-// TestCodebookTellsEarlierLabels of columns whose heading changed, for files
-// and datasets, and goes on telling them.
-func TestCodebookTellsEarlierLabels(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"}, definition.Output{Path: "lake/form1/", Format: "parquet"})
-	for _, run := range []struct{ label, before string }{
-		{"Colours", "[]"},
-		{"Your colours", "[Colours]"},
-		{"Your colours", "[Colours]"},
-		{"Farben", "[Your colours Colours]"},
-	} {
-		def.Source.BaseURL = newWorld(t, someSurvey(run.label)).source.BaseURL
-		w.run(def)
-		for _, stem := range []string{"out/form1", "lake/form1"} {
-			for _, c := range w.codebook(stem).Columns {
-				if got := fmt.Sprint(c.LabelsBefore); c.From == "item:2" && (c.Label != run.label || got != run.before) {
-					t.Errorf("%s is called %q, before %s; want %q, before %s", stem, c.Label, got, run.label, run.before)
-				}
-			}
-		}
-	}
 }
 
 // TestCodebookOfAnIncrementalRun: choices are those of all runs, counts of the

@@ -48,7 +48,8 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`report\.json: .*\.(warnings|dead_letters)`, // limits of spreadsheets, and dead letters of failed runs, are not told
 	`report\.json: .*\.(planned|spans)`,         // what the page of a run shows is in its report
 	`stale_(parts|left)`,                        // no run leaves stale parts to the next
-	`^standard output: .*(formetl_load|\\copy)`, // schema ddl prints no loads
+	`\.(schema|columns)\[\d+\]\.(labels_before|index): |codebook\.csv: |"reordered"`, // earlier headings and places of questions are not remembered
+	`^standard output: .*(formetl_load|\\copy)`,                                      // schema ddl prints no loads
 }, "|"))
 
 // building builds formetl of a commit, in a work tree that it removes again, and that of
