@@ -14,7 +14,7 @@ import (
 // TestCodebookLeavesOthersFilesAlone: a file in its place that is not formetl's
 // stays, and so does what lies beside it; log and report say what to do.
 func TestCodebookLeavesOthersFilesAlone(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.daily(
 		definition.Output{Path: "out/form1.csv", Format: "csv"},
 		definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay},
@@ -73,7 +73,7 @@ func (w *world) put(name, data string) {
 
 // TestCodebookReplacesItsOwn, also where it was cut short.
 func TestCodebookReplacesItsOwn(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv"})
 	w.run(def)
 	schema, table := w.read("out/form1.schema.json"), w.read("out/form1.codebook.csv")

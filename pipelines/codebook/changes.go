@@ -32,7 +32,7 @@ func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
 		Form: f, gone: f.gone(), before: before, known: BySource(before),
 		added: sourcesOf(f.Stats.Added), columnsBy: sourcesOf(f.Columns), whole: whole,
 	}
-	var changes []schemas.Change
+	changes := make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
 		changes = append(changes, d.column(c)...)
 	}
