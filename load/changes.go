@@ -42,9 +42,6 @@ type Changes struct {
 	Witness string `json:"witness,omitempty"`
 	// WitnessAt is when a run last looked for a witness, by this machine's clock.
 	WitnessAt time.Time `json:"witness_at,omitzero"`
-	// Stale are the spans of the parts that are known to be stale, in order and
-	// one for each part. The next runs read them again.
-	Stale []Range `json:"stale,omitempty"`
 	// Later are the ids of results that changed and lay after the range.
 	Later []int64 `json:"later,omitempty"`
 }
@@ -78,14 +75,6 @@ func (c *Changes) problem() string {
 	case slices.ContainsFunc(c.Known, func(r ChangedResult) bool { return r.ID < 0 }),
 		slices.ContainsFunc(c.Later, func(id int64) bool { return id < 0 }):
 		return "holds a negative id"
-	}
-	for i, r := range c.Stale {
-		if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To.Time) {
-			return "holds a span that ends before it begins"
-		}
-		if i > 0 && (r.From.IsZero() || c.Stale[i-1].To.IsZero() || r.From.Before(c.Stale[i-1].To.Time)) {
-			return "holds spans in disorder"
-		}
 	}
 	return ""
 }

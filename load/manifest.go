@@ -99,11 +99,10 @@ type Column struct {
 	// Choices are the values that each have a column of their own in CSV
 	// (list_as: columns), in order.
 	Choices []string `json:"choices,omitempty"`
-	// The fields below are about the form, not the data. They are an item's
-	// type, its place on the form, and its earlier labels, the latest first.
-	ItemType     string   `json:"item_type,omitempty"`
-	Index        int      `json:"index,omitempty"`
-	LabelsBefore []string `json:"labels_before,omitempty"`
+	// The fields below are about the form, not the data. They are an item's type
+	// and its place on the form.
+	ItemType string `json:"item_type,omitempty"`
+	Index    int    `json:"index,omitempty"`
 	// Gone marks an item that the form's headings listed before and no longer
 	// list.
 	Gone bool `json:"gone,omitempty"`
@@ -284,7 +283,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 func (c Column) valid() Column {
 	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
 	c.PII, c.ItemType, c.ListAs = valid(c.PII), valid(c.ItemType), valid(c.ListAs)
-	c.Choices, c.LabelsBefore = validAll(c.Choices), validAll(c.LabelsBefore)
+	c.Choices = validAll(c.Choices)
 	return c
 }
 

@@ -25,7 +25,7 @@ func (e *WatermarkError) Error() string {
 // ResetWatermark sets the watermark of the dataset at s back to an earlier time. The
 // zero time removes it, and the next incremental run begins like the first. What is
 // known of changes is removed with it. With another time it stays, because changes
-// and stale parts from before that time would be lost otherwise. ResetWatermark
+// from before that time would be lost otherwise. ResetWatermark
 // returns the previous watermark. It changes nothing but the manifest.
 //
 // The caller holds the lease and has called Recover. The error wraps

@@ -101,7 +101,7 @@ func (s shop) marked(run, watermark string) {
 }
 
 // What is known of changes goes only with the whole watermark: the next run reads
-// everything again then. Otherwise it would forget which older parts are stale.
+// everything again then. Otherwise it would forget what changed.
 func TestResetWatermarkAndChanges(t *testing.T) {
 	for _, to := range []load.WallTime{{}, wall("2026-01-03 00:00:00")} {
 		s := shop{t: t, d: loadtest.NewMemory()}
@@ -115,7 +115,7 @@ func TestResetWatermarkAndChanges(t *testing.T) {
 		}
 		now, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
 		s.must(err)
-		if now.Watermark != to || (now.Changes == nil) != to.IsZero() || now.Changes != nil && len(now.Changes.Stale) != 2 {
+		if now.Watermark != to || (now.Changes == nil) != to.IsZero() || now.Changes != nil && len(now.Changes.Later) != 1 {
 			t.Errorf("reset to %s: watermark %s, changes %+v", to, now.Watermark, now.Changes)
 		}
 	}

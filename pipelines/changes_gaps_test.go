@@ -31,7 +31,6 @@ type gap struct {
 	name  string
 	kind  string // of the definition: full or incremental
 	stand bool   // the service's clock stands still within an hour
-	stale int    // bound of stale parts; 0: the usual one
 	hours []gapHour
 }
 
@@ -93,11 +92,11 @@ func TestGapsOfSums(t *testing.T) {
 			hours: []gapHour{quiet, {before: []deed{removed(4), edit(100, "03")}, when: reads("2026-01-03"), during: []deed{removed(100)}}, quiet},
 		},
 		{
-			name: "a new result in a part that is left", kind: "incremental", stale: 1,
+			name: "a new result in another part than an edited one", kind: "incremental",
 			hours: []gapHour{quiet, {before: []deed{edit(1, "01"), edit(100, "02")}}, quiet, quiet},
 		},
 		{
-			name: "a result that moves out of a part that is left", kind: "incremental", stale: 1,
+			name: "a result that moves after others of its part did", kind: "incremental",
 			hours: []gapHour{quiet, {before: []deed{edit(1, "01"), edit(3, "01")}}, {before: []deed{edit(2, "01")}}, quiet, quiet},
 		},
 		{
@@ -147,9 +146,6 @@ func (m *model) playGap(t *testing.T, c gap) {
 		})
 		def := m.definition(dir, c.kind)
 		def.Extract.Lookback = time.Hour
-		if c.stale > 0 {
-			def.Extract.MaxStaleParts = c.stale
-		}
 		o := options()
 		o.Now = func() time.Time {
 			return time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.source.Zone)
@@ -176,15 +172,12 @@ func (m *model) playGap(t *testing.T, c gap) {
 		if r := report.Forms[0].ResultChanges; r != nil && strings.Contains(r.Reason, "one second") {
 			t.Errorf("run %d: %+v", n, *r)
 		}
-		if n == len(c.hours)-1 && len(manifest.Changes.Stale) > 0 {
-			t.Errorf("spans are still stale: %v", manifest.Changes.Stale)
-		}
 	}
 }
 
 // exact compares a dataset with the history since a run began. Each result that did
 // not change since must be in its present state, and none may be lost or be there
-// twice. Only spans that are known to be stale may hold older states. A deleted result
+// twice. A deleted result
 // may stay for one run during which another one left.
 func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int) error {
 	t.Helper()
@@ -199,15 +192,6 @@ func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int
 			got[id] = strings.Replace(date[:19], "T", " ", 1) + " " + row["item_1"].(string)
 		}
 	}
-	if m.Changes == nil {
-		m.Changes = &load.Changes{}
-	}
-	stale := func(is string) bool {
-		return is != "" && slices.ContainsFunc(m.Changes.Stale, func(r load.Range) bool {
-			at := extracttest.Wall(is[:19])
-			return !at.Before(r.From.Time) && (r.To.IsZero() || at.Before(r.To.Time))
-		})
-	}
 	end := m.Range.To.Format(formservice.WallTime)
 	since, last := w.history[begun:], w.history[len(w.history)-1]
 	for id := range max(w.next, 101) {
@@ -220,7 +204,6 @@ func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int
 		was := slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] == is })
 		switch {
 		case constant && want == "" && leftSince(since, func(is string) bool { return is < end }):
-		case stale(want) || stale(is), constant && want == "" && len(m.Changes.Stale) > 0 && !m.Verified.Match:
 		case throughout && is == "":
 			return fmt.Errorf("result %d was in the range throughout, and is lost", id)
 		case constant && is != want:

@@ -84,11 +84,6 @@ func (s *stamped) due(r formservice.Result) bool {
 	return date != "" && date < s.clock.Add(-time.Minute).Format(formservice.WallTime)
 }
 
-// withStale bounds the stale parts that a run reads.
-func withStale(most int) func(*definition.Definition) {
-	return func(def *definition.Definition) { def.Extract.MaxStaleParts = most }
-}
-
 // TestHourOfChanges counts the requests of hourly runs, and what they find.
 func TestHourOfChanges(t *testing.T) {
 	s := newStamped(t)
@@ -174,31 +169,6 @@ func (s *stamped) move(id int64, date string) {
 	if err := s.form.Finish(id, extracttest.Wall(date)); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// TestMovedOutOfPartThatIsLeft moves results out of parts that the run would leave
-// stale, because the bound is met.
-func TestMovedOutOfPartThatIsLeft(t *testing.T) {
-	s := newStamped(t)
-	s.edit = func(def *definition.Definition) { def.Extract.MaxStaleParts = 1 }
-	s.hour()
-	s.at("2026-01-01 02:30:00")
-	for _, id := range []int64{5, 100, 200, 300} { // January to April
-		s.change(id, "edited")
-	}
-	for _, id := range []int64{110, 210} { // of February and March
-		s.move(id, fmt.Sprintf("2026-01-01 02:0%d:00", id/100))
-	}
-	s.at("2026-01-01 03:00:00")
-	r, err := pipelines.Run(t.Context(), s.definition(), s.o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := r.Forms[0].ResultChanges; c.StaleParts != 3 || c.StaleLeft != 1 {
-		t.Errorf("%+v, and April alone should be left", c)
-	}
-	s.at("2026-01-01 04:00:00")
-	s.hour()
 }
 
 // TestRangeThatEndsInThePast: a first run up to a time of the past knows what changed up

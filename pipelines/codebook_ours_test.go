@@ -2,7 +2,6 @@ package pipelines_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // TestCodebookLeavesOthersFilesAlone: a file in its place that is not formetl's
 // stays, and so does what lies beside it; log and report say what to do.
 func TestCodebookLeavesOthersFilesAlone(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.daily(
 		definition.Output{Path: "out/form1.csv", Format: "csv"},
 		definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay},
@@ -72,29 +71,19 @@ func (w *world) put(name, data string) {
 	}
 }
 
-// TestCodebookReplacesItsOwn, however old, torn, or saved by other programs.
+// TestCodebookReplacesItsOwn, also where it was cut short.
 func TestCodebookReplacesItsOwn(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv"})
 	w.run(def)
 	schema, table := w.read("out/form1.schema.json"), w.read("out/form1.codebook.csv")
-	var narrow bytes.Buffer
-	if err := json.Compact(&narrow, []byte(schema)); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct{ name, data string }{
 		{"schema.json", ""},
 		{"schema.json", "\n"},
-		{"schema.json", narrow.String()},
 		{"schema.json", schema[:len(schema)/2]},
-		{"schema.json", schema[:40]},
-		{"schema.json", strings.Replace(schema, `"version": 1`, `"version": 2, "more": {}`, 1)},
-		{"schema.json", strings.Replace(schema, `"version": 1`, `"version": 12`, 1)[:60]},
+		{"schema.json", schema[:60]},
 		{"codebook.csv", ""},
 		{"codebook.csv", table[:60]},
-		{"codebook.csv", "column,type,from,label,labels_before,more\n"},
-		{"codebook.csv", "\"column\";\"type\";\"from\";\"label\";\"labels_before\";\"item_type\"\n"},
-		{"codebook.csv", strings.ReplaceAll(strings.TrimPrefix(table, "\uFEFF"), ",", "\t")},
 	} {
 		w.put("out/form1."+c.name, c.data)
 		report := w.run(def)

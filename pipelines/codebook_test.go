@@ -24,13 +24,12 @@ import (
 type codebook struct {
 	Rows    int64 `json:"rows"`
 	Columns []struct {
-		Name         string   `json:"name"`
-		From         string   `json:"from"`
-		Label        string   `json:"label"`
-		LabelsBefore []string `json:"labels_before"`
-		ItemType     string   `json:"item_type"`
-		Nulls        int64    `json:"nulls"`
-		Choices      []struct {
+		Name     string `json:"name"`
+		From     string `json:"from"`
+		Label    string `json:"label"`
+		ItemType string `json:"item_type"`
+		Nulls    int64  `json:"nulls"`
+		Choices  []struct {
 			Value string `json:"value"`
 			Count int64  `json:"count"`
 		} `json:"choices"`
@@ -69,20 +68,18 @@ func surveyed(id int64, finished string, colours ...string) formservice.Result {
 	return r
 }
 
-func survey(label string, results ...formservice.Result) *formservice.Form {
+func someSurvey() *formservice.Form {
 	return formservice.NewForm("form1", []formservice.Item{
-		{ID: "1", Type: "text", Index: 1, Label: "Answer"}, {ID: "2", Type: "checkbox", Index: 2, Label: label}, {ID: "3", Type: "select", Index: 3, Label: "Mail"},
-	}, results)
-}
-
-func someSurvey(label string) *formservice.Form {
-	return survey(label, surveyed(1, "2026-01-01 09:00:00", "red", "blue"), surveyed(2, "2026-01-02 09:00:00", "red"), surveyed(3, "2026-01-03 09:00:00", "green"))
+		{ID: "1", Type: "text", Index: 1, Label: "Answer"}, {ID: "2", Type: "checkbox", Index: 2, Label: "Colours"}, {ID: "3", Type: "select", Index: 3, Label: "Mail"},
+	}, []formservice.Result{
+		surveyed(1, "2026-01-01 09:00:00", "red", "blue"), surveyed(2, "2026-01-02 09:00:00", "red"), surveyed(3, "2026-01-03 09:00:00", "green"),
+	})
 }
 
 // TestCodebookBesideEveryOutput: each output has one beside it and none in a
 // dataset; outputs that differ in format share it.
 func TestCodebookBesideEveryOutput(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.daily(
 		definition.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"},
 		definition.Output{Path: "out/form1.parquet", Format: "parquet"},
@@ -108,7 +105,7 @@ func TestCodebookBesideEveryOutput(t *testing.T) {
 	if w.read("lake/form1.schema.json") != w.read("out/form1.schema.json") || w.read("lake/form1.codebook.csv") != w.read("out/form1.codebook.csv") {
 		t.Error("the codebook depends on the format")
 	}
-	if line := "item_2,list<string>,item:2,Colours,,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
+	if line := "item_2,list<string>,item:2,Colours,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
 		t.Errorf("no line %q in\n%s", line, w.read("out/form1.codebook.csv"))
 	}
 }
@@ -174,33 +171,10 @@ func (w *world) datasetRows(name string) (rows []map[string]any) {
 	return rows
 }
 
-// TestCodebookTellsEarlierLabels of columns whose heading changed, for files
-// and datasets, and goes on telling them.
-func TestCodebookTellsEarlierLabels(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
-	def := w.definition(definition.Output{Path: "out/form1.csv", Format: "csv", Profile: "strict"}, definition.Output{Path: "lake/form1/", Format: "parquet"})
-	for _, run := range []struct{ label, before string }{
-		{"Colours", "[]"},
-		{"Your colours", "[Colours]"},
-		{"Your colours", "[Colours]"},
-		{"Farben", "[Your colours Colours]"},
-	} {
-		def.Source.BaseURL = newWorld(t, someSurvey(run.label)).source.BaseURL
-		w.run(def)
-		for _, stem := range []string{"out/form1", "lake/form1"} {
-			for _, c := range w.codebook(stem).Columns {
-				if got := fmt.Sprint(c.LabelsBefore); c.From == "item:2" && (c.Label != run.label || got != run.before) {
-					t.Errorf("%s is called %q, before %s; want %q, before %s", stem, c.Label, got, run.label, run.before)
-				}
-			}
-		}
-	}
-}
-
 // TestCodebookOfAnIncrementalRun: choices are those of all runs, counts of the
 // last, and of a dataset that is replaced whole nothing is remembered.
 func TestCodebookOfAnIncrementalRun(t *testing.T) {
-	form := someSurvey("Colours")
+	form := someSurvey()
 	w := newWorld(t, form)
 	def := w.definition(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 	def.Extract.Incremental, def.Extract.Lookback = true, 1
@@ -243,7 +217,7 @@ var errRefused = errors.New("refused")
 // TestCodebookRefused: the data stand, the run succeeds, and its report tells.
 func TestCodebookRefused(t *testing.T) {
 	for _, refused := range []string{"open", "put", "get"} {
-		w := newWorld(t, someSurvey("Colours"))
+		w := newWorld(t, someSurvey())
 		def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 		w.run(def)
 		def.Extract.From = extracttest.Wall("2026-01-02") // parts of the first run stay
@@ -289,7 +263,7 @@ func (unreadable) Get(context.Context, string) ([]byte, string, error) {
 // TestCleanKnowsCodebooks: what a killed run left where it was writing the
 // codebook of a dataset is removed, and codebooks stay.
 func TestCleanKnowsCodebooks(t *testing.T) {
-	w := newWorld(t, someSurvey("Colours"))
+	w := newWorld(t, someSurvey())
 	def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
 	w.run(def)
 	before := tree(t, w.dir)

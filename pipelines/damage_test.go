@@ -71,47 +71,20 @@ func TestPartsGoneAreMadeAgain(t *testing.T) {
 }
 
 // TestPartsGoneElsewhere: a run makes parts again that are gone outside its range.
-// What it may not read, because they are too many, it names, and the next run reads it.
 func TestPartsGoneElsewhere(t *testing.T) {
-	for most, left := range map[int]int{0: 0, 2: 0, 1: 1} {
-		r := newResumed(t)
-		def := func() *definition.Definition {
-			d := r.daily(days())
-			d.Extract.MaxStaleParts = most
-			return d
-		}
-		r.asked(def())
-		parts := r.partsOf()
-		r.lose(parts[0], true)
-		r.lose(parts[1], false)
-		o := r.o
-		o.From, o.To = extracttest.Wall("2026-01-04"), extracttest.Wall("2026-01-05")
-		r.edit(4, "2026-01-04 09:00:00")
-		report, err := pipelines.Run(t.Context(), def(), o)
-		if left > 0 {
-			damaged, ok := errors.AsType[*load.DamagedPartsError](err)
-			if !ok || len(damaged.Parts) != left || !damaged.Parts[0].Missing {
-				t.Fatalf("error %v", err)
-			}
-			for _, say := range []string{parts[1].Path + " (missing)", "`formetl run DEFINITION --from 2026-01-02 --to 2026-01-03`"} {
-				if !strings.Contains(err.Error(), say) {
-					t.Errorf("%q is not said: %v", say, err)
-				}
-			}
-			out := report.Forms[0].Outputs[0]
-			if out.Error == "" || out.Rows != 8 || out.Parts != 4 {
-				t.Errorf("report %+v", out)
-			}
-			if m := readManifest(t, filepath.Join(r.path("days"), load.ManifestName)); m.RunID != report.RunID {
-				t.Errorf("the manifest is of %s, the run %s", m.RunID, report.RunID)
-			}
-			report, err = pipelines.Run(t.Context(), def(), o)
-		}
-		if err != nil || report.Forms[0].Older == 0 {
-			t.Fatalf("error %v, report %+v", err, report.Forms[0])
-		}
-		r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
+	r := newResumed(t)
+	r.asked(r.daily(days()))
+	parts := r.partsOf()
+	r.lose(parts[0], true)
+	r.lose(parts[1], false)
+	o := r.o
+	o.From, o.To = extracttest.Wall("2026-01-04"), extracttest.Wall("2026-01-05")
+	r.edit(4, "2026-01-04 09:00:00")
+	report, err := pipelines.Run(t.Context(), r.daily(days()), o)
+	if err != nil || report.Forms[0].Older != 2 {
+		t.Fatalf("error %v, report %+v", err, report.Forms[0])
 	}
+	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestUndatedPartGone: no range reads results without a date again.

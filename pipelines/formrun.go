@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -29,9 +28,7 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 
 // lastRun does the same as runForm. It returns the run that began last.
 func lastRun(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*formRun, error) {
-	seen := o.observer(def)
-	ctx = seen.Requests(ctx)
-	f := newFormRun(def, o, client.Fork(), form, seen)
+	f := newFormRun(def, o, client.Fork(), form)
 	for {
 		err := f.run(ctx)
 		late, isLate := errors.AsType[*reconcile.LateError](err)
@@ -58,7 +55,7 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 // of the first.
 func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("reason", why.Error()))
-	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name, f.seen)
+	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
 	again.report.StartedAt, again.reader.Began = f.report.StartedAt, f.report.StartedAt
 	again.noFeed, again.reader.Countless, again.beyond = f.noFeed, f.reader.Countless, f.beyond
 	again.reader.Pages.DoubtEnds(f.reader.Countless != "")
@@ -99,21 +96,20 @@ type formRun struct {
 	snapshot   *reconcile.Snapshot
 	ahead      *output.Ahead
 	tally      tally
-	shares     *SharedPlan      // how other processes go on with the run; nil if this one does all of it
-	seen       *detail.Observer // nil if nobody wants the detail
+	shares     *SharedPlan // how other processes go on with the run; nil if this one does all of it
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
 }
 
-func newFormRun(def *definition.Definition, o Options, client extract.Client, form string, seen *detail.Observer) *formRun {
+func newFormRun(def *definition.Definition, o Options, client extract.Client, form string) *formRun {
 	f := &formRun{
-		o: o, seen: seen, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
+		o: o, report: &FormReport{Form: form, StartedAt: o.Now().UTC(), Timezone: def.Source.Zone.String()},
 	}
 	f.reader = &reading.Reader{
 		Form: reading.Form{
 			Def: def, Name: form, Client: client, Pages: extract.NewReader(client, form, reading.Query(def.Extract)), RunID: o.RunID, Began: f.report.StartedAt,
-			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows, Watched: seen.Window,
+			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
 		},
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
@@ -227,7 +223,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
 		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
 	f.tally.plan(c.Windows)
-	watchPlan(f)
+	f.report.Planned = f.expects()
 	r.At(pointPlanned)
 	if f.left != nil || c.Plan.Requests < costlyPlan {
 		return nil
@@ -288,9 +284,6 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 // commit stages what was read at every output, and commits it.
 func (f *formRun) commit(ctx context.Context) error {
 	f.summarise(f.snapshot)
-	if err := f.seen.Snapshot(ctx, f.snapshot); err != nil && ctx.Err() == nil {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the report lacks what the columns hold", slog.String("error", err.Error()))
-	}
 	f.ahead.Wait()
 	err := f.outputs.Commit(ctx, f.snapshot, func(ctx context.Context) {
 		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
@@ -337,7 +330,7 @@ func (f *formRun) endReport(err error) {
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
 	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
 	r.Outputs = f.outputs.Reports()
-	endWatch(f)
+	r.Spans = spansOf(c.Windows)
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -184,8 +183,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	if plan == nil || err != nil {
 		return err
 	}
-	stale := f.stale(i.Read)
-	p.take(plan, stale)
+	p.take(plan)
 	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget { // some of those who share the window end their part with a page that is not full
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
 	}
@@ -194,7 +192,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 	if err != nil {
 		return err
 	}
-	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i)+len(stale))+undated)
+	p.sum(f, plan, int64(plan.Requests+laterCounts(f.form, i))+undated)
 	return nil
 }
 
@@ -227,7 +225,7 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) error {
 	if plan == nil || err != nil {
 		return err
 	}
-	p.take(plan, f.stale(i.Read))
+	p.take(plan)
 	p.warn(f.form, plan)
 	p.sum(f, plan, int64(own))
 	return nil
@@ -288,20 +286,15 @@ func laterCounts(form reading.Form, i interval.Interval) int {
 	return 0
 }
 
-// take fills in the windows and the expectations of the plan, and of the stale parts
-// that the run reads besides.
-func (p *FormPlan) take(plan *extract.Plan, stale []extract.Planned) {
-	var held, pages int64
-	for _, w := range stale {
-		held, pages = held+w.Count, pages+pagesOf(w.Count, plan.Range.PageSize)
-	}
-	for _, w := range slices.Concat(stale, plan.Windows) {
+// take fills in the windows and the expectations of the plan.
+func (p *FormPlan) take(plan *extract.Plan) {
+	for _, w := range plan.Windows {
 		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count, plan.Range.PageSize))})
 	}
-	p.Results, p.Requests.Results = sum(known(plan.Total), &held), sum(known(plan.Pages()), &pages)
+	p.Results, p.Requests.Results = known(plan.Total), known(plan.Pages())
 	p.Requests.Planned = plan.Requests
 	if plan.Total == extract.Unknown {
-		p.Requests.Least = known(plan.Cost() + pages)
+		p.Requests.Least = known(plan.Cost())
 	}
 }
 

@@ -3,7 +3,6 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -21,11 +20,8 @@ type PlannedChanges struct {
 	// what is new, and the parts that hold changed results. Otherwise it is
 	// load.MethodLookback.
 	Method  string        `json:"method"`
-	KnownTo load.WallTime `json:"known_to"` // up to when changes are known, by the service's clock; null: not known
-	// Stale is how many parts the manifests name as stale. The run reads as many
-	// of them as max_stale_parts allows.
-	Stale  int    `json:"stale_parts"`
-	Reason string `json:"reason,omitempty"` // why the lookback is read
+	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
+	Reason  string        `json:"reason,omitempty"` // why the lookback is read
 }
 
 // following is what a plan knows of the changes that a run would ask for.
@@ -48,7 +44,7 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 	if !i.Continues {
 		return f
 	}
-	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo, Stale: len(base.Stale)}
+	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo}
 	r := &reading.Reader{Form: form}
 	why := cmp.Or(feedless(r), whyLookback(r))
 	switch {
@@ -104,24 +100,6 @@ func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extrac
 	}
 	plan.Requests++
 	return i, plan, own, nil
-}
-
-// stale returns the spans of stale parts that the run reads besides its range, with
-// how many results they held. They are at most as many as the definition allows.
-func (f *following) stale(read extract.Window) (spans []extract.Planned) {
-	if !f.iv.Continues {
-		return nil
-	}
-	for _, s := range f.base.Stale {
-		w := interval.Widen(extract.Window{From: s.From.Time, To: s.To.Time}, f.manifests, false)
-		again := slices.ContainsFunc(spans, func(is extract.Planned) bool { return is.Window == w })
-		inRange := w.From.Before(read.To) && (w.To.IsZero() || read.From.Before(w.To))
-		if again || inRange || len(spans) == f.form.Def.Extract.MostStale() {
-			continue
-		}
-		spans = append(spans, extract.Planned{Window: w, Count: interval.ResultsIn(w, f.manifests)})
-	}
-	return spans
 }
 
 // asked returns how many requests the run sends to ask what changed: of Get Results

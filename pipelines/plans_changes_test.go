@@ -64,7 +64,7 @@ func TestPlanOfChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s.later(c.do)
 			p, results, feed, counts := s.planAndRun()
-			if p.Changes == nil || p.Changes.Method != load.MethodChanges || p.Changes.KnownTo.IsZero() || p.Changes.Reason != "" || p.Changes.Stale != 0 {
+			if p.Changes == nil || p.Changes.Method != load.MethodChanges || p.Changes.KnownTo.IsZero() || p.Changes.Reason != "" {
 				t.Fatalf("changes %+v", p.Changes)
 			}
 			if len(p.Windows) != c.windows || *p.Results != c.rows {
@@ -74,39 +74,6 @@ func TestPlanOfChanges(t *testing.T) {
 				t.Errorf("planned %d, %d, %d, the run sent %d, %d, %d", *p.Requests.Results, *p.Requests.Feed, *p.Requests.Counts, results, feed, counts)
 			}
 		})
-	}
-}
-
-// TestPlanOfStaleParts: parts that an earlier run left are windows of the plan, as
-// many as the definition allows.
-func TestPlanOfStaleParts(t *testing.T) {
-	s := newStamped(t)
-	s.edit = withStale(2)
-	s.hour()
-	s.later(func() {
-		for id := int64(5); id < 700; id += 100 {
-			s.change(id, "edited")
-		}
-	})
-	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
-	if err != nil || report.Forms[0].ResultChanges.StaleLeft != 5 {
-		t.Fatalf("%v, %+v", err, report.Forms[0].ResultChanges)
-	}
-	s.later(func() {})
-	s.service.Reset()
-	r, err := pipelines.MakePlan(t.Context(), s.definition(), s.o.Options, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := r.Forms[0]
-	if p.Changes.Stale != 5 || len(p.Windows) != 3 || *p.Windows[0].Results < 80 || *p.Requests.Results != 2 {
-		t.Errorf("%+v, windows %+v, %d requests for results", p.Changes, p.Windows, *p.Requests.Results)
-	}
-	if _, err := pipelines.Run(t.Context(), s.definition(), s.o); err != nil {
-		t.Fatal(err)
-	}
-	if n := s.service.Counts(); n[formservice.TransactionResults] != int(*p.Requests.Results+*p.Requests.Feed) {
-		t.Errorf("planned %d + %d, the run sent %v", *p.Requests.Results, *p.Requests.Feed, n)
 	}
 }
 

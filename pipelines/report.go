@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -71,9 +72,55 @@ type ReadReport struct {
 	Rejects   []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
 	Nulled    []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
 	Replaced  int64                `json:"replaced_characters"`
-	// Detail is what a page shows besides. It is nil unless Options.Detailed is set and the
-	// form was begun.
-	Detail *Detail `json:"-"`
+	Planned   *Planned             `json:"planned,omitempty"` // nil if no plan was made
+	Spans     []Span               `json:"spans,omitempty"`   // in order of time
+}
+
+// Planned is what a run expected when it had made its plan: what FormPlan tells, without
+// the windows.
+type Planned struct {
+	Results  *int64          `json:"results"`
+	AtMost   bool            `json:"at_most"`
+	Requests PlannedRequests `json:"requests"`
+	Budget   Budget          `json:"budget"`
+}
+
+// Span is a window of time of a run, or several adjacent ones where there are many.
+type Span struct {
+	load.Range
+	Windows  int    `json:"windows"`
+	Planned  *int64 `json:"planned"` // results that the plan counted; nil if it did not count each window
+	Results  int64  `json:"results"` // that were read, with the rejected ones
+	Rejected int64  `json:"rejected"`
+}
+
+// mostSpans bounds the spans of a report, so that it stays small.
+const mostSpans = 60
+
+// expects says what the plan lets a run expect. It asks nothing of the service.
+func (f *formRun) expects() *Planned {
+	r, plan := f.reader, f.reconciler.Plan
+	p := &FormPlan{}
+	changed := p.follows(r.Form, f.iv, f.outputs, f.o.Now())
+	p.take(plan)
+	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, f.iv)))
+	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
+}
+
+// spansOf gives the spans of the windows of a run's range.
+func spansOf(windows []*reading.Window) (spans []Span) {
+	windows = slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != nil || w.Undated != nil })
+	for some := range slices.Chunk(windows, max(1, (len(windows)+mostSpans-1)/mostSpans)) {
+		s := Span{
+			Range:   load.Span(some[0].Planned.Window.From, some[len(some)-1].Planned.Window.To),
+			Windows: len(some), Planned: new(int64), Results: reading.Results(some),
+		}
+		for _, w := range some {
+			s.Planned, s.Rejected = sum(s.Planned, known(w.Planned.Count)), s.Rejected+w.Stats.Rejected
+		}
+		spans = append(spans, s)
+	}
+	return spans
 }
 
 // CheckReport says how what was read was made to agree with the service.
@@ -93,10 +140,8 @@ type ChangesReport struct {
 	Reason  string        `json:"reason,omitempty"` // why the service could not be asked
 	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
 	Changed int           `json:"changed"`          // results that changed since the last run
-	// StaleParts counts the parts that were read again because results of them
-	// changed, StaleLeft those that the next runs read.
+	// StaleParts counts the parts that were read again because results of them changed.
 	StaleParts int `json:"stale_parts"`
-	StaleLeft  int `json:"stale_left"`
 }
 
 // NoticeReport says what a run noticed of the form and of the service.

@@ -26,9 +26,6 @@ type Options struct {
 	Ended  func(*FormReport)
 	Stdout io.Writer // where the output "-" goes; nil discards
 	Resume Resume    // what is taken over of a run that ended early
-	// Detailed lets the reports of forms have a Detail. For that, all rows are looked at
-	// once more.
-	Detailed bool
 	// At is told when a run comes to a point: a step of a commit (load.Step) or
 	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.

@@ -119,7 +119,7 @@ func EndForm(ctx context.Context, def *definition.Definition, o Options, form st
 		return err
 	}
 	defer client.Close()
-	f := newFormRun(def, o, client.Fork(), form, nil)
+	f := newFormRun(def, o, client.Fork(), form)
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	if err := f.outputs.Open(ctx); err != nil {
 		return err
@@ -172,7 +172,7 @@ func ReadGroup(ctx context.Context, def *definition.Definition, o Options, form 
 		return nil, err
 	}
 	defer client.Close()
-	f := newFormRun(def, o, client.Fork(), form, nil)
+	f := newFormRun(def, o, client.Fork(), form)
 	report = &GroupReport{}
 	defer func() { report.Requests = requestsOf(f.reader.Client.Requests()) }()
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()

@@ -56,7 +56,7 @@ func StageShare(ctx context.Context, def *definition.Definition, o Options, form
 		return err
 	}
 	defer client.Close()
-	f := newFormRun(def, o, client.Fork(), form, nil)
+	f := newFormRun(def, o, client.Fork(), form)
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	shares, err := sharedSteps{f}.takeSnapshot(ctx)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -37,8 +36,7 @@ func Stream(ctx context.Context, def *definition.Definition, o Options, limit in
 	defer client.Close()
 	f := &FormReport{Form: def.Forms[0], StartedAt: report.StartedAt, Timezone: def.Source.Zone.String(), Outputs: []output.Report{}}
 	report.Forms = append(report.Forms, f)
-	seen := o.observer(def)
-	err = streamForm(seen.Requests(ctx), def, o, client, limit, f, seen)
+	err = streamForm(ctx, def, o, client, limit, f)
 	if err != nil {
 		f.Error, f.Err = err.Error(), err
 		err = formFailed(f.Form, err)
@@ -61,7 +59,7 @@ func (e *UnverifiedError) Error() string {
 	return fmt.Sprintf("%d results were written, and the service counts %d before and %d after: results changed meanwhile, or its counts do not agree with its pages: run again; if it comes again, `formetl doctor` shows what the service honours", e.Read, e.Counts[0], e.Counts[1])
 }
 
-func streamForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport, seen *detail.Observer) (err error) {
+func streamForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport) (err error) {
 	iv, err := interval.Ask(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
@@ -85,11 +83,8 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 		return &reconcile.UnprovenError{What: what}
 	}
 	w := &reading.Window{Planned: extract.Planned{Window: iv.Asked, Count: verified.expected(0)}, Done: true}
-	windows := []*reading.Window{w}
-	seen.Plan(windows)
-	defer func() { f.Detail = detailOf(seen, windows) }()
-	began, watched := o.Now().UTC(), seen.Window(ctx, w)
-	s, err := stream.Open(watched, client, stream.Query{
+	began := o.Now().UTC()
+	s, err := stream.Open(ctx, client, stream.Query{
 		Form: f.Form, Results: query, Limit: limit, Count: verified.expected(0), Schema: def.Schema, Labels: def.Labels, Some: def.Outputs[0].Select != nil,
 		Options: transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches},
 	})
@@ -98,11 +93,9 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 	}
 	defer s.Close()
 	preview := reconcile.Streamed(iv, w, s.Schema, s.Labels, load.Verified{})
-	seen.Begin(reconcile.Columns(s.Schema, s.Labels, nil))
 	err = output.Stream(ctx, set, preview, w, func(emit func(arrow.RecordBatch) error) error {
-		return s.Each(watched, func(b arrow.RecordBatch) error {
+		return s.Each(ctx, func(b arrow.RecordBatch) error {
 			o.Progress(Progress{Form: f.Form, Rows: s.Read, Expected: verified.expected(limit), Requests: client.Requests().Results})
-			seen.Rows(w, b)
 			return emit(b)
 		})
 	})
@@ -113,7 +106,6 @@ func streamForm(ctx context.Context, def *definition.Definition, o Options, clie
 		return err
 	}
 	w.Reading = reading.Reading{IDs: s.IDs, Stats: s.Stats, Rejects: s.Rejects, ReadAt: began}
-	seen.Finish(reconcile.Columns(s.Schema, s.Labels, windows), windows, s.Stats)
 	v, err := verified.result(s.Read, s.Early)
 	f.Verified, f.Windows, f.Rows, f.Rejected = &v, 1, s.Stats.Rows, s.Stats.Rejected
 	f.Rejects, f.Nulled = reading.Faults(s.Stats.Rejects), reading.Faults(s.Stats.Nulled)

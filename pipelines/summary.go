@@ -26,7 +26,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 		}
 	}
 	if c := snapshot.Changes; c != nil {
-		r.ResultChanges = &ChangesReport{Method: c.Method, Reason: c.Reason, KnownTo: c.KnownTo, Changed: snapshot.Named, StaleParts: snapshot.Older, StaleLeft: len(c.Stale)}
+		r.ResultChanges = &ChangesReport{Method: c.Method, Reason: c.Reason, KnownTo: c.KnownTo, Changed: snapshot.Named, StaleParts: snapshot.Older}
 	}
 	if len(s.Added) > 0 {
 		names := make([]string, 0, len(s.Added))

@@ -744,7 +744,7 @@ func TestOlderPartGrowsWithEveryPage(t *testing.T) {
 							t.Error("it ended well")
 						}
 						s.at("2026-01-02 03:00:30")
-						s.runUntilWhole(3)
+						s.runWhole()
 						return
 					}
 					busy, ok := errors.AsType[*reconcile.BusyError](err)

@@ -326,7 +326,6 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	}
 	e.last = err
 	s.numbers.came(outcome, whole)
-	observed(ctx, Attempt{Kind: call.Kind, Number: e.attempts, Start: start, Took: took, Outcome: outcome})
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.RedactSent(call.Detail)),

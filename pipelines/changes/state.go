@@ -25,7 +25,7 @@ func Known(manifests []*load.Manifest) (all load.Changes, known bool) {
 		if c.UnnamedTo.Before(all.UnnamedTo.Time) {
 			c.UnnamedTo = all.UnnamedTo
 		}
-		c.Stale, c.Later = slices.Concat(all.Stale, c.Stale), slices.Concat(all.Later, c.Later)
+		c.Later = slices.Concat(all.Later, c.Later)
 		if i > 0 && all.KnownTo.Before(c.KnownTo.Time) {
 			c.KnownTo, c.Known, c.KnownFrom = all.KnownTo, all.Known, all.KnownFrom
 		}
@@ -34,14 +34,9 @@ func Known(manifests []*load.Manifest) (all load.Changes, known bool) {
 	if !known {
 		all.KnownTo, all.Known, all.KnownFrom = load.WallTime{}, nil, load.WallTime{}
 	}
-	slices.SortFunc(all.Stale, compareSpans)
 	slices.Sort(all.Later)
-	all.Stale, all.Later = slices.Compact(all.Stale), slices.Compact(all.Later)
+	all.Later = slices.Compact(all.Later)
 	return all, known
-}
-
-func compareSpans(a, b load.Range) int {
-	return cmp.Or(a.From.Compare(b.From.Time), a.To.Compare(b.To.Time))
 }
 
 // heldByAll tells whether all datasets hold a change: it lies before the margin,
@@ -56,9 +51,6 @@ func heldByAll(manifests []*load.Manifest, c extract.Change) bool {
 func entry(c extract.Change) load.ChangedResult {
 	return load.ChangedResult{ID: c.ID, At: load.Wall(c.At)}
 }
-
-// Stale returns the spans that earlier runs left to be read again.
-func (s *Start) Stale() []load.Range { return s.base.Stale }
 
 // Later returns the ids of results that lay after the range of earlier runs.
 func (s *Start) Later() []int64 { return s.base.Later }
@@ -99,7 +91,6 @@ func (s *Start) Latest() (latest time.Time) {
 // End is what a run did with the changes.
 type End struct {
 	Seen  *roaring64.Bitmap // the results that it read, or did not find in its range
-	Left  []load.Range      // spans of parts that are stale and were not read
 	Later []int64           // results that changed, and lie after the range
 	// Older is set if the run took over what was read before the feed was asked.
 	// Then it does not know later changes than the manifests did.
@@ -108,8 +99,7 @@ type End struct {
 	Lookback bool
 	// To is the end of the range.
 	To time.Time
-	// Aside is set if the run read a range of its own. It leaves what the manifests
-	// say, apart from stale parts that it read.
+	// Aside is set if the run read a range of its own. It leaves what the manifests say.
 	Aside bool
 }
 
@@ -117,7 +107,7 @@ type End struct {
 // stay as they are.
 func (s *Start) Manifest(e End) *load.Changes {
 	m := s.state
-	m.Stale, m.Later = e.Left, e.Later
+	m.Later = e.Later
 	if m.Method, m.Reason = load.MethodChanges, s.Reason; e.Lookback || s.Reason != "" {
 		m.Method, m.Reason = load.MethodLookback, cmp.Or(s.Reason, "no earlier run found out up to when changes are known")
 	}

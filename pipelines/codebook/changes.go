@@ -32,13 +32,9 @@ func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
 		Form: f, gone: f.gone(), before: before, known: BySource(before),
 		added: sourcesOf(f.Stats.Added), columnsBy: sourcesOf(f.Columns), whole: whole,
 	}
-	moved := d.moved()
-	var changes []schemas.Change
+	changes := make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
 		changes = append(changes, d.column(c)...)
-		if m, ok := moved[c.From]; ok {
-			changes = append(changes, m)
-		}
 	}
 	return slices.Concat(changes, d.dropped(), d.ignored())
 }
@@ -129,26 +125,4 @@ func (d *comparison) ignored() []schemas.Change {
 	}
 	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
 	return changes
-}
-
-// moved finds the items that stand in another order on the form, among those whose
-// place was known before and is known now. Items that share a place have no order
-// among them.
-func (d *comparison) moved() map[schemas.Source]schemas.Change {
-	before, now := map[schemas.Source]int{}, map[schemas.Source]int{}
-	var both []schemas.Column
-	for _, c := range d.Columns {
-		was, is := d.known[c.From.String()], d.Stats.Seen[c.From].Index
-		if was == nil || was.Index == 0 || is == 0 {
-			continue
-		}
-		before[c.From], now[c.From] = was.Index, is
-		both = append(both, c)
-	}
-	order := func(by, ties map[schemas.Source]int) []schemas.Column {
-		return slices.SortedStableFunc(slices.Values(both), func(a, b schemas.Column) int {
-			return cmp.Or(cmp.Compare(by[a.From], by[b.From]), cmp.Compare(ties[a.From], ties[b.From]))
-		})
-	}
-	return schemas.Moved(order(before, now), order(now, before))
 }

@@ -53,10 +53,9 @@ type Column struct {
 
 // Item is what is known of a column on the form.
 type Item struct {
-	Label        string   `json:"label"`
-	LabelsBefore []string `json:"labels_before"` // the latest first
-	ItemType     string   `json:"item_type,omitempty"`
-	Index        int      `json:"index,omitempty"` // the item's place on the form, from 1; 0: not known
+	Label    string `json:"label"`
+	ItemType string `json:"item_type,omitempty"`
+	Index    int    `json:"index,omitempty"` // the item's place on the form, from 1; 0: not known
 }
 
 // Reading is how values are read, as in a schema file.
@@ -103,7 +102,7 @@ func New(def *definition.Definition, form string, schema *schemas.Schema, facts 
 	for _, m := range facts.Columns {
 		c := Column{
 			Name: m.Name, Type: m.Type, From: m.From, PII: m.PII, Rows: rows, Nulls: rows,
-			Item: Item{Label: m.Label, LabelsBefore: append([]string{}, m.LabelsBefore...), ItemType: m.ItemType, Index: m.Index},
+			Item: Item{Label: m.Label, ItemType: m.ItemType, Index: m.Index},
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
@@ -185,21 +184,4 @@ func (b *Book) encode() ([]byte, error) {
 		return nil, fmt.Errorf("cannot encode the codebook of form %s: %w", b.Form, err)
 	}
 	return out.Bytes(), nil
-}
-
-// decode reads what encode wrote. Keys that it does not know are skipped.
-func decode(data []byte) (*Book, error) {
-	var b Book
-	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, err
-	}
-	if b.Version != version {
-		return nil, fmt.Errorf("its version is %d, and this program knows %d", b.Version, version)
-	}
-	for _, c := range b.Columns {
-		if len(c.Choices) > transform.MostChoices || strings.TrimSpace(c.From) == "" {
-			return nil, fmt.Errorf("its column %.80q is none of ours", c.Name)
-		}
-	}
-	return &b, nil
 }

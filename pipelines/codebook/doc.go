@@ -3,7 +3,7 @@
 //
 // A [Form] is what a run saw: its columns, the service's headings, and statistics
 // of the results. [Form.Changes] compares it with the manifest of the run before
-// and lists what was added, removed, relabelled, retyped or moved. [Form.Describe]
+// and lists what was added, removed, relabelled or retyped. [Form.Describe]
 // writes the same knowledge into the next manifest, so that each change is reported
 // once. A [Book] is made of a committed output by [New], and [Write] puts it beside
 // the output: <name>.schema.json for programs, <name>.codebook.csv for people.

@@ -28,9 +28,9 @@ func (b *Book) table() []byte {
 		}
 		out.WriteString("\r\n")
 	}
-	line("column", "type", "from", "label", "labels_before", "item_type", "choices", "rows", "nulls", "pii")
+	line("column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii")
 	for _, c := range b.Columns {
-		line(c.Name, c.Type, c.From, c.Label, joinedCell(c.LabelsBefore), c.ItemType, c.choicesCell(),
+		line(c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(),
 			strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII)
 	}
 	return out.Bytes()

@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -76,25 +75,18 @@ type Requests struct {
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To    time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
-	Settle      time.Duration
-	Window      extract.Step
-	Incremental bool
-	Lookback    time.Duration
-	Changes     Changes
-	// MaxStaleParts is the most parts before the lookback that one run reads
-	// again because results of them changed. The next runs read the others.
-	MaxStaleParts int
-	View          string
-	CustomLabels  string
-	Search        extract.Search
-	Verify        bool
-	Proof         bool // a run that does not prove what it promises fails
+	From, To     time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
+	Settle       time.Duration
+	Window       extract.Step
+	Incremental  bool
+	Lookback     time.Duration
+	Changes      Changes
+	View         string
+	CustomLabels string
+	Search       extract.Search
+	Verify       bool
+	Proof        bool // a run that does not prove what it promises fails
 }
-
-// MostStale returns how many parts outside its range one run reads again at most.
-// It is the default in a definition that was not read from a file.
-func (e Extract) MostStale() int { return cmp.Or(e.MaxStaleParts, DefaultMaxStaleParts) }
 
 // Changes says how an incremental run finds what changed. It is empty, which
 // means ChangesAuto, in a definition that was not read from a file.

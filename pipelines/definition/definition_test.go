@@ -84,7 +84,6 @@ extract:
   mode: incremental
   lookback: 1d12h
   changes: lookback
-  max_stale_parts: 7
   view: 11
   custom_labels: "2"
   search:
@@ -144,8 +143,8 @@ func TestFullDefinition(t *testing.T) {
 			From:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 			To:     time.Date(2026, 3, 1, 6, 30, 0, 0, time.UTC),
 			Settle: 5 * time.Minute, Window: extract.Step{Seconds: 6 * 3600}, Incremental: true, Lookback: 36 * time.Hour,
-			Changes: ChangesLookback, MaxStaleParts: 7,
-			View: "11", CustomLabels: "2",
+			Changes: ChangesLookback,
+			View:    "11", CustomLabels: "2",
 			Search: extract.Search{Any: true, Where: []extract.Criterion{
 				{Column: "result_status", Operator: extract.OpEquals, Term: "Complete"},
 				{Column: "012", Operator: extract.OpContains, Term: "5"},
@@ -203,7 +202,7 @@ func TestDefaults(t *testing.T) {
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: time.UTC,
 			Requests: Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 8, MaxRequests: 100_000},
 		},
-		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Changes: ChangesAuto, MaxStaleParts: 50, Verify: true},
+		Extract: Extract{Settle: time.Minute, Lookback: 72 * time.Hour, Changes: ChangesAuto, Verify: true},
 		Outputs: []Output{{Path: filepath.Join(dir, "out.csv"), Format: "csv", Profile: "strict", Partition: PartitionNone}},
 	}
 	if !reflect.DeepEqual(d, want) {
@@ -234,7 +233,7 @@ func TestAccepted(t *testing.T) {
 		{"dataset in a folder beside", "  - path: out.csv", "  - path: lake/\n    format: arrow\n  - path: lake.csv"},
 		{"no partition for a file", "out.csv", "out.csv\n    partition: none"},
 		{"zero lookback", "load:", "extract: {lookback: 0, from: 2026-01-01T06:00}\nload:"},
-		{"changes by the default", "load:", "extract: {changes: auto, max_stale_parts: 1}\nload:"},
+		{"changes by the default", "load:", "extract: {changes: auto}\nload:"},
 		{"same column, other operators", "load:", "extract:\n  search:\n    where:\n      - {column: 1, begins: a}\n      - {column: 1, ends: a}\nload:"},
 		{"globs with {form}", "forms: [form1]\nload:\n  - path: out.csv", "forms: ['a*', '[bc]?']\nload:\n  - path: '{form}/{pipeline}-{account}-{run_id}.csv'"},
 	} {

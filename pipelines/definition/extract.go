@@ -15,7 +15,6 @@ func (r *reader) readExtract(v strictyaml.Value) {
 		strictyaml.Optional("mode", strictyaml.Choice(&x.Incremental, "full", "incremental")),
 		strictyaml.Optional("lookback", strictyaml.Parsed(&x.Lookback, spanWithin(0, maxSpan), "")),
 		strictyaml.Optional("changes", strictyaml.OneOf(&x.Changes, ChangesAuto, ChangesLookback)),
-		strictyaml.Optional("max_stale_parts", strictyaml.Integer(&x.MaxStaleParts, 1, maxStaleParts)),
 		strictyaml.Optional("view", strictyaml.Text(&x.View)),
 		strictyaml.Optional("custom_labels", strictyaml.Text(&x.CustomLabels)),
 		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),

@@ -20,7 +20,7 @@ func (d *Definition) Fingerprint() (string, error) {
 	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
 	e := &reads.Extract
 	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
-	e.Changes, e.MaxStaleParts = "", 0
+	e.Changes = ""
 	data, err := json.Marshal(struct {
 		Definition
 		Zone string // which JSON knows by its name alone

@@ -18,7 +18,7 @@ import (
 var notRead = []string{
 	"File", "Forms", "Exclude", "State", "CheckpointAtDestination", "Outputs", "Source.Key", "Source.Requests",
 	"Extract.From", "Extract.To", "Extract.Window", "Extract.Incremental", "Extract.Lookback", "Extract.Changes",
-	"Extract.MaxStaleParts", "Variables", "Given", "Extract.Verify", "Source.API",
+	"Variables", "Given", "Extract.Verify", "Source.API",
 }
 
 func TestFingerprintHoldsEverythingElse(t *testing.T) {

@@ -16,14 +16,13 @@ import (
 
 // Defaults of a definition.
 const (
-	DefaultConcurrency   = 4
-	DefaultTimeout       = 30 * time.Second
-	DefaultRetries       = 8
-	DefaultMaxRequests   = 100_000
-	DefaultSettle        = time.Minute
-	DefaultLookback      = 3 * 24 * time.Hour
-	DefaultMaxStaleParts = 50
-	DefaultState         = ".formetl" // folder beside the definition
+	DefaultConcurrency = 4
+	DefaultTimeout     = 30 * time.Second
+	DefaultRetries     = 8
+	DefaultMaxRequests = 100_000
+	DefaultSettle      = time.Minute
+	DefaultLookback    = 3 * 24 * time.Hour
+	DefaultState       = ".formetl" // folder beside the definition
 )
 
 // Upper bounds of what a definition may ask for.
@@ -34,7 +33,6 @@ const (
 	maxTimeout     = time.Hour
 	maxPatience    = 24 * time.Hour
 	maxSpan        = 10 * 366 * 24 * time.Hour
-	maxStaleParts  = 1_000_000
 )
 
 // LoadOptions says what a definition is checked against.
@@ -97,7 +95,7 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),
 		Source:  Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
-		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, MaxStaleParts: DefaultMaxStaleParts, Verify: true},
+		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, Verify: true},
 	}}
 	r.def.Variables = r.expandReferences(root)
 	r.root(root)

@@ -64,5 +64,5 @@ func (j *Job) writeCodebook(ctx context.Context, place definition.CodebookPlace,
 	if err != nil {
 		return err
 	}
-	return codebook.Write(ctx, dest, place, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds, j.Log)
+	return codebook.Write(ctx, dest, place, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds)
 }

@@ -58,7 +58,7 @@ func Definition(dir string, source definition.Source, outputs ...definition.Outp
 	}
 	return &definition.Definition{
 		Name: "e2e", Forms: []string{"form1"}, State: filepath.Join(dir, "state"), Outputs: outputs, Source: source,
-		Extract: definition.Extract{Settle: time.Minute, Changes: definition.ChangesAuto, MaxStaleParts: definition.DefaultMaxStaleParts, Verify: true},
+		Extract: definition.Extract{Settle: time.Minute, Changes: definition.ChangesAuto, Verify: true},
 	}
 }
 

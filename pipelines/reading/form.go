@@ -23,9 +23,6 @@ type Form struct {
 	Log    *slog.Logger
 	At     func(point string) // called when the run comes to a point
 	Slots  Slots              // limit the windows that all forms of the run read at once
-	// Watched gives the context of a window's requests, by which they are watched. nil:
-	// nobody watches them.
-	Watched func(context.Context, *Window) context.Context
 	// Countless says why counts are of no use: the service's answers do not tell them, or
 	// tell wrong ones. It is "" if counts can be asked for.
 	Countless string
@@ -113,12 +110,4 @@ func (f Form) Counter() extract.Counter {
 	return func(ctx context.Context, w extract.Window) (int64, error) {
 		return f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w})
 	}
-}
-
-// watched returns the context of a window's requests.
-func (f Form) watched(ctx context.Context, w *Window) context.Context {
-	if f.Watched == nil {
-		return ctx
-	}
-	return f.Watched(ctx, w)
 }

@@ -39,7 +39,6 @@ func (r *Reader) readAlone(ctx context.Context, w *Window) error {
 // readStretch reads a stretch of a window. others may take its upper part; they are
 // nil if nobody may.
 func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) error {
-	ctx = r.watched(ctx, st.w)
 	p, err := newPieces(ctx, r, st, others)
 	if err == nil && st.w.Undated != nil {
 		err = p.readUndated(ctx)

@@ -211,7 +211,7 @@ func (f Form) beginAll(ctx context.Context, windows []*Window, most int) error {
 		}
 		for _, st := range w.begun {
 			group.Go(func() error {
-				return f.Slots.Hold(ctx, func() error { return st.begin(f.watched(ctx, st.w), each) })
+				return f.Slots.Hold(ctx, func() error { return st.begin(ctx, each) })
 			})
 		}
 	}

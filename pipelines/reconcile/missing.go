@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -149,27 +148,18 @@ func (s *search) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 	return ids, err
 }
 
-// readHeld reads the parts again that hold missing ids. Those that are left for
-// later runs explain their ids. A run of a range of its own leaves all of them.
+// readHeld reads the parts again that hold missing ids. A run of a range of its own leaves
+// them, and they explain their ids.
 func (s *search) readHeld(ctx context.Context, hits []Held) error {
-	c := s.c
 	var spans []extract.Window
 	for _, h := range hits {
-		if h.Undated || !c.Interval.Continues {
+		if h.Undated || !s.c.Interval.Continues {
 			s.explained.Or(h.IDs)
 			continue
 		}
 		spans = append(spans, windowOf(h.Part))
 	}
-	if err := c.older.read(ctx, spans, c.Reader.Def.Extract.MostStale(), "it holds a result that changed"); err != nil {
-		return err
-	}
-	for _, h := range hits {
-		if slices.ContainsFunc(c.older.left, func(w extract.Window) bool { return overlaps(w, windowOf(h.Part)) }) {
-			s.explained.Or(h.IDs)
-		}
-	}
-	return nil
+	return s.c.older.read(ctx, spans, "it holds a result that changed")
 }
 
 // follow asks the feed once more where that is needed. A run that reads everything
@@ -441,7 +431,7 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 	if err := c.readAgain(ctx, windows, "a result moved into it", forget); err != nil {
 		return false, err
 	}
-	return true, c.older.read(ctx, spans, math.MaxInt, "a result moved into it")
+	return true, c.older.read(ctx, spans, "a result moved into it")
 }
 
 // locate returns the index of the span that a result is in, or -1 if it is in none.

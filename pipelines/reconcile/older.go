@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 type older struct {
 	c        *Reconciler
 	spans    []*reading.Older // that are read again
-	left     []extract.Window // that are stale and are left for the next runs
 	compared roaring64.Bitmap // ids that were already looked for in older parts
 	undated  bool             // a result that had no date has one now
 }
@@ -65,7 +63,7 @@ func (o *older) fresh() *roaring64.Bitmap {
 
 // readHits reads the older parts in hits again.
 func (o *older) readHits(ctx context.Context, hits []Held) error {
-	if err := o.read(ctx, spansOf(hits), math.MaxInt, "a result of it has another date now"); err != nil {
+	if err := o.read(ctx, spansOf(hits), "a result of it has another date now"); err != nil {
 		return err
 	}
 	return o.readUndated(ctx, hits)

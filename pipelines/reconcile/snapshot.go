@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -90,10 +89,6 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
-	}
-	slices.SortFunc(c.older.left, func(a, b extract.Window) int { return a.From.Compare(b.From) })
-	for _, w := range c.older.left {
-		e.Left = append(e.Left, load.Span(w.From, w.To))
 	}
 	return asked.Manifest(e)
 }

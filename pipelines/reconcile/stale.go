@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -15,8 +14,7 @@ import (
 )
 
 // A part outside the run's range is stale if the service named a changed result of
-// it, if an earlier run left it so, or if its object is damaged. A run reads a
-// bounded number of such parts again. The manifest tells the next run of the rest.
+// it, or if its object is damaged. The run reads all such parts again.
 
 // readStale reads the parts again that are known to be stale before anything else
 // is compared. With them it reads the places that changed results are in now.
@@ -37,16 +35,14 @@ func (o *older) readStale(ctx context.Context) error {
 	if spans, err = o.addHinted(ctx, spans, hits); err != nil {
 		return err
 	}
-	most := c.Reader.Def.Extract.MostStale()
-	if err := o.read(ctx, spans, most, "a result of it changed, or it is damaged"); err != nil {
+	if err := o.read(ctx, spans, "a result of it changed, or it is damaged"); err != nil {
 		return err
 	}
 	return o.readUndated(ctx, hits)
 }
 
-// staleBefore returns the spans that were known to be stale before this run: those
-// of damaged parts, and those that earlier runs left. If too much changed to know
-// which parts are stale, it returns all parts.
+// staleBefore returns the spans that are stale whatever the service named: those of
+// damaged parts. If too much changed to know which parts are stale, it returns all parts.
 func (o *older) staleBefore(ctx context.Context) (spans []extract.Window) {
 	c := o.c
 	for _, d := range c.Parts.Datasets() {
@@ -57,13 +53,7 @@ func (o *older) staleBefore(ctx context.Context) (spans []extract.Window) {
 			}
 		}
 	}
-	if c.Changes == nil {
-		return spans
-	}
-	for _, s := range c.Changes.Stale() {
-		spans = append(spans, extract.Window{From: s.From.Time, To: s.To.Time})
-	}
-	if c.Changes.AllStale {
+	if c.Changes != nil && c.Changes.AllStale {
 		for _, m := range wholeOf(c.Parts) {
 			_, kept := c.Replaced().Divide(m)
 			for _, p := range kept {
@@ -145,7 +135,7 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 	if err := c.readAgain(ctx, windows, "a result of it changed", c.Reader.Forget); err != nil {
 		return err
 	}
-	if err := o.read(ctx, spans, math.MaxInt, "a result of it changed"); err != nil {
+	if err := o.read(ctx, spans, "a result of it changed"); err != nil {
 		return err
 	}
 	return o.readUndated(ctx, hits)
@@ -159,21 +149,14 @@ func (o *older) readUndated(ctx context.Context, hits []Held) error {
 	return nil
 }
 
-// read reads spans again that the run has not read, until the run reads `most` spans
-// outside its range. It notes the others as left. A span that was left before is read with
-// them if the bound allows it, because another rule may want it now.
-func (o *older) read(ctx context.Context, spans []extract.Window, most int, why string) error {
+// read reads spans again that the run has not read.
+func (o *older) read(ctx context.Context, spans []extract.Window, why string) error {
 	c := o.c
 	before := c.sent()
 	var todo []*reading.Window
 	for _, w := range spans {
 		w = interval.Widen(w, manifestsOf(c.Parts), false)
 		if o.isRead(w) {
-			continue
-		}
-		w = o.takeLeft(w)
-		if len(o.spans) >= most {
-			o.left = append(o.left, w)
 			continue
 		}
 		windows, err := o.plan(ctx, w, why)
@@ -188,24 +171,6 @@ func (o *older) read(ctx context.Context, spans []extract.Window, most int, why 
 		c.planned += c.sent() - before
 	}
 	return err
-}
-
-// takeLeft returns a span together with those spans that were left and overlap it.
-// They are no longer left then.
-func (o *older) takeLeft(w extract.Window) extract.Window {
-	for {
-		at := slices.IndexFunc(o.left, func(left extract.Window) bool { return overlaps(left, w) })
-		if at < 0 {
-			return w
-		}
-		left := o.left[at]
-		o.left = slices.Delete(o.left, at, at+1)
-		if w.From = earlier(w.From, left.From); !w.To.IsZero() {
-			if w.To = later(w.To, left.To); left.To.IsZero() {
-				w.To = left.To
-			}
-		}
-	}
 }
 
 // isRead tells whether the run reads the time of a span, which consists of whole parts.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -60,9 +59,6 @@ func (s *sums) verify(ctx context.Context) error {
 		case len(wrong) == 0, round >= reading.Rereads && reading.Plausible(s.counts[max(0, len(s.counts)-2):], s.held):
 			s.still.Agrees()
 			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
-			if n := len(c.older.left); n > 0 && !c.Verified.Match {
-				c.Verified.Reason = fmt.Sprintf("%d parts are known to be stale; the next runs read them", n)
-			}
 			c.Reader.At(PointVerified)
 			return nil
 		case s.still.Disagrees(counted, s.held):
@@ -96,59 +92,14 @@ func (s *sums) compare() []span {
 	return nil
 }
 
-// differing returns the spans of the datasets that do not agree with the last count.
-// Spans that are left for later runs cannot agree. If there are some, only what the
-// run read is compared. The first round looks only where results are missing most
-// probably.
+// differing returns the spans of the datasets that do not agree with the last count. The
+// first round looks only where results are missing most probably.
 func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
 	line := s.compare()
-	if len(s.c.older.left) > 0 {
-		return s.differingRead(ctx, round >= reading.Rereads)
-	}
 	if line == nil {
 		return nil, nil
 	}
 	return s.halve(ctx, line, s.counted(), round > 0)
-}
-
-// differingRead returns the windows that do not agree with counts of their own. In
-// the last round it leaves out those whose results lie between their counts.
-func (s *sums) differingRead(ctx context.Context, last bool) (wrong []span, err error) {
-	count := s.c.count
-	for _, line := range stretches(s.c.timeline()) {
-		n, err := count(ctx, extract.Window{From: line[0].From, To: line[len(line)-1].To})
-		if err != nil {
-			return nil, err
-		}
-		found, err := s.halve(ctx, line, n, true)
-		if err != nil {
-			return nil, err
-		}
-		for _, at := range found {
-			if n, err = count(ctx, at.Window); err != nil {
-				return nil, err
-			}
-			at.window.Counts = append(at.window.Counts, n)
-			if at.results != n && (!last || !at.window.Plausible()) {
-				wrong = append(wrong, at)
-			}
-		}
-	}
-	return wrong, nil
-}
-
-// stretches returns the windows of a timeline, those that follow each other together.
-func stretches(line []span) (all [][]span) {
-	for i, at := range line {
-		switch {
-		case at.window == nil:
-		case i > 0 && line[i-1].window != nil && line[i-1].To.Equal(at.From):
-			all[len(all)-1] = append(all[len(all)-1], at)
-		default:
-			all = append(all, []span{at})
-		}
-	}
-	return all
 }
 
 // recount asks for the count of all results that the datasets should hold, and then
@@ -256,7 +207,7 @@ func (s *sums) readDiffering(ctx context.Context, line []span) error {
 	if err := c.readAgain(ctx, windows, "the service counts otherwise", c.Reader.Forget); err != nil {
 		return err
 	}
-	if err := c.older.read(ctx, spans, c.Reader.Def.Extract.MostStale(), "the service counts otherwise"); err != nil {
+	if err := c.older.read(ctx, spans, "the service counts otherwise"); err != nil {
 		return err
 	}
 	return c.settleDuplicates(ctx)

@@ -28,7 +28,6 @@ type definition struct {
 	incremental bool
 	lookback    int  // hours
 	byLookback  bool // changes: lookback
-	maxStale    int  // max_stale_parts, 0: not said
 	perDay      int  // requests, 0: plenty
 	verify      bool
 	explode     string // name of a declared list that has child outputs
@@ -124,9 +123,6 @@ func (s *site) newDefinition(random *rand.Rand, p *people, now time.Time, follow
 // follow chooses how a definition finds what changed.
 func (d *definition) follow(random *rand.Rand, follows bool) {
 	d.byLookback = chance(random, 15) && !follows
-	if d.incremental && chance(random, 30) {
-		d.maxStale = 1 + random.IntN(5)
-	}
 }
 
 // reads is a span that runs of a definition read for sure, whenever they begin.
@@ -267,9 +263,6 @@ func (d *definition) text(at *service, in *bucket) string {
 	}
 	if d.byLookback {
 		b.WriteString("  changes: lookback\n")
-	}
-	if d.maxStale > 0 {
-		fmt.Fprintf(&b, "  max_stale_parts: %d\n", d.maxStale)
 	}
 	if d.View != nil {
 		fmt.Fprintf(&b, "  view: %s\n", d.View.ID)

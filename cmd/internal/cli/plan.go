@@ -31,7 +31,7 @@ definition has globs; with --offline it sends nothing and needs no key.
 
 An incremental run asks the service what changed since the last one, and reads
 the parts that hold it. Only the run itself can ask that: the plan shows what
-is read if nothing changed, and the parts that are already known to be stale.`,
+is read if nothing changed.`,
 		Example: `  formetl plan feedback.yaml
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'

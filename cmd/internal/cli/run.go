@@ -118,7 +118,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
 		return err
 	}
-	o.Progress, o.Client.Waits, o.Stdout, o.Detailed = bar.Update, bar.Wait, p.stdout, telemetry.IsPage(f.report)
+	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.stdout
 	return testHooks(p.lookup, o)
 }
 

@@ -46,7 +46,7 @@ func stateReport(t *testing.T) *maintain.StateReport {
 		}
 	}
 	asked, back := committed(wallAt("2026-03-07 12:00:00")), committed(load.WallTime{})
-	asked.Changes = &load.Changes{Method: load.MethodChanges, KnownTo: wallAt("2026-03-07 11:58:12"), Stale: make([]load.Range, 3)}
+	asked.Changes = &load.Changes{Method: load.MethodChanges, KnownTo: wallAt("2026-03-07 11:58:12")}
 	back.Changes = &load.Changes{Method: load.MethodLookback, Reason: "the service does not sort"}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
@@ -86,7 +86,6 @@ form form1
   /lake/form1/
     watermark  2026-03-07 12:00:00, 3 days ago
     changes    known to 2026-03-07 11:58:12 by the service's clock
-    stale      3 parts; the next runs read them again
     last run   run1, 2026-03-10T16:30:00Z (90 minutes ago)
     range      the first result to 2026-03-10 11:30:00 (exclusive)
     rows       12,345 in 31 parts, 2026-01-01 00:00:00 to 2026-03-10 00:00:00 (exclusive)

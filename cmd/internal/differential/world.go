@@ -63,7 +63,7 @@ func (w *world) define() {
 	formats := []string{"csv", "csv, compression: gzip", "ndjson, compression: zstd", "parquet", "parquet, compression: snappy", "arrow", "arrow, codebook: false"}
 	path := "  - {path: lake%d/, partition: " + w.pick(0, "none", "day", "month", "year") + ", format: %s}"
 	if w.IntN(10) < 6 {
-		lines = append(lines, "  mode: incremental", "  lookback: "+w.pick(0, "1d", "3d"), w.pick(4, "  changes: lookback"), w.pick(2, "  max_stale_parts: 2"))
+		lines = append(lines, "  mode: incremental", "  lookback: "+w.pick(0, "1d", "3d"), w.pick(4, "  changes: lookback"), w.pick(2, "  settle: 1m"))
 	} else if lines = append(lines, w.pick(2, "  to: 2026-04-08")); w.IntN(4) > 0 {
 		formats = []string{"csv", "csv, csv: {profile: excel}", "tsv", "csv.gz", "csv.zst", "ndjson", "ndjson.gz", "json", "parquet", "arrow", "xlsx", "xlsx, codebook: false"}
 		path = "  - {path: out/file%d.%s}"

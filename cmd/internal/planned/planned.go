@@ -107,9 +107,6 @@ func plannedChangesText(c *pipelines.PlannedChanges) string {
 	if asksFirst(c) {
 		text = fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
 	}
-	if c.Stale > 0 {
-		text += fmt.Sprintf("; parts known to be stale: %s", show.Thousands(c.Stale))
-	}
 	return text
 }
 

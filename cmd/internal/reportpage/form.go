@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -22,7 +21,6 @@ type form struct {
 	Shown     bool          // the page has a section of the form
 	Verified  string        // in a word or two
 	Watermark load.WallTime // up to when all outputs are complete, zero if none tells
-	most      int           // bars of a chart
 }
 
 // Begun tells whether the form was begun.
@@ -62,32 +60,32 @@ func (f form) Notes() []string {
 	return list
 }
 
-// planned sets what was done against what the plan expected.
-type planned struct {
+// against sets what was done against what the plan expected.
+type against struct {
 	Name    string
 	Planned *int64 // nil if it is not known
 	Done    int64
 }
 
 // Plan compares the run with its plan.
-func (f form) Plan() []planned {
-	if f.Detail == nil || f.Detail.Plan == nil {
+func (f form) Plan() []against {
+	if f.Planned == nil {
 		return nil
 	}
-	windows, read, results := int64(f.Detail.Windows), int64(0), int64(0)
-	for _, s := range f.Detail.Spans {
-		if s.Kind != detail.Undated {
-			read, results = read+int64(s.Windows-s.Unread), results+s.Results
+	results := f.Rows + f.Rejected - f.Undated
+	if f.Error != "" { // what was read of it has no rows
+		results = 0
+		for _, s := range f.Spans {
+			results += s.Results
 		}
 	}
-	p := f.Detail.Plan.Requests
+	p := f.Planned.Requests
 	var pages *int64 // those that ask what changed too
 	if p.Total != nil && p.Counts != nil {
 		pages = new(*p.Total - *p.Counts)
 	}
-	return []planned{
-		{"Windows of time", &windows, read},
-		{"Results", f.Detail.Plan.Results, results},
+	return []against{
+		{"Results", f.Planned.Results, results},
 		{"Requests for results", pages, f.Requests.Results},
 		{"Requests for counts", p.Counts, f.Requests.Count},
 		{"Requests in all", p.Total, f.Requests.Results + f.Requests.Count},
@@ -97,7 +95,7 @@ func (f form) Plan() []planned {
 // PlanNotes say why what was done may differ from the plan, and what the plan costs.
 func (f form) PlanNotes() string {
 	var notes []string
-	p := f.Detail.Plan
+	p := f.Planned
 	if p.AtMost {
 		notes = append(notes, "The plan counts results that the search or view leaves out.")
 	}
@@ -125,20 +123,3 @@ func (f form) Told() []string {
 
 // Breaking is how many changes of the form break readers.
 func (f form) Breaking() int { return schemas.Breaking(f.Changes) }
-
-// TimeLine shows when each window was read, and the requests below it on the same axis. It is
-// nil if nothing was asked for.
-func (f form) TimeLine() *chart {
-	if f.Detail == nil || len(f.Detail.Traffic.Moments) == 0 {
-		return nil
-	}
-	return timeline(f.FormReport, f.most)
-}
-
-// Days show how many results each day has, nil if there is none.
-func (f form) Days() *days {
-	if f.Detail == nil || len(f.Detail.Days) == 0 {
-		return nil
-	}
-	return daysOf(f.Detail.Form, f.most)
-}

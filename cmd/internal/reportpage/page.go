@@ -3,8 +3,8 @@
 //
 // page.html is the template of the page and style.css its style. html/template escapes every
 // value by the place where it stands. The page loads nothing and runs nothing: its content
-// security policy refuses what is not part of it. Values of columns with a rule for personal
-// data are not in what the page is made from.
+// security policy refuses what is not part of it. It is made from the report that programs read as
+// JSON, which holds no value of a result but where an error names one.
 //
 // Begin reading at Page and page.html.
 package reportpage
@@ -23,7 +23,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/detail"
 )
 
 //go:embed page.html style.css
@@ -48,10 +47,10 @@ func Page(reports []*pipelines.Report) ([]byte, error) {
 	for _, r := range reports {
 		forms += len(r.Forms)
 	}
-	most := max(8, 400/max(1, forms)) // entries of a list or a chart, so that the page stays small
+	most := max(8, 400/max(1, forms)) // entries of a list, so that the page stays small
 	runs := make([]run, len(reports))
 	for i, r := range reports {
-		runs[i] = newRun(r, fmt.Sprintf("run%d", i+1), most, forms > mostForms)
+		runs[i] = newRun(r, fmt.Sprintf("run%d", i+1), forms > mostForms)
 	}
 	t := template.New("").Funcs(words).Funcs(template.FuncMap{
 		"most":      func() int { return most },
@@ -60,7 +59,6 @@ func Page(reports []*pipelines.Report) ([]byte, error) {
 			v := reflect.ValueOf(list)
 			return v.Slice(0, min(most, v.Len())).Interface()
 		},
-		"merged": func(spans []detail.Span) []detail.Span { return merged(spans, most) },
 	})
 	if _, err := t.ParseFS(files, "*"); err != nil {
 		return nil, err
@@ -84,13 +82,13 @@ func allowed(r rune) rune {
 	return r // of bytes that are not UTF-8 it is U+FFFD
 }
 
-func newRun(r *pipelines.Report, id string, most int, onlyFailed bool) run {
+func newRun(r *pipelines.Report, id string, onlyFailed bool) run {
 	v := run{Report: r, Totals: telemetry.TotalsOf(r.Forms...), ID: id, Verified: "no"}
 	agree := 0
 	for i, f := range r.Forms {
 		shown := form{
 			FormReport: f, ID: fmt.Sprintf("%s-form%d", id, i+1), Several: len(r.Forms) > 1, Shown: !onlyFailed || f.Error != "",
-			Verified: "no", Watermark: telemetry.TotalsOf(f).Watermark, most: most,
+			Verified: "no", Watermark: telemetry.TotalsOf(f).Watermark,
 		}
 		if word := telemetry.VerifiedWord(f); word == "yes" || word == "between counts" {
 			agree++

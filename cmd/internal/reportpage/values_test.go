@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/detail"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
@@ -31,7 +29,7 @@ func doneForm(name string, windows int) *pipelines.FormReport {
 			Windows: windows, Rows: int64(windows) * 90, Rejected: int64(windows), Continued: "20260301T000000Z-00000001", Kept: 1, Replaced: 3,
 			Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: int64(windows)}},
 			Nulled:  []reading.FaultCount{{Column: "born", Reason: "not a date", Count: 7}},
-			Detail:  &pipelines.Detail{Form: seenForm(windows), Windows: windows},
+			Spans:   spans(min(windows, 60)),
 		},
 		CheckReport: pipelines.CheckReport{
 			Verified: &load.Verified{Counted: int64(windows) * 91, Extracted: int64(windows) * 91, Match: true, Method: load.MethodChanges}, Reread: 1, Older: 1,
@@ -49,50 +47,27 @@ func doneForm(name string, windows int) *pipelines.FormReport {
 		{Kind: schemas.ColumnRelabelled, From: "item:1", Column: "full_name", Was: "Name", Is: "Your name"},
 		{Kind: schemas.ColumnRemoved, From: "item:7", Column: "fax", Was: "string", Label: "Fax", Breaking: true},
 	}
-	plan := &pipelines.FormPlan{Form: name, Range: f.Range, Results: number64(int64(windows)*91 + 1), Budget: pipelines.Budget{PerMinute: 60}}
+	plan := &pipelines.Planned{Results: number64(int64(windows)*91 + 1), Budget: pipelines.Budget{PerMinute: 60}}
 	minutes := 0.5
 	plan.Budget.Minutes = &minutes
 	plan.Requests.Results, plan.Requests.Counts, plan.Requests.Total = number64(int64(windows)), number64(3), number64(int64(windows)+3)
-	f.Detail.Plan = plan
+	f.Planned = plan
 	return f
 }
 
-// seenForm is what an observer saw of a form of daily windows.
-func seenForm(windows int) *detail.Form {
-	f := &detail.Form{Dayless: 2, Traffic: detail.Traffic{Step: 100 * time.Millisecond}}
+// spans are those of daily windows.
+func spans(windows int) (list []pipelines.Span) {
 	for i := range windows {
-		s := detail.Span{Window: extract.Window{From: day(i), To: day(i + 1)}, Windows: 1, Expected: 91, Results: 91, Rejected: 1}
-		s.Asked = detail.Asked{Requests: 1, Began: time.Duration(i) * 10 * time.Second / time.Duration(windows), Ended: time.Duration(i+1)*10*time.Second/time.Duration(windows) + time.Second}
+		s := pipelines.Span{Range: load.Span(day(i), day(i+1)), Windows: 1, Planned: number64(91), Results: 91, Rejected: int64(i % 2)}
 		switch i {
-		case 1:
-			s.Asked.Retries = 4
-		case 2:
-			s.Again = 1
 		case 3:
-			s.Asked, s.Empty, s.Results, s.Rejected, s.Expected = detail.Asked{}, 1, 0, 0, 0
+			s.Results, s.Rejected, s.Planned = 0, 0, number64(0)
 		case 4:
-			s.Asked, s.Taken = detail.Asked{}, 1
+			s.Results = 80
 		}
-		f.Spans = append(f.Spans, s)
-		f.Days = append(f.Days, detail.Day{Day: day(i), Rows: int64(80 + i%20), Rejected: int64(i % 2)})
+		list = append(list, s)
 	}
-	f.Spans = append(f.Spans,
-		detail.Span{Kind: detail.Older, Windows: 1, Expected: extract.Unknown, Results: 90, Asked: detail.Asked{Requests: 1, Began: 11 * time.Second, Ended: 12 * time.Second}},
-		detail.Span{Kind: detail.Undated, Windows: 1, Expected: extract.Unknown})
-	for i := range 120 {
-		f.Traffic.Moments = append(f.Traffic.Moments, detail.Moment{Pages: int64(i % 5), Others: int64(i % 41 / 40), Failed: int64(i % 31 / 30)})
-	}
-	rows := int64(windows) * 90
-	f.Columns = []detail.Column{
-		{Name: "id", From: "result_id", Type: "int64", Rows: rows, Measure: detail.Measure{Unit: detail.Values, Least: "100001", Most: "190000"}},
-		{Name: "full_name", Label: "Your name", From: "item:1", Type: "string", PII: "hmac", Rows: rows, Nulls: 2},
-		{Name: "price", Label: "Price", From: "item:4", Type: "decimal(12,2)", Rows: rows, Nulls: rows / 2, Measure: detail.Measure{Unit: detail.Values, Least: "0.50", Most: "99.00"}},
-		{Name: "born", Label: "Born on", From: "item:105", Type: "date", Rows: rows, Nulls: rows},
-		{Name: "comment", Label: "Comment", From: "item:6", Type: "string", Rows: rows, Measure: detail.Measure{Unit: detail.Characters, Least: "0", Most: "412"}},
-		{Name: "colours", Label: "Colours", From: "item:206", Type: "list<string>", Rows: rows, Distinct: 7, Choices: []detail.Choice{{Value: "red", Count: 40}, {Value: "", Count: 2}}},
-		{Name: "tags", Label: "Tags", From: "item:207", Type: "list<string>", Rows: rows, Many: true, Measure: detail.Measure{Unit: detail.Elements, Least: "1", Most: "1"}},
-	}
-	return f
+	return list
 }
 
 // runOf is a run of forms that took twelve seconds.
@@ -123,15 +98,6 @@ func hostileRun() *pipelines.Report {
 	f.Timezone, f.Drift, f.Continued = hostile, []string{hostile}, hostile
 	f.Rejects = []reading.FaultCount{{Column: hostile, Reason: hostile, Count: 1}}
 	f.Changes = []schemas.Change{{Kind: hostile, From: hostile, Column: hostile, Key: hostile, Was: hostile, Is: hostile, Label: hostile}}
-	for i := range f.Detail.Columns {
-		c := &f.Detail.Columns[i]
-		c.Name, c.Label, c.From, c.Type = hostile, hostile, hostile, hostile
-		for k := range c.Choices {
-			c.Choices[k].Value = hostile
-		}
-		c.Measure.Least, c.Measure.Most = hostile, hostile
-	}
-	f.Detail.Columns[1].PII = hostile
 	f.Outputs = []output.Report{{Path: hostile, Format: hostile, Explode: hostile, SHA256: hostile, CompanionsError: hostile, Error: hostile}}
 	f.Verified = &load.Verified{Reason: hostile}
 	f.ResultChanges = &pipelines.ChangesReport{Reason: hostile}
@@ -142,19 +108,16 @@ func hostileRun() *pipelines.Report {
 	return r
 }
 
-// year is a run of a year of daily windows and of so many columns, whose texts are long.
+// year is a run of a year of daily windows, on whose form so many columns changed. Their
+// texts are long.
 func year(columns int) *pipelines.Report {
 	f := doneForm("feedback", 366)
-	f.Detail.Columns = nil
+	f.Changes = nil
 	for i := range columns {
-		c := detail.Column{
-			Name: fmt.Sprintf("item_%d_with_a_name_that_is_rather_long", i), Label: fmt.Sprintf("How satisfied were you with number %d of the services that we offer to guests & friends?", i),
-			From: fmt.Sprintf("item:%d", i), Type: "list<string>", Rows: 32_940, Nulls: int64(i), Distinct: 12,
-		}
-		for k := range detail.MostChoices {
-			c.Choices = append(c.Choices, detail.Choice{Value: fmt.Sprintf("a choice that has a long text, of which so much is shown: %d", k), Count: int64(10_000 - k)})
-		}
-		f.Detail.Columns = append(f.Detail.Columns, c)
+		f.Changes = append(f.Changes, schemas.Change{
+			Kind: schemas.ColumnAdded, From: fmt.Sprintf("item:%d", i), Column: fmt.Sprintf("item_%d_with_a_name_that_is_rather_long", i), Count: int64(i),
+			Label: fmt.Sprintf("How satisfied were you with number %d of the services that we offer to guests & friends?", i),
+		})
 	}
 	return runOf(f)
 }
@@ -162,7 +125,7 @@ func year(columns int) *pipelines.Report {
 // pages are the runs whose pages are kept.
 func pages() map[string][]*pipelines.Report {
 	nothing := doneForm("feedback", 1)
-	nothing.ReadReport = pipelines.ReadReport{Windows: 1, Detail: &pipelines.Detail{Form: &detail.Form{Spans: []detail.Span{{Window: extract.Window{From: day(0), To: day(1)}, Windows: 1, Empty: 1}}}, Windows: 1}}
+	nothing.ReadReport = pipelines.ReadReport{Windows: 1, Spans: []pipelines.Span{{Range: load.Span(day(0), day(1)), Windows: 1, Planned: new(int64)}}}
 	nothing.CheckReport = pipelines.CheckReport{Verified: &load.Verified{Match: true, Method: load.MethodCounts}}
 	nothing.NoticeReport, nothing.Requests = pipelines.NoticeReport{}, load.Requests{Count: 2}
 	unread := runOf()
@@ -175,5 +138,3 @@ func pages() map[string][]*pipelines.Report {
 		"done": {runOf(doneForm("feedback", 8))}, "nothing": {runOf(nothing)}, "notbegun": {unread}, "several": {several, unread}, "hostile": {hostileRun()}, "none": nil,
 	}
 }
-
-func hours(n int) time.Duration { return time.Duration(n) * time.Hour }

@@ -9,33 +9,23 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/detail"
-	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // words are the functions by which page.html says numbers and times.
 var words = template.FuncMap{
 	"n":          thousands,
 	"some":       some,
+	"fromTo":     func(r load.Range) string { return fromTo(r.From.Time, r.To.Time) },
 	"plural":     func(n any, noun string) string { return show.Plural(reflect.ValueOf(n).Int(), noun) },
 	"known":      show.Known,
 	"difference": difference,
-	"percent":    percent,
 	"size":       show.Size,
 	"took":       took,
 	"minus":      func(a, b int64) int64 { return a - b },
-	"lasted":     lasted,
 	"instant":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"wall":       wall,
 	"clip":       clip,
 	"more":       more,
 	"outcome":    outcome,
-	"name":       spanName,
-	"remark":     remark,
-	"about":      about,
-	"describe":   describe,
-	"measure":    measured,
-	"times":      times,
 }
 
 // thousands is a number of any type of whole numbers.
@@ -133,97 +123,4 @@ func more(all, shown int, what string) string {
 		return ""
 	}
 	return "and " + show.Plural(all-shown, "more "+what)
-}
-
-// spanName is which results a span holds.
-func spanName(s detail.Span) string {
-	if s.Kind != detail.Dated {
-		return string(s.Kind)
-	}
-	return fromTo(s.From, s.To)
-}
-
-// lasted is how long a span was asked for.
-func lasted(s detail.Span) time.Duration { return s.Asked.Ended - s.Asked.Began }
-
-// remark says what is notable about a span.
-func remark(s detail.Span) string {
-	var list []string
-	for _, of := range []struct {
-		n    int
-		what string
-	}{{s.Empty, "known to be empty"}, {s.Taken, "taken over"}, {s.Again, "read again"}, {s.Unread, "not read"}} {
-		switch {
-		case of.n == 0:
-		case s.Windows == 1:
-			list = append(list, of.what)
-		default:
-			list = append(list, fmt.Sprintf("%d of %d %s", of.n, s.Windows, of.what))
-		}
-	}
-	if len(list) == 0 && s.Windows > 1 {
-		return show.Plural(s.Windows, "window")
-	}
-	return strings.Join(list, ", ")
-}
-
-// about says what is notable about columns as a whole.
-func about(columns []detail.Column) string {
-	empty, full, personal := 0, 0, 0
-	for _, c := range columns {
-		if c.Rows > 0 && c.Nulls == c.Rows {
-			empty++
-		}
-		if c.Nulls == 0 {
-			full++
-		}
-		if c.PII != "" {
-			personal++
-		}
-	}
-	text := fmt.Sprintf("%s: %s always filled", show.Plural(len(columns), "column"), show.Thousands(full))
-	if empty > 0 {
-		text += fmt.Sprintf(", %s without any value", show.Thousands(empty))
-	}
-	if personal > 0 {
-		text += fmt.Sprintf(", %s with a rule for personal data, whose values are not shown", show.Thousands(personal))
-	}
-	return text + "."
-}
-
-// describe says of a column what its name does not: its label, and what it comes from.
-func describe(c detail.Column) string {
-	var list []string
-	if label := strings.TrimSpace(c.Label); label != "" && !strings.EqualFold(strings.ReplaceAll(label, " ", "_"), c.Name) {
-		list = append(list, clip(200, label))
-	}
-	if _, id, _ := strings.Cut(c.From, ":"); id != "" && c.Name != id && c.Name != "item_"+id {
-		list = append(list, c.From)
-	}
-	return strings.Join(list, " · ")
-}
-
-// measured is the least and the most of what a column holds.
-func measured(m detail.Measure) string {
-	text, unit := m.Least, ""
-	if m.Most != m.Least {
-		text += " to " + m.Most
-	}
-	if m.Unit == detail.Characters || m.Unit == detail.Elements {
-		unit = " " + string(m.Unit)
-	}
-	if text == "1" {
-		unit = strings.TrimSuffix(unit, "s")
-	}
-	return text + unit
-}
-
-// times is how often values did not fit a column.
-func times(faults []reading.FaultCount, column string) (n int64) {
-	for _, f := range faults {
-		if f.Column == column {
-			n += f.Count
-		}
-	}
-	return n
 }

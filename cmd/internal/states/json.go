@@ -57,10 +57,9 @@ type outputStateJSON struct {
 
 // changesJSON says how the last run found the results that had changed.
 type changesJSON struct {
-	Method     string        `json:"method"`      // changes or lookback
-	Reason     *string       `json:"reason"`      // why the service could not be asked
-	KnownTo    load.WallTime `json:"known_to"`    // by the service's clock; null: not known
-	StaleParts int           `json:"stale_parts"` // read again by the next runs
+	Method  string        `json:"method"`   // changes or lookback
+	Reason  *string       `json:"reason"`   // why the service could not be asked
+	KnownTo load.WallTime `json:"known_to"` // by the service's clock; null: not known
 }
 
 type lastCommitJSON struct {
@@ -130,7 +129,7 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 	if m := out.Manifest; m != nil {
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
 		if c := m.Changes; c != nil {
-			j.Changes = &changesJSON{Method: c.Method, KnownTo: c.KnownTo, StaleParts: len(c.Stale)}
+			j.Changes = &changesJSON{Method: c.Method, KnownTo: c.KnownTo}
 			if c.Reason != "" {
 				j.Changes.Reason = &c.Reason
 			}

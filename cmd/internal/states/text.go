@@ -102,9 +102,6 @@ func changesRows(out *maintain.OutputState) [][]string {
 		known += ": " + plain.Line(c.Reason)
 	}
 	rows := [][]string{{"changes", known}}
-	if n := len(c.Stale); n > 0 {
-		rows = append(rows, []string{"stale", show.Plural(n, "part") + "; the next runs read them again"})
-	}
 	return rows
 }
 

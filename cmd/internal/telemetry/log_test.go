@@ -53,7 +53,7 @@ func TestTellJSON(t *testing.T) {
 		Form: "f", Timezone: "UTC",
 		ReadReport: pipelines.ReadReport{Rejected: 2, Replaced: 1},
 		CheckReport: pipelines.CheckReport{
-			Verified: &load.Verified{Match: true, Counted: 4}, ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, Changed: 5, StaleLeft: 1},
+			Verified: &load.Verified{Match: true, Counted: 4}, ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, Changed: 5},
 		},
 		NoticeReport: pipelines.NoticeReport{Undated: 3, Drift: []string{"a column more"}},
 		Outputs:      []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
@@ -67,7 +67,7 @@ func TestTellJSON(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, want := range []string{"7 results to standard output", "2 rejected", "1 forbidden character replaced", "with a date, and 3 without one", "this machine's zone", "5 results changed since the last run", "1 stale part left for the next runs", "note: a column more", "note: 2 results rejected; -o FILE"} {
+	for _, want := range []string{"7 results to standard output", "2 rejected", "1 forbidden character replaced", "with a date, and 3 without one", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; -o FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}

@@ -30,7 +30,6 @@ const (
 	lastRun     = "formetl_last_run_timestamp_seconds"
 	runSuccess  = "formetl_last_run_success"
 	watermark   = "formetl_watermark_timestamp_seconds"
-	staleLeft   = "formetl_last_run_stale_parts_left"
 )
 
 // family is a metric of the file. All metrics are gauges, because they tell of
@@ -59,7 +58,6 @@ func families() []family {
 		{"formetl_windows", "Windows of time in the last run.", form},
 		{"formetl_windows_read_again", "Windows that the last run read again because results had changed or moved.", form},
 		{"formetl_older_windows", "Windows of older parts that the last run read again because a result of theirs had moved.", form},
-		{staleLeft, "Parts that the last run knew to be stale and left for the next runs.", form},
 		{"formetl_drift_changes", "Changes of the form that the last run noted.", form},
 		{"formetl_output_rows", "Rows of the output, of a dataset those of all its parts.", output},
 		{"formetl_output_bytes", "Bytes of the output's data objects.", output},
@@ -167,9 +165,6 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		"formetl_drift_changes":        float64(len(f.Changes)),
 	} {
 		m[sample{family, success.labels}] += value
-	}
-	if f.ResultChanges != nil {
-		m[sample{staleLeft, success.labels}] = float64(f.ResultChanges.StaleLeft) // of several entries the last one knows
 	}
 	for _, out := range f.Outputs {
 		if out.Error != "" {

@@ -93,13 +93,6 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	return f
 }
 
-// staleForm is a form of which a run left so many stale parts.
-func staleForm(left int) *pipelines.FormReport {
-	f := formOf("f", "")
-	f.ResultChanges = &pipelines.ChangesReport{Method: load.MethodChanges, StaleLeft: left}
-	return f
-}
-
 // failedBefore is a run that failed before its first form.
 func failedBefore(r *pipelines.Report) *pipelines.Report {
 	r.ExitCode, r.Error = exit.Temporary, "Get Forms failed"
@@ -127,7 +120,7 @@ func TestMetricsOfNoForm(t *testing.T) {
 // one that failed.
 func TestMetricsFile(t *testing.T) {
 	failed := noon(0, formOf("good", "", "2026-03-01 05:59:00"), formOf("bad", "no such form"))
-	failed.Forms[0].ResultChanges = &pipelines.ChangesReport{Method: load.MethodChanges, StaleParts: 50, StaleLeft: 12}
+	failed.Forms[0].ResultChanges = &pipelines.ChangesReport{Method: load.MethodChanges, StaleParts: 50}
 	failed.ExitCode = 66
 	m := newMetrics([]*pipelines.Report{failed}, nil)
 	got := string(m.text(t))
@@ -187,9 +180,6 @@ func TestMetricsAcrossRuns(t *testing.T) {
 			"formetl_output_rows": {series("p", "f", outputA): 50},
 			watermark:             {series("p", "f", outputA): atNoon},
 			runSuccess:            {series("p", "f"): 1},
-		}},
-		{"of two runs of a form the last one knows what is stale", []*pipelines.Report{noon(60, staleForm(62), staleForm(12))}, map[string]map[string]float64{
-			staleLeft: {series("p", "f"): 12},
 		}},
 		{"and fail where one of them does", []*pipelines.Report{noon(60, formOf("f", "no"), formOf("f", ""))}, map[string]map[string]float64{
 			runSuccess: {series("p", "f"): 0}, lastSuccess: {series("p", "f"): atNoon, series("p", "g"): atNoon},

@@ -46,7 +46,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 	}
 	if c := f.ResultChanges; c != nil {
 		attrs = append(attrs, slog.String("method", c.Method), slog.String("known_to", c.KnownTo.String()),
-			slog.Int("changed", c.Changed), slog.Int("stale_parts", c.StaleParts), slog.Int("stale_left", c.StaleLeft))
+			slog.Int("changed", c.Changed), slog.Int("stale_parts", c.StaleParts))
 		if c.Reason != "" {
 			attrs = append(attrs, slog.String("reason", c.Reason))
 		}
@@ -203,9 +203,6 @@ func Changed(c *pipelines.ChangesReport) (parts []string) {
 		parts = append(parts, show.Plural(c.Changed, "result")+" changed since the last run")
 	case c.Reason != "":
 		parts = append(parts, "the lookback was read again: "+c.Reason)
-	}
-	if c.StaleLeft > 0 {
-		parts = append(parts, show.Plural(c.StaleLeft, "stale part")+" left for the next runs")
 	}
 	return parts
 }

@@ -53,32 +53,19 @@ func (j *judge) present(id int64, since history.Moment) string {
 		return ""
 	}
 	if len(read) > 0 {
-		if j.stale(read[0].Part.Span) && !read[0].Part.Undated {
-			return ""
-		}
 		return j.differs(read, s)
 	}
 	to := j.after.Manifest.Range.To
 	expected := !s.Date.IsZero() && !s.Date.Before(j.f.From) && s.Date.Before(to.Time) && j.d.Matches(s.Is) && j.d.hasRow(s.Is, j.o, j.after.Manifest.Schema)
-	if expected && !j.staleAt(s.Date) {
+	if expected {
 		return fmt.Sprintf("it is dated %s, and has no row", s.Date.Format(time.DateTime))
 	}
 	return ""
 }
 
 // mustLoseDeleted tells whether a part must not hold a deleted result. Counts
-// show that one is gone, which stale parts hinder; they are asked of the time of
-// the definition, and know nothing of results without a date.
+// show that one is gone; they are asked of the time of the definition, and know nothing of
+// results without a date.
 func (j *judge) mustLoseDeleted(p readback.Part) bool {
-	return j.d.Verified() && !j.d.Uncounted && len(j.after.Changes.Stale) == 0 && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
-}
-
-// staleAt tells whether the manifest says that the second of a date is stale.
-func (j *judge) staleAt(date time.Time) bool {
-	return !date.IsZero() && j.stale(readback.Span{From: readback.WallTime{Time: date}, To: readback.WallTime{Time: date.Add(time.Second)}})
-}
-
-// stale tells whether the manifest says that a span is stale.
-func (j *judge) stale(s readback.Span) bool {
-	return j.after.Changes != nil && slices.ContainsFunc(j.after.Changes.Stale, func(is readback.Span) bool { return is.Meets(s) })
+	return j.d.Verified() && !j.d.Uncounted && !p.Undated && (p.To.IsZero() || p.To.After(j.f.From))
 }

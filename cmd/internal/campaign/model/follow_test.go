@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // TestFollowed has a run that continues the dataset and read nothing of the two
@@ -25,18 +23,6 @@ func TestFollowed(t *testing.T) {
 		{name: "new", before: func(s *scene) { s.put(9, 1, "first") }, want: "has no row"},
 		{name: "edited, by lookback", before: func(s *scene) { s.put(2, 1, "later") }, changes: lookback},
 		{name: "deleted, by lookback", before: func(s *scene) { s.form.Remove(2) }, changes: lookback},
-		{
-			name: "edited in a stale part", before: func(s *scene) { s.put(2, 1, "later") },
-			changes: &Changes{Method: MethodChanges, Stale: []readback.Span{span("2026-01-01", "2026-01-02")}},
-		},
-		{
-			name: "edited beside a stale part", before: func(s *scene) { s.put(2, 1, "later") },
-			changes: &Changes{Method: MethodChanges, Stale: []readback.Span{span("2026-01-02", "2026-01-03")}}, want: "did not change since",
-		},
-		{
-			name: "dated now, and left in its part for the stale one", before: func(s *scene) { s.put(3, 1, "first") },
-			changes: &Changes{Method: MethodChanges, Stale: []readback.Span{span("2026-01-01", "2026-01-02")}},
-		},
 		{name: "edited while nobody knew", before: func(s *scene) {
 			s.put(2, 1, "later")
 			s.facts.Blind = s.form.At()

@@ -225,10 +225,10 @@ func (j *judge) holds(p readback.Part, s State) bool {
 }
 
 // maySeemUndated tells whether a dated state may lie among the results without a date. They
-// keep what no other part holds: what got its date while the run read, lies in a stale part,
-// or lies outside the range of a run that reads no more than that.
+// keep what no other part holds: what got its date while the run read, or
+// lies outside the range of a run that reads no more than that.
 func (j *judge) maySeemUndated(s State) bool {
-	return s.From >= j.f.Start || j.staleAt(s.Date) ||
+	return s.From >= j.f.Start ||
 		!j.f.Follows && !slices.ContainsFunc(j.f.Ranges, func(r Reading) bool { return r.Holds(s.Date) })
 }
 

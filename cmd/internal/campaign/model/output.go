@@ -45,7 +45,6 @@ type Changes struct {
 	Method  string            `json:"method"`
 	Reason  string            `json:"reason"`
 	KnownTo readback.WallTime `json:"known_to"`
-	Stale   []readback.Span   `json:"stale"`
 }
 
 // Look is what lies at an output.
