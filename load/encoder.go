@@ -57,9 +57,6 @@ type EncodeOptions struct {
 	Compression string
 	// Metadata is written into the footers of formats that have one, in order.
 	Metadata []KeyValue
-	// Flowing means that text formats write out what they have after each batch,
-	// because somebody reads along.
-	Flowing bool
 }
 
 // KeyValue is one entry of a file's metadata.

@@ -108,22 +108,3 @@ func TestDetailOfLongWindows(t *testing.T) {
 		t.Errorf("days %s, want %s; %+v", got, want, f.Detail.Spans[0])
 	}
 }
-
-// TestDetailOfStream: rows that are written as they come are looked at on their way.
-func TestDetailOfStream(t *testing.T) {
-	w := newWorld(t, fourDays())
-	def := w.definition(definition.Output{Path: "form1.csv", Format: "csv"})
-	o := options()
-	o.Detailed = true
-	report, err := pipelines.Stream(t.Context(), def, o, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := report.Forms[0].Detail
-	if got, want := daysOf(d.Form), "01-01 2, 01-02 2, 01-03 2, 01-04 1, "; got != want || len(d.Spans) != 1 || d.Spans[0].Results != 7 || d.Spans[0].Asked.Requests == 0 {
-		t.Errorf("days %s, want %s; %+v", got, want, d.Spans)
-	}
-	if c := d.Columns[0]; c.Name != "result_id" || c.Measure.Most != "7" || c.Rows != 7 {
-		t.Errorf("%+v", c)
-	}
-}

@@ -121,7 +121,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 		headings = append(headings, f.Headings...)
 	}
 	e := &encoder{
-		w: w, zone: cmp.Or(o.Zone, time.UTC), dialect: dialect{delimiter: delimiter}, flowing: o.Flowing, eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
+		w: w, zone: cmp.Or(o.Zone, time.UTC), dialect: dialect{delimiter: delimiter}, eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
 	}
 	switch o.Profile {
 	case "", Strict:
@@ -151,7 +151,6 @@ type encoder struct {
 	w    io.Writer
 	zone *time.Location
 	dialect
-	flowing bool // each Write writes out what there is
 	eol     string
 	schema  *arrow.Schema
 	fields  []lists.Field // one for each field of the schema
@@ -187,7 +186,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		}
 		e.out = append(e.out, e.eol...)
 	}
-	if e.flowing || len(e.out) >= flushAt {
+	if len(e.out) >= flushAt {
 		return e.flush()
 	}
 	return nil

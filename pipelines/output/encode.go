@@ -23,8 +23,6 @@ type encoding struct {
 	job    *Job
 	out    definition.Output
 	format load.Format
-	// flowing means that somebody reads what is written as it comes.
-	flowing bool
 	// snapshot is what is encoded. It is nil before the output is staged.
 	snapshot *reconcile.Snapshot
 }
@@ -90,7 +88,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, Flowing: e.flowing,
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
 	})
 	return encodedObject{encoder, schema, compressed}, err
 }
