@@ -127,7 +127,7 @@ func codeOf(err error) int {
 			return HungUp
 		}
 		return Interrupted
-	case *pipelines.UnlistedError, *verify.NothingError, *extract.LacksError,
+	case *verify.NothingError, *extract.LacksError,
 		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
