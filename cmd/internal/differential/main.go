@@ -44,7 +44,7 @@ const before = "4747c19"
 //	lake0/_manifest.json: .verified.method: "counts", now "changes"
 var meant = regexp.MustCompile(strings.Join([]string{
 	`manifest\.json: \.parts\[\d+\]\.columns: `, // the digest served Redshift's COPY, whose statements went
-	`manifest\.json: \.api: `, // the generation is not remembered
+	`manifest\.json: \.api: `,                   // the generation is not remembered
 	`^standard output: \.(patterns|unlisted): `, // state show asks for the forms of globs
 	`\.xlsx: `, // fixed widths, no filters, no core properties
 	`report\.json: .*\.(warnings|dead_letters)`, // limits of spreadsheets, and dead letters of failed runs, are not told
