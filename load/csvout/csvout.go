@@ -95,12 +95,12 @@ const bom = "\uFEFF"
 
 // Format describes CSV: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
+	return load.Format{Name: "csv", Extension: ".csv", Text: true, Cells: true, Profiles: true, New: New}
 }
 
 // TSV describes CSV with tabs: its name, its file extension and its encoder.
 func TSV() load.Format {
-	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, Cells: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 		return newEncoder(w, schema, o, '\t')
 	}}
 }
