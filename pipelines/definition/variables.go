@@ -170,8 +170,8 @@ func (e *expansion) variable(match string) string {
 		return value
 	}
 	remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
-	if near := nearest.Word(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
-		remedy = "did you mean " + near + "? Else " + remedy
+	if near := nearest.Ask(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
+		remedy = near + " Else " + remedy
 	}
 	e.at.Fail(remedy, "the variable %s has no value", strictyaml.Quote(name))
 	return ""
