@@ -3,6 +3,8 @@ package load
 import (
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -53,6 +55,18 @@ func CompressionExtension(codec string) string {
 		return ".zst"
 	}
 	return ""
+}
+
+// SplitCodec cuts the extension of a codec off a file's name and names the codec, "" if there
+// is none.
+func SplitCodec(name string) (stem, codec string) {
+	ext := path.Ext(name)
+	for _, codec := range []string{CodecGzip, CodecZstd} {
+		if strings.EqualFold(ext, CompressionExtension(codec)) {
+			return strings.TrimSuffix(name, ext), codec
+		}
+	}
+	return name, ""
 }
 
 // plainCloser passes writes through.

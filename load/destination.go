@@ -97,14 +97,6 @@ type Transactor interface {
 	Transact(ctx context.Context, do func(ctx context.Context, d Destination) error) error
 }
 
-// Catalog is a Destination that knows of others beside it, as a table knows of those in its
-// schema.
-type Catalog interface {
-	// Beside returns the addresses of all objects with one of these names at the
-	// destination and at those beside it.
-	Beside(ctx context.Context, names []string) ([]string, error)
-}
-
 // Guarded is a Destination whose store may ignore the conditions of writes. Put and
 // Commit then look before and after each write, which cannot keep two writes of the same
 // moment apart.

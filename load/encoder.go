@@ -57,9 +57,6 @@ type EncodeOptions struct {
 	Compression string
 	// Metadata is written into the footers of formats that have one, in order.
 	Metadata []KeyValue
-	// Flowing means that text formats write out what they have after each batch,
-	// because somebody reads along.
-	Flowing bool
 }
 
 // KeyValue is one entry of a file's metadata.
@@ -71,10 +68,25 @@ type Format struct {
 	Extension string // with the dot: ".csv"
 	// Text tells that files of the format may be compressed as a whole (.gz, .zst).
 	Text bool
+	// Codecs are the compressions inside files of a format that is no text, besides none.
+	Codecs []string
+	// Cells tells that a value stands in a cell, so that lists are shown in one of several ways.
+	Cells bool
+	// Profiles tells that the format has the profiles of CSV.
+	Profiles bool
 	// FileOnly tells that the format cannot be used for the parts of a dataset.
 	FileOnly bool
 	// New returns an encoder of the schema, which CheckSchema takes, that writes to w.
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
+}
+
+// Compressions are the codecs that the format offers: around text formats, inside the
+// others.
+func (f Format) Compressions() []string {
+	if f.Text {
+		return []string{CodecNone, CodecGzip, CodecZstd}
+	}
+	return append([]string{CodecNone}, f.Codecs...)
 }
 
 // ForSheets returns a text as the CSV profile excel writes it. It puts a ' in

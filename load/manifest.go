@@ -51,8 +51,6 @@ type Manifest struct {
 	// Source says where the results come from. A run with another source does
 	// not write to the dataset.
 	Source Source `json:"source"`
-	// API is the generation of the service that the last run read from: v2, or "" for v1.
-	API string `json:"api,omitempty"`
 	// Profile is the CSV profile, "" for strict.
 	Profile  string   `json:"profile,omitempty"`
 	Schema   []Column `json:"schema"`

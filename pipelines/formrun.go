@@ -125,7 +125,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
-		API: written(client), Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
+		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
 		Sharing: o.Shared.sharing(func() bool { return f.shares != nil }),
 	})
 	f.ahead = output.NewAhead(f.outputs)

@@ -37,32 +37,21 @@ type FormReplay struct {
 	letters []output.Letters
 }
 
-// UnlistedError is an output whose forms cannot be listed.
-type UnlistedError struct{ Path string }
-
-// Error names the output and says what to give.
-func (e *UnlistedError) Error() string {
-	return fmt.Sprintf("%s: which forms lie there cannot be listed; name them with --form", e.Path)
-}
-
 // replayGap is how far apart two windows may lie to be read in one run. A run
 // costs two counts, and a day between two windows seldom costs more.
 const replayGap = 24 * time.Hour
 
-// FindRejects reads the dead letters at the definition's outputs. It asks the
-// service for nothing, takes no lease and changes nothing. Forms without dead
+// FindRejects reads the dead letters at the definition's outputs. It takes no lease and
+// changes nothing, and asks the service for the forms of globs alone. Forms without dead
 // letters are left out.
 func FindRejects(ctx context.Context, def *definition.Definition, o account.Options) (*Replay, error) {
 	o = o.WithDefaults()
-	found, err := account.FindForms(ctx, def, o)
+	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Unlisted) > 0 {
-		return nil, &UnlistedError{Path: found.Unlisted[0]}
-	}
 	r := &Replay{}
-	for _, form := range found.Forms {
+	for _, form := range forms {
 		f := FormReplay{Form: form}
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {

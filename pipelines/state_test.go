@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +50,7 @@ func TestStateOfARunThatEnded(t *testing.T) {
 	run := w.run(def)
 	def.Outputs = append(def.Outputs, definition.Output{Path: definition.StdoutPath}, definition.Output{Path: w.path("runs/{run_id}/")})
 	r := w.mustState(def, options())
-	if r.Pipeline != "e2e" || r.Incremental || len(r.Forms) != 1 || r.Forms[0].Form != "form1" || r.Forms[0].Next != nil || len(r.Patterns)+len(r.Checkpoints) > 0 {
+	if r.Pipeline != "e2e" || r.Incremental || len(r.Forms) != 1 || r.Forms[0].Form != "form1" || r.Forms[0].Next != nil || len(r.Checkpoints) > 0 {
 		t.Errorf("report %+v", r)
 	}
 	outs := r.Forms[0].Outputs
@@ -102,9 +101,6 @@ func TestStateBeforeTheFirstRun(t *testing.T) {
 		t.Errorf("it made %v, %v", entries, err)
 	}
 	def.Forms = []string{"form*"}
-	if r := w.mustState(def, options()); len(r.Forms) > 0 || !slices.Equal(r.Patterns, []string{"form*"}) {
-		t.Errorf("forms %v of the patterns %v", r.Forms, r.Patterns)
-	}
 	o := options()
 	o.Forms = []string{"orders"}
 	var none *account.NoFormsError
@@ -227,79 +223,6 @@ func TestStateGoesOn(t *testing.T) {
 		if at.Err != nil || at.Watermark().String() != "2026-01-05 00:00:00" {
 			t.Errorf("%s: %v, %s", at.Path, at.Err, at.Watermark())
 		}
-	}
-}
-
-// TestStateFindsForms of globs by what lies at the outputs.
-func TestStateFindsForms(t *testing.T) {
-	lie := []string{
-		"lake/form1/_manifest.json", "lake/form1/dt=2026-01-01/_manifest.json", "lake/form2/.formetl/intent", "lake/form3/part.csv",
-		"lake/orders/_manifest.json", "files/form4.csv.manifest.json", "files/form5.csv", "twice/form6/form6.csv.manifest.json",
-		"twice/form7/form8.csv.manifest.json", "od*d[x]/form9/_manifest.json", "oddity/form10/_manifest.json", "lake/form-old/_manifest.json",
-	}
-	for _, c := range []struct {
-		name, path string
-		forms      []string
-		want       string
-	}{
-		{"datasets", "lake/{form}/", []string{"form*"}, "form1 form2"},
-		{"named ones too", "lake/{form}/", []string{"form*", "named"}, "form1 form2 named"},
-		{"all", "lake/{form}/", []string{"*"}, "form1 form2 orders"},
-		{"files", "files/{form}.csv", []string{"*"}, "form4"},
-		{"twice in the path", "twice/{form}/{form}.csv", []string{"*"}, "form6"},
-		{"odd characters", "od*d[x]/{form}/", []string{"*"}, "form9"},
-		{"nothing", "elsewhere/{form}/", []string{"*"}, ""},
-		{"a path of each run", "{run_id}/{form}/", []string{"*"}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			local := newWorld(t)
-			var m memories
-			bucket, err := m.open(t.Context(), "s3://bucket", definition.Output{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range lie {
-				if err := os.MkdirAll(filepath.Dir(local.path(name)), 0o750); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(local.path(name), []byte(`{"format":"csv","run_id":"r","parts":[]}`), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := bucket.Put(t.Context(), name, nil, load.AnyVersion); err != nil {
-					t.Fatal(err)
-				}
-			}
-			def := local.definition(definition.Output{Path: c.path, Format: "csv"})
-			def.Forms, def.Exclude = c.forms, []string{"form-old"}
-			o := options()
-			check(t, "local", c.want, def, o)
-			if c.name != "odd characters" { // are refused in a bucket
-				def.Outputs[0].Path = "s3://bucket/" + c.path
-				o.Tables.Open = m.open
-				check(t, "remote", c.want, def, o)
-			}
-		})
-	}
-	w := newWorld(t)
-	def := w.definition()
-	def.Forms, def.Outputs = []string{"*"}, []definition.Output{{Path: "s3://bucket/{form}/", Format: "csv"}}
-	if r := w.mustState(def, options()); len(r.Unlisted) != 1 || len(r.Forms) > 0 {
-		t.Errorf("a bucket without a folder: %+v", r)
-	}
-}
-
-func check(t *testing.T, where, want string, def *definition.Definition, o pipelines.Options) {
-	t.Helper()
-	r, err := maintain.State(t.Context(), def, o.Options)
-	if broken, ok := errors.AsType[*account.FormsError](err); err != nil && !ok {
-		t.Fatalf("%s: %v", where, broken)
-	}
-	forms := make([]string, 0, len(r.Forms))
-	for _, f := range r.Forms {
-		forms = append(forms, f.Form)
-	}
-	if got := strings.Join(forms, " "); got != want || len(r.Unlisted) > 0 {
-		t.Errorf("%s: found %q, want %q; unlisted %v", where, got, want, r.Unlisted)
 	}
 }
 

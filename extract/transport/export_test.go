@@ -7,8 +7,6 @@ import (
 // What the tests outside the package look at.
 
 const (
-	Patience      = patience
-	FirstPatience = firstPatience
 	DoubtfulTries = doubtfulTries
 	OpensAfter    = opensAfter
 	MostSaid      = mostSaid

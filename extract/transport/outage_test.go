@@ -146,7 +146,7 @@ func TestOutageEnds(t *testing.T) {
 					t.Errorf("%v, want an *OutageError and the last attempt's", err)
 					return
 				}
-				if took := time.Since(start); took < transport.Patience || took > transport.Patience+time.Second {
+				if took := time.Since(start); took < transport.DefaultPatience || took > transport.DefaultPatience+time.Second {
 					t.Errorf("a request ended after %s", took)
 				}
 				if e.Attempts < transport.OpensAfter || e.Since.Sub(start) > time.Second || !transport.Temporary(err) ||
@@ -319,7 +319,7 @@ func TestOutageIsNotToldUntried(t *testing.T) {
 		if _, err := c.Count(t.Context(), "broken", extract.CountQuery{}); err == nil || c.IsOpen() {
 			t.Errorf("open %v: %v", c.IsOpen(), err)
 		}
-		time.Sleep(time.Until(start.Add(transport.Patience + time.Minute)))
+		time.Sleep(time.Until(start.Add(transport.DefaultPatience + time.Minute)))
 		if err := countOnly(t.Context(), c); err != nil || healthy != 2 {
 			t.Errorf("%d attempts: %v", healthy, err)
 		}

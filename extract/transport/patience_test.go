@@ -27,7 +27,7 @@ func refuses(*http.Request) (*http.Response, error) {
 // minute, or within the patience that was set, whether one is under way or several.
 func TestFirstConnection(t *testing.T) {
 	for _, c := range []struct{ set, within time.Duration }{
-		{0, transport.FirstPatience}, {5 * time.Second, 5 * time.Second}, {10 * time.Minute, 10 * time.Minute},
+		{0, transport.DefaultFirstPatience}, {5 * time.Second, 5 * time.Second}, {10 * time.Minute, 10 * time.Minute},
 	} {
 		for _, requests := range []int{1, 8} {
 			t.Run(fmt.Sprint(c.set, requests), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestLaterConnection(t *testing.T) {
 		away = true
 		start := time.Now()
 		err := countOnly(t.Context(), client)
-		if took := time.Since(start); err == nil || took <= transport.FirstPatience || took > transport.Patience {
+		if took := time.Since(start); err == nil || took <= transport.DefaultFirstPatience || took > transport.DefaultPatience {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})

@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	patience      = 2 * time.Minute  // the default of Config.Patience
-	firstPatience = 30 * time.Second // the default of Config.FirstPatience
 	// doubtfulTries bounds the attempts of a request whose answers are most
 	// likely final. These are doubtful refusals, the same wrong answer, and a redirect
 	// or the same foreign web page if the service has answered nothing yet.

@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 				if asked < least || asked > tc.attempts || e.Attempts != asked {
 					t.Errorf("%d attempts, the error says %d; want %d to %d", asked, e.Attempts, least, tc.attempts)
 				}
-				if time.Since(start) > transport.Patience {
+				if time.Since(start) > transport.DefaultPatience {
 					t.Errorf("it took %s", time.Since(start))
 				}
 			})
@@ -140,7 +140,7 @@ func TestNetworkFailures(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, func(cfg *v1.Config) {
-					cfg.FirstPatience = transport.Patience
+					cfg.FirstPatience = transport.DefaultPatience
 				})
 				err := countOnly(t.Context(), c)
 				least := tc.attempts
@@ -257,7 +257,7 @@ func TestPatience(t *testing.T) {
 		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
 		start := time.Now()
 		err := countOnly(t.Context(), c)
-		if took := time.Since(start); took > transport.Patience+transport.DefaultTimeout || took < transport.Patience/2 {
+		if took := time.Since(start); took > transport.DefaultPatience+transport.DefaultTimeout || took < transport.DefaultPatience/2 {
 			t.Errorf("it took %s", took)
 		}
 		if e := transport.MustAs[*transport.NetworkError](t, err); !transport.Temporary(err) || e.Problem != "no whole answer within 30s" {

@@ -19,9 +19,11 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultConcurrency = 4
-	DefaultTimeout     = 30 * time.Second
-	DefaultRetries     = 8
+	DefaultConcurrency   = 4
+	DefaultTimeout       = 30 * time.Second
+	DefaultRetries       = 8
+	DefaultPatience      = 2 * time.Minute
+	DefaultFirstPatience = 30 * time.Second
 )
 
 // Config says how a Sender sends requests.
@@ -151,8 +153,8 @@ func NewSender(cfg Config) (*Sender, error) {
 	cfg.Concurrency = cmp.Or(max(0, cfg.Concurrency), DefaultConcurrency)
 	cfg.BackoffMin = cmp.Or(max(0, cfg.BackoffMin), 500*time.Millisecond)
 	cfg.BackoffMax = cmp.Or(max(0, cfg.BackoffMax), 30*time.Second)
-	cfg.FirstPatience = cmp.Or(max(0, cfg.FirstPatience), max(0, cfg.Patience), firstPatience)
-	cfg.Patience = cmp.Or(max(0, cfg.Patience), patience)
+	cfg.FirstPatience = cmp.Or(max(0, cfg.FirstPatience), max(0, cfg.Patience), DefaultFirstPatience)
+	cfg.Patience = cmp.Or(max(0, cfg.Patience), DefaultPatience)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg.Concurrency)

@@ -33,7 +33,7 @@ const (
 
 // Format describes Arrow IPC files: the name, the file extension and the encoder.
 func Format() load.Format {
-	return load.Format{Name: "arrow", Extension: ".arrow", New: New}
+	return load.Format{Name: "arrow", Extension: ".arrow", Codecs: []string{load.CodecZstd}, New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as one Arrow

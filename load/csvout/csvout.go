@@ -95,12 +95,12 @@ const bom = "\uFEFF"
 
 // Format describes CSV: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "csv", Extension: ".csv", Text: true, New: New}
+	return load.Format{Name: "csv", Extension: ".csv", Text: true, Cells: true, Profiles: true, New: New}
 }
 
 // TSV describes CSV with tabs: its name, its file extension and its encoder.
 func TSV() load.Format {
-	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	return load.Format{Name: "tsv", Extension: ".tsv", Text: true, Cells: true, New: func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 		return newEncoder(w, schema, o, '\t')
 	}}
 }
@@ -121,7 +121,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 		headings = append(headings, f.Headings...)
 	}
 	e := &encoder{
-		w: w, zone: cmp.Or(o.Zone, time.UTC), dialect: dialect{delimiter: delimiter}, flowing: o.Flowing, eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
+		w: w, zone: cmp.Or(o.Zone, time.UTC), dialect: dialect{delimiter: delimiter}, eol: "\n", schema: schema, fields: fields, single: len(headings) == 1,
 	}
 	switch o.Profile {
 	case "", Strict:
@@ -151,7 +151,6 @@ type encoder struct {
 	w    io.Writer
 	zone *time.Location
 	dialect
-	flowing bool // each Write writes out what there is
 	eol     string
 	schema  *arrow.Schema
 	fields  []lists.Field // one for each field of the schema
@@ -187,7 +186,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 		}
 		e.out = append(e.out, e.eol...)
 	}
-	if e.flowing || len(e.out) >= flushAt {
+	if len(e.out) >= flushAt {
 		return e.flush()
 	}
 	return nil

@@ -44,7 +44,7 @@ func JSON() load.Format {
 // opener returns the function New of the format name. If array is set, a file is one array.
 func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) {
 	return func(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
-		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array, flowing: o.Flowing}
+		e := &encoder{w: w, name: name, zone: cmp.Or(o.Zone, time.UTC), array: array}
 		for i, f := range schema.Fields() {
 			key := []byte{','}
 			if i == 0 {
@@ -57,14 +57,13 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 }
 
 type encoder struct {
-	w       io.Writer
-	name    string // the format's name, for errors
-	zone    *time.Location
-	array   bool
-	flowing bool     // each Write writes out what there is
-	keys    [][]byte // `{"first":`, `,"second":`, …
-	rows    bool     // at least one row was written
-	out     []byte
+	w     io.Writer
+	name  string // the format's name, for errors
+	zone  *time.Location
+	array bool
+	keys  [][]byte // `{"first":`, `,"second":`, …
+	rows  bool     // at least one row was written
+	out   []byte
 }
 
 type column struct {
@@ -106,9 +105,6 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 				return err
 			}
 		}
-	}
-	if e.flowing {
-		return e.flush()
 	}
 	return nil
 }

@@ -60,9 +60,12 @@ const (
 	dictionaryBytes = 1 << 20
 )
 
+// codecSnappy is a codec that Parquet alone has.
+const codecSnappy = "snappy"
+
 // Format describes Parquet: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "parquet", Extension: ".parquet", New: New}
+	return load.Format{Name: "parquet", Extension: ".parquet", Codecs: []string{load.CodecZstd, load.CodecGzip, codecSnappy}, New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as one Parquet
@@ -81,16 +84,16 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 
 func (m *fileMemory) codecOf(name string) (codec compress.Codec, err error) {
 	switch name {
-	case "", "zstd":
+	case "", load.CodecZstd:
 		if m.zstd == nil {
 			m.zstd, err = newZstdCodec()
 		}
 		return m.zstd, err
-	case "snappy":
+	case codecSnappy:
 		return &snappy.Codec{}, nil
-	case "gzip":
+	case load.CodecGzip:
 		return &gzip.Codec{Level: 6}, nil
-	case "none":
+	case load.CodecNone:
 		return &uncompressed.Codec{}, nil
 	}
 	return nil, fmt.Errorf("parquet: there is no compression %q: use zstd, snappy, gzip or none", name)

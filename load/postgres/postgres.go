@@ -23,7 +23,6 @@ type Destination struct {
 }
 
 var (
-	_ load.Catalog     = (*Destination)(nil)
 	_ load.Destination = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 	_ load.Opener      = (*Destination)(nil)

@@ -40,20 +40,3 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	}
 	return d.drop(ctx, l.Ref)
 }
-
-// Beside implements load.Catalog for the tables of the schema.
-func (d *Destination) Beside(ctx context.Context, names []string) (found []string, err error) {
-	found = []string{}
-	err = d.with(ctx, "list", "", func(s *session) error {
-		rows, err := s.Query(ctx, "SELECT table_name || '/' || name FROM "+s.Table.Own("objects")+" WHERE name = ANY($1::text[]) UNION SELECT table_name || '/' || $2 FROM "+
-			s.Table.Own("leases")+" WHERE $2 = ANY($1::text[]) ORDER BY 1", names, load.ControlFolder+"/"+load.LeaseName)
-		if noTable(err) {
-			return nil
-		}
-		for _, row := range rows {
-			found = append(found, d.address+"/"+d.table.Schema+"."+string(row[0]))
-		}
-		return err
-	})
-	return found, err
-}

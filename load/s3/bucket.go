@@ -78,7 +78,7 @@ func loopback(endpoint string) bool {
 }
 
 // String returns the destination's address, for messages.
-func (b *bucket) String() string { return "s3://" + b.name + "/" + b.prefix }
+func (b *bucket) String() string { return Scheme + "://" + b.name + "/" + b.prefix }
 
 // path is an object's address, for messages.
 func (b *bucket) path(name string) string { return b.String() + name }

@@ -85,12 +85,15 @@ func (o Options) tagging() *string {
 	return &text
 }
 
+// Scheme begins the addresses of buckets.
+const Scheme = "s3"
+
 // parseRoot splits s3://bucket/prefix. The prefix that it returns is empty or
 // ends with "/".
 func parseRoot(root string) (bucket, prefix string, err error) {
-	rest, ok := strings.CutPrefix(root, "s3://")
+	rest, ok := strings.CutPrefix(root, Scheme+"://")
 	if !ok {
-		return "", "", errors.New("it does not begin with s3://")
+		return "", "", errors.New("it does not begin with " + Scheme + "://")
 	}
 	bucket, prefix, _ = strings.Cut(rest, "/")
 	prefix = strings.TrimSuffix(prefix, "/")

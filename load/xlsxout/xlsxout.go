@@ -47,7 +47,7 @@ import (
 
 // Format describes xlsx: its name, its file extension and its encoder.
 func Format() load.Format {
-	return load.Format{Name: "xlsx", Extension: ".xlsx", FileOnly: true, New: New}
+	return load.Format{Name: "xlsx", Extension: ".xlsx", Cells: true, FileOnly: true, New: New}
 }
 
 // New returns an encoder that writes the schema's columns to w as a workbook.

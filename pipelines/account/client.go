@@ -14,8 +14,8 @@ import (
 )
 
 // NewClient makes a client for the transactions of the definition's account, of the
-// generation that the definition names. Where that is auto, the service is asked unless
-// the state folder tells. The budget of the requests is kept in the state folder.
+// generation that the definition names. Where that is auto, the service is asked.
+// The budget of the requests is kept in the state folder.
 func NewClient(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	if def.Source.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")

@@ -2,34 +2,18 @@ package account
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-
-	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// spoken is the content of the file in the state folder that remembers the generation
-// which an account was found to speak.
-type spoken struct {
-	API definition.API `json:"api"`
-}
-
 // automatic makes a client of the generation that the service speaks. The JSON generation
-// is preferred, because its pages are longer.
+// is preferred, because its pages are longer. It costs one request where that one is spoken.
 func automatic(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
-	file := filepath.Join(def.State, "api-"+budget.AccountName(def)+".json")
-	if api, ok := remembered(file); ok {
-		return newClient(def, api, o)
-	}
 	refusals := make([]error, 0, 2)
 	for _, api := range []definition.API{definition.APIv2, definition.APIv1} {
 		client, err := newClient(def, api, o)
@@ -37,7 +21,7 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 			return nil, err
 		}
 		if _, err = client.Forms(ctx); err == nil {
-			remember(ctx, file, api, o)
+			o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service was asked which generation it speaks", slog.String("api", string(api)))
 			return client, nil
 		}
 		client.Close()
@@ -57,30 +41,4 @@ func speaksOtherwise(err error) bool {
 	}
 	_, foreign := errors.AsType[*transport.AnswerError](err)
 	return foreign
-}
-
-// remembered returns the generation that a file remembers. A file that cannot be read
-// remembers none.
-func remembered(file string) (definition.API, bool) {
-	data, err := os.ReadFile(file)
-	var s spoken
-	if err != nil || json.Unmarshal(data, &s) != nil || s.API != definition.APIv1 && s.API != definition.APIv2 {
-		return "", false
-	}
-	return s.API, true
-}
-
-// remember writes the generation to a file. If it cannot, the next command asks again.
-func remember(ctx context.Context, file string, api definition.API, o Options) {
-	o.Logger.LogAttrs(ctx, slog.LevelInfo, "the service was asked which generation it speaks", slog.String("api", string(api)))
-	data, err := json.Marshal(spoken{api})
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o750)
-	}
-	if err == nil {
-		err = maybe.WriteFile(file, append(data, '\n'), 0o640)
-	}
-	if err != nil {
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "which generation the service speaks is not remembered, and is asked again next time", slog.String("error", err.Error()))
-	}
 }

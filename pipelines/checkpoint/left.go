@@ -45,20 +45,6 @@ func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left 
 	return left
 }
 
-// HeldIn returns the headers of the checkpoints of a state folder that runs hold now. A run
-// that has no plan yet has no header. It changes nothing on disk.
-func HeldIn(ctx context.Context, state string) (held []Header) {
-	for _, at := range folders(parentOf(state)) {
-		if !isHeld(at) {
-			continue
-		}
-		if h, ok := headerIn(ctx, at); ok {
-			held = append(held, h)
-		}
-	}
-	return held
-}
-
 // headerIn reads the header of the checkpoint in a folder, false for none that can be read.
 func headerIn(ctx context.Context, at string) (Header, bool) {
 	data, err := folder(at).get(ctx, headerName, nil)

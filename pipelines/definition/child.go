@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
@@ -110,7 +111,7 @@ func ChildPath(parent, column string) string {
 		return folder + "__" + column + "/"
 	}
 	at := strings.LastIndexByte(parent, '/') + 1
-	stem, _ := splitCodec(parent[at:])
+	stem, _ := load.SplitCodec(parent[at:])
 	stem = strings.TrimSuffix(stem, path.Ext(stem))
 	return parent[:at] + stem + "__" + column + parent[at+len(stem):]
 }

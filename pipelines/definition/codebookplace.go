@@ -51,7 +51,7 @@ func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (Codebo
 // withoutExtensions cuts the format's and the codec's extensions off a file's name.
 // A name that would be empty then stays as it is.
 func withoutExtensions(name string, formats []load.Format) string {
-	stem, _ := splitCodec(name)
+	stem, _ := load.SplitCodec(name)
 	ext := path.Ext(stem)
 	if slices.ContainsFunc(formats, func(f load.Format) bool { return strings.EqualFold(ext, f.Extension) }) {
 		stem = strings.TrimSuffix(stem, ext)

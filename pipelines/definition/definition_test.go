@@ -20,11 +20,11 @@ import (
 // testFormats are the formats of contract.md; their encoders are not needed.
 func testFormats() []load.Format {
 	return []load.Format{
-		{Name: "csv", Extension: ".csv", Text: true},
+		{Name: "csv", Extension: ".csv", Text: true, Profiles: true},
 		{Name: "ndjson", Extension: ".ndjson", Text: true},
 		{Name: "json", Extension: ".json", Text: true, FileOnly: true},
-		{Name: "parquet", Extension: ".parquet"},
-		{Name: "arrow", Extension: ".arrow"},
+		{Name: "parquet", Extension: ".parquet", Codecs: []string{"zstd", "gzip", "snappy"}},
+		{Name: "arrow", Extension: ".arrow", Codecs: []string{"zstd"}},
 		{Name: "xlsx", Extension: ".xlsx", FileOnly: true},
 	}
 }

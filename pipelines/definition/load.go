@@ -16,9 +16,6 @@ import (
 
 // Defaults of a definition.
 const (
-	DefaultConcurrency = 4
-	DefaultTimeout     = 30 * time.Second
-	DefaultRetries     = 8
 	DefaultMaxRequests = 100_000
 	DefaultSettle      = time.Minute
 	DefaultLookback    = 3 * 24 * time.Hour
@@ -94,7 +91,7 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),
-		Source:  Source{Requests: Requests{Concurrency: DefaultConcurrency, Timeout: DefaultTimeout, Retries: DefaultRetries, MaxRequests: DefaultMaxRequests}},
+		Source:  Source{Requests: Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, Verify: true},
 	}}
 	r.def.Variables = r.expandReferences(root)

@@ -169,7 +169,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 	if out.Dataset() {
 		return out.datasetFormat(byName)
 	}
-	stem, codec := splitCodec(out.Path)
+	stem, codec := load.SplitCodec(out.Path)
 	byExtension := formatBy(r.o.Formats, func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
 	v := out.path
 	switch {
@@ -211,46 +211,18 @@ func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
 	return nil
 }
 
-// codecExtensions are the extensions of files by the codec around them.
-func codecExtensions() map[string]string { return map[string]string{"gzip": ".gz", "zstd": ".zst"} }
-
-// splitCodec cuts .gz or .zst off a path and names the codec, "" if there is none.
-func splitCodec(p string) (stem, codec string) {
-	ext := path.Ext(p)
-	for codec, known := range codecExtensions() {
-		if strings.EqualFold(ext, known) {
-			return strings.TrimSuffix(p, ext), codec
-		}
-	}
-	return p, ""
-}
-
-// codecs are the compressions that a format offers: around text formats, inside the
-// others. Arrow IPC knows only zstd and lz4, and lz4 is not offered.
-func codecs(f *load.Format) []string {
-	switch {
-	case f.Text:
-		return []string{"none", "gzip", "zstd"}
-	case f.Name == "arrow":
-		return []string{"none", "zstd"}
-	case f.Name == "xlsx":
-		return []string{"none"}
-	}
-	return []string{"none", "zstd", "gzip", "snappy"}
-}
-
 func (out *placedOutput) readCompression(f *load.Format) {
 	v := out.compression
 	if !v.Given() || f == nil {
 		return
 	}
-	codec, ok := v.OneOf(codecs(f)...)
+	codec, ok := v.OneOf(f.Compressions()...)
 	if !ok {
 		return
 	}
 	if f.Text && !out.Dataset() {
-		if around := cmp.Or(out.Compression, "none"); codec != around {
-			v.Fail("let the path end with "+f.Extension+codecExtensions()[codec]+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+		if around := cmp.Or(out.Compression, load.CodecNone); codec != around {
+			v.Fail("let the path end with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"errors"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -137,11 +136,7 @@ func (r *reader) readSchema(v strictyaml.Value) {
 			v.Report(p)
 		}
 	default:
-		remedy := "write a path relative to the definition's folder"
-		if near := strictyaml.Neighbour(file); near != "" && !filepath.IsAbs(file) && errors.Is(err, fs.ErrNotExist) {
-			remedy = "did you mean " + near + "?"
-		}
-		v.Fail(remedy, "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
+		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
 	}
 }
 

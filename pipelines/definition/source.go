@@ -71,11 +71,11 @@ func parseAccount(account string) (string, error) {
 }
 
 // LoadZone returns the zone of an IANA name. "Local" is refused, because it means
-// different zones on different machines. The error suggests the nearest zone.
+// different zones on different machines.
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := zoneOf(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a time zone that this machine knows; %s", strictyaml.Quote(name), zoneRemedy(name))
+		return nil, fmt.Errorf("%s is not a time zone that this machine knows; write an IANA name, such as America/Chicago, Europe/Berlin or UTC", strictyaml.Quote(name))
 	}
 	return zone, nil
 }
@@ -85,38 +85,6 @@ func zoneOf(name string) (*time.Location, error) {
 		return nil, errors.New("no IANA name")
 	}
 	return time.LoadLocation(name)
-}
-
-func zoneRemedy(name string) string {
-	parts := strings.FieldsFunc(strings.TrimSpace(name), func(r rune) bool { return r == '/' })
-	for i, p := range parts {
-		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '_' })
-		for j, w := range words {
-			words[j] = strings.ToUpper(w[:1]) + strings.ToLower(w[1:])
-		}
-		parts[i] = strings.Join(words, "_")
-	}
-	if guess := strings.Join(parts, "/"); guess != "" && guess != name {
-		if _, err := zoneOf(guess); err == nil {
-			return "did you mean " + guess + "?"
-		}
-	}
-	return strictyaml.Suggest(name, commonZones(), "write an IANA name, such as America/Chicago, Europe/Berlin or UTC")
-}
-
-// commonZones are the zones that are suggested for a name with a typing error. Any
-// IANA name is accepted.
-func commonZones() []string {
-	return []string{
-		"UTC", "America/New_York", "America/Chicago", "America/Denver", "America/Phoenix", "America/Los_Angeles",
-		"America/Anchorage", "America/Toronto", "America/Vancouver", "America/Halifax", "America/Mexico_City",
-		"America/Sao_Paulo", "America/Bogota", "America/Indiana/Indianapolis", "Pacific/Honolulu", "Pacific/Auckland",
-		"Europe/London", "Europe/Dublin", "Europe/Lisbon", "Europe/Paris", "Europe/Madrid", "Europe/Berlin",
-		"Europe/Rome", "Europe/Vienna", "Europe/Zurich", "Europe/Amsterdam", "Europe/Stockholm", "Europe/Helsinki",
-		"Europe/Warsaw", "Europe/Athens", "Europe/Istanbul", "Africa/Cairo", "Africa/Johannesburg", "Africa/Lagos",
-		"Asia/Jerusalem", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore", "Asia/Hong_Kong", "Asia/Shanghai",
-		"Asia/Tokyo", "Asia/Seoul", "Australia/Sydney", "Australia/Melbourne", "Australia/Brisbane", "Australia/Perth",
-	}
 }
 
 // SetBudgets gives a source the limits of API v2 as its budgets, if it may be asked by that.

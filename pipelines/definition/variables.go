@@ -11,16 +11,19 @@ import (
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
-// A reference within a value: ${env:NAME}, ${file:PATH}, ${var:NAME} and ${cmd:LINE}. What
-// it holds may have references itself, such as ${env:KEY_${var:stage}}. $${ stands for ${.
+// A reference within a value: ${env:NAME}, ${file:PATH}, ${var:NAME} and ${cmd:LINE}. A
+// variable may be a part of another one, as in ${env:KEY_${var:stage}}. $${ stands for ${.
 const (
 	referenceBegin  = "${"
-	referenceEnd    = "}"
 	referenceEscape = "$${"
 )
 
-// referenceKind matches the beginning of a reference with its kind.
-var referenceKind = regexp.MustCompile(`^\$\{([a-z]+):`)
+// These match the escape and a reference: of a variable, or of any kind. The closing brace
+// may lack of the latter.
+var (
+	variableInText  = regexp.MustCompile(`\$\$\{|\$\{var:([^}]*)\}`)
+	referenceInText = regexp.MustCompile(`\$\$\{|\$\{([a-z]+):([^}]*)(\}?)`)
+)
 
 var referenceKinds = []string{"cmd", "env", "file", "var"}
 
@@ -84,7 +87,8 @@ func (r *reader) expanded(v strictyaml.Value, text string, vars *variables) stri
 	if e.secret {
 		e.at = v.Hidden()
 	}
-	out, _ := e.all(text, false)
+	out := variableInText.ReplaceAllStringFunc(text, e.variable)
+	out = referenceInText.ReplaceAllStringFunc(out, e.one)
 	if !e.secret {
 		r.expansions = append(r.expansions, expandedValue{v, out})
 	}
@@ -118,62 +122,45 @@ type expansion struct {
 	secret bool
 }
 
-// all replaces the references in a text. Within a reference the text ends before the
-// closing brace, and rest is what follows it.
-func (e *expansion) all(text string, within bool) (out, rest string) {
-	var b strings.Builder
-	for text != "" {
-		switch {
-		case within && strings.HasPrefix(text, referenceEnd):
-			return b.String(), text
-		case strings.HasPrefix(text, referenceEscape):
-			b.WriteString(referenceBegin)
-			text = text[len(referenceEscape):]
-		case referenceKind.MatchString(text):
-			var value string
-			value, text = e.one(text)
-			b.WriteString(value)
-		default:
-			b.WriteByte(text[0])
-			text = text[1:]
-		}
+// one returns what a match of referenceInText stands for.
+func (e *expansion) one(match string) string {
+	if match == referenceEscape {
+		return referenceBegin
 	}
-	return b.String(), ""
-}
-
-// one replaces the reference that a text begins with, and returns what follows it.
-func (e *expansion) one(text string) (value, rest string) {
-	begin := referenceKind.FindStringSubmatch(text)
-	kind := begin[1]
-	target, rest := e.all(text[len(begin[0]):], true)
-	if !strings.HasPrefix(rest, referenceEnd) {
+	parts := referenceInText.FindStringSubmatch(match)
+	kind, target := parts[1], parts[2]
+	if parts[3] == "" {
 		e.at.Fail("write } behind it, or $${ for a text that is no reference", "the reference ${%s:… has no end", kind)
-		return "", ""
+		return ""
 	}
-	rest = rest[len(referenceEnd):]
 	switch {
-	case kind != "var" && e.secret: // it is followed where the secret is read
-		return referenceBegin + kind + ":" + target + referenceEnd, rest
+	case kind == "var":
+		e.at.Fail("write the value here", "a variable cannot refer to a variable")
+	case e.secret: // it is followed where the secret is read
+		return match
 	case !slices.Contains(referenceKinds, kind):
 		e.at.Fail(strictyaml.Suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
 			"${%s:…} is not a kind of reference", kind)
-	case kind == "var":
-		return e.variable(target), rest
 	case kind == "cmd":
 		e.at.Fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
 	default:
 		ref := reference{kind, target}
 		text, _, err := ref.read(e.dir, e.o.Secrets)
 		if err == nil {
-			return text, rest
+			return text
 		}
 		e.at.Fail(ref.remedy(err, "give a default by vars"), "%v", err)
 	}
-	return "", rest
+	return ""
 }
 
-// variable returns the value of ${var:NAME}.
-func (e *expansion) variable(name string) string {
+// variable returns the value that a match of variableInText stands for. It leaves the
+// escape to one.
+func (e *expansion) variable(match string) string {
+	if match == referenceEscape {
+		return match
+	}
+	name := variableInText.FindStringSubmatch(match)[1]
 	if e.vars == nil {
 		e.at.Fail("write the value here", "a variable cannot refer to a variable")
 		return ""
@@ -183,8 +170,8 @@ func (e *expansion) variable(name string) string {
 		return value
 	}
 	remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
-	if near := nearest.Word(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
-		remedy = "did you mean " + near + "? Else " + remedy
+	if near := nearest.Ask(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
+		remedy = near + " Else " + remedy
 	}
 	e.at.Fail(remedy, "the variable %s has no value", strictyaml.Quote(name))
 	return ""

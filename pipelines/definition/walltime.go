@@ -27,9 +27,7 @@ func ParseWallTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	switch padded := padded(s); {
-	case padded != s && isTime(padded):
-		return time.Time{}, fmt.Errorf("%s is written without zeros in front of single digits; write %s", strictyaml.Quote(s), padded)
+	switch {
 	case dateShape.MatchString(s):
 		return time.Time{}, fmt.Errorf("%s is not a day of the calendar or not a time of day; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 	case offsetTime.MatchString(s):
@@ -38,19 +36,9 @@ func ParseWallTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s is not a date; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 }
 
-// padded is the text with a zero in front of each number of a single digit.
-func padded(s string) string { return singleDigit.ReplaceAllString(s, "0$0") }
-
-// isTime tells whether ParseWallTime reads the text.
-func isTime(s string) bool {
-	_, err := ParseWallTime(s)
-	return err == nil
-}
-
 var (
-	singleDigit = regexp.MustCompile(`\b\d\b`)
 	offsetTime  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
-	dateShape   = regexp.MustCompile(`^\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2})?)?$`)
+	dateShape   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?$`)
 	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
 	// spanShape refuses the years, weeks and milliseconds that model.ParseDuration
 	// would accept.

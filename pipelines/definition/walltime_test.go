@@ -26,9 +26,9 @@ func TestParseWallTime(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                          "not a date",
-		"2026-1-1":                  "; write 2026-01-01",
-		"2026-1-5 6:00":             "; write 2026-01-05 06:00",
-		"2026-2-30":                 "not a day of the calendar",
+		"2026-1-1":                  "is not a date; write",
+		"2026-1-5 6:00":             "is not a date; write",
+		"2026-2-30":                 "not a date",
 		"2026-02-29":                "not a day of the calendar",
 		"2026-00-01":                "not a day of the calendar",
 		"0000-01-01":                "not a day of the calendar",

@@ -32,19 +32,19 @@ type ResetOutput struct {
 // with the zero time to none, so that the next incremental run begins there or
 // like the first; and it discards the checkpoints of forms of which nothing
 // failed. A commit that is recorded is finished before. No data is
-// removed, nothing is asked of the service, and a dataset that a run is at is
-// a *load.HeldError. One that fails does not stop the others: the error is an
+// removed. The service is asked for the forms of globs alone. A dataset that a run is
+// at is a *load.HeldError. One that fails does not stop the others: the error is an
 // *account.FormsError of *output.OutputsError then.
 func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
 	o = o.WithDefaults()
 	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
-	found, err := account.FindForms(ctx, def, o)
+	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return report, err
 	}
 	var failed account.FormsError
 	var done []string
-	err = failed.Each(ctx, found.Forms, func(form string) error {
+	err = failed.Each(ctx, forms, func(form string) error {
 		err := report.form(ctx, def, o, form, load.Wall(to))
 		if err == nil {
 			done = append(done, form)

@@ -24,12 +24,7 @@ type StateReport struct {
 	// Incremental tells that runs go on from the watermarks.
 	Incremental bool
 	Forms       []*FormState
-	// Patterns are the definition's globs. Their forms are those of which
-	// something lies at the outputs: the service is not asked.
-	Patterns []string
-	// Unlisted are the paths at which forms cannot be looked for.
-	Unlisted []string
-	Budget   budget.Use
+	Budget      budget.Use
 	// Checkpoints are what runs that ended early had read, oldest first.
 	Checkpoints []checkpoint.Left
 }
@@ -68,27 +63,22 @@ func (o *OutputState) Watermark() load.WallTime {
 }
 
 // State tells what runs of a definition left for the next one: watermarks,
-// what is under way or ended early, and the budget. It sends nothing to the
-// service, needs no API key, takes no lease and changes nothing. Where the
-// definition has globs, its forms are those that account.FindForms gives, and those that a run
-// reads now. An output
-// that fails does not stop the others: the error is an *account.FormsError of
+// what is under way or ended early, and the budget. It takes no lease and changes
+// nothing. The service is asked for the forms of globs alone. An output that fails
+// does not stop the others: the error is an *account.FormsError of
 // *output.OutputsError then.
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
 	o = o.WithDefaults()
 	report := &StateReport{
 		Pipeline: def.Name, Definition: def, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
 	}
-	found, err := account.FindForms(ctx, def, o)
-	if err == nil {
-		err = found.AddUnderWay(ctx, def, o)
-	}
-	if report.Patterns, report.Unlisted = found.Patterns, found.Unlisted; err != nil {
+	forms, err := account.ListForms(ctx, def, o)
+	if err != nil {
 		return report, err
 	}
 	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
 	var failed account.FormsError
-	err = failed.Each(ctx, found.Forms, func(form string) error {
+	err = failed.Each(ctx, forms, func(form string) error {
 		f, err := looker.form(ctx, form)
 		if ctx.Err() == nil {
 			report.Forms = append(report.Forms, f)
@@ -98,7 +88,7 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	if err != nil {
 		return report, err
 	}
-	report.Checkpoints, err = account.Checkpoints(ctx, def, o, found.Forms)
+	report.Checkpoints, err = account.Checkpoints(ctx, def, o, forms)
 	failed.Add(err)
 	report.Budget, err = budget.Read(def, report.Now)
 	failed.Add(err)

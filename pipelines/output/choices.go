@@ -13,18 +13,6 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// These formats can show lists in several ways.
-const (
-	csvFormat  = "csv"
-	tsvFormat  = "tsv"
-	xlsxFormat = "xlsx"
-)
-
-// showsLists tells whether a format can show lists in several ways.
-func showsLists(format string) bool {
-	return format == csvFormat || format == tsvFormat || format == xlsxFormat
-}
-
 // shown returns the output's columns for the windows. A child output has its own
 // columns. Others have the run's columns as their format shows them, with the choices
 // that lists have columns for. seen holds the values in the rows of the windows.
@@ -39,7 +27,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	known := codebook.BySource(p.manifest)
 	for i := range columns {
 		c := &columns[i]
-		if !showsLists(p.format.Name) {
+		if !p.format.Cells {
 			c.ListAs, c.Choices = "", nil // unused here; parts would only look changed
 			continue
 		}

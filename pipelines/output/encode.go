@@ -23,8 +23,6 @@ type encoding struct {
 	job    *Job
 	out    definition.Output
 	format load.Format
-	// flowing means that somebody reads what is written as it comes.
-	flowing bool
 	// snapshot is what is encoded. It is nil before the output is staged.
 	snapshot *reconcile.Snapshot
 }
@@ -90,7 +88,7 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata, Flowing: e.flowing,
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
 	})
 	return encodedObject{encoder, schema, compressed}, err
 }
@@ -244,7 +242,7 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 	}
 	m := load.Manifest{
 		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
-		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Names: j.naming(), Source: j.source(), API: j.API, Profile: profileRule(p.out.Profile),
+		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
 		Rejected: rejectsOf(windows), Verified: s.Verified(windows, own), Requests: j.Requests(),
 	}
 	if own {

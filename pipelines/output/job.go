@@ -24,7 +24,6 @@ type Job struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	At       func(point string)
-	API      string               // of load.Manifest
 	Encoders reading.Slots        // limit the objects that are encoded at once
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report

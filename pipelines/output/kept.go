@@ -89,7 +89,7 @@ func (p *place) columnsKept() ([]schemas.Column, error) {
 	if err := checkKept(p.Path, columns, declared.Columns); err != nil {
 		return nil, err
 	}
-	if p.format.Name == csvFormat || p.format.Name == tsvFormat {
+	if p.format.Cells {
 		if err := checkLists(p.Path, m.Schema, declared); err != nil {
 			return nil, err
 		}

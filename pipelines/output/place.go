@@ -50,7 +50,7 @@ func (j *Job) placeOf(out definition.Output) (*place, error) {
 // left.
 func (p *place) open(ctx context.Context) (_ output, err error) {
 	if p.out.Path == definition.StdoutPath {
-		return &stream{place: p}, nil
+		return &stream{p}, nil
 	}
 	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
 		return nil, err

@@ -8,10 +8,7 @@ import (
 )
 
 // stream is the output that writes to standard output.
-type stream struct {
-	*place
-	written *Report // of rows that were written as they came; nil if none were
-}
+type stream struct{ *place }
 
 // stage encodes nothing yet, because text on standard output cannot be taken
 // back. The results are written when the other outputs record their commits.
@@ -19,11 +16,7 @@ func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) (*stagedOutput,
 	o.snapshot = s
 	staged := &stagedOutput{}
 	staged.record = func(ctx context.Context) (publish func(context.Context) error, err error) {
-		if o.written != nil {
-			staged.report = *o.written
-		} else {
-			staged.report, err = o.write(ctx)
-		}
+		staged.report, err = o.write(ctx)
 		return func(context.Context) error { return nil }, err
 	}
 	return staged, nil

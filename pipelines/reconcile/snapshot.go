@@ -30,9 +30,10 @@ type Snapshot struct {
 
 	whole    bool // verified is about the datasets as they are after the run
 	rows     *checkpoint.Checkpoint
-	verified load.Verified // result for the windows of Interval.Read
-	own      int64         // the service's count of Interval.Asked
-	older    int64         // its count of older parts
+	looked   []arrow.RecordBatch // the rows of a snapshot without a checkpoint
+	verified load.Verified       // result for the windows of Interval.Read
+	own      int64               // the service's count of Interval.Asked
+	older    int64               // its count of older parts
 }
 
 // Snapshot returns what was read. It is called after Reconcile.
@@ -58,10 +59,9 @@ func (c *Reconciler) Preview() *Snapshot {
 	return &Snapshot{Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), rows: c.Reader.Checkpoint}
 }
 
-// Streamed returns the snapshot of one window whose rows were written as they came, and
-// are in no checkpoint.
-func Streamed(i interval.Interval, w *reading.Window, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
-	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, verified: v, whole: true}
+// Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint.
+func Looked(i interval.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
+	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, verified: v, whole: true}
 }
 
 // changesAfter returns what the manifests say of changes after this run.
@@ -136,6 +136,14 @@ func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (tran
 // Rows calls visit with the rows of a window in ascending order of id. A batch
 // is valid only during the call.
 func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow.RecordBatch) error) error {
+	if s.rows == nil {
+		for _, b := range s.looked {
+			if err := visit(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return s.rows.RowsOf(ctx, w.Chains, visit)
 }
 

@@ -1,15 +1,14 @@
 // Package stream reads results of a form one page after the other, in the order of ids,
 // and gives them as record batches as they come. Nothing is kept for a later run.
 //
-// It is for looks at a form, for the first results of an export, and for rows that flow
-// through a pipe. Package reading reads whole forms, with several requests at once.
+// It is for looks at a form and for the first results of an export. Package reading reads
+// whole forms, with several requests at once.
 //
 // Begin reading with Open and Stream.Each.
 package stream
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -26,14 +25,12 @@ import (
 type Query struct {
 	Form    string
 	Results extract.ResultsQuery // its search, view, custom labels and window
-	Limit   int64                // most results; 0 for all
-	Count   int64                // results by the service's count, or extract.Unknown
-	Latest  bool                 // the results with the highest ids, these first; needs a Limit
+	Limit   int64                // most results
+	Latest  bool                 // the results with the highest ids, these first
 	// Schema says what the rows hold. If it is nil, the columns are those of the headings
 	// and of the first 500 results.
 	Schema  *schemas.Schema
 	Labels  bool // inferred columns are named by headings
-	Some    bool // only some columns are of interest, so that others may come late
 	Options transform.Options
 }
 
@@ -47,7 +44,6 @@ type Stream struct {
 
 	// Read, IDs, Rejects and Stats grow while Each reads.
 	Read    int64
-	Early   int64             // that were left out, see page.Page.Early
 	IDs     *roaring64.Bitmap // of all results, also of rejected ones
 	Rejects []transform.Reject
 	Stats   transform.Stats
@@ -83,7 +79,7 @@ func pagesOf(service extract.Service, q Query) source {
 	}
 	common := q.Results
 	common.Window = extract.Window{}
-	return extract.NewReader(service, q.Form, common).Window(q.Results.Window, extract.IDRange{}, q.Count)
+	return extract.NewReader(service, q.Form, common).Window(q.Results.Window, extract.IDRange{}, extract.Unknown)
 }
 
 // sample reads the pages that columns are inferred from, or one page.
@@ -92,7 +88,7 @@ func (s *Stream) sample(ctx context.Context) error {
 	if s.Schema != nil {
 		most = 1
 	}
-	for len(s.head) < most && (s.q.Limit == 0 || results < s.q.Limit) {
+	for len(s.head) < most && results < s.q.Limit {
 		p, err := s.pages.Next(ctx)
 		if err != nil || p == nil {
 			return err
@@ -126,29 +122,11 @@ func (s *Stream) Close() {
 	s.head = nil
 }
 
-// LateColumnError reports a field that is on no result and in no heading of the first
-// pages. The columns were settled by then.
-type LateColumnError struct{ Column string }
-
-// Error names the column and both ways out.
-func (e *LateColumnError) Error() string {
-	return fmt.Sprintf("column %s came after the heading was written: give a schema with --schema, or leave --limit out", e.Column)
-}
-
-// DataFault returns true: another run would meet the same results.
-func (e *LateColumnError) DataFault() bool { return true }
-
 // Each calls emit with the rows of each page. A batch is valid only during the call.
 func (s *Stream) Each(ctx context.Context, emit func(arrow.RecordBatch) error) error {
 	o := s.q.Options
 	var f *transform.Flattener
-	o.Emit = func(b arrow.RecordBatch) error {
-		s.Stats = f.Stats()
-		if added := s.Stats.Added; len(added) > 0 && !s.q.Some {
-			return &LateColumnError{Column: added[0].Name}
-		}
-		return emit(b)
-	}
+	o.Emit = emit
 	o.Reject = func(r transform.Reject) error {
 		s.Rejects = append(s.Rejects, r)
 		return nil
@@ -180,7 +158,7 @@ func (s *Stream) Each(ctx context.Context, emit func(arrow.RecordBatch) error) e
 func (s *Stream) next(ctx context.Context) (p *page.Page, err error) {
 	left := s.q.Limit - s.Read
 	switch {
-	case s.q.Limit > 0 && left <= 0:
+	case left <= 0:
 		return nil, nil
 	case len(s.head) > 0:
 		p, s.head = s.head[0], s.head[1:]
@@ -189,8 +167,8 @@ func (s *Stream) next(ctx context.Context) (p *page.Page, err error) {
 			return nil, err
 		}
 	}
-	s.Early += int64(p.DropEarly())
-	if s.q.Limit > 0 && int64(p.Len()) > left {
+	p.DropEarly()
+	if int64(p.Len()) > left {
 		p.Filter(func(int64) bool { left--; return left >= 0 })
 	}
 	s.Read += int64(p.Len())

@@ -30,12 +30,12 @@ type Report struct {
 
 // Definition checks the outputs of a definition against their manifests. With against it also
 // compares the parts of the main outputs with the service's counts, window by window.
-// Nothing is written. The error is an *account.FormsError where something could not be
+// Nothing is written. The service is asked for the forms of globs besides. The error is an *account.FormsError where something could not be
 // checked; what is damaged stands in the report.
 func Definition(ctx context.Context, def *definition.Definition, o account.Options, against bool) (*Report, error) {
 	o = o.WithDefaults()
 	report := &Report{}
-	found, err := account.FindForms(ctx, def, o)
+	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return report, err
 	}
@@ -47,7 +47,7 @@ func Definition(ctx context.Context, def *definition.Definition, o account.Optio
 		defer client.Close()
 	}
 	var failed account.FormsError
-	err = failed.Each(ctx, found.Forms, func(form string) error {
+	err = failed.Each(ctx, forms, func(form string) error {
 		v := verifier{def: def, o: o, form: form, counts: map[load.Range]int64{}}
 		if client != nil {
 			fork := client.Fork()

@@ -28,8 +28,16 @@ func Word(word string, words []string) string {
 // Hint returns what the message about an unknown word ends with: "; did you mean it?" with
 // the nearest of words, or "" if none is near.
 func Hint(word string, words []string) string {
+	if near := Ask(word, words); near != "" {
+		return "; " + near
+	}
+	return ""
+}
+
+// Ask returns "did you mean it?" with the nearest of words, or "" if none is near.
+func Ask(word string, words []string) string {
 	if near := Word(word, words); near != "" {
-		return "; did you mean " + near + "?"
+		return "did you mean " + near + "?"
 	}
 	return ""
 }

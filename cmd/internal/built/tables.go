@@ -28,7 +28,7 @@ func Formats() []load.Format {
 }
 
 // Schemes are what a path may begin with, besides a local path.
-func Schemes() []string { return []string{"s3"} }
+func Schemes() []string { return []string{s3.Scheme} }
 
 // database is a kind of database, and how its tables are reached.
 type database struct {
@@ -87,7 +87,7 @@ func Tables(log *slog.Logger) output.Tables {
 		switch {
 		case !remote:
 			return local.New(root)
-		case scheme == "s3":
+		case scheme == s3.Scheme:
 			return s3.New(ctx, root, s3Options(o.S3, log))
 		}
 		for _, d := range databases() {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
@@ -47,26 +45,16 @@ globs and no --form is given: then it asks for the forms.`,
 	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be removed and change nothing")
 	set.BoolVar(&f.unlisted, "unlisted", false, "remove parts, too, that no manifest lists: all of a dataset whose manifest is lost")
 	f.RegisterForms(set)
-	f.RegisterKey(set, ", where the forms must be asked for")
+	f.RegisterKey(set, keyForForms)
 	return cmd
 }
 
 // clean cleans the outputs of definitions, one after the other. A definition
 // that fails does not stop the others.
 func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
-	defs, options, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, withoutKey)
+	defs, options, err := p.openOutputs(ctx, &f.Definition, files)
 	if err != nil {
 		return err
-	}
-	for i, def := range defs {
-		if !account.NeedsForms(def, options) {
-			continue
-		}
-		again, err := p.load(ctx, &f.Definition, files[i:i+1], withKey)
-		if err != nil {
-			return err
-		}
-		defs[i] = again[0]
 	}
 	result := cleaned.New(f.dryRun)
 	var failures []error

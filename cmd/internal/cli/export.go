@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas"
 )
 
 // exportFlags are the flags of export. A flag that stands for a key of a
@@ -57,8 +55,7 @@ come from the AWS environment variables, profile or role.
 
 COLUMN is a heading as the export shows it, the label on the form, item_<id>, or an id.
 
-A file that formetl did not write is overwritten only with --force. Rows flow as they
-are read with --limit, and to standard output with a --schema that adds no columns.`,
+A file that formetl did not write is overwritten only with --force.`,
 		Example: `  formetl export --base-url https://fs1.example.com --account acme --form form1 -o form1.csv
   formetl export --form form1 -o form1.parquet --from 2026-01-01 --to 2026-02-01
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
@@ -143,12 +140,10 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	return nil
 }
 
-// run reads the form. Rows that somebody reads along flow page by page.
+// run reads the form, or its first results.
 func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options) (*pipelines.Report, error) {
-	fixed := def.Schema != nil && def.Schema.Unknown != "" && def.Schema.Unknown != schemas.UnknownAdd &&
-		!slices.ContainsFunc(def.Schema.Columns, func(c schemas.Column) bool { return c.ListAs == schemas.ListColumns || c.Explode })
-	if f.limit > 0 || fixed && def.Outputs[0].Path == definition.StdoutPath {
-		return pipelines.Stream(ctx, def, o, f.limit)
+	if f.limit > 0 {
+		return pipelines.Head(ctx, def, o, f.limit)
 	}
 	o.Full, o.Resume = f.fresh, resumption(p.log, o.Now, f.fresh)
 	return pipelines.Run(ctx, def, o)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -26,7 +27,7 @@ type outputFlags struct {
 
 func (f *outputFlags) register(set *pflag.FlagSet) {
 	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
-	set.StringVar(&f.format, "format", "", "csv, tsv, ndjson, json, parquet, arrow or xlsx (default: from the file's extension, csv for standard output)")
+	set.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+" (default: from the file's extension, csv for standard output)")
 	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula")
 	set.BoolVar(&f.codebook, "codebook", false, "also write what describes the columns beside the file: .schema.json and .codebook.csv")
 	set.BoolVar(&f.manifest, "manifest", false, "also write what was done beside the file: FILE.manifest.json, with the file's SHA-256")
@@ -42,13 +43,10 @@ func (f *outputFlags) output() (definition.Output, error) {
 		return out, err
 	}
 	out.Profile = "excel"
-	switch out.Format {
-	case "csv":
-		return out, nil
-	case "xlsx":
-		return out, errors.New("--excel is for CSV, and an .xlsx file needs nothing for spreadsheets: leave it out")
+	if !formatNamed(out.Format).Profiles {
+		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
 	}
-	return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
+	return out, nil
 }
 
 // checkTerminal refuses to write bytes to a terminal that are no text.
@@ -56,8 +54,7 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 	if !terminal || out.Path != definition.StdoutPath {
 		return nil
 	}
-	text := slices.ContainsFunc(built.Formats(), func(known load.Format) bool { return known.Name == out.Format && known.Text })
-	if text {
+	if formatNamed(out.Format).Text {
 		return nil
 	}
 	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
@@ -67,16 +64,13 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 func (f *outputFlags) place() (definition.Output, error) {
 	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook, NoManifest: !f.manifest}
 	if f.format != "" {
-		names := make([]string, len(built.Formats()))
-		for i, known := range built.Formats() {
-			names[i] = known.Name
-		}
+		names := formatNames()
 		if !slices.Contains(names, f.format) {
 			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(names, ", "))
 		}
 	}
 	if f.path == definition.StdoutPath || f.path == "" {
-		out.Path, out.Format = definition.StdoutPath, cmp.Or(f.format, "csv")
+		out.Path, out.Format = definition.StdoutPath, cmp.Or(f.format, csvout.Format().Name)
 		return out, nil
 	}
 	err := f.checkPath()
@@ -120,15 +114,29 @@ func (f *outputFlags) checkPath() error {
 	return nil
 }
 
+// formatNames are the names of the formats of files.
+func formatNames() (names []string) {
+	for _, f := range built.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// formatNamed is the format with a name, the zero format if there is none.
+func formatNamed(name string) (found load.Format) {
+	for _, f := range built.Formats() {
+		if f.Name == name {
+			found = f
+		}
+	}
+	return found
+}
+
 // formatOf finds a file's format, and the codec around it, by its extensions and
 // by --format. The two must not contradict each other, because everybody else
 // goes by the file's name.
 func formatOf(file, flag string) (format, codec string, err error) {
-	stem := strings.ToLower(file)
-	ext := path.Ext(stem)
-	if codec = map[string]string{".gz": "gzip", ".zst": "zstd"}[ext]; codec != "" {
-		stem = strings.TrimSuffix(stem, ext)
-	}
+	stem, codec := load.SplitCodec(strings.ToLower(file))
 	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
 		stem = lines + ".ndjson" // two names of one format
 	}
@@ -136,14 +144,14 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:
-		return "", "", fmt.Errorf("-o %s: its extension names no format; use .csv .tsv .ndjson .jsonl .json .parquet .arrow .xlsx, or give --format", file)
+		return "", "", fmt.Errorf("-o %s: its extension names no format; use the name of one: %s, or give --format", file, strings.Join(formatNames(), ", "))
 	case flag != "" && at >= 0 && all[at].Name != flag:
 		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, all[at].Name, flag)
 	case flag != "":
 		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
 	}
 	if codec != "" && !all[at].Text {
-		return "", "", fmt.Errorf("-o %s: the format %s is compressed inside, not around; leave %s out", file, all[at].Name, ext)
+		return "", "", fmt.Errorf("-o %s: the format %s is compressed inside, not around; leave %s out", file, all[at].Name, load.CompressionExtension(codec))
 	}
 	return all[at].Name, codec, nil
 }

@@ -226,7 +226,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--api-key-reference " + testKey, "api-key-reference", "not a reference"},
 		{"--api-key-reference ${env:NOT_SET}", "api-key-reference", "NOT_SET is not set"},
 		{"--api-key-file none", "api-key-reference", "cannot be read"},
-		{"--timezone America/Chicgo", "timezone", "did you mean America/Chicago?"},
+		{"--timezone America/Chicgo", "timezone", "write an IANA name"},
 		{"--form a/b", "form", "cannot be a form"},
 		{"--format parquet --path a.csv", "format", "the path ends with .csv"},
 		{"--format xlsx --path a/", "format", "for single files only"},

@@ -76,6 +76,24 @@ func (p *process) open(ctx context.Context, f *flags.Definition, files []string,
 	return defs, o, err
 }
 
+// openOutputs opens definitions for a command that looks at their outputs. The key is read
+// only of those whose forms the service must be asked for.
+func (p *process) openOutputs(ctx context.Context, f *flags.Definition, files []string) ([]*definition.Definition, account.Options, error) {
+	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, withoutKey)
+	for i, def := range defs {
+		if err == nil && account.NeedsForms(def, o) {
+			var again []*definition.Definition
+			if again, err = p.load(ctx, f, files[i:i+1], withKey); err == nil {
+				defs[i] = again[0]
+			}
+		}
+	}
+	return defs, o, err
+}
+
+// keyForForms says in helps when the commands of openOutputs use the key.
+const keyForForms = ", where the forms must be asked for"
+
 // checkSpan refuses a range that holds no time because of the flags.
 func checkSpan(def *definition.Definition, o account.Options) error {
 	if o.From.IsZero() && o.To.IsZero() {

@@ -45,9 +45,6 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		beside := name == "m.csv" || name == "r.csv"
 		before, _ := os.Lstat(at(name))
 		file := pipelineFile(t, dir, "p", server.URL, "", "forms: [form1]\nload: [{path: "+name+"}]")
-		if code, told := do("validate", file); code != 0 || !strings.Contains(told, problem) {
-			t.Errorf("validate of %s ends with %d: %s", name, code, told)
-		}
 		commands := [][]string{{"run", file}, append([]string{"export", "-o", at(name), "--force", "--select", "result_id", "--state", at("state")}, from...)}
 		if !beside {
 			commands = append(commands, append([]string{"schema", "infer", "-o", at(name), "--force"}, from...),
@@ -73,9 +70,9 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 }
 
 // TestForeignFiles: a run says once, before the first request, that it replaces a file that no
-// run wrote, and validate says it too. What a run wrote is replaced without a word.
+// run wrote. What a run wrote is replaced without a word.
 func TestForeignFiles(t *testing.T) {
-	service, server := newService(testKey, smallForm())
+	_, server := newService(testKey, smallForm())
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	write(t, dir, "mine.csv", "mine")
@@ -92,12 +89,6 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("it is told too late: %s", &told)
 		}
 	}
-	do(exit.OK, true, "validate", file)
-	do(exit.Config, true, "validate", file, "--strict")
-	if len(service.Log()) != 0 {
-		t.Error("validate asked the service")
-	}
 	do(exit.OK, true, "run", file)
 	do(exit.OK, false, "run", file)
-	do(exit.OK, false, "validate", file, "--strict")
 }

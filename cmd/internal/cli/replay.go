@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -41,12 +42,15 @@ all its dead letters.`,
 	f.RegisterForms(set)
 	f.RegisterKey(set, ", instead of the definition's reference")
 	f.watch.register(set, "write the reports of the runs to this file, as JSON, or as a page if it ends with .html")
-	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be read again and ask the service for nothing")
+	set.BoolVar(&f.dryRun, "dry-run", false, "list what would be read again and read nothing")
 	return cmd
 }
 
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(ctx, p, files)
+	if err == nil && f.dryRun && account.NeedsForms(defs[0], r.options.Options) {
+		defs, err = p.load(ctx, &f.Definition, files, withKey)
+	}
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,8 @@ func stateCommand(p *process) *cobra.Command {
 		Use:   "state",
 		Short: "Show or reset watermarks and what is under way",
 		Long: `State shows what runs of a definition left for the next one, and sets it back.
-Neither command asks the service for anything or needs an API key.`,
+Neither command asks the service for anything or needs an API key, unless the
+definition has globs and no --form is given: then it asks for the forms.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
 		Args: flags.Subcommand,
@@ -37,10 +37,7 @@ func stateShowCommand(p *process) *cobra.Command {
 		Long: `Show tells for each form and output up to when results were read (the
 watermark) and changes of them are known, what the last run wrote, whether a run
 is under way or ended early, and what is booked of the request budget. It takes
-no lease and changes nothing.
-
-Where the definition has globs, the forms are those of which something lies at
-the outputs, and those that a run reads now; --form names others.`,
+no lease and changes nothing.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
@@ -48,12 +45,13 @@ the outputs, and those that a run reads now; --form names others.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return stateShow(cmd.Context(), p, args, f, asJSON) },
 	}
 	f.RegisterForms(cmd.Flags())
+	f.RegisterKey(cmd.Flags(), keyForForms)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
 func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
-	defs, o, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
+	defs, o, err := p.openOutputs(ctx, &f, files)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStateOfFirstRun: while the first run of a definition with a glob is under way, state
-// show names its forms, without a request.
+// show tells that it is, and asks for the forms alone.
 func TestStateOfFirstRun(t *testing.T) {
 	for name, path := range map[string]string{"file": "out/{form}.csv", "dataset": "lake/{form}/"} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestStateOfFirstRun(t *testing.T) {
 				if strings.Contains(r.Query, "fs_min_id=101") { // before there is a checkpoint
 					before := len(service.Log())
 					show()
-					if after := len(service.Log()); after != before {
+					if after := len(service.Log()); after != before+1 {
 						t.Errorf("%d requests were sent meanwhile", after-before)
 					}
 				}
@@ -45,7 +45,7 @@ func TestStateOfFirstRun(t *testing.T) {
 			}
 			server.Close()
 			close(looked)
-			if shown := <-looked; !strings.Contains(shown, "under way") || strings.Contains(shown, "no form has anything") {
+			if shown := <-looked; !strings.Contains(shown, "under way") {
 				t.Errorf("it shows:\n%s", shown)
 			}
 		})

@@ -43,6 +43,7 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 	}
 	set := cmd.Flags()
 	f.RegisterForms(set)
+	f.RegisterKey(set, keyForForms)
 	set.StringVar(&f.watermark, "watermark", "", "set it back to this date or date-time, wall clock of the account's zone, instead of removing it")
 	set.BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
@@ -63,7 +64,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return err
 		}
 	}
-	defs, o, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, withoutKey)
+	defs, o, err := p.openOutputs(ctx, &f.Definition, files)
 	if err != nil {
 		return err
 	}

@@ -3,16 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -27,10 +23,9 @@ func validateCommand(p *process) *cobra.Command {
 		Long: `Validate checks definitions, and the schemas that they name, as a run would
 before its first request. A schema file may be given by itself. It needs neither
 the network nor the API key: a variable that is not set, or a key file that
-cannot be read, is a warning, as it may be there where the job runs. So is what
-lies at an output and is in its way, and a file that a run replaces although no
-run wrote it. Every problem of every file is shown; the exit code is 78 if there
-is one, with --strict also if there is a warning.`,
+cannot be read, is a warning, as it may be there where the job runs. Every
+problem of every file is shown; the exit code is 78 if there is one, with
+--strict also if there is a warning.`,
 		Example: `  formetl validate feedback.yaml
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
@@ -80,48 +75,7 @@ func checkDefinition(ctx context.Context, p *process, file string, f flags.Defin
 		return "", nil, err
 	}
 	_, lacking = p.load(ctx, &f, []string{file}, withKey)
-	return contents(defs[0]), errors.Join(lacking, misplaced(file, defs[0])), nil
-}
-
-// misplaced returns what lies on this machine where the outputs should be, and paths that
-// look like a slip. It looks only at forms that the definition names.
-func misplaced(file string, def *definition.Definition) error {
-	var found []error
-	met := map[string]bool{}
-	for _, out := range def.Outputs {
-		if out.Path == definition.StdoutPath || strings.Contains(out.Path, "://") || out.Exploded() {
-			continue
-		}
-		for _, form := range def.Forms {
-			at, err := definition.ExpandPath(out.Path, def.PathValues(form, "run"))
-			if err != nil || definition.IsGlob(form) || !out.Lasting() || met[at] {
-				continue
-			}
-			met[at] = true
-			if text := problemAt(at, out.Dataset()); text != "" {
-				found = append(found, &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: load: %s %s", file, at, text)})
-			}
-		}
-	}
-	return errors.Join(found...)
-}
-
-// problemAt says what is wrong with the path of an output, or "".
-func problemAt(at string, dataset bool) string {
-	info, err := os.Stat(strings.TrimRight(at, "/"))
-	folder := strings.TrimRight(at, "/")
-	_, _, named := formatOf(folder, "")
-	switch {
-	case dataset && named == nil && folder != "":
-		return "ends with a slash, so that a folder of this name gets the parts: leave the slash out for a single file"
-	case !dataset && err == nil && info.IsDir():
-		return "is a folder, and the output is a single file: give the file's name too, or end the path with a slash for parts"
-	case !dataset:
-		return owned.InTheWay(at)
-	case err == nil && !info.IsDir():
-		return "is a file, and the output is a folder of parts: give the output another path"
-	}
-	return ""
+	return contents(defs[0]), lacking, nil
 }
 
 // checkSchema checks a schema file by itself, as checkDefinition does.

@@ -46,7 +46,7 @@ It ends with 65 where something is damaged.`,
 	set.BoolVar(&f.against, "against-service", false, "compare each window with the service's count, by one request for each")
 	set.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.RegisterForms(set)
-	f.RegisterKey(set, ", with --against-service")
+	f.RegisterKey(set, ", with --against-service or where the forms must be asked for")
 	return cmd
 }
 
@@ -116,11 +116,10 @@ func verifyText(r *verify.Report) string {
 func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*verify.Report, error) {
 	nothing := &verify.Report{}
 	if isDefinition(arg) {
-		key := withoutKey
-		if f.against {
-			key = withKey
+		defs, options, err := p.openOutputs(ctx, &f.Definition, []string{arg})
+		if err == nil && f.against {
+			defs, err = p.load(ctx, &f.Definition, []string{arg}, withKey)
 		}
-		defs, options, err := p.open(ctx, &f.Definition, []string{arg}, slog.LevelWarn, key)
 		if err != nil {
 			return nothing, err
 		}

@@ -43,6 +43,8 @@ const base = "4747c19"
 var meant = regexp.MustCompile(strings.Join([]string{
 	`: \S*\.(created_at|started_at|ended_at|watermark_age_seconds|changes\[\d+\]\.count|bytes|sha256): `, // chance, and what the file itself shows
 	`manifest\.json: \.parts\[\d+\]\.columns: `,                                                          // the digest served Redshift's COPY, whose statements went
+	`manifest\.json: \.api: `,                           // the generation is not remembered
+	`^output of \(state show .*\.(patterns|unlisted): `, // it asks for the forms of globs
 	`\.xlsx: `, // fixed widths, no filters, no core properties
 	`report\.json: .*\.(warnings|dead_letters)`,                                            // limits of spreadsheets, and dead letters of failed runs, are not told
 	`^output of \(schema ddl.*: "I+", now ""$|^output of \(schema ddl.*: "II+", now "I+"$`, // it prints no loads, nor what a run added to declared columns of a single file

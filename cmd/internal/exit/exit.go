@@ -127,7 +127,7 @@ func codeOf(err error) int {
 			return HungUp
 		}
 		return Interrupted
-	case *pipelines.UnlistedError, *verify.NothingError, *extract.LacksError,
+	case *verify.NothingError, *extract.LacksError,
 		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
@@ -157,7 +157,7 @@ func codeOf(err error) int {
 			return Temporary
 		}
 		return Unavailable
-	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError, *pipelines.UnverifiedError,
+	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError,
 		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:

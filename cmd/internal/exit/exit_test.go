@@ -30,7 +30,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"github.com/formetl/formetl/pipelines/stream"
 	"github.com/formetl/formetl/pipelines/verify"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
@@ -153,7 +152,7 @@ func TestDataFaults(t *testing.T) {
 	faults := []pipelines.DataFault{
 		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
 		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.UnprovenError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &stream.LateColumnError{}, &verify.Error{}, &doctor.BrokenError{},
+		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &verify.Error{}, &doctor.BrokenError{},
 	}
 	// What these wrap may be a fault of the data, and they are none.
 	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}

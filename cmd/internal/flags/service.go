@@ -52,7 +52,7 @@ func (s *Service) Register(f *pflag.FlagSet) {
 	r := &s.source.Requests
 	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
 	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
-	f.DurationVar(&r.Patience, "patience", 0, "how long a request is tried, and a service that is not there is waited for (default 2m, before the first answer 30s)")
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long a request is tried, and a service that is not there is waited for (default %s, before the first answer %s)", transport.DefaultPatience, transport.DefaultFirstPatience))
 	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
 	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
 }

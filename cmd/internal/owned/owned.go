@@ -79,22 +79,6 @@ func CheckOrdinary(path string) error {
 	return load.NotOrdinary(path, info, func() (string, error) { return os.Readlink(path) })
 }
 
-// InTheWay says what a run that writes a single file meets at its local path, or "" if all is
-// well: what it cannot replace, or a file that it replaces although no run wrote it.
-func InTheWay(path string) string {
-	for _, name := range []string{path, load.FileManifestName(path), load.FileRejectsName(path)} {
-		if e, ok := errors.AsType[*load.CreateError](CheckOrdinary(name)); ok {
-			return fmt.Sprintf("cannot be written: %v", e)
-		}
-	}
-	_, file := os.Lstat(path)
-	_, manifest := os.Lstat(load.FileManifestName(path))
-	if file == nil && manifest != nil {
-		return "is there, and no manifest of formetl lies beside it: a run replaces the file; give the output another path if somebody needs it"
-	}
-	return ""
-}
-
 // describes tells whether the file at a path is as the record says. It is true if there
 // is no regular file.
 func (r record) describes(path string) (bool, error) {

@@ -15,8 +15,6 @@ type JSON struct {
 	Mode       string          `json:"mode"`
 	Timezone   string          `json:"timezone"` // of watermarks and ranges
 	Forms      []formStateJSON `json:"forms"`
-	Patterns   []string        `json:"patterns"` // globs; Forms has those of their forms that have anything at the outputs
-	Unlisted   []string        `json:"unlisted"` // paths where forms cannot be looked for
 	Budget     struct {
 		PerMinute    int       `json:"per_minute"` // 0: no budget
 		BookedMinute *int      `json:"booked_minute"`
@@ -88,8 +86,7 @@ type checkpointJSON struct {
 func Of(r *maintain.StateReport) JSON {
 	s := JSON{
 		Pipeline: r.Pipeline, Definition: r.Definition.File, Mode: ModeOf(r), Timezone: r.Zone.String(),
-		Forms: []formStateJSON{}, Patterns: append([]string{}, r.Patterns...), Unlisted: append([]string{}, r.Unlisted...),
-		Checkpoints: []checkpointJSON{},
+		Forms: []formStateJSON{}, Checkpoints: []checkpointJSON{},
 	}
 	s.Budget.PerMinute, s.Budget.PerDay, s.Budget.Next = r.Budget.PerMinute, r.Budget.PerDay, whole(r.Budget.Next)
 	if r.Budget.PerMinute > 0 {

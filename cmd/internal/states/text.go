@@ -24,12 +24,6 @@ func Write(w io.Writer, r *maintain.StateReport) {
 			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), show.Columns("    ", outputRows(r, out)))
 		}
 	}
-	if len(r.Forms) == 0 {
-		fmt.Fprintln(w, "\nno form has anything at the outputs yet")
-	}
-	for _, path := range r.Unlisted {
-		fmt.Fprintf(w, "\nforms cannot be looked for at %s: name them with --form\n", plain.Line(path))
-	}
 	if rows := bookedRows(r); len(rows) > 0 {
 		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -54,12 +53,8 @@ func (d *Document) Redact(rewrite func(string) string) { d.redact = append(d.red
 func Read(file string) (*Document, Value, error) {
 	data, err := ReadFile(file, maxDocument)
 	if err != nil {
-		remedy := "give the path of a file that exists and may be read"
-		if near := Neighbour(file); near != "" && errors.Is(err, fs.ErrNotExist) {
-			remedy = "did you mean " + near + "?"
-		}
 		return nil, Value{}, &Error{File: file, Err: err, Problems: []Problem{{
-			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: remedy,
+			Message: fmt.Sprintf("the file cannot be read: %v", err), Remedy: "give the path of a file that exists and may be read",
 		}}}
 	}
 	return Parse(file, data)

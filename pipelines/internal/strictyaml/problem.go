@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -39,10 +40,7 @@ func (p Problem) String() string {
 // Suggest is the remedy for a word that is none of the known ones: the nearest of
 // them, or otherwise if none is near.
 func Suggest(word string, known []string, otherwise string) string {
-	if near := nearest.Word(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return otherwise
+	return cmp.Or(nearest.Ask(word, known), otherwise)
 }
 
 // Error lists everything that is wrong in a file. No secret is ever part of it.

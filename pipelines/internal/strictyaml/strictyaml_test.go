@@ -127,29 +127,6 @@ func TestColumnLines(t *testing.T) {
 	}
 }
 
-func TestNeighbour(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"feedback.yaml", "orders.yml", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]string{
-		"feedback.yml": "feedback.yaml", "feedback": "feedback.yaml", "fedback.yaml": "feedback.yaml", "orders.yaml": "orders.yml",
-		"orders.json": "orders.yml", "notes.yaml": "", "something.yaml": "",
-	} {
-		if want != "" {
-			want = filepath.Join(dir, want)
-		}
-		if got := Neighbour(filepath.Join(dir, name)); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if t.Chdir(dir); Neighbour("feedback.yml") != "feedback.yaml" || Neighbour("no/feedback.yml") != "" {
-		t.Errorf("%q and %q", Neighbour("feedback.yml"), Neighbour("no/feedback.yml"))
-	}
-}
-
 func TestReadFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, []byte("12345"), 0o600); err != nil {
