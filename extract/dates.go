@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/metas"
 )
 
 // A service may ignore fs_min_date or fs_max_date, and answer each window with
@@ -102,7 +101,7 @@ func (w Window) bounded() Window {
 func (w *WindowReader) stray(p *page.Page) (i int, elsewhere Window) {
 	dated := make([]bool, len(p.Fields)) // metas that are dates
 	for i, f := range p.Fields {
-		dated[i] = f.Kind == page.KindMeta && metas.IsDate(f.ID) && f.ID != metas.Update // an edit of today moves no result
+		dated[i] = f.Kind == page.KindMeta && page.IsDate(f.ID) && f.ID != page.MetaUpdate // an edit of today moves no result
 	}
 	from, to := onWire(w.window.From, ""), onWire(w.window.To, "9999") // dates are compared as text
 	for i := range p.Len() {

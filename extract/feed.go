@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/metas"
 )
 
 // The results in the order of their last change, newest first, are a feed of
@@ -20,7 +19,7 @@ import (
 
 // UpdateMeta is the meta with the time of a result's last change, by the
 // service's clock.
-const UpdateMeta = metas.Update
+const UpdateMeta = page.MetaUpdate
 
 // Bounds of one reading of the feed.
 const (
@@ -255,7 +254,7 @@ func changeOf(p *page.Page, i int) Change {
 	c := Change{ID: p.ID(i)}
 	for _, cell := range p.Cells(i) {
 		f := p.Fields[cell.Field]
-		if f.Kind != page.KindMeta || cell.Values == 0 || !metas.IsDate(f.ID) {
+		if f.Kind != page.KindMeta || cell.Values == 0 || !page.IsDate(f.ID) {
 			continue
 		}
 		t, err := time.Parse(WireTime, string(p.Value(cell, 0)))
@@ -279,7 +278,7 @@ func apart(p *page.Page, except string) bool {
 		return false
 	}
 	for field, f := range p.Fields {
-		if f.Kind == page.KindMeta && metas.IsDate(f.ID) && f.ID != except && ordered(valuesOf(p, field)) {
+		if f.Kind == page.KindMeta && page.IsDate(f.ID) && f.ID != except && ordered(valuesOf(p, field)) {
 			return false
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/metas"
 )
 
 // Reader reads windows of a form page by page, in ascending order of ids. All windows of
@@ -294,10 +293,10 @@ func (r *Reader) noteDates(p *page.Page) {
 	for i := range p.Len() {
 		for _, c := range p.Cells(i) {
 			f := &p.Fields[c.Field]
-			if c.Values == 0 || f.Kind != page.KindMeta || !metas.IsDate(f.ID) {
+			if c.Values == 0 || f.Kind != page.KindMeta || !page.IsDate(f.ID) {
 				continue
 			}
-			if f.ID == metas.Finish {
+			if f.ID == page.MetaFinish {
 				r.dated.Store(true)
 			}
 			if v := p.Value(c, 0); len(v) == len(WireTime) && string(v) > newest { // dates are compared as text

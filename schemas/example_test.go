@@ -41,8 +41,8 @@ func ExampleUniquer() {
 
 func ExampleLate() {
 	matrix := schemas.Source{Kind: schemas.FromItem, ID: "353-0-0"}
-	fmt.Println(schemas.Late(matrix, "How was it?", false).Name)
-	fmt.Println(schemas.Late(matrix, "How was it?", true).Name)
+	fmt.Println(schemas.Late(matrix, schemas.Type{Kind: schemas.String}, "How was it?", false).Name)
+	fmt.Println(schemas.Late(matrix, schemas.Type{Kind: schemas.String}, "How was it?", true).Name)
 	// Output:
 	// item_353_0_0
 	// how_was_it_353_0_0

@@ -3,27 +3,13 @@ package schemas
 import (
 	"slices"
 	"strings"
-
-	"github.com/formetl/formetl/metas"
 )
-
-// DefaultType returns the type of a column without a schema. The result id is
-// an int64. Metas that are dates are timestamps. Everything else is a string.
-func DefaultType(from Source) Type {
-	switch {
-	case from.Kind == FromResultID:
-		return Type{Kind: Int64}
-	case from.Kind == FromMeta && metas.IsDate(from.ID):
-		return Type{Kind: Timestamp}
-	}
-	return Type{Kind: String}
-}
 
 // Late returns the column that "unknown: add" appends for a field that first appears
 // after the schema was made. The column depends on the arguments alone. So windows that
 // are read in any order agree on it, as do parts that are written separately. For that
-// reason its type is DefaultType and never a list. Its name is made without a look at
-// other columns, unlike the name of an inferred column:
+// reason its type t is that of all columns from such a source, and never a list. Its name is
+// made without a look at other columns, unlike the name of an inferred column:
 //
 //   - A meta has its id.
 //   - An item has ItemName, or if labels is set its label in snake case, "_" and the id.
@@ -32,8 +18,8 @@ func DefaultType(from Source) Type {
 //     with others than a-z, 0-9 and "_", or one that begins with "item_".
 //
 // Merge resolves the remaining case: a name that another column already has.
-func Late(from Source, label string, labels bool) Column {
-	c := Column{From: from, Type: DefaultType(from), Label: label, Inferred: true}
+func Late(from Source, t Type, label string, labels bool) Column {
+	c := Column{From: from, Type: t, Label: label, Inferred: true}
 	switch from.Kind {
 	case FromItem:
 		c.Name = lateItem(from.ID, label, labels)

@@ -12,7 +12,7 @@ type Unknown string
 
 // The rules for unknown fields.
 const (
-	UnknownAdd    Unknown = "add"    // a column of DefaultType is appended (the default)
+	UnknownAdd    Unknown = "add"    // a column is appended, see Late (the default)
 	UnknownIgnore Unknown = "ignore" // the field is left out and counted
 	UnknownFail   Unknown = "fail"   // the run fails with a data error
 )

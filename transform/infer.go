@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/metas"
 	"github.com/formetl/formetl/schemas"
 )
 
 // Infer makes the schema that a data set has without a schema file, from the
 // headings and a sample of pages. Its columns are result_id, every meta, and
-// every item by its index. Known metas come first, in the order of package metas. Items
-// of one index, such as the rows of a matrix, have the order of their headings. Types are those of schemas.DefaultType. Items that
+// every item by its index. Known metas come first, in the order of page.MetaPlace. Items
+// of one index, such as the rows of a matrix, have the order of their headings. Types are those of DefaultType. Items that
 // hold several values in any sampled result are list<string>. Fields that occur
 // only in headings have columns too, each after the field of an earlier heading.
 // With labels, items are named by their headings.
@@ -148,7 +147,7 @@ func (s *sample) addHeadings(headings []page.Heading) {
 func (s *sample) schema(name string, labels bool) *schemas.Schema {
 	id := schemas.Source{Kind: schemas.FromResultID}
 	columns := slices.Concat(
-		[]schemas.Column{{From: id, Type: schemas.DefaultType(id), Label: s.idLabel}},
+		[]schemas.Column{{From: id, Type: DefaultType(id), Label: s.idLabel}},
 		s.columns(schemas.FromMeta), s.columns(schemas.FromItem))
 	var unique schemas.Uniquer
 	for i, c := range columns {
@@ -180,7 +179,7 @@ func (s *sample) meanings(h page.Heading) []schemas.Source {
 		return about
 	case h.ID == "result_id" || h.ID == "id":
 		return nil
-	case h.Kind == page.KindMeta || h.Kind == 0 && (metas.Known(h.ID) || metas.IsDate(h.ID)):
+	case h.Kind == page.KindMeta || h.Kind == 0 && (page.KnownMeta(h.ID) || page.IsDate(h.ID)):
 		return []schemas.Source{meta}
 	}
 	return []schemas.Source{item}
@@ -208,11 +207,11 @@ func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	slices.SortStableFunc(rest, func(a, b *sampled) int { return a.heading - b.heading })
 	placed = insert(placed, rest)
 	if kind == schemas.FromMeta {
-		slices.SortStableFunc(placed, func(a, b *sampled) int { return metas.Place(a.from.ID) - metas.Place(b.from.ID) })
+		slices.SortStableFunc(placed, func(a, b *sampled) int { return page.MetaPlace(a.from.ID) - page.MetaPlace(b.from.ID) })
 	}
 	columns := make([]schemas.Column, len(placed))
 	for i, f := range placed {
-		t := schemas.DefaultType(f.from)
+		t := DefaultType(f.from)
 		if f.several > 0 && kind == schemas.FromItem {
 			t = schemas.ListOf(t)
 		}
@@ -249,4 +248,16 @@ func insert(placed, rest []*sampled) []*sampled {
 		all = append(append(all, f), behind[i+1]...)
 	}
 	return all
+}
+
+// DefaultType returns the type of a column without a schema. The result id is
+// an int64. Metas that are dates are timestamps. Everything else is a string.
+func DefaultType(from schemas.Source) schemas.Type {
+	switch {
+	case from.Kind == schemas.FromResultID:
+		return schemas.Type{Kind: schemas.Int64}
+	case from.Kind == schemas.FromMeta && page.IsDate(from.ID):
+		return schemas.Type{Kind: schemas.Timestamp}
+	}
+	return schemas.Type{Kind: schemas.String}
 }

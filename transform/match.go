@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/metas"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -106,7 +105,7 @@ func (f *Flattener) add(unknown []int) error {
 	late := make([]schemas.Column, len(unknown))
 	for k, i := range unknown {
 		from := keep(source(f.row.page.Fields[i]))
-		late[k] = schemas.Late(from, f.fields.labels[from].label, f.o.Labels)
+		late[k] = schemas.Late(from, DefaultType(from), f.fields.labels[from].label, f.o.Labels)
 		f.fields.at[i] = int32(len(f.columns) + k)
 	}
 	f.extend(schemas.Merge(f.listed, late)[len(f.listed):])
@@ -165,7 +164,7 @@ func (m *fieldMap) order(fields []page.Field, at []int) {
 		case x.Kind != y.Kind:
 			return cmp.Compare(x.Kind, y.Kind)
 		case x.Kind == page.KindMeta:
-			return metas.Place(x.ID) - metas.Place(y.ID)
+			return page.MetaPlace(x.ID) - page.MetaPlace(y.ID)
 		}
 		return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(m.place(x), m.place(y)))
 	})

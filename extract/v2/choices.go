@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/metas"
 )
 
 // choices are the choices of one item as results show them: labels by position. A place
@@ -37,7 +37,7 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 		case column == "result_status":
 			s.Where[i].Term = cmp.Or(map[string]string{"Confirmed": "Complete", "Unconfirmed": "Incomplete"}[criterion.Term], criterion.Term)
 			continue
-		case metas.Known(column) || column == "id" || column == "result_id":
+		case page.KnownMeta(column) || column == "id" || column == "result_id":
 			continue
 		}
 		all, err := c.choices(ctx, form)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/metas"
 )
 
 // readResults reads the array of results at pos.
@@ -116,11 +115,11 @@ func (d *decoder) readMember(first bool, from int) error {
 		return d.readID()
 	case string(key) == "items":
 		return d.readItemsMember(first, from)
-	case metas.Known(string(key)):
+	case page.KnownMeta(string(key)):
 		at, _ := d.field(page.KindMeta, key)
 		if quoted {
 			kind := kindMeta
-			if metas.IsDate(string(key)) {
+			if page.IsDate(string(key)) {
 				kind = kindDate
 			}
 			d.learn(at, kind, first, from, s.pos+1)
@@ -160,7 +159,7 @@ func (d *decoder) readGroup(name []byte) error {
 			return err
 		}
 		d.name = append(d.name[:group], s.bytes(key)...)
-		if !metas.Known(string(d.name)) {
+		if !page.KnownMeta(string(d.name)) {
 			err = s.skip()
 		} else {
 			at, _ := d.field(page.KindMeta, d.name)
@@ -193,7 +192,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 		return nil
 	}
 	known.row, known.nested = d.row, nested
-	if known.kind == kindDate || known.kind == kindNone && metas.IsDate(d.Page.Fields[at-fieldSteps].ID) {
+	if known.kind == kindDate || known.kind == kindNone && page.IsDate(d.Page.Fields[at-fieldSteps].ID) {
 		var second int64
 		text, second = toWall(d.scan.buf, text, d.zone)
 		if second == d.early {
@@ -211,9 +210,9 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 // nearDate takes note of a date that lies in the second before the window.
 func (d *decoder) nearDate(meta string) {
 	switch i := d.Page.Len() - 1; meta {
-	case metas.Finish:
+	case page.MetaFinish:
 		d.Page.MarkEarly(i)
-	case metas.Start:
+	case page.MetaStart:
 		d.begun = append(d.begun, i)
 	}
 }
@@ -226,8 +225,8 @@ func markUnfinished(p *page.Page, begun []int) {
 		for _, c := range p.Cells(i) {
 			f := p.Fields[c.Field]
 			if f.Kind == page.KindMeta && c.Values > 0 {
-				incomplete = incomplete || f.ID == metas.Status && string(p.Value(c, 0)) == "Incomplete"
-				finished = finished || f.ID == metas.Finish && len(p.Value(c, 0)) > 0
+				incomplete = incomplete || f.ID == page.MetaStatus && string(p.Value(c, 0)) == "Incomplete"
+				finished = finished || f.ID == page.MetaFinish && len(p.Value(c, 0)) > 0
 			}
 		}
 		if incomplete && !finished {

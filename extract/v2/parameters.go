@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/extract/walltime"
-	"github.com/formetl/formetl/metas"
 )
 
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
@@ -50,7 +50,7 @@ func searchable(c extract.Criterion) error {
 	switch {
 	case c.Operator.Bare():
 		why = "it has no search for empty or answered columns; leave the criterion out, or read by API v1"
-	case c.Operator != extract.OpEquals && metas.Known(c.Column):
+	case c.Operator != extract.OpEquals && page.KnownMeta(c.Column):
 		why = "it searches metas by equals alone; use equals, or read by API v1"
 	default:
 		return nil

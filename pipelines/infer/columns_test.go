@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // growing is a form of n results; the last of them answers a question that
@@ -120,7 +121,7 @@ func TestKnownColumns(t *testing.T) {
 	if got := known(); got == nil || got.Origin != infer.OriginManifest || !slices.Equal(namesAndTypes(got), all) {
 		t.Errorf("from the file's manifest: %+v", got)
 	}
-	def.Schema = &schemas.Schema{Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.DefaultType(schemas.Source{Kind: schemas.FromResultID})}}}
+	def.Schema = &schemas.Schema{Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: transform.DefaultType(schemas.Source{Kind: schemas.FromResultID})}}}
 	if got := known(); got == nil || got.Origin != infer.OriginSchema || !slices.Equal(namesAndTypes(got), []string{"id int64"}) {
 		t.Errorf("from the schema: %+v", got)
 	}

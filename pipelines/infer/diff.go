@@ -204,7 +204,7 @@ func (l *liveForm) now(labels bool) (is *schemas.Schema, unsure map[string]bool)
 	var late []schemas.Column
 	for _, c := range l.form.Columns {
 		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
-			x := schemas.Late(c.From, c.Label, labels)
+			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, labels)
 			x.Type = c.Type
 			late = append(late, x)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/metas"
 )
 
 // Undated describes the window of the results without a date.
@@ -36,9 +35,9 @@ func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap 
 			f := p.Fields[c.Field]
 			switch {
 			case f.Kind != page.KindMeta || c.Values == 0:
-			case f.ID == metas.Finish:
+			case f.ID == page.MetaFinish:
 				finish = p.Value(c, 0)
-			case f.ID == metas.Start:
+			case f.ID == page.MetaStart:
 				start = p.Value(c, 0)
 			}
 		}
