@@ -15,6 +15,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,7 +165,15 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	if len(usable) == 0 || usable[0].Path != def.Outputs[0].Path {
 		of.CheckpointAtDestination = false
 	}
-	state, failed := maintain.State(ctx, &of, o)
+	if account.NeedsForms(def, o) { // the service was asked for them
+		if o.Forms = forms; len(forms) == 0 {
+			o.Forms, _ = account.NamedForms(def, o)
+		}
+	}
+	state, failed := &maintain.StateReport{Definition: def, Now: o.Now()}, errNoForms
+	if !account.NeedsForms(def, o) {
+		state, failed = maintain.State(ctx, &of, o)
+	}
 	if ctx.Err() != nil {
 		return p, context.Cause(ctx)
 	}
@@ -172,6 +181,9 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
 	return p, nil
 }
+
+// errNoForms is why nothing is known of what runs left where all forms stand behind globs.
+var errNoForms = errors.New("the service did not list the forms")
 
 // exampleForm is the form at whose outputs rights are checked.
 func exampleForm(def *definition.Definition, o account.Options, forms []string) string {

@@ -42,18 +42,13 @@ const base = "4747c19"
 //	lake0/_manifest.json: .verified.method: "counts", now "changes"
 var meant = regexp.MustCompile(strings.Join([]string{
 	`: \S*\.(created_at|started_at|ended_at|watermark_age_seconds|changes\[\d+\]\.count|bytes|sha256): `, // chance, and what the file itself shows
-	`manifest\.json: \.parts\[\d+\]\.columns: `,                                                          // the digest served Redshift's COPY, whose statements went
-	`manifest\.json: \.api: `,                           // the generation is not remembered
-	`^output of \(state show .*\.(patterns|unlisted): `, // it asks for the forms of globs
 	`\.xlsx: `, // fixed widths, no filters, no core properties
-	`report\.json: .*\.(warnings|dead_letters)`,                                            // limits of spreadsheets, and dead letters of failed runs, are not told
-	`^output of \(schema ddl.*: "I+", now ""$|^output of \(schema ddl.*: "II+", now "I+"$`, // it prints no loads, nor what a run added to declared columns of a single file
-	`^output of \(schema diff.*: \| reordered `,                                            // one column that moved may be told as several
-	`^output of \(state show .*(next_run|[Nn]ext run|dead_letters)`,                        // nothing is foretold, and no dead letters are kept in the state
-	`^output of \(schema diff.*\bretyped\b`,                                                // values that do not fit are told behind the other changes
-	`report\.json: .*\.(planned|spans)`,                                                    // what the page of a run shows is in its report
-	`stale_(parts|left)`,                                                                   // no run leaves stale parts to the next
-	`\.(schema|columns)\[\d+\]\.(labels_before|index): |codebook\.csv: |"reordered"`,       // earlier headings and places of questions are not remembered
+	`next_run|[Nn]ext run|dead_letters|stale_(parts|left)|\.(warnings|patterns|unlisted)`,                  // forecasts, letters of failed runs, parts left to later runs, limits of spreadsheets, forms looked for at outputs: no such things
+	`json: \.(\S*\.)?(columns|api|labels_before|labels_before\[\d+\]|index): |codebook\.csv: |"reordered"`, // digests of columns, the generation, earlier headings and places are not kept
+	`report\.json: .*\.(planned|spans)`,                                                                                // what the page of a run shows is in its report
+	`^output of \(schema ddl.*: "I+", now ""$|^output of \(schema ddl.*: "II+", now "I+"$`,                             // it prints no loads, nor what a run added to declared columns of a single file
+	`^output of \(schema diff.*(\| reordered |\bretyped\b)`,                                                            // one column that moved may be told as several; values that do not fit are told last
+	`^(request|end|output) of \(?preview.*(: "I", now ""|"exit status 65", now .*|: "", now .*|"\[\]string", now .*)$`, // a look knows its last page, and no column comes too late for it
 }, "|"))
 
 // guarded tells whether two lines of CSV for Excel differ only in the ' in front of cells:
@@ -182,11 +177,11 @@ func (s *side) take(w *world, t step) sight {
 		"FORMETL_NOW=" + s.clock.Add(time.Minute).Format(time.RFC3339), "FORMETL_BACKOFF=1ms,4ms,1m", "FORMETL_FAULT=" + t.kill,
 	}
 	stdout, err := cmd.Output()
-	seen := sight{"end": cmd.ProcessState.String()}
+	seen := sight{"end of " + t.command: cmd.ProcessState.String()}
 	s.see(seen, "output of ("+t.command+")", stdout)
 	for _, q := range s.service.Log() {
 		if err == nil {
-			seen["request "+q.API+" "+q.Transaction+" "+q.Query] += "I"
+			seen["request of "+strings.Fields(t.command)[0]+": "+q.API+" "+q.Transaction+" "+q.Query] += "I"
 		}
 	}
 	check(filepath.WalkDir(s.dir, func(path string, e os.DirEntry, failed error) error {
@@ -208,10 +203,9 @@ var chances = regexp.MustCompile(time.Now().Format("2006-?01") + `-?\d\d[ T][\d:
 // is left out what belongs to one side alone, and its lines are counted, so that one line
 // more is one difference.
 func (s *side) see(seen sight, name string, data []byte) {
-	seen[name] = "is there"
 	if readback.IsData(name) && name != "report.json" && !strings.HasSuffix(name, ".schema.json") {
 		for i, line := range strings.Split(string(data), "\n") {
-			seen[fmt.Sprintf("%s: line %d", name, i+1)] = line
+			seen[fmt.Sprintf("%s: line %d", name, i+1)] = line + "\n" // so that an empty file is there too
 		}
 		return
 	}
@@ -241,7 +235,7 @@ func (seen sight) add(path string, value any) {
 		}
 	case []string:
 		for _, line := range v {
-			seen[path+"| "+strings.Trim(line, " ,")] += "I"
+			seen[path+"| "+strings.Trim(strings.Join(strings.Fields(line), " "), ",")] += "I"
 		}
 	default:
 		seen[path] = fmt.Sprint(v)

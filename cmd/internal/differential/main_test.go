@@ -53,12 +53,12 @@ func TestDifferencesAreFound(t *testing.T) {
 		"nothing":          {base, ""},
 		"another id":       {strings.Replace(base, "12345678", "87654321", 1), ""},
 		"another moment":   {strings.Replace(base, `"now"`, `"then"`, 1), ""},
-		"a separator":      {strings.Replace(base, "a|b", "a;b", 1), `a.csv: line 1: "\"a|b\"", now "\"a;b\""`},
+		"a separator":      {strings.Replace(base, "a|b", "a;b", 1), `a.csv: line 1: "\"a|b\"\n", now "\"a;b\"\n"`},
 		"a manifest field": {strings.Replace(base, `"rows": 1`, `"rows": 2`, 1), `_manifest.json: .rows: "1", now "2"`},
-		"a request more":   {base + count, `request v1 results/count : "I", now "II"`},
-		"an exit code":     {base + "exit 65\n", `end: "exit status 0", now "exit status 65"`},
+		"a request more":   {base + count, `request of run: v1 results/count : "I", now "II"`},
+		"an exit code":     {base + "exit 65\n", `end of run net.yaml --report report.json: "exit status 0", now "exit status 65"`},
 		"standard output":  {base + "echo more\n", `output of (run net.yaml --report report.json): | more: "", now "I"`},
-		"a file more":      {base + "echo >b.csv\n", `b.csv: "", now "is there"`},
+		"a file more":      {base + "echo >b.csv\n", `b.csv: line 1: "", now "\n"`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()

@@ -70,7 +70,7 @@ func (w *world) define() {
 	}
 	outputs := 1 + w.IntN(2)
 	if outputs == 1 { // several are committed side by side, so that chance decides what a kill leaves
-		w.points = strings.Fields("planned read verified snapshot check staged prepared intent unmark parts parts:2 manifest supersede mark close objects codebook")
+		w.points = strings.Fields("planned read verified snapshot check staged prepared intent unmark parts manifest supersede mark close objects codebook")
 	}
 	lines = append(lines, "load:")
 	for i := range outputs {
