@@ -117,6 +117,22 @@ func TestHourOfChanges(t *testing.T) {
 	}
 }
 
+// TestHourWithDatesOfLaterYears: a result that the service names is dated years later than now.
+// The run reads up to it.
+func TestHourWithDatesOfLaterYears(t *testing.T) {
+	s := newStamped(t)
+	s.hour()
+	s.later(func() { s.insert(2000, "2028-05-05 10:00:00") })
+	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := report.Forms[0].Verified; v.Method != load.MethodChanges || !v.Match {
+		t.Errorf("verified %+v", v)
+	}
+	s.checkDataset("days", pipelinestest.Truth(s.form, nil))
+}
+
 // TestHourOfFixedWindows: the clock of the service is so much behind that the watermark
 // lies in the first part, which has no beginning. Where the windows begin is found by
 // counts.

@@ -166,21 +166,33 @@ func TestCountsWithoutResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		ghosts []int // days that the headers count one more of
 		proof  bool
+		before bool // results in the second before each day, so that each count is a difference
 		ends   func(*testing.T, *world, *formservice.Form, *pipelines.Report, error)
 	}{
-		"one day":                        {[]int{4}, false, verifyFails},
-		"the first day":                  {[]int{1}, false, verifyFails},
-		"the first days":                 {[]int{1, 2}, false, verifyFails},
-		"the last days":                  {[]int{3, 4, 5}, false, verifyFails},
-		"most":                           {[]int{2, 3, 4}, false, verifyFails},
-		"one day, verification required": {[]int{4}, true, verifyFails},
-		"all":                            {[]int{1, 2, 3, 4, 5}, false, readOnly},
-		"all, verification required":     {[]int{1, 2, 3, 4, 5}, true, unproven},
+		"one day":                           {[]int{4}, false, false, verifyFails},
+		"the first day":                     {[]int{1}, false, false, verifyFails},
+		"the first days":                    {[]int{1, 2}, false, false, verifyFails},
+		"the last days":                     {[]int{3, 4, 5}, false, false, verifyFails},
+		"most":                              {[]int{2, 3, 4}, false, false, verifyFails},
+		"one day, verification required":    {[]int{4}, true, false, verifyFails},
+		"one day, all counts differences":   {[]int{4}, false, true, verifyFails},
+		"last days, all counts differences": {[]int{4, 5}, false, true, verifyFails},
+		"all":                               {[]int{1, 2, 3, 4, 5}, false, false, readOnly},
+		"all, verification required":        {[]int{1, 2, 3, 4, 5}, true, false, unproven},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			form := perDay(5, 30, 1, 40, 6)
 			w := newWorld(t, form).byV2()
+			if c.before {
+				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Fractions: "random"}})
+				for day := range 5 {
+					before := extracttest.Wall("2026-01-01").AddDate(0, 0, day).Add(-time.Second)
+					if _, err := form.Insert(pipelinestest.Result(int64(500+day), before.Format(formservice.WallTime), "just before")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
 			var mu sync.Mutex
 			w.service.Before = func(r formservice.Request) {
 				if r.Transaction != formservice.TransactionResults {
@@ -207,6 +219,99 @@ func TestCountsWithoutResults(t *testing.T) {
 			c.ends(t, w, form, report, err)
 		})
 	}
+}
+
+// TestCountAgreesByChance: every count is one too low, and the first count of two days finds
+// one more, which is gone again before the next request. That count agrees, and shows nothing:
+// the run goes on without counts.
+func TestCountAgreesByChance(t *testing.T) {
+	form := perDay(5, 30, 10, 40)
+	w := newWorld(t, form).byV2()
+	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: "less"}})
+	var mu sync.Mutex
+	pages, came := 0, false
+	w.service.Before = func(r formservice.Request) {
+		if r.Transaction != formservice.TransactionResults {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case !isCount(r):
+			pages++
+		case pages >= 4 && !came && strings.Contains(r.Query, "before_date=2026-01-03"):
+			came = true
+			if _, err := form.Insert(pipelinestest.Result(1000, "2026-01-02 20:00:00", "there for one count")); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		form.Delete(1000)
+	}
+	report, err := pipelines.Run(t.Context(), w.byDay(4, days()), options())
+	if !came {
+		t.Error("nobody counted the first two days")
+	}
+	readOnly(t, w, form, report, err)
+}
+
+// TestEarlierCountsProveNothing: the first count of a day after it was read is one too low, and
+// all later ones are one too high. What was read lies between them, and not between the counts
+// around its last reading, so the run fails.
+func TestEarlierCountsProveNothing(t *testing.T) {
+	form := perDay(5, 30)
+	w := newWorld(t, form).byV2()
+	pages, counts := 0, 0
+	w.service.Before = func(r formservice.Request) {
+		if r.Transaction != formservice.TransactionResults {
+			return
+		}
+		wrong := ""
+		switch {
+		case !isCount(r):
+			pages++
+		case pages >= 2 && strings.Contains(r.Query, "before_date=2026-01-03"): // of the second day, or both
+			if wrong = "more"; counts < 2 {
+				wrong = "less"
+			}
+			counts++
+		}
+		w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: wrong}})
+	}
+	report, err := pipelines.Run(t.Context(), w.byDay(2, days()), options())
+	verifyFails(t, w, form, report, err)
+}
+
+// TestReadingThatMoves: a day has 30 results whenever it is counted, and 29 or 31 the first
+// times that it is read. Its count stands still and what is read does not, so the form moves,
+// and the run reads on until they agree.
+func TestReadingThatMoves(t *testing.T) {
+	form := perDay(5, 29)
+	w := newWorld(t, form)
+	readings := 0
+	w.service.Before = func(r formservice.Request) {
+		more := 1
+		if r.Transaction == formservice.TransactionResults && strings.Contains(r.Query, "fs_min_date=2026-01-02") {
+			if !strings.Contains(r.Query, "fs_min_id") { // a later page is of the same reading
+				readings++
+			}
+			if readings < 6 {
+				more = readings % 2 * 2
+			}
+		}
+		for i := range 2 {
+			if form.Delete(int64(1000 + i)); i < more {
+				if _, err := form.Insert(pipelinestest.Result(int64(1000+i), "2026-01-02 20:00:00", "comes and goes")); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	report := w.run(w.byDay(2, days()))
+	if v := report.Forms[0].Verified; readings != 6 || !v.Match {
+		t.Errorf("the day was read %d times, verified %+v", readings, v)
+	}
+	w.checkDataset("days", pipelinestest.Truth(form, nil))
 }
 
 func verifyFails(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
