@@ -111,7 +111,7 @@ func (s *Server) start() (err error) {
 // Restart starts the server, again if it runs. It is stopped as by a crash.
 func (s *Server) Restart() error {
 	s.kill()
-	s.process = s.Command("postgres", "-D", filepath.Join(s.Dir, "data"), "-k", s.Dir, "-c", "fsync=off", "-c", "max_connections=200",
+	s.process = s.Command("postgres", "-D", filepath.Join(s.Dir, "data"), "-k", s.Dir, "-c", "fsync=off", "-c", "max_connections=500",
 		"-c", "listen_addresses=127.0.0.1", "-p", fmt.Sprint(s.Port), "-c", "ssl=on", "-c", "ssl_cert_file="+s.CA, "-c", "ssl_key_file="+s.key())
 	if err := s.process.Start(); err != nil {
 		return err
