@@ -90,16 +90,14 @@ func (s *Stream) sample(ctx context.Context) error {
 	}
 	for len(s.head) < most && results < s.q.Limit {
 		p, err := s.pages.Next(ctx)
-		if err != nil || p == nil {
+		if err != nil {
 			return err
 		}
-		s.head, results = append(s.head, p), results+int64(p.Len())
-		if s.Labels == nil && len(p.Headings) > 0 {
-			s.Labels = map[string]string{}
-			for _, h := range p.Headings {
-				s.Labels[h.ID] = h.Label
-			}
+		if p == nil {
+			break
 		}
+		s.keep(p)
+		results += int64(p.Len())
 	}
 	if results > 0 || s.Schema != nil {
 		return nil
@@ -108,10 +106,23 @@ func (s *Stream) sample(ctx context.Context) error {
 	q := s.q.Results
 	q.Headings, q.Limit = true, 1
 	p, err := s.service.Results(ctx, s.q.Form, q)
-	if err == nil {
-		s.head = append(s.head, p)
+	if err != nil {
+		return err
 	}
-	return err
+	p.Filter(func(int64) bool { return false })
+	s.keep(p)
+	return nil
+}
+
+// keep keeps a page until its rows are given, and the labels of the first headings.
+func (s *Stream) keep(p *page.Page) {
+	s.head = append(s.head, p)
+	if s.Labels == nil && len(p.Headings) > 0 {
+		s.Labels = map[string]string{}
+		for _, h := range p.Headings {
+			s.Labels[h.ID] = h.Label
+		}
+	}
 }
 
 // Close releases the pages that were not used.

@@ -69,12 +69,19 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		return err
 	}
 	if !f.yes {
-		state, _ := maintain.State(ctx, defs[0], o) // what fails here fails below too, and is told there
-		if question := resetQuestion(state, load.Wall(to)); question != "" {
+		state, unread := maintain.State(ctx, defs[0], o)
+		if unread != nil && len(state.Forms) == 0 {
+			return unread
+		}
+		if question := resetQuestion(state, load.Wall(to), unread != nil); question != "" {
 			agreed, err := p.confirm(ctx, question, nothingChanged)
 			if err != nil || !agreed {
 				return err
 			}
+		}
+		o.Forms = nil
+		for _, form := range state.Forms { // no other forms than were asked about
+			o.Forms = append(o.Forms, form.Form)
 		}
 	}
 	report, failed := maintain.ResetState(ctx, defs[0], o, to)
@@ -84,8 +91,9 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 	return failed
 }
 
-// resetQuestion says what is about to be done, "" where there is nothing.
-func resetQuestion(s *maintain.StateReport, to load.WallTime) string {
+// resetQuestion says what is about to be done, "" where there is nothing. unread tells that
+// something could not be looked at.
+func resetQuestion(s *maintain.StateReport, to load.WallTime, unread bool) string {
 	datasets := 0
 	for _, form := range s.Forms {
 		for _, out := range form.Outputs {
@@ -94,7 +102,7 @@ func resetQuestion(s *maintain.StateReport, to load.WallTime) string {
 			}
 		}
 	}
-	if datasets+len(s.Checkpoints) == 0 {
+	if datasets+len(s.Checkpoints) == 0 && !unread {
 		return ""
 	}
 	var b strings.Builder
