@@ -338,7 +338,7 @@ func (f *Feed) Check(oldest Change) error {
 
 // witnesses are the metas whose order shows that a service sorts. Their values
 // vary from result to result, and do not follow the ids.
-var witnesses = []string{"user_ip", "result_status"}
+var witnesses = []string{"user_ip", page.MetaStatus}
 
 // FindWitness looks for a meta whose order proves that the service sorts by
 // metas. It takes one or two requests, and returns "" if there is no proof.

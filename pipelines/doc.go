@@ -27,7 +27,8 @@
 //
 // The package knows no concrete format or destination: those come in tables that
 // the command line builds. It writes no file itself. Rooms beside the run are infer,
-// which proposes schemas, and maintain, which looks after what runs leave.
+// which proposes schemas, maintain, which looks after what runs leave, doctor, verify, and
+// stream, which Head and Look read by.
 //
 // Begin reading with Run, then runForm and formRun.run.
 package pipelines

@@ -200,7 +200,7 @@ func (f *Format) Read(v []byte) (at time.Time, ok bool) {
 		return at, false
 	}
 	joined := bytes.ToUpper(bytes.Join(parts[1:], []byte(" ")))
-	at, err := time.Parse(f.layout, string(bytes.ReplaceAll(joined, []byte(":"), nil))) // of an offset
+	at, err := time.Parse(f.layout, string(bytes.ReplaceAll(joined, []byte(":"), nil))) // an offset may have a colon
 	if err != nil || at.Year() < 1 {
 		return at, false
 	}

@@ -53,7 +53,7 @@ type Faults struct {
 	Capacity  int           // most requests at once, the others are busy; 0: no bound
 	PerMinute int           // most requests in 60 s, the others get 429; 0: no bound
 
-	InsertEvery int // before every so-maniest Get Results or Count a result is inserted; 0: never
+	InsertEvery int // before every n-th Get Results or Count a result is inserted; 0: never
 	EditEvery   int // … edited
 	DeleteEvery int // … deleted
 	FinishEvery int // … an unfinished one finished

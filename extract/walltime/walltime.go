@@ -24,7 +24,8 @@ func Read(wall int64, zone *time.Location) Reading {
 	for {
 		start, end := at.ZoneBounds()
 		if !end.IsZero() && !end.After(at) {
-			// Go gives a leap year 365 days where a zone's file holds a rule for it.
+			// Go gives a leap year 365 days where a zone's file holds a rule for it, and so
+			// returns an end that has passed.
 			end = at.Add(24 * time.Hour)
 		}
 		_, offset := at.Zone()

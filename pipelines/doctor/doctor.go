@@ -4,7 +4,7 @@
 // Each check is a function from values to a Check. All of them are made, so that one
 // fault does not hide another; a check that needs what another one found missing is
 // NotChecked and says why. A fault carries an error, so that
-// it has the same exit code.
+// doctor ends with the exit code of a run.
 //
 // Nothing that is made stays: probes are written to the control folder of a destination
 // and removed again. Only the requests stay booked in the budget. Few are sent: Get
@@ -108,12 +108,9 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(def.State))
 	asked := askService(ctx, def, o, noKey)
 	report.Requests, report.Honours = asked.requests, asked.told
-	places, err := placeChecks(ctx, def, o, asked.forms)
+	places := placeChecks(ctx, def, o, asked.forms)
 	if ctx.Err() != nil {
 		return report, context.Cause(ctx)
-	}
-	if err != nil {
-		return report, err
 	}
 	report.Checks = slices.Concat(report.Checks, []Check{places.checkpoint}, asked.checks, places.checks)
 	return report, nil
@@ -157,7 +154,7 @@ type places struct {
 
 // placeChecks checks the outputs, the place of the checkpoint and the disks. forms are
 // those of the service, nil if they are not known.
-func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places, err error) {
+func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places) {
 	rights, usable := rightsOf(ctx, def, o, exampleForm(def, o, forms))
 	// What earlier runs left is looked at only where that is possible.
 	of := *def
@@ -174,12 +171,9 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	if !account.NeedsForms(def, o) {
 		state, failed = maintain.State(ctx, &of, o)
 	}
-	if ctx.Err() != nil {
-		return p, context.Cause(ctx)
-	}
 	p.checkpoint = checkpointCheck(def, state)
 	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
-	return p, nil
+	return p
 }
 
 // errNoForms is why nothing is known of what runs left where all forms stand behind globs.

@@ -167,7 +167,7 @@ func (o *older) read(ctx context.Context, spans []extract.Window, why string) er
 	}
 	c.Work.Older += len(todo)
 	err := c.Reader.Read(ctx, todo)
-	if c.planned > 0 {
+	if c.planned > 0 { // they are no rereads, so that the budget of these grows with them
 		c.planned += c.sent() - before
 	}
 	return err

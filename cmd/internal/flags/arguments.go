@@ -66,7 +66,7 @@ func Definitions(cmd *cobra.Command, args []string) error {
 // Paths checks the paths that flags give. A shell does not replace what stands behind "=",
 // such as --state=~/x.
 func Paths(cmd *cobra.Command, _ []string) error {
-	for _, name := range []string{"output", "state", "report", "metrics", "schema", "base", "dir", "files", "api-key-file"} {
+	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed || name == "output" && strings.HasPrefix(f.Value.String(), "s3://") {
 			continue
