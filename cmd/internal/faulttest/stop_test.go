@@ -62,7 +62,7 @@ func checkAborted(t testing.TB, b bucket) {
 }
 
 // atPage gives a channel that is closed when the service is asked for its
-// so-maniest page, and holds that answer and the later ones back until release
+// n-th page, and holds that answer and the later ones back until release
 // is called.
 func (b *bulk) atPage(t testing.TB, page int64) (reached chan struct{}, release func()) {
 	t.Helper()
