@@ -218,7 +218,7 @@ func (f *formRun) tellKept(ctx context.Context, kept bool) {
 	var windows int
 	var results int64
 	for _, w := range f.reconciler.Windows {
-		if kept && w.Undated == nil && w.Older == nil && w.IDs != nil {
+		if kept && w.OfRange() && w.IDs != nil {
 			if results += w.Results(); w.Done {
 				windows++
 			}

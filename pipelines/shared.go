@@ -281,7 +281,7 @@ func (f sharedSteps) share(ctx context.Context) error {
 // several groups. Other processes read them, and ReconcileForm is called again. Results
 // of older parts and those without a date are for the run alone.
 func (f sharedSteps) leaveAgain(ctx context.Context, windows []*reading.Window) error {
-	own := func(w *reading.Window) bool { return w.Older != nil || w.Undated != nil }
+	own := func(w *reading.Window) bool { return !w.OfRange() }
 	if !f.shareable(stepReconcile) || f.o.Shared.Alone || slices.ContainsFunc(windows, own) || len(f.groups(windows)) < 2 {
 		return nil
 	}

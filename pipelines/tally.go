@@ -31,7 +31,7 @@ func (t *tally) noteDone(windows []*reading.Window) {
 
 // note counts a window that is read.
 func (t *tally) note(w *reading.Window) {
-	if w.Older != nil || w.Undated != nil {
+	if !w.OfRange() {
 		return
 	}
 	if _, again := t.seen.LoadOrStore(w, true); !again {

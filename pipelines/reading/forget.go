@@ -51,7 +51,7 @@ func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
 
 // divisible tells whether it is worth it to read only some pieces of a window again.
 func divisible(w *Window) bool {
-	return w.Results() > extract.DefaultTarget && w.Undated == nil && w.Older == nil && len(w.Chains) == 1
+	return w.Results() > extract.DefaultTarget && w.OfRange() && len(w.Chains) == 1
 }
 
 // miscounted returns those of adjacent pieces that do not hold as many results as the

@@ -95,7 +95,7 @@ func (p *pieces) begin() (err error) {
 	r := p.r
 	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
 	p.piece = checkpoint.Piece{
-		Window: p.st.gap.window, After: p.last, Passing: p.w.Undated != nil || p.w.Older != nil,
+		Window: p.st.gap.window, After: p.last, Passing: !p.w.OfRange(),
 		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
 	}
 	if asked := p.asked.Load(); asked != nil { // the first page of a further piece is under way

@@ -101,6 +101,10 @@ func (w *Window) LeaveOut(ids *roaring64.Bitmap) {
 	w.Earlier.Or(ids)
 }
 
+// OfRange tells whether the window is one of the run's range: not of an older part, and not
+// that of results without a date.
+func (w *Window) OfRange() bool { return w.Older == nil && w.Undated == nil }
+
 // counted returns the service's last count of the window, or extract.Unknown.
 func (w *Window) counted() int64 {
 	if n := len(w.Counts); n > 0 {

@@ -102,7 +102,7 @@ func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Windo
 		p := w.Planned.Window
 		before := !i.Asked.From.IsZero() && (p.From.IsZero() || p.From.Before(i.Asked.From))
 		after := !i.Asked.To.IsZero() && (p.To.IsZero() || p.To.After(i.Asked.To))
-		if w.Undated != nil && i.Everything() || w.Undated == nil && w.Older == nil && !before && !after {
+		if w.Undated != nil && i.Everything() || w.OfRange() && !before && !after {
 			own = append(own, w)
 		}
 	}

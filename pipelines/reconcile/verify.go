@@ -173,7 +173,7 @@ type verification struct {
 // ofRange returns the windows of the run's range, without undated results and
 // older parts. Counts over the range do not include those.
 func ofRange(windows []*reading.Window) []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Undated != nil || w.Older != nil })
+	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return !w.OfRange() })
 }
 
 func (v *verification) extracted() int64 { return reading.Results(ofRange(v.c.Windows)) }
