@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/extract/walltime"
 	"github.com/formetl/formetl/load"
 )
 
@@ -115,15 +116,5 @@ func lasting(d time.Duration) string {
 // FirstInstant is when the clocks of a zone show a wall-clock time, and the
 // first of both instants where they show it twice.
 func FirstInstant(w load.WallTime, zone *time.Location) time.Time {
-	y, month, d := w.Date()
-	t := time.Date(y, month, d, w.Hour(), w.Minute(), w.Second(), 0, zone)
-	change, _ := t.ZoneBounds()
-	if change.IsZero() {
-		return t
-	}
-	_, before := change.Add(-time.Second).Zone()
-	if first := time.Unix(w.Unix()-int64(before), 0); first.Before(change) {
-		return first.In(zone)
-	}
-	return t
+	return time.Unix(w.Unix()-walltime.Read(w.Unix(), zone).Offset, 0).In(zone)
 }
