@@ -52,7 +52,7 @@ globs and no --form is given: then it asks for the forms.`,
 // clean cleans the outputs of definitions, one after the other. A definition
 // that fails does not stop the others.
 func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
-	defs, options, err := p.openOutputs(ctx, &f.Definition, files)
+	defs, options, err := p.openOutputs(ctx, &f.Definition, files, withoutKey)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // outputFlags say where export writes, and how.
@@ -43,7 +44,7 @@ func (f *outputFlags) output() (definition.Output, error) {
 		return out, err
 	}
 	out.Profile = "excel"
-	if !formatNamed(out.Format).Profiles {
+	if format, _ := fileFormats.Format(out.Format); !format.Profiles {
 		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
 	}
 	return out, nil
@@ -54,7 +55,7 @@ func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error 
 	if !terminal || out.Path != definition.StdoutPath {
 		return nil
 	}
-	if formatNamed(out.Format).Text {
+	if format, _ := fileFormats.Format(out.Format); format.Text {
 		return nil
 	}
 	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
@@ -114,22 +115,15 @@ func (f *outputFlags) checkPath() error {
 	return nil
 }
 
+// fileFormats finds the formats of files by their names.
+var fileFormats = output.Tables{Formats: built.Formats()}
+
 // formatNames are the names of the formats of files.
 func formatNames() (names []string) {
 	for _, f := range built.Formats() {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// formatNamed is the format with a name, the zero format if there is none.
-func formatNamed(name string) (found load.Format) {
-	for _, f := range built.Formats() {
-		if f.Name == name {
-			found = f
-		}
-	}
-	return found
 }
 
 // formatOf finds a file's format, and the codec around it, by its extensions and

@@ -76,19 +76,25 @@ func (p *process) open(ctx context.Context, f *flags.Definition, files []string,
 	return defs, o, err
 }
 
-// openOutputs opens definitions for a command that looks at their outputs. The key is read
-// only of those whose forms the service must be asked for.
-func (p *process) openOutputs(ctx context.Context, f *flags.Definition, files []string) ([]*definition.Definition, account.Options, error) {
-	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, withoutKey)
+// openOutputs opens definitions for a command that looks at their outputs. Without key, the
+// key is read only of those whose forms the service must be asked for.
+func (p *process) openOutputs(ctx context.Context, f *flags.Definition, files []string, key bool) ([]*definition.Definition, account.Options, error) {
+	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, key)
 	for i, def := range defs {
-		if err == nil && account.NeedsForms(def, o) {
-			var again []*definition.Definition
-			if again, err = p.load(ctx, f, files[i:i+1], withKey); err == nil {
-				defs[i] = again[0]
-			}
+		if err == nil && !key && account.NeedsForms(def, o) {
+			defs[i], err = p.loadKey(ctx, f, files[i])
 		}
 	}
 	return defs, o, err
+}
+
+// loadKey reads a definition again, with its key.
+func (p *process) loadKey(ctx context.Context, f *flags.Definition, file string) (*definition.Definition, error) {
+	defs, err := p.load(ctx, f, []string{file}, withKey)
+	if err != nil {
+		return nil, err
+	}
+	return defs[0], nil
 }
 
 // keyForForms says in helps when the commands of openOutputs use the key.

@@ -49,7 +49,7 @@ all its dead letters.`,
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(ctx, p, files)
 	if err == nil && f.dryRun && account.NeedsForms(defs[0], r.options.Options) {
-		defs, err = p.load(ctx, &f.Definition, files, withKey)
+		defs[0], err = p.loadKey(ctx, &f.Definition, files[0])
 	}
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)

@@ -79,9 +79,9 @@ func (s *columnSource) withKey(ctx context.Context) error {
 	if !s.def.Source.Key.IsZero() {
 		return nil
 	}
-	defs, err := s.process.load(ctx, &s.flags, []string{s.file}, withKey)
+	def, err := s.process.loadKey(ctx, &s.flags, s.file)
 	if err == nil {
-		s.def = defs[0]
+		s.def = def
 	}
 	return err
 }

@@ -51,7 +51,7 @@ no lease and changes nothing.`,
 }
 
 func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
-	defs, o, err := p.openOutputs(ctx, &f, files)
+	defs, o, err := p.openOutputs(ctx, &f, files, withoutKey)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return err
 		}
 	}
-	defs, o, err := p.openOutputs(ctx, &f.Definition, files)
+	defs, o, err := p.openOutputs(ctx, &f.Definition, files, withoutKey)
 	if err != nil {
 		return err
 	}

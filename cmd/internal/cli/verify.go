@@ -116,10 +116,7 @@ func verifyText(r *verify.Report) string {
 func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*verify.Report, error) {
 	nothing := &verify.Report{}
 	if isDefinition(arg) {
-		defs, options, err := p.openOutputs(ctx, &f.Definition, []string{arg})
-		if err == nil && f.against {
-			defs, err = p.load(ctx, &f.Definition, []string{arg}, withKey)
-		}
+		defs, options, err := p.openOutputs(ctx, &f.Definition, []string{arg}, f.against)
 		if err != nil {
 			return nothing, err
 		}
