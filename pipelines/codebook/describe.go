@@ -7,7 +7,8 @@ import (
 )
 
 // Describe fills in what a manifest says of its columns besides their names and
-// types. That is labels, item types, places, and whether a column's item is gone. list are the form's columns as the manifest lists them, in their order.
+// types. That is labels, item types, places, and whether a column's item is gone. list are
+// the form's columns as the manifest lists them, in their order.
 // before is the manifest of the run before, nil where there was none. What it says
 // of a column is kept where this run learned nothing.
 func (f Form) Describe(list []load.Column, before *load.Manifest) {

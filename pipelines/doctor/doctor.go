@@ -155,17 +155,22 @@ type places struct {
 // placeChecks checks the outputs, the place of the checkpoint and the disks. forms are
 // those of the service, nil if they are not known.
 func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places) {
-	rights, usable := rightsOf(ctx, def, o, exampleForm(def, o, forms))
+	if len(forms) == 0 {
+		forms, _ = account.NamedForms(def, o)
+	}
+	example := "form" // where no form is known: rights hardly depend on it
+	if len(forms) > 0 {
+		example = forms[0]
+	}
+	rights, usable := rightsOf(ctx, def, o, example)
 	// What earlier runs left is looked at only where that is possible.
 	of := *def
 	of.Outputs = usable
 	if len(usable) == 0 || usable[0].Path != def.Outputs[0].Path {
 		of.CheckpointAtDestination = false
 	}
-	if account.NeedsForms(def, o) { // the service was asked for them
-		if o.Forms = forms; len(forms) == 0 {
-			o.Forms, _ = account.NamedForms(def, o)
-		}
+	if account.NeedsForms(def, o) {
+		o.Forms = forms // the service was asked for them
 	}
 	state, failed := &maintain.StateReport{Definition: def, Now: o.Now()}, errNoForms
 	if !account.NeedsForms(def, o) {
@@ -178,14 +183,3 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 
 // errNoForms is why nothing is known of what runs left where all forms stand behind globs.
 var errNoForms = errors.New("the service did not list the forms")
-
-// exampleForm is the form at whose outputs rights are checked.
-func exampleForm(def *definition.Definition, o account.Options, forms []string) string {
-	if len(forms) == 0 {
-		forms, _ = account.NamedForms(def, o)
-	}
-	if len(forms) == 0 {
-		return "form" // no form is known, and rights hardly depend on it
-	}
-	return forms[0]
-}

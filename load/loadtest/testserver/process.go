@@ -52,7 +52,6 @@ func (p Program) Start(ctx context.Context, environment []string, args func(host
 }
 
 func (s *Server) start(ctx context.Context) error {
-	s.ended = make(chan struct{})
 	var log strings.Builder
 	cmd := exec.Command("/bin/sh", append([]string{"-c", guarded, "sh"}, s.command...)...) //nolint:noctx // the server outlives the context of Start
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -64,6 +63,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	s.ended = make(chan struct{}) // not before, so that Stop does not wait for what never started
 	go func() {
 		s.err = cmd.Wait()
 		close(s.ended)
