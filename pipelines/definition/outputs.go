@@ -58,7 +58,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			f := r.readFormat(&out)
 			out.readCompression(f)
 			out.readPartition()
-			out.readCSV()
+			out.readCSV(f)
 			r.readS3(&out)
 			r.def.Outputs = append(r.def.Outputs, out.Output)
 		}
@@ -133,17 +133,18 @@ func schemeList(schemes []string) string {
 
 // checkBraces reports braces in a path that hold no placeholder.
 func checkBraces(v strictyaml.Value, text string) bool {
+	var braced []string
+	for _, name := range placeholders() {
+		braced = append(braced, "{"+name+"}")
+	}
 	good := true
 	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {
-		if slices.Contains(placeholders(), m[1]) {
+		if slices.Contains(braced, m[0]) {
 			continue
 		}
 		good = false
 		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
-		if near := nearest.Word(m[1], placeholders()); near != "" {
-			remedy = "did you mean {" + near + "}?"
-		}
-		v.Fail(remedy, "nothing is known to replace %s with", strictyaml.Quote(m[0]))
+		v.Fail(cmp.Or(nearest.Ask(m[0], braced), remedy), "nothing is known to replace %s with", strictyaml.Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
 		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
@@ -241,14 +242,14 @@ func (out *placedOutput) readPartition() {
 }
 
 // readCSV reads the settings of the format csv.
-func (out *placedOutput) readCSV() {
+func (out *placedOutput) readCSV(f *load.Format) {
 	switch {
-	case out.Format == "csv":
+	case f != nil && f.Profiles:
 		out.Profile = "strict"
 		if out.csv.Given() {
 			out.csv.Section(strictyaml.Optional("profile", strictyaml.OneOf(&out.Profile, "strict", "excel")))
 		}
-	case out.Format != "" && out.csv.Given():
+	case f != nil && out.csv.Given():
 		out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 	}
 }

@@ -124,13 +124,16 @@ func CheckLocal(path string) error {
 		}
 		return fmt.Errorf("a local path needs no scheme; write %s", rest)
 	case "s3", "s3a", "s3n":
-		if strings.HasPrefix(path, "s3://") {
+		if OnS3(path) {
 			return errors.New("this is no local path; write one of this machine")
 		}
 		return fmt.Errorf("this is no local path; write s3://%s", rest)
 	}
 	return fmt.Errorf("%s:// is not among the places that are written to; write a local path, or s3://bucket/path", scheme)
 }
+
+// OnS3 tells whether a path is an address of S3.
+func OnS3(path string) bool { return strings.HasPrefix(path, "s3://") }
 
 // SplitPath divides a path or an address such as s3://bucket/a/b into its folder
 // and its last name.

@@ -41,7 +41,7 @@ func (r *reader) readS3(out *placedOutput) {
 	case !slices.Contains(r.o.Schemes, "s3"):
 		v.Fail("leave s3: out", "this build of formetl has no S3 destination")
 		return
-	case !strings.HasPrefix(out.Path, "s3://"):
+	case !OnS3(out.Path):
 		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
 		return
 	}

@@ -9,7 +9,7 @@ import "strings"
 const mostEdits = 3
 
 // Word returns the one of words that is the fewest edits away from word, ignoring case
-// and the kind of dashes. It returns "" if none is near. A near word is at most three
+// the kind of dashes, and the dashes or braces around it. It returns "" if none is near. A near word is at most three
 // edits away, or at most one more than a third of the letters, whichever is less.
 func Word(word string, words []string) string {
 	word = plain(word)
@@ -43,7 +43,7 @@ func Ask(word string, words []string) string {
 }
 
 func plain(s string) string {
-	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.Trim(s, "-{} ")))
 }
 
 // Distance returns the number of insertions, deletions, replacements and swaps

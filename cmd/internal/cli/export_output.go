@@ -96,7 +96,7 @@ func (f *outputFlags) checkPath() error {
 	bucket, key, _ := strings.Cut(rest, "/")
 	forS3 := f.s3.Endpoint != "" || f.s3.Region != "" || f.s3.PathStyle
 	switch {
-	case forS3 && !strings.HasPrefix(f.path, "s3://"):
+	case forS3 && !definition.OnS3(f.path):
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")

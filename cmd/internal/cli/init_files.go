@@ -160,7 +160,7 @@ func (a *initAnswers) addOutput(add func(line, comment string), path string) {
 	if isDataset(path) {
 		add("    partition: "+definition.Scalar(cmp.Or(a.partition, string(definition.PartitionMonth))), "folders of the dataset: none, day, month or year")
 	}
-	if strings.HasPrefix(path, "s3://") {
+	if definition.OnS3(path) {
 		add("    # s3: {region: us-east-1, endpoint: \"https://s3.example.com\", path_style: true}", "for a server other than AWS")
 	}
 }

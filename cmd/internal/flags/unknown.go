@@ -34,11 +34,8 @@ func Unknown(cmd *cobra.Command, err error) error {
 		return exit.Usagef("%s: a key on the command line can be read by everybody on the machine; use --api-key-file or %s", text, definition.KeyVariable)
 	}
 	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if near := nearest.Word(name, known); near != "" {
-		text += "; did you mean --" + near + "?"
-	}
-	return exit.Usagef("%s", text)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return exit.Usagef("%s%s", text, nearest.Hint(name, known))
 }
 
 // kindOf says what a flag of a type takes.
