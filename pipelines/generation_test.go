@@ -41,7 +41,7 @@ func plainForm(results int) *formservice.Form {
 // wrong, and that the report and the manifest say how weak the proof is.
 func TestServiceTellsNoCounts(t *testing.T) {
 	outputs := func() []definition.Output {
-		return []definition.Output{{Path: "form1.ndjson", Format: "ndjson"}, days(), months()}
+		return []definition.Output{{Path: "form1.ndjson", Format: "ndjson"}, months()}
 	}
 	for _, c := range []struct {
 		pagination, method, reason string
@@ -62,7 +62,7 @@ func TestServiceTellsNoCounts(t *testing.T) {
 		} {
 			t.Run(c.pagination+", "+name, func(t *testing.T) {
 				t.Parallel()
-				form := plainForm(620)
+				form := plainForm(320)
 				w := newWorld(t, form).byV2()
 				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: c.pagination}})
 				def := w.definition(outputs()...)
@@ -73,8 +73,7 @@ func TestServiceTellsNoCounts(t *testing.T) {
 					return def.Extract.From.IsZero() || d >= "2025-11-02" && d < "2025-12-01"
 				})
 				w.checkFile("form1.ndjson", want)
-				w.checkDataset("months", want)
-				m := w.checkDataset("days", want)
+				m := w.checkDataset("months", want)
 				if !def.Extract.Verify {
 					return
 				}

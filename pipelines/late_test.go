@@ -19,7 +19,7 @@ import (
 func TestLateResultsBesideUndatedOnes(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 4000, Seed: 6})
 	quiet := newWorld(t, form).requests(nil)
-	for every := range 4 {
+	for every := range 2 {
 		w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 4000, Seed: 6}))
 		n := w.requests(&formservice.Faults{Seed: uint64(every), InsertEvery: 17 + 5*every})
 		if n > 3*quiet {

@@ -2,6 +2,7 @@ package pipelines_test
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
@@ -9,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	needs.FilesInMemory()
+	debug.SetGCPercent(400) // a quarter of the processors' time would go into collecting small worlds
 	os.Exit(m.Run())
 }

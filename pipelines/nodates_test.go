@@ -39,7 +39,7 @@ func TestAllResultsWithoutDates(t *testing.T) {
 		for _, verify := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, verify %v", name, verify), func(t *testing.T) {
 				t.Parallel()
-				form := generated(5000)
+				form := generated(1000)
 				w := newWorld(t, form)
 				w.service.SetFaults(faults)
 				def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
@@ -148,7 +148,7 @@ func TestDatesThatAreKept(t *testing.T) {
 		{"before 1970", many(60, func(i int) string { return []string{"1960-01-01 00:00:00", "2026-01-02 10:00:00"}[i%2] })},
 		{"all before 1984", many(60, func(int) string { return "1983-01-01 00:00:00" })},
 	} {
-		for _, step := range []extract.Step{{}, {Days: 7}, {Months: 1}} {
+		for _, step := range []extract.Step{{}, {Days: 7}} {
 			for _, asked := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s, range %v", tc.name, step, asked), func(t *testing.T) {
 					form := formservice.NewForm("form1", items, tc.results)

@@ -321,7 +321,7 @@ func TestResumedRunGivesTheSameBytes(t *testing.T) {
 // TestPlanIsKept: counts that the earlier run asked for are not asked for again
 // where they cost much, also where nothing was read by then.
 func TestPlanIsKept(t *testing.T) {
-	form := generated(20_000)
+	form := generated(16_000)
 	w := newWorld(t, form)
 	r := &declaredRun{&resumed{world: w, o: options(), form: form}}
 	def := func() *definition.Definition { return w.definition(file(), wholeDataset()) }

@@ -84,7 +84,7 @@ func TestSortEqualsFullSort(t *testing.T) {
 			f := disturbedForm(rng, o)
 			s := startService(t, &Server{Forms: []*Form{f}})
 			results := collect(f)
-			for range 40 {
+			for range 10 {
 				checkSorted(t, rng, s, f, results)
 			}
 		})

@@ -67,6 +67,15 @@ func (t encoderTest) random(schema *arrow.Schema, rows int, seed uint64) arrow.R
 	return randomOf(t.mem, schema, rows, seed, t.hostile())
 }
 
+// many is how many rows are more than a row group or a dictionary holds. Formats that have
+// none of these write a tenth of them.
+func (t encoderTest) many(rows int) int {
+	if t.format.Text || t.format.Cells {
+		return rows / 10
+	}
+	return rows
+}
+
 // hostile is HostileStrings within the format's limits.
 func (t encoderTest) hostile() []string {
 	all := HostileStrings()

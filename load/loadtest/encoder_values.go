@@ -201,7 +201,7 @@ func caseDates(t encoderTest) {
 func caseManyRows(t encoderTest) {
 	schema := Columns("id", arrow.PrimitiveTypes.Int64, "status", arrow.BinaryTypes.String,
 		"tags", ListOf(arrow.BinaryTypes.String))
-	t.roundTrip(Build(t.mem, schema, 70_000, func(b array.Builder, _, row int) {
+	t.roundTrip(Build(t.mem, schema, t.many(70_000), func(b array.Builder, _, row int) {
 		switch b := b.(type) {
 		case *array.Int64Builder:
 			b.Append(int64(row))
@@ -225,12 +225,13 @@ func caseManyRows(t encoderTest) {
 func caseChange(t encoderTest) {
 	schema := Columns("id", arrow.PrimitiveTypes.Int64, "text", arrow.BinaryTypes.String)
 	pad := strings.Repeat("x", 100)
-	t.roundTrip(Build(t.mem, schema, 40_000, func(b array.Builder, _, row int) {
+	rows := t.many(40_000)
+	t.roundTrip(Build(t.mem, schema, rows, func(b array.Builder, _, row int) {
 		switch b := b.(type) {
 		case *array.Int64Builder:
-			b.Append(int64(min(row, 20_000)))
+			b.Append(int64(min(row, rows/2)))
 		case *array.StringBuilder:
-			if row < 10_000 {
+			if row < rows/4 {
 				b.Append("choice")
 				return
 			}

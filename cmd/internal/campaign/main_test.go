@@ -14,11 +14,11 @@ import (
 // TestLives lives a few lives with everything that lives have by default.
 func TestLives(t *testing.T) {
 	var out, problems bytes.Buffer
-	if code := run([]string{"-lives", "6", "-seed", "1"}, &out, &problems); code != 0 {
+	if code := run([]string{"-lives", "2", "-seed", "1"}, &out, &problems); code != 0 {
 		t.Errorf("it ended with %d\n%s%s", code, &out, &problems)
 	}
-	if !strings.Contains(out.String(), "6 lives in") {
-		t.Errorf("it tells nothing of six lives:\n%s", &out)
+	if !strings.Contains(out.String(), "2 lives in") {
+		t.Errorf("it tells nothing of two lives:\n%s", &out)
 	}
 }
 

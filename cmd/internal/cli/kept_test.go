@@ -268,11 +268,9 @@ func TestExportKeepsHalfAWindow(t *testing.T) {
 		code   int
 		flags  []string
 	}{
-		{"SIGINT", syscall.SIGINT, exit.Interrupted, month},
 		{"SIGTERM", syscall.SIGTERM, exit.Terminated, month},
 		{"SIGKILL", syscall.SIGKILL, -1, month},
 		{"SIGINT without a range", syscall.SIGINT, exit.Interrupted, []string{"--window", "12mo"}},
-		{"SIGKILL without a range", syscall.SIGKILL, -1, []string{"--window", "12mo"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -169,10 +170,8 @@ load: [{path: "lake/", format: ndjson, partition: day}]
 				t.Errorf("%d requests and then %d, undisturbed %d", first, both-first, whole)
 			}
 			if c.args[0] == "run" {
-				for name, sum := range files(t, filepath.Join(elsewhere, "lake")) {
-					if files(t, filepath.Join(dir, "lake"))[name] != sum {
-						t.Errorf("after the stop %s is another file", name)
-					}
+				if got, want := files(t, filepath.Join(dir, "lake")), files(t, filepath.Join(elsewhere, "lake")); !maps.Equal(got, want) {
+					t.Errorf("after the stop the files are others:\n%v\nand undisturbed\n%v", got, want)
 				}
 			}
 		})

@@ -28,6 +28,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/readback"
@@ -120,8 +121,8 @@ type side struct {
 	form         *formservice.Form
 	service      *formservice.Server
 	http         *httptest.Server
-	clock        time.Time // of the program and the service; each change takes two seconds
-	weather      formservice.Fault
+	clock        time.Time    // of the program and the service; each change takes two seconds
+	weather      atomic.Value // the formservice.Fault that some requests meet
 }
 
 // newSide gives a program a folder in another one, and its copy of the service.
@@ -141,11 +142,10 @@ func newSide(w *world, program, kept string) *side {
 // decide lets some requests meet the weather when they come for the first time. Which ones
 // follows from what they ask for, because they may come in another order each time.
 func (s *side) decide(q formservice.Request) formservice.Fault {
-	again := slices.ContainsFunc(s.service.Log(), func(earlier formservice.Request) bool { return earlier.Query == q.Query })
-	if again || crc32.ChecksumIEEE([]byte(q.Query))%6 > 0 {
+	if crc32.ChecksumIEEE([]byte(q.Query))%6 > 0 || slices.ContainsFunc(s.service.Log(), func(earlier formservice.Request) bool { return earlier.Query == q.Query }) {
 		return formservice.NoFault
 	}
-	return s.weather
+	return s.weather.Load().(formservice.Fault)
 }
 
 // change lets some results be sent, edited, finished, deleted, and moved to another day.
@@ -163,16 +163,16 @@ func (s *side) change(lot int) {
 // .formetl are the program's own affair. How far a run came that did not end well is
 // chance, since windows are read side by side: its requests and its report tell nothing.
 func (s *side) take(w *world, t step) sight {
-	s.clock, s.weather = s.clock.Add(time.Duration(t.lot)*time.Minute), formservice.NoFault
+	s.clock = s.clock.Add(time.Duration(t.lot) * time.Minute)
+	s.weather.Store(formservice.NoFault)
 	s.service.Reset()
 	s.change(t.lot)
 	s.service.Reset()
 	_ = os.Remove(s.dir + "/report.json") // if there is one
 	s.service.SetFaults(w.service)
-	s.weather = t.weather
+	s.weather.Store(t.weather)
 	cmd := exec.CommandContext(context.Background(), s.program, strings.Fields(strings.ReplaceAll(t.command, "URL", s.http.URL))...) //nolint:gosec // the program that was built
-	cmd.Dir = s.dir
-	cmd.Env = []string{
+	cmd.Dir, cmd.Env = s.dir, []string{
 		"FORMETL_API_KEY=" + formservice.DefaultKey, "HOME=" + s.dir, "XDG_CACHE_HOME=" + s.dir + "/state", "TZ=UTC",
 		"FORMETL_NOW=" + s.clock.Add(time.Minute).Format(time.RFC3339), "FORMETL_BACKOFF=1ms,4ms,1m", "FORMETL_FAULT=" + t.kill,
 	}
