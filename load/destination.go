@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // SideBySide is how many objects of a destination are handled at once. There
@@ -106,6 +107,13 @@ type Guarded interface {
 	HonoursConditions(ctx context.Context) (bool, error)
 }
 
+// Clocked is a Destination whose store has a clock of its own.
+type Clocked interface {
+	// Offset is how far the store's clock is ahead of this machine's, as the store's answers
+	// show it to about a second. It is 0 before the first answer.
+	Offset() time.Duration
+}
+
 // Replacer is a Destination where something else than an object can have an object's name,
 // as a device has in a folder.
 type Replacer interface {
@@ -141,8 +149,9 @@ type Store interface {
 
 // Object is an entry of a listing.
 type Object struct {
-	Name  string // the whole name, relative to the destination
-	Bytes int64
+	Name    string // the whole name, relative to the destination
+	Bytes   int64
+	Changed time.Time // when it was written, by the store's clock; zero if the store does not tell
 }
 
 // NamesOf gives the names of objects, in the same order.

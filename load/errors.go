@@ -75,10 +75,6 @@ func (e *HeldError) Error() string {
 	if e.RunID == "" {
 		return fmt.Sprintf("another run is writing to %s; try again when it has ended", e.Path)
 	}
-	if e.Owner != "" {
-		return fmt.Sprintf("workflow %s (run %s of pipeline %s) has been writing to %s since %s; try again when it has ended",
-			e.Owner, e.RunID, e.Pipeline, e.Path, e.Since.Format(time.RFC3339))
-	}
 	return fmt.Sprintf("run %s of pipeline %s (process %d on %s) has been writing to %s since %s; try again when it has ended",
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }

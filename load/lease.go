@@ -24,22 +24,9 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// Leaver is a lease that processes with one owner share. Other leases are given back
-// instead.
-type Leaver interface {
-	// Leave ends this holder's use of the lease, and leaves it to the others of its
-	// owner. If none of them renews it, it expires. Release does nothing afterwards.
-	Leave(ctx context.Context) error
-}
-
 // Holder is the run that holds a lease.
 type Holder struct {
-	RunID string `json:"run_id"`
-	// Owner is what several processes work for that share a lease, such as a workflow
-	// with its activities. Acquire lets a holder in that has the same owner as the
-	// present one. A holder loses the lease to one of its owner with another run id.
-	// It is "" for a run of one process.
-	Owner    string    `json:"owner,omitempty"`
+	RunID    string    `json:"run_id"`
 	Pipeline string    `json:"pipeline"`
 	Host     string    `json:"host"`
 	PID      int       `json:"pid"`

@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
@@ -115,4 +117,23 @@ func (c claim) key(fold bool) string {
 		key = strings.ToLower(key)
 	}
 	return key
+}
+
+// FormsToRun lists the forms of a definition that can be run one by one, and those that would
+// be written over or into another form.
+func FormsToRun(ctx context.Context, def *definition.Definition, o account.Options) (forms []string, clashes []*CollisionError, err error) {
+	o = o.WithDefaults()
+	all, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	clash := collisions(def, all, o.Tables.Formats, o.RunID, foldsCase())
+	for _, form := range all {
+		if e := clash[form]; e != nil {
+			clashes = append(clashes, e)
+		} else {
+			forms = append(forms, form)
+		}
+	}
+	return forms, clashes, nil
 }

@@ -94,9 +94,7 @@ type formRun struct {
 	counts     reading.Counts
 	reconciler *reconcile.Reconciler
 	snapshot   *reconcile.Snapshot
-	ahead      *output.Ahead
 	tally      tally
-	shares     *SharedPlan // how other processes go on with the run; nil if this one does all of it
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
@@ -114,9 +112,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		Keeps:  keepsRead,
 		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
 		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
-		Leave: func(ctx context.Context, windows []*reading.Window) error {
-			return sharedSteps{f}.leaveAgain(ctx, windows)
-		},
+		Done:   f.tally.note,
 	}
 	f.reader.Pages.Notice = func(what string) {
 		f.drift(what)
@@ -126,13 +122,7 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
-		Sharing: o.Shared.sharing(func() bool { return f.shares != nil }),
 	})
-	f.ahead = output.NewAhead(f.outputs)
-	f.reader.Done = func(w *reading.Window) {
-		f.tally.note(w)
-		f.ahead.Read(w)
-	}
 	return f
 }
 
@@ -143,21 +133,13 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	flags := f.o.Flags()
 	flags.Beyond = f.beyond
-	if f.iv, err = interval.Ask(f.reader.Def, flags, f.o.Shared.decided(f.o.Now())); err != nil {
+	if f.iv, err = interval.Ask(f.reader.Def, flags, f.o.Now()); err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
-	defer f.ahead.Stop()
-	shared := sharedSteps{f}
-	steps := []func(context.Context) error{f.open, f.follow, f.makePlan, shared.share, f.read, f.reconcile, shared.leaveParts, f.commit}
-	if f.o.Shared.is(stepCommit) {
-		steps = []func(context.Context) error{shared.adopt, f.commit}
-	}
-	for _, step := range steps {
-		if err := step(ctx); errors.Is(err, errOver) {
-			return nil
-		} else if err != nil {
+	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconcile, f.commit} {
+		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
 			if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
 				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
@@ -171,32 +153,21 @@ func (f *formRun) run(ctx context.Context) (err error) {
 // open opens the outputs and the checkpoint, and decides what is read. Nothing is
 // asked of the service before.
 func (f *formRun) open(ctx context.Context) (err error) {
-	if err := f.openCheckpoint(ctx); err != nil {
-		return err
-	}
-	if f.o.Shared.wrote(f.outputs) { // an earlier try of this process, which could not say so
-		return errOver
-	}
-	if f.left, err = f.inherit(ctx); err != nil {
-		return err
-	}
-	f.iv = f.iv.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
-	tellTakenOver(f.left, f.iv, f.o.Resume)
-	return nil
-}
-
-// openCheckpoint opens the outputs and the checkpoint.
-func (f *formRun) openCheckpoint(ctx context.Context) (err error) {
 	r := f.reader
 	if err := f.outputs.Open(ctx); err != nil {
 		return err
 	}
 	f.o.Full = f.outputs.Full()
 	f.reconciler.Full = f.o.Full
-	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name, f.outputs); err != nil {
+	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name); err != nil {
 		return err
 	}
-	r.Checkpoint.Mem, r.Checkpoint.Writer = f.o.batches, f.o.Shared.writer(r.RunID)
+	r.Checkpoint.Mem = f.o.batches
+	if f.left, err = f.inherit(ctx); err != nil {
+		return err
+	}
+	f.iv = f.iv.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
+	tellTakenOver(f.left, f.iv, f.o.Resume)
 	return nil
 }
 
@@ -251,9 +222,6 @@ func (f *formRun) read(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	if !f.o.Shared.is(stepReconcile) { // others stage what is read
-		f.ahead.Begin(ctx, c.Preview)
-	}
 	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
 		return err
 	}
@@ -284,7 +252,6 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 // commit stages what was read at every output, and commits it.
 func (f *formRun) commit(ctx context.Context) error {
 	f.summarise(f.snapshot)
-	f.ahead.Wait()
 	err := f.outputs.Commit(ctx, f.snapshot, func(ctx context.Context) {
 		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
@@ -292,9 +259,6 @@ func (f *formRun) commit(ctx context.Context) error {
 	})
 	if f.outputs.Committed() {
 		f.progress(f.reader.Total(), f.reader.Expected(), true)
-	}
-	if f.o.Shared.is(stepCommit) && err == nil { // tries that were given up may have staged the same
-		f.outputs.DropStaged(ctx, f.o.Shared.Run)
 	}
 	return err
 }
@@ -338,7 +302,7 @@ func (f *formRun) endReport(err error) {
 
 // requests are those that this form has cost so far.
 func (f *formRun) requests() load.Requests {
-	return f.o.Shared.spent(requestsOf(f.reader.Client.Requests()))
+	return requestsOf(f.reader.Client.Requests())
 }
 
 // drift adds a change of the form or the service to the report, once.

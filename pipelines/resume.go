@@ -30,40 +30,27 @@ type Resume struct {
 // output, or to a place of their own, at the same time.
 const ownSlots = 64
 
-// openCheckpoint opens the checkpoint of the form, beside the first output where
-// the definition says so.
-func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string, outputs *output.Set) (*checkpoint.Checkpoint, error) {
-	key := account.CheckpointKey(def, form)
-	if def.CheckpointAtDestination {
-		if store, at, held, ok := outputs.First(); ok {
-			return checkpoint.OpenAt(store, at, key, held), nil
-		}
-	}
+// openCheckpoint opens the checkpoint of the form. It removes the form's checkpoints for
+// outputs that the definition no longer has.
+func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string) (*checkpoint.Checkpoint, error) {
+	key, h := account.CheckpointKey(def, form), o.Job(def, form).Holder()
 	slots := 1
 	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots
 	}
-	c, err := checkpoint.Open(ctx, def.State, key, slots)
-	if err == nil && slots == 1 {
-		discardOthers(ctx, def, o, form)
-	}
-	return c, err
-}
-
-// discardOthers removes the form's checkpoints for outputs that the definition no
-// longer has. The run's own checkpoint is locked, and stays.
-func discardOthers(ctx context.Context, def *definition.Definition, o Options, form string) {
-	if def.File == "" || def.CheckpointAtDestination { // only a definition in a file can have changed
-		return
+	c, err := checkpoint.Open(ctx, o.state, key, slots, h)
+	if err != nil || slots > 1 || def.File == "" { // only a definition in a file can have changed
+		return c, err
 	}
 	log := o.Logger.With(slog.String("form", form))
-	others, err := account.DiscardCheckpoints(ctx, def, o.Options, []string{form})
+	others, err := checkpoint.DiscardOthers(ctx, o.state, def.Name, form, key, h)
 	for _, l := range others {
 		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
 	}
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that nobody resumes from could not be removed", slog.String("error", err.Error()))
 	}
+	return c, nil
 }
 
 // tellDiscarded logs that the checkpoint of an earlier run is discarded, and why.
@@ -131,7 +118,7 @@ func (f *formRun) beginCheckpoint(ctx context.Context) error {
 		RunID: r.RunID, OpenedAt: r.Now().UTC(), Pipeline: r.Def.Name, Form: r.Name, Definition: r.Def.File,
 		Fingerprint: fingerprint, Full: f.o.Full, Trusted: f.reconciler.Verifies(), Bases: map[string]string{}, Counts: f.counts.All(),
 	}
-	h.Runs = []string{f.o.Shared.run(r.RunID)}
+	h.Runs = []string{r.RunID}
 	if f.left != nil {
 		h.OpenedAt, h.Runs = f.left.OpenedAt, f.left.AndRun(h.Runs[0])
 	}
@@ -211,7 +198,7 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) error {
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}
-	return f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep || f.shares != nil)
+	return f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep)
 }
 
 func (f *formRun) tellKept(ctx context.Context, kept bool) {

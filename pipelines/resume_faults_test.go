@@ -20,6 +20,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -103,16 +104,16 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 			o.At = func(p string) {
 				if p == "planned" {
 					once.Do(func() {
-						lock := r.checkpoints("lock")
-						if err := os.Mkdir(filepath.Join(filepath.Dir(lock[0]), c.object), 0o700); err != nil {
+						folder := r.path("state/checkpoint/" + account.CheckpointKey(r.daily(days()), "form1"))
+						if err := os.MkdirAll(filepath.Join(folder, c.object), 0o700); err != nil {
 							t.Error(err)
 						}
 					})
 				}
 			}
 			_, err := pipelines.Run(t.Context(), r.daily(days()), o)
-			failed := new(checkpoint.FolderError)
-			if !errors.As(err, &failed) || !strings.Contains(err.Error(), "cannot keep results in "+r.path("state/checkpoint/")) || !strings.Contains(err.Error(), "--state") {
+			failed := new(checkpoint.StateError)
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), "the state in "+r.path("state")) || !strings.Contains(err.Error(), "--state") {
 				t.Errorf("error %v", err)
 			}
 			for _, at := range r.checkpoints(c.object) {

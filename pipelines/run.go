@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/transform"
@@ -30,8 +31,6 @@ type Options struct {
 	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
 	// the process there. nil: nobody is told; called from several goroutines.
 	At func(point string)
-	// Shared is set where several processes do the run of a form together, see PlanForm.
-	Shared *Shared
 	// Wait waits for a time on the clock of the service. nil is a pause of that time; tests
 	// whose service has a clock of its own set that. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
@@ -39,6 +38,7 @@ type Options struct {
 	forms    int              // how many forms are run, set by Run
 	windows  reading.Slots    // of the windows of all forms, set by Run
 	encoders reading.Slots    // of the objects that are encoded at once, set by Run
+	state    checkpoint.State // of the definition, set by Run
 	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
 }
 
@@ -70,6 +70,13 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
+	var err error
+	if o.state, err = account.OpenState(ctx, def, o.Options); err != nil {
+		return report, err
+	}
+	if _, err := checkpoint.Sweep(ctx, o.state, o.Job(def, "").Holder(), false); err != nil {
+		return report, err
+	}
 	client, err := account.NewClient(ctx, def, o.Options)
 	if err != nil {
 		return report, err

@@ -390,12 +390,22 @@ func TestCancelInAnOutage(t *testing.T) {
 	}
 }
 
+// sevenRequests is a budget of so many.
+type sevenRequests struct{ used atomic.Int64 }
+
+func (b *sevenRequests) Reserve(context.Context) error {
+	if b.used.Add(1) > 7 {
+		return &transport.BudgetError{Limit: 7, Per: 24 * time.Hour}
+	}
+	return nil
+}
+
 // TestBudgetEndsAnOutage: a used-up budget is told as such, to each.
 func TestBudgetEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
 		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) {
-			cfg.Budget = transport.NewRollingBudget(0, 7, &transport.MemoryLedger{}, time.Now)
+			cfg.Budget = new(sevenRequests)
 		})
 		o.client = c
 		var group sync.WaitGroup

@@ -69,16 +69,9 @@ type Budget interface {
 	Reserve(ctx context.Context) error
 }
 
-// Finisher is a Budget that also bounds the requests under way. The sender calls Done
-// once for each Reserve without an error, when the request has ended or was not sent.
-type Finisher interface{ Done() }
-
-// finish tells the budget that a reserved request is over.
-func (s *Sender) finish() {
-	if f, ok := s.cfg.Budget.(Finisher); ok {
-		f.Done()
-	}
-}
+// BudgetMinute is how long a request counts for a budget per minute. It adds a second,
+// because requests reach the service with varying delays after they were reserved.
+const BudgetMinute = time.Minute + time.Second
 
 // Kind is the kind of a request. Requests are counted by kind.
 type Kind uint8
@@ -194,10 +187,14 @@ func (s *Sender) Reads(forms int) {
 	s.circuit.forms = forms
 }
 
-// Close closes the idle connections. On a fork it does nothing, because other senders use them.
+// Close closes the idle connections, and the budget if it can be closed. On a fork it does
+// nothing, because other senders use them.
 func (s *Sender) Close() {
 	if s.numbers.above != nil {
 		return
+	}
+	if b, ok := s.cfg.Budget.(interface{ Close() }); ok {
+		b.Close()
 	}
 	if t, ok := s.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -295,7 +292,6 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	if err != nil {
 		return err
 	}
-	defer s.finish()
 	defer func() { s.circuit.leave(ctx, probe, e, outcome) }()
 	e.attempts++
 	s.numbers.sent(call.Kind, e.attempts)
@@ -354,7 +350,6 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 		}
 		// The circuit opened during the wait for the budget. The request goes out
 		// in a later minute than it was booked for, so it is booked again then.
-		s.finish()
 	}
 }
 

@@ -39,7 +39,7 @@ func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, e
 		}
 		info, err := object(root, name, entry)
 		if err == nil && info != nil {
-			objects = append(objects, load.Object{Name: name, Bytes: info.Size()})
+			objects = append(objects, load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()})
 		}
 		return err
 	})

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	fileMode   = 0o640
 	folderMode = 0o750
 	// attempts is how often a step is tried if someone else removes the empty
 	// folder that it is about to use.
@@ -23,8 +22,9 @@ const (
 // Destination is a folder. Its methods are safe for concurrent use, also by
 // several Destinations and several processes.
 type Destination struct {
-	root string        // absolute
-	turn chan struct{} // holds an element while one of its goroutines has the lock or waits for it
+	root  string        // absolute
+	turn  chan struct{} // holds an element while one of its goroutines has the lock or waits for it
+	state bool          // see NewState
 }
 
 var (
@@ -44,6 +44,25 @@ func New(root string) (*Destination, error) {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "give an absolute path", Err: err}
 	}
 	return &Destination{root: abs, turn: make(chan struct{}, 1)}, nil
+}
+
+// NewState returns the destination for what runs keep from one to the next. Only its owner
+// can read the files. An object that is written whatever its version is neither written in one
+// step nor synced: the system's cache keeps what a killed process wrote, and readers check it.
+func NewState(root string) (*Destination, error) {
+	d, err := New(root)
+	if err == nil {
+		d.state = true
+	}
+	return d, err
+}
+
+// mode is that of new files.
+func (d *Destination) mode() os.FileMode {
+	if d.state {
+		return 0o600
+	}
+	return 0o640
 }
 
 // String returns the absolute path of the folder.

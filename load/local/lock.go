@@ -55,7 +55,7 @@ func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (b
 	err := inFolder(root, path.Dir(name), func() error {
 		// os.Root refuses a control folder that is a link out of the destination.
 		// The lock library would follow the link.
-		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, d.mode())
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func writeHolder(root *os.Root, name string, h load.ScopedHolder) error {
 	if err != nil {
 		return err
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, fileMode)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return err
 	}

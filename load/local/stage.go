@@ -54,7 +54,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	u.staged = path.Join(dir, stagedName(name, time.Now()))
 	err = inFolder(root, dir, func() error {
 		var err error
-		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode())
 		return err
 	})
 	if err != nil {

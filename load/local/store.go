@@ -63,6 +63,9 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 		return err
 	}
 	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	if d.state && version == load.AnyVersion {
+		return fail("write", d.path(name), inFolder(root, path.Dir(name), func() error { return root.WriteFile(name, data, d.mode()) }))
+	}
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func (d *Destination) write(root *os.Root, name string, data []byte) error {
 		return err
 	}
 	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode())
 	if err != nil {
 		return err
 	}
@@ -154,8 +157,10 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail("remove", d.path(name), err)
 	}
-	if err := syncDir(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail("sync the folder of", d.path(name), err)
+	if !d.state {
+		if err := syncDir(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail("sync the folder of", d.path(name), err)
+		}
 	}
 	prune(root, dir)
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/lease"
 	"github.com/formetl/formetl/load/internal/tables"
 )
 
@@ -26,18 +24,10 @@ const (
 )
 
 // Acquire takes the lease: an advisory lock of a connection of its own. The server releases
-// it when the connection ends, so the lease of a dead process is free. Processes of one owner
-// share a row that they renew.
+// it when the connection ends, so the lease of a dead process is free. A row says who has it.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if err := tables.CheckScope(ctx, d, scope, d.path(scope)); err != nil {
 		return nil, err
-	}
-	if h.Owner != "" {
-		taken, err := lease.Take(ctx, leaseRow{d, scope}, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), slog.New(slog.DiscardHandler))
-		if err != nil {
-			return nil, err
-		}
-		return sharedLease{taken, d}, nil
 	}
 	holder, err := json.Marshal(h)
 	if err != nil {
@@ -53,7 +43,35 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	return l, nil
 }
 
-// connLease is a lease that a connection holds for a process alone.
+// heldRow is a row of the leases. It says nothing once its lock is free.
+type heldRow struct {
+	load.ScopedHolder
+	text string // the holder as it lies there; "" if there is none
+}
+
+// leases reads rows of the leases. rows narrows them by a condition on args, from $2 on.
+func (s *session) leases(ctx context.Context, rows string, args ...any) ([]heldRow, error) {
+	found, err := s.Query(ctx, "SELECT scope, holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1"+rows+" ORDER BY scope", append([]any{s.Table.Name}, args...)...)
+	held := make([]heldRow, len(found))
+	for i, row := range found {
+		held[i].Scope, held[i].text = string(row[0]), string(row[1])
+		if json.Unmarshal(row[1], &held[i].Holder) != nil { // somebody changed it
+			held[i].Holder = load.Holder{}
+		}
+	}
+	return held, err
+}
+
+// leaseOf reads the row of a scope.
+func (s *session) leaseOf(ctx context.Context, scope string) (heldRow, error) {
+	found, err := s.leases(ctx, " AND scope = $2", scope)
+	if err != nil || len(found) == 0 {
+		return heldRow{}, err
+	}
+	return found[0], nil
+}
+
+// connLease is a lease that a connection holds.
 type connLease struct {
 	d      *Destination
 	scope  string
@@ -94,8 +112,7 @@ func (l *connLease) lock(ctx context.Context, s *session, again bool) error {
 	if err != nil {
 		return err
 	}
-	shared := !l.d.times.Free(held.Record, held.age)
-	if string(got[0][0]) != "t" || shared || again && held.text != l.holder {
+	if string(got[0][0]) != "t" || again && held.text != l.holder {
 		return &load.HeldError{Path: l.d.path(l.scope), Holder: held.Holder}
 	}
 	_, err = s.Exec(ctx, "INSERT INTO "+s.Table.Own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
@@ -172,7 +189,7 @@ func (l *connLease) Release(ctx context.Context) error {
 	return nil
 }
 
-// Holders returns the leases whose locks are held, and the shared ones that have not expired.
+// Holders returns the leases whose locks are held.
 func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
 		rows, err := s.leases(ctx, "")
@@ -193,8 +210,8 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			taken[n] = true
 		}
 		for _, row := range rows {
-			if taken[lockNumber(s.Table, "lease "+row.Scope)] || !d.times.Free(row.Record, row.age) {
-				held = append(held, load.ScopedHolder{Scope: row.Scope, Holder: row.Holder})
+			if taken[lockNumber(s.Table, "lease "+row.Scope)] {
+				held = append(held, row.ScopedHolder)
 			}
 		}
 		return nil

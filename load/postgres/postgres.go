@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/lease"
 	"github.com/formetl/formetl/load/internal/tables"
 )
 
@@ -18,7 +17,6 @@ type Destination struct {
 	address string // of the database, for people
 	table   tables.Table
 	conns   connections
-	times   lease.Times // of leases that processes share
 	made    atomic.Bool // formetl's own tables are there
 }
 
@@ -47,9 +45,7 @@ func New(dsn, at string) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	times := lease.DefaultTimes()
-	times.Settle = 0
-	return &Destination{address: address, table: t, conns: connections{dsn: dsn}, times: times}, nil
+	return &Destination{address: address, table: t, conns: connections{dsn: dsn}}, nil
 }
 
 // String returns the address of the table, for messages.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,6 +31,7 @@ type bucket struct {
 	name    string
 	prefix  string // "" or ends with "/"
 	custom  bool   // not AWS
+	clock   clock
 }
 
 // configure sets what differs from the SDK's defaults. Endpoints other than
@@ -48,6 +50,7 @@ func (b *bucket) configure(o *awss3.Options, guard stallGuard) {
 			t.DialContext, t.ResponseHeaderTimeout = slow.wrap(t.DialContext), completeTimeout
 		})
 	}
+	o.HTTPClient = dated{o.HTTPClient, &b.clock}
 	o.DisableLogOutputChecksumValidationSkipped = true // otherwise it logs each object without a checksum
 	o.UsePathStyle = b.options.PathStyle
 	if b.custom = o.BaseEndpoint != nil; b.custom {
@@ -64,6 +67,50 @@ func (b *bucket) configure(o *awss3.Options, guard stallGuard) {
 	o.Retryer = retry.AddWithErrorCodes(retry.NewStandard(func(s *retry.StandardOptions) {
 		s.MaxAttempts = o.RetryMaxAttempts
 	}), conflictCode)
+}
+
+// clock is what the dates of answers tell of the store's clock.
+type clock struct {
+	mu     sync.Mutex
+	offset time.Duration
+	known  bool
+}
+
+// note notes the date of an answer. Dates are cut to whole seconds, and answers are on their
+// way for a while. So of several the greatest offset is the nearest, unless a clock was set.
+func (c *clock) note(date string, now time.Time) {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	offset := at.Sub(now)
+	if !c.known || offset > c.offset || c.offset-offset > 3*time.Second {
+		c.offset, c.known = offset, true
+	}
+}
+
+// Offset implements load.Clocked.
+func (b *bucket) Offset() time.Duration {
+	b.clock.mu.Lock()
+	defer b.clock.mu.Unlock()
+	return b.clock.offset
+}
+
+// dated is a client that notes the dates of answers.
+type dated struct {
+	awss3.HTTPClient
+	clock *clock
+}
+
+// Do sends a request.
+func (d dated) Do(r *http.Request) (*http.Response, error) {
+	answer, err := d.HTTPClient.Do(r)
+	if err == nil {
+		d.clock.note(answer.Header.Get("Date"), time.Now())
+	}
+	return answer, err
 }
 
 // loopback tells whether an endpoint is on this machine. There a bucket has no

@@ -50,6 +50,7 @@ type Destination struct {
 
 var (
 	_ load.Destination = (*Destination)(nil)
+	_ load.Clocked     = (*Destination)(nil)
 	_ load.Guarded     = (*Destination)(nil)
 	_ load.Leaser      = (*Destination)(nil)
 	_ load.Limiter     = (*Destination)(nil)

@@ -129,7 +129,7 @@ func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Obj
 		for _, o := range page.Contents {
 			name, ok := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
 			if ok && !strings.HasSuffix(name, "/") {
-				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size)})
+				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size), Changed: aws.ToTime(o.LastModified)})
 			}
 		}
 	}

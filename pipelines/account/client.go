@@ -15,7 +15,7 @@ import (
 
 // NewClient makes a client for the transactions of the definition's account, of the
 // generation that the definition names. Where that is auto, the service is asked.
-// The budget of the requests is kept in the state folder.
+// The budget of the requests is kept in the state.
 func NewClient(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	if def.Source.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
@@ -24,15 +24,19 @@ func NewClient(ctx context.Context, def *definition.Definition, o Options) (extr
 	if def.Source.API == definition.APIAuto {
 		return automatic(ctx, def, o)
 	}
-	return newClient(def, def.Source.API, o)
+	return newClient(ctx, def, def.Source.API, o)
 }
 
 // newClient makes a client of one generation. It sends nothing.
-func newClient(def *definition.Definition, api definition.API, o Options) (extract.Client, error) {
+func newClient(ctx context.Context, def *definition.Definition, api definition.API, o Options) (extract.Client, error) {
 	s := def.Source
-	requests := o.Client.Budget
-	if requests == nil {
-		requests = budget.Shared(def, o.Now, o.waiting)
+	var requests transport.Budget
+	if s.Requests.PerMinute > 0 || s.Requests.PerDay > 0 {
+		state, err := OpenState(ctx, def, o)
+		if err != nil {
+			return nil, err
+		}
+		requests = budget.Shared(def, state, o.Now, o.waiting)
 	}
 	sends := transport.Config{
 		Key:     s.Key,

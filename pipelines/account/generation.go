@@ -16,7 +16,7 @@ import (
 func automatic(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	refusals := make([]error, 0, 2)
 	for _, api := range []definition.API{definition.APIv2, definition.APIv1} {
-		client, err := newClient(def, api, o)
+		client, err := newClient(ctx, def, api, o)
 		if err != nil {
 			return nil, err
 		}

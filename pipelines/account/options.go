@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -41,8 +40,6 @@ type ClientOptions struct {
 	Patience               time.Duration
 	UserAgent              string
 	Met                    bool // see transport.Config
-	// Budget, where it is set, takes the place of the budgets of the state folder.
-	Budget transport.Budget
 	// Waits is told when requests begin to wait for long for the budget per minute; nil
 	// tells nobody.
 	Waits func(until time.Time)

@@ -1,14 +1,10 @@
-// Package budget keeps the request budgets that all processes with one state
-// folder share.
+// Package budget keeps the request budgets that all processes with one state share.
 //
-// A definition may limit the requests to its account per minute and per day.
-// [Shared] returns the budget that an extract.Client asks before each request.
-// Its bookings lie in a ledger: a small JSON file in the state folder for each
-// server and account. Processes take turns with a lock (flock) on a second
-// file, and replace the ledger in one step. [Read] returns what is booked and
-// needs no lock.
+// A definition may limit the requests to its account per minute and per day. [Shared] returns
+// the budget that a client asks before each request. Its bookings lie in a ledger: a small
+// object of the state for each server and account. Processes replace it by put-if-version.
+// [Read] returns what is booked.
 //
-// The package does not decide when a request is sent: transport.RollingBudget
-// does. If a ledger is lost or damaged, runs may spend one budget too much.
-// Begin reading at [Shared].
+// If a ledger is lost or damaged, runs may spend one budget too much. Begin reading with
+// [Budget].
 package budget

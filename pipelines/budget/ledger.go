@@ -6,166 +6,183 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2/maybe"
-
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Shared returns the request budget of a definition's account. All runs against
-// this account with the same state folder share it. It is nil if the definition
-// sets no limits. now is the clock of the bookings. waits is called when requests begin
-// to wait for long, see transport.RollingBudget.Waits; it may be nil.
-func Shared(def *definition.Definition, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
-	r := def.Source.Requests
-	if r.PerMinute <= 0 && r.PerDay <= 0 {
-		return nil
-	}
-	b := transport.NewRollingBudget(r.PerMinute, r.PerDay, ledgerOf(def), now)
-	b.Waits = waits
-	return b
-}
-
-// ledgerOf returns the ledger of a definition's account.
-func ledgerOf(def *definition.Definition) *ledger {
-	return &ledger{folder: def.State, name: "requests-" + AccountName(def), day: def.Source.Requests.PerDay > 0}
-}
-
-// AccountName stands for the definition's server and account in names of files of the
-// state folder. It is 16 hexadecimal digits.
-func AccountName(def *definition.Definition) string {
-	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
-	return hex.EncodeToString(account[:8])
-}
-
-// ledger is a file in the state folder with the times of booked requests.
-// Processes take turns by a lock on a second file beside it.
+// ledger is the object of the state that holds the bookings of an account.
 type ledger struct {
-	folder, name string
-	day          bool // this definition has a budget per day
+	state checkpoint.State
+	name  string
 }
 
-// ledgerFile is the content of the ledger's file. It has the bookings of a
-// whole day, which can be many, only if a definition has a daily budget.
-type ledgerFile struct {
-	DayUntil int64   `json:"day_until"` // Unix milliseconds: until then some definition needs the bookings of a day
-	Booked   []int64 `json:"booked"`    // Unix milliseconds, oldest first
+func ledgerOf(def *definition.Definition, state checkpoint.State) ledger {
+	account := sha256.Sum256([]byte(strings.TrimRight(def.Source.BaseURL, "/") + "\n" + def.Source.Account))
+	return ledger{state: state, name: "requests-" + hex.EncodeToString(account[:8]) + ".json"}
 }
 
-// lockPause is the time between two attempts to take the lock while another
-// process holds it. A turn takes a few milliseconds.
-const lockPause = 2 * time.Millisecond
-
-// Update implements transport.Ledger.
-func (l *ledger) Update(ctx context.Context, change func(booked []time.Time) []time.Time) (err error) {
-	if err := os.MkdirAll(l.folder, 0o750); err != nil {
-		return l.fail(err)
-	}
-	lock := flock.New(filepath.Join(l.folder, l.name+".lock"), flock.SetPermissions(0o640))
-	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return l.fail(err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	file, err := l.load()
-	if err != nil {
-		return l.fail(err)
-	}
-	return l.fail(l.write(l.trim(file, change(file.times()))))
-}
-
-// trim drops the bookings that no budget counts any more. It takes the time of
-// the last booking as the present time.
-func (l *ledger) trim(file ledgerFile, booked []time.Time) ledgerFile {
-	next := ledgerFile{DayUntil: file.DayUntil, Booked: make([]int64, 0, len(booked))}
-	if len(booked) == 0 {
-		return next
-	}
-	now := booked[len(booked)-1]
-	if l.day {
-		next.DayUntil = now.Add(24 * time.Hour).UnixMilli()
-	}
-	from := now.Add(-24 * time.Hour)
-	if now.UnixMilli() > next.DayUntil {
-		from = now.Add(-transport.BudgetMinute)
-	}
-	for _, t := range booked {
-		if t.After(from) {
-			next.Booked = append(next.Booked, t.UnixMilli())
-		}
-	}
-	return next
-}
-
-func (l *ledger) path() string { return filepath.Join(l.folder, l.name+".json") }
-
-// load reads the file. A file that cannot be parsed counts as empty. Runs may
-// then spend one budget too much, but they do not fail for good.
-func (l *ledger) load() (ledgerFile, error) {
-	data, err := os.ReadFile(l.path())
-	if errors.Is(err, os.ErrNotExist) {
-		return ledgerFile{}, nil
+// read reads the record, and the version of its object. One that cannot be parsed counts as
+// empty. Runs may then spend one budget too much, but they do not fail for good.
+func (l ledger) read(ctx context.Context) (r record, version string, err error) {
+	data, version, err := l.state.Get(ctx, l.name)
+	if errors.Is(err, load.ErrNotExist) {
+		return record{}, load.NoVersion, nil
 	}
 	if err != nil {
-		return ledgerFile{}, err
+		return record{}, "", l.state.Fail(err)
 	}
-	var file ledgerFile
-	if json.Unmarshal(data, &file) != nil {
-		file = ledgerFile{}
+	if json.Unmarshal(data, &r) != nil {
+		r = record{}
 	}
-	return file, nil
+	return r, version, nil
 }
 
-func (f ledgerFile) times() []time.Time {
-	booked := make([]time.Time, len(f.Booked))
-	for i, ms := range f.Booked {
-		booked[i] = time.UnixMilli(ms)
-	}
-	return booked
-}
-
-// write replaces the file in one step.
-func (l *ledger) write(file ledgerFile) error {
-	data, err := json.Marshal(file)
+// write replaces the record. If another process has written it since, the error wraps
+// load.ErrConflict.
+func (l ledger) write(ctx context.Context, r record, version string) error {
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return maybe.WriteFile(l.path(), data, 0o640)
+	return l.state.Fail(l.state.Put(ctx, l.name, data, version))
 }
 
-// fail wraps an error of the ledger's files in an *Error. It returns nil for nil.
-func (l *ledger) fail(err error) error {
-	if err == nil {
-		return nil
+// record is what the ledger holds. Times are Unix milliseconds by the clock of the state.
+type record struct {
+	// Booked are the requests that count, oldest first. They are those of a whole day only if
+	// a definition has a budget per day.
+	Booked []booking `json:"booked"`
+	// Lent are the requests that processes have reserved, by the id of their Budget.
+	Lent map[string]loan `json:"lent,omitempty"`
+	// DayUntil is until when some definition needs the bookings of a day.
+	DayUntil int64 `json:"day_until,omitempty"`
+}
+
+// booking is a time, and how many requests were sent then.
+type booking [2]int64
+
+func (b booking) at() time.Time { return time.UnixMilli(b[0]) }
+
+// loan is what a process has reserved.
+type loan struct {
+	N     int   `json:"n"`
+	Until int64 `json:"until"`
+	Turn  int   `json:"turn"` // of the write that lent it
+}
+
+// book counts n requests at a time.
+func (r *record) book(at time.Time, n int) {
+	if n == 0 {
+		return
 	}
-	return &Error{Folder: l.folder, Err: err}
-}
-
-// Error reports that a ledger cannot be read or written.
-type Error struct {
-	Folder string // the state folder
-	Err    error  // of the file system
-}
-
-// Error names the folder and says what to do.
-func (e *Error) Error() string {
-	first := "free space"
-	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EROFS) {
-		first = "let this user write there"
+	ms := at.UnixMilli()
+	i, found := slices.BinarySearchFunc(r.Booked, ms, func(b booking, ms int64) int { return int(b[0] - ms) })
+	if found {
+		r.Booked[i][1] += int64(n)
+		return
 	}
-	return fmt.Sprintf("cannot keep the request budget in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
+	r.Booked = slices.Insert(r.Booked, i, booking{ms, int64(n)})
 }
 
-// Unwrap returns the error of the file system.
-func (e *Error) Unwrap() error { return e.Err }
+// settle books what a process has used, and takes back what it had reserved. What others had
+// reserved and not settled in time counts as used when it ended.
+func (r *record) settle(now time.Time, id string, used []time.Time) {
+	delete(r.Lent, id)
+	for _, at := range used {
+		r.book(at, 1)
+	}
+	for other, l := range r.Lent {
+		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(lentFor)) { // a clock was set back
+			r.book(until, l.N)
+			delete(r.Lent, other)
+		}
+	}
+	for i := range r.Booked {
+		r.Booked[i][0] = min(r.Booked[i][0], now.UnixMilli()) // the clock was set back: they count as sent now
+	}
+}
+
+// trim drops the bookings that no budget counts any more. Those that count for a day alone
+// are kept by the minute.
+func (r *record) trim(now time.Time, l limits) {
+	if l.perDay > 0 {
+		r.DayUntil = now.Add(day).UnixMilli()
+	}
+	recent := now.Add(-l.minute)
+	var booked []booking
+	for _, b := range r.Booked {
+		switch last := len(booked) - 1; {
+		case b.at().After(recent):
+			booked = append(booked, b)
+		case now.UnixMilli() > r.DayUntil || !b.at().After(now.Add(-day)):
+		case last >= 0 && b.at().Truncate(time.Minute).Equal(booked[last].at().Truncate(time.Minute)):
+			booked[last] = booking{b[0], booked[last][1] + b[1]}
+		default:
+			booked = append(booked, b)
+		}
+	}
+	r.Booked = booked
+}
+
+// lend reserves up to want requests for a process. If none is free, it returns when to ask
+// again. If the day's are used up, the error is a *transport.BudgetError.
+func (r *record) lend(now time.Time, id string, turn, want int, l limits) (n int, free time.Time, err error) {
+	lent, others := 0, 0
+	for _, o := range r.Lent {
+		if lent += o.N; o.N > 0 {
+			others++
+		}
+	}
+	room, free := want, now
+	for _, span := range []struct {
+		limit  int
+		length time.Duration
+	}{{l.perDay, day}, {l.perMinute, l.minute}} {
+		if span.limit <= 0 {
+			continue
+		}
+		left, until := r.room(now, span.limit, span.length, lent)
+		if left > 0 {
+			room = min(room, (left+others)/(others+1))
+			continue
+		}
+		room, free = 0, until
+		switch {
+		case lent > 0: // they may be given back
+			free = now.Add(again)
+		case span.length == day:
+			return 0, until, &transport.BudgetError{Limit: span.limit, Per: day, Until: until}
+		}
+	}
+	if r.Lent == nil {
+		r.Lent = map[string]loan{}
+	}
+	r.Lent[id] = loan{N: room, Until: now.Add(lentFor).UnixMilli(), Turn: turn}
+	return room, free, nil
+}
+
+// room returns how many requests a limit leaves free. If that is none, until is when the first
+// one is.
+func (r *record) room(now time.Time, limit int, length time.Duration, lent int) (left int, until time.Time) {
+	left = limit - lent
+	first := slices.IndexFunc(r.Booked, func(b booking) bool { return b.at().Add(length).After(now) })
+	if first < 0 {
+		return left, now
+	}
+	for _, b := range r.Booked[first:] {
+		left -= int(b[1])
+	}
+	freed := left
+	for _, b := range r.Booked[first:] {
+		if freed += int(b[1]); freed > 0 {
+			return left, b.at().Add(length)
+		}
+	}
+	return left, now.Add(again)
+}

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -30,7 +34,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := Shared(budgeted(state, 0, 10), time.Now, nil)
+			budget := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil)
 			runs.Go(func() {
 				for range 5 {
 					err := budget.Reserve(t.Context())
@@ -53,11 +57,11 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 			t.Errorf("%d booked and %d refused of 20, want 10 and 10", booked, refused)
 		}
 		time.Sleep(23 * time.Hour) // virtual
-		if err := Shared(budgeted(state, 0, 10), time.Now, nil).Reserve(t.Context()); err == nil {
+		if err := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err == nil {
 			t.Error("the day's budget came back within the day")
 		}
 		time.Sleep(time.Hour + time.Second)
-		if err := Shared(budgeted(state, 0, 10), time.Now, nil).Reserve(t.Context()); err != nil {
+		if err := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Errorf("a day later: %v", err)
 		}
 	})
@@ -68,9 +72,11 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			if err := Shared(budgeted(state, 3, 100), time.Now, nil).Reserve(t.Context()); err != nil {
+			b := Shared(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*Budget)
+			if err := b.Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			b.Close()
 			if at, want := time.Since(start).Round(time.Second), time.Duration(i/3)*transport.BudgetMinute; at != want {
 				t.Errorf("request %d went at %s, want %s", i, at, want)
 			}
@@ -83,13 +89,13 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	state := t.TempDir()
 	def := budgeted(state, 2, 0)
-	file := filepath.Join(state, budgetFile(t, def))
-	if err := os.WriteFile(file, []byte("[9999999999999,9999999999999]"), 0o600); err != nil {
+	file := filepath.Join(state, ledgerOf(def, stateAt(state)).name)
+	if err := os.WriteFile(file, []byte(`{"booked":[[9999999999999,2]],"lent":{"x":{"n":5,"until":9999999999999,"turn":1}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := Shared(def, time.Now, nil).Reserve(t.Context()); err != nil {
+		if err := Shared(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited > time.Minute+time.Second {
@@ -99,41 +105,30 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Shared(def, time.Now, nil).Reserve(t.Context()); err != nil {
+	if err := Shared(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 		t.Errorf("with a damaged file: %v", err)
 	}
-	if Shared(budgeted(state, 0, 0), time.Now, nil) != nil {
+	if Shared(budgeted(state, 0, 0), stateAt(state), time.Now, nil) != nil {
 		t.Error("a definition without budgets has one")
 	}
 }
 
-// budgetFile is the name that a definition's ledger has.
-func budgetFile(t *testing.T, def *definition.Definition) string {
-	t.Helper()
-	probe := *def
-	probe.State = t.TempDir()
-	if err := Shared(&probe, time.Now, nil).Reserve(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	names, err := filepath.Glob(filepath.Join(probe.State, "*.json"))
-	if err != nil || len(names) != 1 {
-		t.Fatalf("%v, %v", names, err)
-	}
-	return filepath.Base(names[0])
-}
-
 // FuzzLedger reads budgets that anybody may have written: they count or are none.
 func FuzzLedger(f *testing.F) {
-	f.Add([]byte(`{"day_until":1,"booked":[1,2,3]}`))
-	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[9223372036854775807,-9223372036854775808]}`))
+	f.Add([]byte(`{"day_until":1,"booked":[[1,2],[3,4]],"lent":{"a":{"n":3,"until":9,"turn":2}}}`))
+	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[[9223372036854775807,-9223372036854775808]]}`))
 	f.Add([]byte(`{"booked":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := &ledger{folder: t.TempDir(), name: "requests-x", day: true}
-		if err := os.WriteFile(l.path(), data, 0o600); err != nil {
+		state := checkpoint.State{Destination: loadtest.NewMemory(), Place: "/state"}
+		def := budgeted("", 5, 50)
+		if err := state.Put(t.Context(), ledgerOf(def, state).name, data, load.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.load(); err != nil {
-			t.Fatalf("%v of %s", err, data)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_ = Shared(def, state, time.Now, nil).Reserve(ctx) // it may wait, or be refused for a day
+		if u, err := Read(t.Context(), def, state, time.Now()); err != nil || u.Next.IsZero() {
+			t.Fatalf("%+v, %v of %s", u, err, data)
 		}
 	})
 }

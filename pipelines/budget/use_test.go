@@ -1,14 +1,14 @@
 package budget
 
 import (
-	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
 // TestBudgetState: it tells what a run would meet, and waits for nobody.
@@ -17,9 +17,9 @@ func TestBudgetState(t *testing.T) {
 	// Booked a day and a second, 23 hours, an hour, 50 and 10 seconds ago; and
 	// in a minute, by a clock that was set back.
 	agos := []time.Duration{24*time.Hour + time.Second, 23 * time.Hour, time.Hour, 50 * time.Second, 10 * time.Second, -time.Minute}
-	booked := make([]int64, 0, len(agos))
+	r := record{DayUntil: now.Add(time.Hour).UnixMilli()}
 	for _, ago := range agos {
-		booked = append(booked, now.Add(-ago).UnixMilli())
+		r.book(now.Add(-ago), 1)
 	}
 	for _, c := range []struct {
 		name              string
@@ -36,21 +36,12 @@ func TestBudgetState(t *testing.T) {
 		{"one is left", 4, 6, 3, 5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			def := budgeted(t.TempDir(), c.perMinute, c.perDay)
-			l := ledgerOf(def)
-			data, err := json.Marshal(ledgerFile{DayUntil: now.Add(time.Hour).UnixMilli(), Booked: booked})
-			if err == nil {
-				err = os.WriteFile(l.path(), data, 0o600)
-			}
-			if err != nil {
+			state := checkpoint.State{Destination: loadtest.NewMemory(), Place: "/state"}
+			def := budgeted("", c.perMinute, c.perDay)
+			if err := ledgerOf(def, state).write(t.Context(), r, load.NoVersion); err != nil {
 				t.Fatal(err)
 			}
-			lock := flock.New(filepath.Join(l.folder, l.name+".lock"))
-			if err := lock.Lock(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = lock.Close() }()
-			b, err := Read(def, now)
+			b, err := Read(t.Context(), def, state, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,29 +54,21 @@ func TestBudgetState(t *testing.T) {
 
 // TestBudgetStateCountsWhatRunsBook, and makes no ledger.
 func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
-	def := budgeted(t.TempDir(), 0, 3)
-	if b, err := Read(def, time.Now()); err != nil || b.Day != 0 || there(ledgerOf(def).path()) {
+	folder := t.TempDir()
+	def, state := budgeted(folder, 0, 3), stateAt(folder)
+	if b, err := Read(t.Context(), def, state, time.Now()); err != nil || b.Day != 0 || there(filepath.Join(folder, ledgerOf(def, state).name)) {
 		t.Errorf("before the first: %+v, %v", b, err)
 	}
-	budget := Shared(def, time.Now, nil)
+	budget := Shared(def, state, time.Now, nil)
 	for range 3 {
 		if err := budget.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Now()
-	b, err := Read(def, now)
+	b, err := Read(t.Context(), def, state, now)
 	if err != nil || b.Day != 3 || b.Next.Before(now.Add(23*time.Hour)) || b.Next.After(now.Add(24*time.Hour)) {
 		t.Errorf("%+v, %v", b, err)
-	}
-	if err := os.Remove(ledgerOf(def).path()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(ledgerOf(def).path(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(def, now); !errors.As(err, new(*Error)) {
-		t.Errorf("got %v", err)
 	}
 }
 

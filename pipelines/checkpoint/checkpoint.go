@@ -32,8 +32,8 @@ type Pace struct {
 	Bytes   int // of rows, which stay in memory until the piece ends
 }
 
-// localPace is for a checkpoint on the local disk. remotePace is for one at a
-// destination, where each object costs a request.
+// localPace is for a checkpoint in a folder. remotePace is for one in a bucket, where each
+// object costs a request.
 var (
 	localPace  = Pace{Results: 1000, Every: time.Second, Bytes: 8 << 20}
 	remotePace = Pace{Results: 5000, Every: 10 * time.Second, Bytes: 32 << 20}
@@ -45,13 +45,10 @@ type Checkpoint struct {
 	Pace  Pace
 	Place string           // a path or an address, for people
 	Mem   memory.Allocator // of the batches that are read or written; nil is Arrow's default
-	// Writer is part of the names of the pieces that this process writes. Processes that
-	// write one checkpoint at the same time have different ones. It is "" for a run of
-	// one process.
-	Writer string
 
-	store store
-	lock  *lock // nil at a destination, where the output's lease has this role
+	state  State
+	prefix string     // of the names of its objects; it ends in a slash
+	lease  load.Lease // nil where it is only looked at
 
 	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
 	rooms   sync.Pool // of *[]byte, for the rows of pieces that are read back
@@ -68,7 +65,7 @@ type Header struct {
 	OpenedAt   time.Time `json:"opened_at"`
 	Pipeline   string    `json:"pipeline"`
 	Form       string    `json:"form"`
-	Definition string    `json:"definition"` // absolute path of the definition, "" for an export
+	Definition string    `json:"definition"` // path of the definition, "" for an export
 	// Fingerprint is equal for definitions that read the same rows.
 	Fingerprint string `json:"fingerprint"`
 	Full        bool   `json:"full,omitempty"` // the run was asked to replace everything
@@ -76,8 +73,8 @@ type Header struct {
 	// last of its window. What was read must then be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
 	// Runs are the ids of the runs whose pieces belong to the checkpoint: this one and those
-	// that it took over. A run's processes may append to its id. A piece of another run was
-	// written late by a process that had lost its lease.
+	// that it took over. A piece of another run was written late by a process that had lost
+	// its lease.
 	Runs []string `json:"runs"`
 	// Bases maps the path of each output to the version of its manifest.
 	Bases map[string]string `json:"bases"`
@@ -103,11 +100,6 @@ type Count struct {
 // are not read.
 const headerVersion = 1
 
-// Is tells whether the header belongs to this form of this definition.
-func (h Header) Is(pipeline, form, definition string) bool {
-	return h.Pipeline == pipeline && h.Form == form && h.Definition == definition
-}
-
 // Begin writes the header and replaces an older one. Without a header no other
 // run takes over the pieces.
 func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
@@ -116,7 +108,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	if err != nil {
 		return err
 	}
-	if err := c.store.put(ctx, headerName, seal(data)); err != nil {
+	if err := c.put(ctx, headerName, seal(data)); err != nil {
 		return err
 	}
 	c.begun.Store(true)
@@ -152,22 +144,26 @@ func (c *Checkpoint) ids(ctx context.Context, p Piece) (*roaring64.Bitmap, error
 }
 
 func (c *Checkpoint) record(ctx context.Context, p Piece) (r record, err error) {
-	return r, c.sealed(ctx, p.object(recordSuffix), &r)
-}
-
-// sealed decodes a sealed object into a value.
-func (c *Checkpoint) sealed(ctx context.Context, name string, into any) error {
-	data, err := c.store.get(ctx, name, nil)
+	data, err := c.get(ctx, objectName(p.number, recordSuffix))
 	if err != nil {
-		return err
+		return r, err
 	}
 	if data, err = unseal(data); err != nil {
-		return err
+		return r, err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return nil
+	return r, nil
+}
+
+// header reads the header. The error wraps load.ErrNotExist if there is none.
+func (c *Checkpoint) header(ctx context.Context) (Header, error) {
+	data, err := c.get(ctx, headerName)
+	if err != nil {
+		return Header{}, err
+	}
+	return decodeHeader(data)
 }
 
 // Rows calls visit with each record batch of a piece, in order. A batch is
@@ -197,8 +193,14 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 
 // rows reads the Arrow streams of a piece and verifies their checksums.
 func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
-	name := p.object(rowsSuffix)
-	data, err := c.store.get(ctx, name, room)
+	name, bytes := objectName(p.number, rowsSuffix), int64(0)
+	for _, s := range p.streams {
+		if s.Bytes < 0 || s.Bytes > mostBytes {
+			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
+		}
+		bytes += s.Bytes
+	}
+	data, err := c.read(ctx, name, bytes, room)
 	if errors.Is(err, load.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -207,7 +209,7 @@ func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, er
 	}
 	rest := data
 	for _, s := range p.streams {
-		if s.Bytes < 0 || s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
+		if s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
 			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 		rest = rest[s.Bytes:]
@@ -236,7 +238,7 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 			if suffix == rowsSuffix && len(p.streams) == 0 {
 				continue
 			}
-			if err := c.store.remove(ctx, p.object(suffix)); err != nil {
+			if err := c.remove(ctx, objectName(p.number, suffix)); err != nil {
 				return err
 			}
 		}
@@ -247,7 +249,7 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 // Clear removes everything. It removes the header first, so that no run takes
 // over a part of the rest.
 func (c *Checkpoint) Clear(ctx context.Context) error {
-	names, err := c.store.list(ctx)
+	names, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -255,7 +257,7 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 		names[0], names[i] = names[i], names[0]
 	}
 	for _, name := range names {
-		if err := c.store.remove(ctx, name); err != nil {
+		if err := c.remove(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -263,8 +265,8 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the run's use of the checkpoint. If keep is true, a checkpoint
-// with a header stays for the next run. Otherwise everything is removed.
+// Close ends the run's use of the checkpoint, and gives its lease back. If keep is true, a
+// checkpoint with a header stays for the next run. Otherwise everything is removed.
 func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	if c == nil {
 		return nil
@@ -273,10 +275,7 @@ func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	if !keep || !c.Begun() {
 		err = c.Clear(ctx)
 	}
-	if c.lock != nil {
-		err = errors.Join(err, c.lock.release())
-	}
-	return err
+	return errors.Join(err, c.state.Fail(c.lease.Release(ctx)))
 }
 
 // Begun tells whether there is a header, so that the next run may take over pieces.

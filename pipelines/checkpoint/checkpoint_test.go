@@ -126,7 +126,7 @@ func TestNumbersFollow(t *testing.T) {
 		c := open()
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}}, draft{window: "/", after: First, through: Last, ids: []uint64{5}, passing: true})
-		must(t, c.store.put(t.Context(), objectName(7, rowsSuffix), []byte("torn")))
+		must(t, c.put(t.Context(), objectName(7, rowsSuffix), []byte("torn")))
 		must(t, c.Close(t.Context(), true))
 
 		c = open()
@@ -137,7 +137,7 @@ func TestNumbersFollow(t *testing.T) {
 		if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]; 01-02/01-03 (-1,end]" {
 			t.Errorf("found %s", got)
 		}
-		names, err := c.store.list(t.Context())
+		names, err := c.list(t.Context())
 		must(t, err)
 		slices.Sort(names)
 		if got := strings.Join(names, " "); got != "0000000-record 0000000-rows 0000001-record 0000001-rows 0000007-rows 0000008-record 0000008-rows header" {
@@ -155,8 +155,7 @@ func TestNumbersFollow(t *testing.T) {
 func TestOrders(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
-		s := &spy{store: c.store}
-		c.store = s
+		s := spyOn(c, nil)
 		check := func(what, want string) {
 			t.Helper()
 			if got := strings.Join(s.done, ", "); got != want {
@@ -195,13 +194,12 @@ func TestWriteFails(t *testing.T) {
 			c := open()
 			begin(t, c)
 			write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
-			s := &spy{store: c.store, fail: func(op, name string) error {
+			spyOn(c, func(op, name string) error {
 				if op == "put" && strings.HasSuffix(name, suffix) {
 					return broken
 				}
 				return nil
-			}}
-			c.store = s
+			})
 			w := c.Write()
 			b := batch(0, 2)
 			must(t, w.Add(b))
@@ -228,16 +226,16 @@ func TestClearFails(t *testing.T) {
 		c := open()
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
-		c.store = &spy{store: c.store, fail: func(_, name string) error {
+		spyOn(c, func(_, name string) error {
 			if strings.HasSuffix(name, rowsSuffix) {
 				return broken
 			}
 			return nil
-		}}
+		})
 		if err := c.Close(t.Context(), false); !errors.Is(err, broken) {
 			t.Errorf("error %v", err)
 		}
-		c = open() // sweeps what has no header, where it can
+		c = open()
 		if i, err := c.Found(t.Context()); i != nil && (i.RunID != "" || err == nil) {
 			t.Errorf("found %+v, %v", i, err)
 		}
@@ -257,12 +255,12 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 		for _, fails := range []string{"list", "get"} {
 			failing := func() *Checkpoint {
 				c := open()
-				c.store = &spy{store: c.store, fail: func(op, _ string) error {
+				spyOn(c, func(op, _ string) error {
 					if op == fails {
 						return broken
 					}
 					return nil
-				}}
+				})
 				return c
 			}
 			c := failing()
@@ -270,11 +268,6 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 				t.Errorf("%s fails: found %+v, %v", fails, i, err)
 			}
 			must(t, c.Close(t.Context(), true)) // it stays
-			c = failing()
-			if left, err := c.Left(t.Context()); left != nil || !errors.Is(err, broken) {
-				t.Errorf("%s fails: left is %+v, %v", fails, left, err)
-			}
-			must(t, c.Close(t.Context(), true))
 			c = open()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(broken)
@@ -298,11 +291,11 @@ func TestDamage(t *testing.T) {
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2, 7}, rejects: []uint64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
 		for _, name := range []string{"0000000-record", "0000000-rows", headerName} {
-			data, err := c.store.get(t.Context(), name, nil)
+			data, err := c.get(t.Context(), name)
 			must(t, err)
 			check := func(what string, damaged []byte) {
 				t.Helper()
-				must(t, c.store.put(t.Context(), name, damaged))
+				must(t, c.put(t.Context(), name, damaged))
 				i, err := c.Found(t.Context())
 				if name == headerName {
 					if err == nil {
@@ -329,9 +322,9 @@ func TestDamage(t *testing.T) {
 					check(fmt.Sprint(n, " bytes alone"), data[:n])
 				}
 			}
-			must(t, c.store.put(t.Context(), name, data))
+			must(t, c.put(t.Context(), name, data))
 		}
-		must(t, c.store.put(t.Context(), "0000000-record", seal([]byte("null"))))
+		must(t, c.put(t.Context(), "0000000-record", seal([]byte("null"))))
 		if i, err := c.Found(t.Context()); err != nil || len(i.all) != 1 || len(i.Faults) != 1 {
 			t.Errorf("with an empty record %+v, %v", i, err)
 		}
@@ -344,7 +337,7 @@ func TestVersions(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		for _, version := range []int{0, headerVersion + 1} {
-			must(t, c.store.put(t.Context(), headerName, seal(fmt.Appendf(nil, `{"version":%d,"run_id":"r"}`, version))))
+			must(t, c.put(t.Context(), headerName, seal(fmt.Appendf(nil, `{"version":%d,"run_id":"r"}`, version))))
 			i, err := c.Found(t.Context())
 			if i == nil || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its version is %d, and this program reads %d", version, headerVersion)) {
 				t.Errorf("found %+v, %v", i, err)
@@ -360,7 +353,7 @@ func TestRowsAreLost(t *testing.T) {
 		c := open()
 		begin(t, c)
 		p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}})[0]
-		must(t, c.store.remove(t.Context(), objectName(p.number, rowsSuffix)))
+		must(t, c.remove(t.Context(), objectName(p.number, rowsSuffix)))
 		nothing := func(arrow.RecordBatch) error { return errors.New("a batch") }
 		if err := c.Rows(t.Context(), p, nothing); !errors.Is(err, load.ErrNotExist) {
 			t.Errorf("error %v", err)
@@ -390,7 +383,7 @@ func TestKey(t *testing.T) {
 		{`p" "f`, "", nil},
 	} {
 		key := Key(args.pipeline, args.form, args.paths)
-		if seen[key] || len(key) != 24 || key != Key(args.pipeline, args.form, args.paths) {
+		if seen[key] || len(key) != 25 || key != Key(args.pipeline, args.form, args.paths) {
 			t.Errorf("%+v: %s", args, key)
 		}
 		seen[key] = true
@@ -399,18 +392,39 @@ func TestKey(t *testing.T) {
 
 // TestPlaceForPeople names where the checkpoint lies.
 func TestPlaceForPeople(t *testing.T) {
-	state := t.TempDir()
-	c := opened(t, state)
-	if c.Place != state+"/checkpoint/key" {
-		t.Error(c.Place)
-	}
-	must(t, c.Close(t.Context(), false))
-	c = OpenAt(nil, "s3://bucket/lake/", "key", alwaysHeld)
-	if c.Place != "s3://bucket/lake/.formetl/checkpoint/key" {
-		t.Error(c.Place)
+	folder := t.TempDir()
+	for _, c := range []*Checkpoint{opened(t, folderState(folder)), opened(t, memoryState())} {
+		if want := c.state.Place; c.Place != strings.TrimSuffix(want, "/")+"/checkpoint/"+testKey {
+			t.Error(c.Place)
+		}
+		must(t, c.Close(t.Context(), false))
 	}
 	var none *Checkpoint
 	if none.Begun() || none.Close(t.Context(), true) != nil {
 		t.Error("no checkpoint is none that was begun")
+	}
+}
+
+// losable is a lease that a test loses.
+type losable struct{ lost chan struct{} }
+
+func (l losable) Lost() <-chan struct{}         { return l.lost }
+func (l losable) Release(context.Context) error { return nil }
+
+// TestLostLease: a run that has lost the lease neither writes nor removes anything.
+func TestLostLease(t *testing.T) {
+	c := opened(t, memoryState())
+	lease := losable{make(chan struct{})}
+	c.lease = lease
+	begin(t, c)
+	close(lease.lost)
+	if err := c.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); !errors.Is(err, load.ErrConflict) {
+		t.Errorf("begin: %v", err)
+	}
+	if err := c.Close(t.Context(), false); !errors.Is(err, load.ErrConflict) {
+		t.Errorf("close: %v", err)
+	}
+	if found, err := c.Found(t.Context()); err != nil || found == nil || found.RunID != "run1" {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -7,15 +7,14 @@
 // and statistics. The pieces of a window in ascending order of ids are a chain.
 // A chain is complete if its last piece reaches the window's end.
 //
-// A checkpoint lies in a folder of the state folder, or in the control folder
-// of an output. A file lock or the output's lease makes sure that only one run
-// owns it. A run writes the rows of a piece and then its record, so a killed
-// process leaves a whole piece or none. Checksums show which pieces a power cut
-// damaged, and a run reads those again.
+// Checkpoints lie in the state, which is a folder or a prefix of a bucket. Each has a lease,
+// so that only one run owns it, wherever that runs. A run writes the rows of a piece and then
+// its record, so a killed process leaves a whole piece or none. Checksums show which pieces a
+// power cut damaged, and a run reads those again.
 //
 // The package does not decide what is read, or whether a piece agrees with the
 // service's counts. Results are correct without a checkpoint: deleting it only
 // costs requests.
 //
-// Begin reading with Open, then Checkpoint.Inherit and Writer.
+// Begin reading with Open, then Checkpoint.Found and Writer.
 package checkpoint

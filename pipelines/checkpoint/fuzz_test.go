@@ -6,20 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 // sampled are the objects of a checkpoint of two pieces.
 func sampled(f *testing.F) map[string][]byte {
 	f.Helper()
-	c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
+	c := opened(f, memoryState())
 	begin(f, c)
 	write(f, c, draft{window: "01-01/01-02", after: First, through: 9, ids: []uint64{1, 2, 7}, rejects: []uint64{4}, batch: 2, grows: true}, draft{window: "01-01/01-02", after: 9, through: Last})
-	names, err := c.store.list(f.Context())
+	names, err := c.list(f.Context())
 	must(f, err)
 	objects := map[string][]byte{}
 	for _, name := range names {
-		objects[name], err = c.store.get(f.Context(), name, nil)
+		objects[name], err = c.get(f.Context(), name)
 		must(f, err)
 	}
 	return objects
@@ -91,8 +90,8 @@ func FuzzHeader(f *testing.F) {
 		if sealed {
 			data = seal(data)
 		}
-		c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
-		must(t, c.store.put(t.Context(), headerName, data))
+		c := opened(t, memoryState())
+		must(t, c.put(t.Context(), headerName, data))
 		i, err := c.Found(t.Context())
 		if err != nil {
 			if c.Begun() {
@@ -130,7 +129,7 @@ func FuzzRows(f *testing.F) {
 		if len(layout) > 200 {
 			return
 		}
-		c := OpenAt(loadtest.NewMemory(), "", "key", alwaysHeld)
+		c := opened(t, memoryState())
 		begin(t, c)
 		want := map[uint64]string{}
 		drafts := make([][]draft, 4)
@@ -172,14 +171,14 @@ func FuzzRows(f *testing.F) {
 			}
 		}
 
-		names, err := c.store.list(t.Context())
+		names, err := c.list(t.Context())
 		must(t, err)
 		slices.Sort(names)
 		name := names[int(place)%len(names)]
-		data, err := c.store.get(t.Context(), name, nil)
+		data, err := c.get(t.Context(), name)
 		must(t, err)
 		data[int(place)%len(data)] ^= 1 << (change & 7)
-		must(t, c.store.put(t.Context(), name, data))
+		must(t, c.put(t.Context(), name, data))
 		i, err := c.Found(t.Context())
 		if err == nil {
 			err = c.Verify(t.Context(), i)

@@ -14,36 +14,51 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/transform"
 )
 
-// places runs a test with a checkpoint in a state folder and one at a
-// destination. open gives the checkpoint as another run finds it.
+// places runs a test with a checkpoint in a folder and one in a bucket. open gives the
+// checkpoint as another run finds it.
 func places(t *testing.T, test func(t *testing.T, open func() *Checkpoint)) {
 	t.Run("local", func(t *testing.T) {
-		state := t.TempDir()
+		state := folderState(t.TempDir())
 		test(t, func() *Checkpoint { return opened(t, state) })
 	})
-	t.Run("at a destination", func(t *testing.T) {
-		m := loadtest.NewMemory()
-		test(t, func() *Checkpoint { return OpenAt(m.Fresh(), "s3://bucket/lake/", "key", alwaysHeld) })
+	t.Run("remote", func(t *testing.T) {
+		state := memoryState()
+		test(t, func() *Checkpoint { return opened(t, state) })
 	})
 }
 
-// opened opens the checkpoint "key" of a state folder.
-func opened(t testing.TB, state string) *Checkpoint {
+// holder is the run of these tests, and testKey the key of its form's checkpoint.
+var (
+	holder  = load.Holder{RunID: "run1", Pipeline: "p"}
+	testKey = Key("p", "f", []string{"lake/"})
+)
+
+func folderState(folder string) State {
+	d, err := local.NewState(folder)
+	if err != nil {
+		panic(err)
+	}
+	return State{Destination: d, Place: folder}
+}
+
+func memoryState() State { return State{Destination: loadtest.NewMemory(), Place: "s3://bucket/state/"} }
+
+// opened opens the checkpoint of the tests' form.
+func opened(t testing.TB, s State) *Checkpoint {
 	t.Helper()
-	c, err := Open(t.Context(), state, "key", 1)
+	c, err := Open(t.Context(), s, testKey, 1, holder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Mem = loadtest.Overwriting{}
 	return c
 }
-
-// everyHeader wants every checkpoint.
-func everyHeader(Header) bool { return true }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -223,49 +238,57 @@ func shown(chains []Chain) string {
 	return strings.Join(all, "; ")
 }
 
-// spy is a store that tells what was done to it, and fails where it is told to.
+// spy is a state that tells what was done to a checkpoint, and fails where it is told to.
 type spy struct {
-	store
-	done []string
-	fail func(op, name string) error
+	load.Destination
+	prefix string
+	done   []string
+	fail   func(op, name string) error
 }
 
-func (s *spy) get(ctx context.Context, name string, room []byte) ([]byte, error) {
-	if s.fail != nil {
-		if err := s.fail("get", name); err != nil {
-			return nil, err
-		}
+// spyOn has a spy see what is done to a checkpoint from now on. fail may be nil.
+func spyOn(c *Checkpoint, fail func(op, name string) error) *spy {
+	s := &spy{Destination: c.state.Destination, prefix: c.prefix, fail: fail}
+	c.state.Destination = s
+	return s
+}
+
+func (s *spy) Get(ctx context.Context, name string) ([]byte, string, error) {
+	if err := s.failed("get", name); err != nil {
+		return nil, "", err
 	}
-	return s.store.get(ctx, name, room)
+	return s.Destination.Get(ctx, name)
 }
 
-func (s *spy) list(ctx context.Context) ([]string, error) {
-	if s.fail != nil {
-		if err := s.fail("list", ""); err != nil {
-			return nil, err
-		}
+func (s *spy) List(ctx context.Context, prefix string) ([]load.Object, error) {
+	if err := s.failed("list", prefix); err != nil {
+		return nil, err
 	}
-	return s.store.list(ctx)
+	return s.Destination.List(ctx, prefix)
 }
 
-func (s *spy) put(ctx context.Context, name string, data []byte) error {
+func (s *spy) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := s.note("put", name); err != nil {
 		return err
 	}
-	return s.store.put(ctx, name, data)
+	return s.Destination.Put(ctx, name, data, version)
 }
 
-func (s *spy) remove(ctx context.Context, name string) error {
+func (s *spy) Delete(ctx context.Context, name string) error {
 	if err := s.note("remove", name); err != nil {
 		return err
 	}
-	return s.store.remove(ctx, name)
+	return s.Destination.Delete(ctx, name)
 }
 
 func (s *spy) note(op, name string) error {
-	s.done = append(s.done, op+" "+name)
-	if s.fail != nil {
-		return s.fail(op, name)
+	s.done = append(s.done, op+" "+strings.TrimPrefix(name, s.prefix))
+	return s.failed(op, name)
+}
+
+func (s *spy) failed(op, name string) error {
+	if s.fail == nil {
+		return nil
 	}
-	return nil
+	return s.fail(op, strings.TrimPrefix(name, s.prefix))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +29,7 @@ type Inherited struct {
 // run was stopped.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	c.begun.Store(true) // at first, so that Close keeps what cannot be read
-	names, err := c.store.list(ctx)
+	names, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,43 +38,29 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 		return nil, nil
 	}
 	found := &Inherited{}
-	data, err := c.store.get(ctx, headerName, nil)
-	_, local := errors.AsType[*FolderError](err)
-	switch {
-	case err == nil:
-		found.Header, err = decodeHeader(data)
-	case errors.Is(err, load.ErrNotExist):
+	found.Header, err = c.header(ctx)
+	if errors.Is(err, load.ErrNotExist) {
 		err = errNoHeader
-	case !local:
-		return nil, err
+	} else if _, unreadable := errors.AsType[*StateError](err); unreadable {
+		return nil, err // it may be there
 	}
 	if err != nil {
 		c.begun.Store(false)
 		return found, err
 	}
-	if err := c.records(ctx, found, names, func(string) bool { return true }); err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
-// records adds the pieces of some writers to what was found. names are those of all objects.
-func (c *Checkpoint) records(ctx context.Context, found *Inherited, names []string, of func(writer string) bool) error {
 	for _, name := range names {
 		p, isRecord, ok := pieceOf(name)
 		if !ok {
 			continue
 		}
-		if p.writer == c.Writer {
-			c.next.Store(max(c.next.Load(), int64(p.number)+1))
-		}
-		if isRecord && of(p.writer) {
+		c.next.Store(max(c.next.Load(), int64(p.number)+1))
+		if isRecord {
 			found.all = append(found.all, p)
 		}
 	}
-	return c.check(ctx, found, func(p *Piece) error {
+	err = c.check(ctx, found, func(p *Piece) error {
 		r, err := c.record(ctx, *p)
-		if err == nil && !found.belongs(r.Run) {
+		if err == nil && !slices.Contains(found.Runs, r.Run) {
 			err = fmt.Errorf("it is of run %s, which had lost the checkpoint", r.Run)
 		}
 		if err == nil {
@@ -83,6 +68,10 @@ func (c *Checkpoint) records(ctx context.Context, found *Inherited, names []stri
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // AndRun returns Runs for a run that takes the checkpoint over.
@@ -91,11 +80,6 @@ func (h Header) AndRun(run string) []string {
 		return h.Runs
 	}
 	return append(slices.Clone(h.Runs), run)
-}
-
-// belongs tells whether pieces of a run belong to the checkpoint. See Header.Runs.
-func (h Header) belongs(run string) bool {
-	return slices.ContainsFunc(h.Runs, func(r string) bool { return run == r || strings.HasPrefix(run, r+"-") })
 }
 
 // Verify reads the rows of all pieces. It leaves out the pieces whose rows do
@@ -134,7 +118,7 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 	found.all = nil
 	for i, p := range all {
 		if failed[i] != nil {
-			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, p.object(recordSuffix), failed[i]))
+			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(p.number, recordSuffix), failed[i]))
 		} else if !p.Passing {
 			found.all = append(found.all, p)
 		}
@@ -214,19 +198,19 @@ func within(in, of extract.Window) bool {
 
 // Keep removes all pieces that are not in the chains that the run took over.
 func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
-	keep := map[string]bool{}
+	keep := map[int]bool{}
 	for _, chain := range taken {
 		for _, p := range chain.Pieces {
-			keep[p.object("")] = true
+			keep[p.number] = true
 		}
 	}
-	names, err := c.store.list(ctx)
+	names, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if p, _, ok := pieceOf(name); ok && !keep[p.object("")] {
-			if err := c.store.remove(ctx, name); err != nil {
+		if p, _, ok := pieceOf(name); ok && !keep[p.number] {
+			if err := c.remove(ctx, name); err != nil {
 				return err
 			}
 		}

@@ -2,10 +2,12 @@ package checkpoint
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/formetl/formetl/load"
 )
 
 // KeepFor is how long a checkpoint is kept after its last change, which is
@@ -20,123 +22,152 @@ type Left struct {
 	Rows    int64
 	Bytes   int64
 
-	folder string
+	c *Checkpoint
 }
 
-// LeftIn returns the checkpoints of a state folder that the next run may take
-// over, oldest first. It skips those that a run holds or whose header is not
-// wanted. It changes nothing on disk.
-func LeftIn(ctx context.Context, state string, wanted func(Header) bool) []Left {
-	var left []Left
-	for _, at := range folders(parentOf(state)) {
-		if useless(at) || isHeld(at) {
-			continue
-		}
-		if h, ok := headerIn(ctx, at); !ok || !wanted(h) {
-			continue
-		}
-		c := &Checkpoint{Place: at, store: folder(at)}
-		if l, err := c.Left(ctx); l != nil && err == nil {
-			l.folder = at
-			left = append(left, *l)
-		}
-	}
-	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
-	return left
-}
-
-// headerIn reads the header of the checkpoint in a folder, false for none that can be read.
-func headerIn(ctx context.Context, at string) (Header, bool) {
-	data, err := folder(at).get(ctx, headerName, nil)
-	if err != nil {
-		return Header{}, false
-	}
-	h, err := decodeHeader(data)
-	return h, err == nil
-}
-
-// Left describes what is in a checkpoint that no run holds. It returns nil if
-// nothing is there or can be taken over. An error says why nothing can be taken
-// over, or that the store failed. Left changes nothing.
-func (c *Checkpoint) Left(ctx context.Context) (*Left, error) {
-	found, err := c.Found(ctx)
-	if found == nil || err != nil {
+// LeftOf returns the checkpoints of a form that runs left, oldest first, also those for
+// other outputs than the definition has now. It skips those that a run holds or that cannot
+// be taken over. It changes nothing.
+func LeftOf(ctx context.Context, s State, pipeline, form string) ([]Left, error) {
+	all, err := find(ctx, s, folderName+formKey(pipeline, form))
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	l := &Left{Header: found.Header}
-	for _, chain := range chains(found.all) {
-		if chain.Ended() {
-			l.Windows++
+	held, err := heldIn(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var left []Left
+	for _, f := range all {
+		c := checkpointAt(s, f.name)
+		if held(c) {
+			continue
 		}
-		for _, p := range chain.Pieces {
-			l.Rows += p.Stats.Rows
-			for _, s := range p.streams {
-				l.Bytes += s.Bytes
+		found, err := c.Found(ctx)
+		if err != nil || found == nil {
+			continue // nobody takes it over
+		}
+		l := Left{Header: found.Header, c: c}
+		for _, chain := range chains(found.all) {
+			if chain.Ended() {
+				l.Windows++
+			}
+			for _, p := range chain.Pieces {
+				l.Rows += p.Stats.Rows
+				for _, s := range p.streams {
+					l.Bytes += s.Bytes
+				}
 			}
 		}
+		left = append(left, l)
 	}
-	return l, nil
+	slices.SortStableFunc(left, func(a, b Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	return left, nil
 }
 
 // Discard removes the checkpoint. If a run holds it by now, Discard returns false.
-func (l Left) Discard(ctx context.Context) (discarded bool, err error) {
-	c, err := lockFolder(l.folder)
-	if c == nil || err != nil {
-		return false, err
+func (l Left) Discard(ctx context.Context, h load.Holder) (discarded bool, err error) {
+	return discard(ctx, l.c, h)
+}
+
+func discard(ctx context.Context, c *Checkpoint, h load.Holder) (discarded bool, err error) {
+	err = c.take(ctx, h)
+	if _, held := errors.AsType[*load.HeldError](err); held {
+		return false, nil
+	}
+	if err != nil {
+		return false, c.state.Fail(err)
 	}
 	return true, c.Close(ctx, false)
 }
 
-// Sweep removes checkpoints that no run holds and no run may take over. These
-// have no header, or were not changed for longer than KeepFor. It returns their
-// number. With dryRun it only counts them.
-func Sweep(state string, dryRun bool) (swept int) {
-	for _, at := range folders(parentOf(state)) {
-		if !useless(at) {
+// DiscardOthers removes the checkpoints of a form that have another key, because the outputs
+// have changed since. It returns the headers of those that it removed. It leaves those that a
+// run holds.
+func DiscardOthers(ctx context.Context, s State, pipeline, form, key string, h load.Holder) (discarded []Header, err error) {
+	all, err := find(ctx, s, folderName+formKey(pipeline, form))
+	for _, f := range all {
+		if name, _, _ := strings.Cut(f.name, "."); name == key {
 			continue
 		}
-		if dryRun {
-			if !isHeld(at) {
-				swept++
-			}
+		c := checkpointAt(s, f.name)
+		header, _ := c.header(ctx) // one that cannot be read is removed as well
+		gone, failed := discard(ctx, c, h)
+		if err = errors.Join(err, failed); gone {
+			discarded = append(discarded, header)
+		}
+	}
+	return discarded, err
+}
+
+// Sweep removes checkpoints that no run holds and no run may take over. These have no
+// header, or were not changed for longer than KeepFor. It returns their number. With dryRun
+// it only counts them.
+func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int, err error) {
+	all, err := find(ctx, s, folderName)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	held, err := heldIn(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range all {
+		c := checkpointAt(s, f.name)
+		if held(c) || f.header && time.Since(f.changed).Abs() <= KeepFor { // a wrong clock writes times of the future
 			continue
 		}
-		c, err := lockFolder(at)
-		if c == nil || err != nil {
-			continue
+		gone := dryRun
+		if !dryRun {
+			var failed error
+			gone, failed = discard(ctx, c, h)
+			err = errors.Join(err, failed)
 		}
-		keep := !useless(at) // another run wrote to it meanwhile, and ended
-		if c.Close(context.Background(), keep) == nil && !keep {
+		if gone {
 			swept++
 		}
 	}
-	if !dryRun {
-		_ = os.Remove(parentOf(state)) // fails if it is not empty
-	}
-	return swept
+	return swept, err
 }
 
-func folders(parent string) (all []string) {
-	entries, _ := os.ReadDir(parent) // empty if the folder does not exist
-	for _, e := range entries {
-		if e.IsDir() {
-			all = append(all, filepath.Join(parent, e.Name()))
+// folder is a checkpoint as a listing shows it.
+type folder struct {
+	name    string
+	header  bool      // there is a header: it can be taken over
+	changed time.Time // when the last of its objects was written
+}
+
+// find lists the checkpoints whose objects' names begin with a prefix.
+func find(ctx context.Context, s State, prefix string) (all []folder, err error) {
+	objects, err := s.List(ctx, prefix)
+	if err != nil || len(objects) == 0 {
+		return nil, s.Fail(err)
+	}
+	for _, o := range objects {
+		name, object, ok := strings.Cut(strings.TrimPrefix(o.Name, folderName), "/")
+		if !ok {
+			continue
+		}
+		if len(all) == 0 || all[len(all)-1].name != name {
+			all = append(all, folder{name: name})
+		}
+		f := &all[len(all)-1]
+		f.header = f.header || object == headerName
+		if o.Changed.After(f.changed) {
+			f.changed = o.Changed
 		}
 	}
-	return all
+	return all, nil
 }
 
-// useless tells whether no run may take over the checkpoint in a folder. It has
-// no header, or was not changed for longer than KeepFor. A time as far in the
-// future comes from a wrong clock and counts as well.
-func useless(at string) bool {
-	header, err := os.Stat(filepath.Join(at, headerName))
-	if err != nil {
-		return true
+// heldIn returns a function that tells whether a run holds a checkpoint.
+func heldIn(ctx context.Context, s State) (func(*Checkpoint) bool, error) {
+	sweeper, ok := s.Destination.(load.Sweeper)
+	if !ok {
+		return func(*Checkpoint) bool { return false }, nil
 	}
-	changed := header.ModTime()
-	if pieces, err := os.Stat(at); err == nil && pieces.ModTime().After(changed) {
-		changed = pieces.ModTime() // each piece adds files to the folder
-	}
-	return time.Since(changed).Abs() > KeepFor
+	holders, err := sweeper.Holders(ctx)
+	return func(c *Checkpoint) bool {
+		return slices.ContainsFunc(holders, func(h load.ScopedHolder) bool { return h.Scope == c.prefix+headerName })
+	}, s.Fail(err)
 }

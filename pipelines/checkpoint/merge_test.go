@@ -63,7 +63,7 @@ func TestRowsOf(t *testing.T) {
 func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		c := opened(t, t.TempDir())
+		c := opened(t, folderState(t.TempDir()))
 		want := map[uint64]string{}
 		lists := make([][]uint64, 1+random.IntN(5))
 		for id := range uint64(1 + random.IntN(400)) {
@@ -118,7 +118,7 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 
 // TestRowsOfStops at the first error of the visitor.
 func TestRowsOfStops(t *testing.T) {
-	c := opened(t, t.TempDir())
+	c := opened(t, folderState(t.TempDir()))
 	p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 3, 5}, batch: 1}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2, 4}})
 	enough := errors.New("enough")
 	for _, chains := range [][]Chain{{{Pieces: p[:1]}}, {{Pieces: p[:1]}, {Pieces: p[1:]}}} {
@@ -139,7 +139,7 @@ func TestRowsOfStops(t *testing.T) {
 // TestWriterSkipsEmptyBatches: they would cost a stream, and a piece without
 // rows has no object for them.
 func TestWriterSkipsEmptyBatches(t *testing.T) {
-	c := opened(t, t.TempDir())
+	c := opened(t, folderState(t.TempDir()))
 	w := c.Write()
 	empty := batch(0)
 	must(t, w.Add(empty))
@@ -149,7 +149,7 @@ func TestWriterSkipsEmptyBatches(t *testing.T) {
 	}
 	p, err := w.End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: First, Through: Last, IDs: roaring64.New()})
 	must(t, err)
-	names, err := c.store.list(t.Context())
+	names, err := c.list(t.Context())
 	must(t, err)
 	if len(p.streams) != 0 || len(names) != 1 {
 		t.Errorf("%d streams, objects %v", len(p.streams), names)

@@ -6,185 +6,174 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/formetl/formetl/load"
 )
 
-// folderName is the folder that holds all checkpoints, in the state folder or
-// in the control folder of an output.
-const folderName = "checkpoint"
-
-// Key returns the name of a form's checkpoint. It is equal for all runs of one
-// pipeline that write the same outputs. paths are the output paths in the definition.
-func Key(pipeline, form string, paths []string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", pipeline, form, paths))
-	return hex.EncodeToString(sum[:])[:24]
+// State is where runs keep what later runs need: a folder, or a prefix of a bucket that
+// several hosts share.
+type State struct {
+	load.Destination
+	Place string // the folder's absolute path or the bucket's address, for people
 }
 
-// FolderError reports that the state folder cannot be read or written.
-type FolderError struct {
-	Folder string
-	Err    error
-}
+// Remote tells whether each object costs a request.
+func (s State) Remote() bool { return strings.Contains(s.Place, "://") }
 
-// Error names the folder and what to do.
-func (e *FolderError) Error() string {
-	first := "free space"
-	switch {
-	case errors.Is(e.Err, fs.ErrPermission), errors.Is(e.Err, syscall.EROFS):
-		first = "let this user write there"
-	case errors.Is(e.Err, fs.ErrNotExist), errors.Is(e.Err, fs.ErrExist), errors.Is(e.Err, syscall.ENOTDIR):
-		first = "no folder can be made there: look what is in its way"
+// Of returns the place of an object, for people.
+func (s State) Of(name string) string {
+	if s.Remote() {
+		return strings.TrimSuffix(s.Place, "/") + "/" + name
 	}
-	return fmt.Sprintf("cannot keep results in %s: %v; %s, or choose another folder with --state", e.Folder, e.Err, first)
+	return filepath.Join(s.Place, filepath.FromSlash(name))
+}
+
+// StateError reports that the state cannot be read or written.
+type StateError struct {
+	Place string
+	Err   error
+}
+
+// Error names the place and what to do.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("the state in %s: %v; or keep it elsewhere with --state", e.Place, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *FolderError) Unwrap() error { return e.Err }
+func (e *StateError) Unwrap() error { return e.Err }
 
-// Open opens and locks the checkpoint of a key in a state folder. slots is how
-// many runs may have a checkpoint of this key at a time; Open takes the first
-// free one. If there is none, it returns a *load.HeldError.
-func Open(ctx context.Context, state, key string, slots int) (*Checkpoint, error) {
-	Sweep(state, false)
-	_, there := os.Stat(state)
+// Fail wraps an error of the state in a *StateError. A missing object and a lost race are
+// none: they are part of how the state is used.
+func (s State) Fail(err error) error {
+	if err == nil || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
+		return err
+	}
+	return &StateError{Place: s.Place, Err: err}
+}
+
+// folderName is the folder of the state that holds all checkpoints.
+const folderName = "checkpoint/"
+
+// Key returns the name of a form's checkpoint. It is equal for all runs of one pipeline that
+// write the same outputs. paths are the paths of the outputs in the definition.
+func Key(pipeline, form string, paths []string) string {
+	return formKey(pipeline, form) + digest(fmt.Sprintf("%q", paths))[:8]
+}
+
+// formKey is what the keys of a form begin with.
+func formKey(pipeline, form string) string {
+	return digest(fmt.Sprintf("%q %q", pipeline, form))[:16] + "-"
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Open takes the lease of the checkpoint of a key. slots is how many runs may have a
+// checkpoint of this key at a time; Open takes the first free one. If there is none, it
+// returns a *load.HeldError.
+func Open(ctx context.Context, s State, key string, slots int, h load.Holder) (*Checkpoint, error) {
+	var held *load.HeldError
 	for slot := range slots {
-		at := filepath.Join(parentOf(state), key)
+		name := key
 		if slot > 0 {
-			at += fmt.Sprintf("-%d", slot)
+			name += fmt.Sprintf(".%d", slot)
 		}
-		l, err := acquire(ctx, at, patience/time.Duration(slots))
-		if err != nil {
-			return nil, &FolderError{Folder: at, Err: err}
-		}
-		if l != nil {
-			l.made = errors.Is(there, fs.ErrNotExist)
-			return &Checkpoint{Pace: localPace, Place: at, store: folder(at), lock: l}, nil
-		}
-	}
-	return nil, &load.HeldError{Path: filepath.Join(parentOf(state), key)}
-}
-
-// lockFolder opens a checkpoint that a run left. It returns nil if a run holds it.
-func lockFolder(at string) (*Checkpoint, error) {
-	l, err := acquire(context.Background(), at, 0)
-	if l == nil || err != nil {
-		return nil, err
-	}
-	return &Checkpoint{Place: at, store: folder(at), lock: l}, nil
-}
-
-// isHeld tells whether a run holds the checkpoint in a folder.
-func isHeld(at string) bool {
-	file, free, err := tryLock(at)
-	defer func() { _ = file.Close() }() // no data can be lost
-	return err == nil && !free
-}
-
-// tryLock tries to lock the folder of a run, without making a lock file. The
-// caller closes the file, which ends the lock.
-func tryLock(at string) (file *flock.Flock, free bool, err error) {
-	file = flock.New(filepath.Join(at, lockName), flock.SetFlag(os.O_RDWR))
-	free, err = file.TryLock()
-	return file, free, err
-}
-
-// OpenAt opens the checkpoint of a key in the control folder of the output at
-// place. The caller holds its lease. held fails once the lease is lost, and
-// then nothing is written or removed.
-func OpenAt(store load.Store, place, key string, held func() error) *Checkpoint {
-	at := path.Join(load.ControlFolder, folderName, key)
-	return &Checkpoint{
-		Pace: remotePace, Place: strings.TrimSuffix(place, "/") + "/" + at,
-		store: objects{store: store, prefix: at + "/", held: held},
-	}
-}
-
-func parentOf(state string) string { return filepath.Join(state, folderName) }
-
-// lock is the lock of this process on a checkpoint in the state folder.
-type lock struct {
-	folder string
-	file   *flock.Flock
-	made   bool // the state folder did not exist before
-}
-
-const (
-	// tries limits how often acquire makes a folder. Another run that ends may
-	// remove the folder before it is locked.
-	tries = 100
-	// patience is how long to wait for a lock. A process that only checks
-	// whether a checkpoint is held has the lock for an instant.
-	patience = time.Second
-	pause    = 10 * time.Millisecond // between two tries
-)
-
-// acquire makes a folder and locks it. It returns nil if another process holds it.
-func acquire(ctx context.Context, folder string, patience time.Duration) (l *lock, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var barred error // why the folder could not be made at the last try
-	for range tries {
-		if err = os.MkdirAll(filepath.Dir(filepath.Dir(folder)), 0o750); err == nil {
-			err = os.MkdirAll(folder, 0o700)
-		}
-		// If another process removes the folder meanwhile, the error may be ErrExist.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		barred = err
-		file := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(0o600))
-		free, err := file.TryLock()
-		if err == nil && !free {
-			free, err = file.TryLockContext(ctx, pause)
-		}
-		if free && isCurrent(file) {
-			return &lock{folder: folder, file: file}, nil
-		}
-		_ = file.Close() // another process has the lock, or removed the file meanwhile
+		c := checkpointAt(s, name)
+		err := c.take(ctx, h)
 		switch {
-		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-			return nil, nil
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return nil, err
+		case err == nil:
+			return c, nil
+		case !errors.As(err, &held):
+			return nil, s.Fail(err)
 		}
 	}
-	if barred != nil {
-		return nil, barred
-	}
-	return nil, errors.New("other processes remove it again and again")
+	return nil, &load.HeldError{Path: checkpointAt(s, key).Place, Holder: held.Holder}
 }
 
-// isCurrent tells whether a locked file is still the file with its name.
-func isCurrent(file *flock.Flock) bool {
-	mine, err := file.Stat()
+// checkpointAt returns the checkpoint of a name, whose lease nobody has taken.
+func checkpointAt(s State, name string) *Checkpoint {
+	c := &Checkpoint{Pace: localPace, Place: s.Of(folderName + name), state: s, prefix: folderName + name + "/"}
+	if s.Remote() {
+		c.Pace = remotePace
+	}
+	return c
+}
+
+// take takes the lease of the checkpoint, which is that of its header.
+func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
+	leaser, ok := c.state.Destination.(load.Leaser)
+	if !ok {
+		return errors.New("it has no leases")
+	}
+	c.lease, err = leaser.Acquire(ctx, c.prefix+headerName, h)
+	return err
+}
+
+// held fails once another run has taken the lease, and so owns the checkpoint.
+func (c *Checkpoint) held() error {
+	select {
+	case <-c.lease.Lost():
+		return fmt.Errorf("another run has taken the checkpoint %s: %w", c.Place, load.ErrConflict)
+	default:
+		return nil
+	}
+}
+
+// get reads an object. The error wraps load.ErrNotExist if there is none.
+func (c *Checkpoint) get(ctx context.Context, name string) ([]byte, error) {
+	data, _, err := c.state.Get(ctx, c.prefix+name)
+	return data, c.state.Fail(err)
+}
+
+// read reads an object of at least so many bytes into memory that it may use.
+func (c *Checkpoint) read(ctx context.Context, name string, bytes int64, room []byte) ([]byte, error) {
+	opener, ok := c.state.Destination.(load.Opener)
+	if !ok {
+		return c.get(ctx, name)
+	}
+	object, err := opener.Open(ctx, c.prefix+name)
 	if err != nil {
-		return false
+		return nil, c.state.Fail(err)
 	}
-	now, err := os.Stat(file.Path())
-	return err == nil && os.SameFile(mine, now)
+	defer func() { _ = object.Close() }() // it is only read
+	data := slices.Grow(room[:0], int(bytes))[:bytes]
+	if _, err = io.ReadFull(object, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return nil, ErrDamaged
+	}
+	return data, c.state.Fail(err)
 }
 
-// release unlocks the folder. If the folder is empty, it first removes it, and
-// also the folders above if nobody else uses them.
-func (l *lock) release() error {
-	entries, err := os.ReadDir(l.folder)
-	if err == nil && len(entries) == 1 { // only the lock file
-		_ = os.Remove(l.file.Path())
-		_ = os.Remove(l.folder)
-		parent := filepath.Dir(l.folder)
-		if os.Remove(parent) == nil && l.made {
-			_ = os.Remove(filepath.Dir(parent)) // fails if it is not empty
-		}
+// put writes a whole object and replaces one of the same name.
+func (c *Checkpoint) put(ctx context.Context, name string, data []byte) error {
+	if err := c.held(); err != nil {
+		return err
 	}
-	return l.file.Close()
+	return c.state.Fail(c.state.Put(ctx, c.prefix+name, data, load.AnyVersion))
+}
+
+// list returns the names of all objects.
+func (c *Checkpoint) list(ctx context.Context) ([]string, error) {
+	found, err := c.state.List(ctx, c.prefix)
+	if err != nil {
+		return nil, c.state.Fail(err)
+	}
+	names := load.NamesOf(found)
+	for i := range names {
+		names[i] = names[i][len(c.prefix):]
+	}
+	return names, nil
+}
+
+// remove deletes an object. It is no error if there is none.
+func (c *Checkpoint) remove(ctx context.Context, name string) error {
+	if err := c.held(); err != nil {
+		return err
+	}
+	return c.state.Fail(c.state.Delete(ctx, c.prefix+name))
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 // TestMain holds a checkpoint where it is run by TestHeldByAnotherProcess.
 func TestMain(m *testing.M) {
 	if state := os.Getenv("CHECKPOINT_HELD"); state != "" {
-		if _, err := Open(context.Background(), state, "key", 1); err != nil {
+		if _, err := Open(context.Background(), folderState(state), testKey, 1, holder); err != nil {
 			os.Exit(3)
 		}
 		_, _ = os.Stdout.WriteString("held\n")
@@ -35,24 +34,24 @@ func TestMain(m *testing.M) {
 // holder is killed, however it was, the next one has it.
 func TestHeldByAnotherProcess(t *testing.T) {
 	state := t.TempDir()
-	c := opened(t, state)
+	c := opened(t, folderState(state))
 	begin(t, c)
 	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
 	must(t, c.Close(t.Context(), true))
 	self, err := os.Executable()
 	must(t, err)
-	holder := exec.CommandContext(t.Context(), self)
-	holder.Env = append(os.Environ(), "CHECKPOINT_HELD="+state)
-	out, err := holder.StdoutPipe()
+	process := exec.CommandContext(t.Context(), self)
+	process.Env = append(os.Environ(), "CHECKPOINT_HELD="+state)
+	out, err := process.StdoutPipe()
 	must(t, err)
-	must(t, holder.Start())
+	must(t, process.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatal(line, err)
 	}
-	held(t, state)
-	must(t, holder.Process.Kill())
-	_ = holder.Wait()
-	c = opened(t, state)
+	held(t, folderState(state), 1)
+	must(t, process.Process.Kill())
+	_ = process.Wait()
+	c = opened(t, folderState(state))
 	if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]" {
 		t.Errorf("found %s", got)
 	}
@@ -60,22 +59,30 @@ func TestHeldByAnotherProcess(t *testing.T) {
 	nothingIn(t, state)
 }
 
-// held checks that a run has the checkpoint, and that nobody takes, sees or
-// removes it meanwhile.
-func held(t *testing.T, state string) {
+// held checks that a run has the checkpoint, and that nobody takes, sees or removes it
+// meanwhile. objects is how many checkpoints have objects.
+func held(t *testing.T, s State, objects int) {
 	t.Helper()
-	_, err := Open(t.Context(), state, "key", 1)
-	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != filepath.Join(state, "checkpoint", "key") {
+	_, err := Open(t.Context(), s, testKey, 1, holder)
+	if e := new(load.HeldError); !errors.As(err, &e) || e.Path != s.Of("checkpoint/"+testKey) || e.RunID != "run1" {
 		t.Errorf("error %v", err)
 	}
-	if left := LeftIn(t.Context(), state, everyHeader); len(left) > 0 {
-		t.Errorf("it is told to be left: %+v", left)
+	if left, err := LeftOf(t.Context(), s, "p", "f"); len(left) > 0 || err != nil {
+		t.Errorf("it is told to be left: %+v, %v", left, err)
 	}
-	if n := Sweep(state, true) + Sweep(state, false); n > 0 {
-		t.Errorf("%d are swept", n)
+	for _, dry := range []bool{true, false} {
+		if n, err := Sweep(t.Context(), s, holder, dry); n > 0 || err != nil {
+			t.Errorf("%d are swept, %v", n, err)
+		}
 	}
-	if gone, err := (Left{folder: filepath.Join(state, "checkpoint", "key")}).Discard(t.Context()); gone || err != nil {
+	if gone, err := discard(t.Context(), checkpointAt(s, testKey), holder); gone || err != nil {
 		t.Errorf("discarded: %t, %v", gone, err)
+	}
+	if gone, err := DiscardOthers(t.Context(), s, "p", "f", "another", holder); len(gone) > 0 || err != nil {
+		t.Errorf("discarded: %v, %v", gone, err)
+	}
+	if all, err := find(t.Context(), s, folderName); len(all) != objects || err != nil {
+		t.Errorf("found %v, %v", all, err)
 	}
 }
 
@@ -88,52 +95,24 @@ func nothingIn(t *testing.T, state string) {
 
 // TestHeld by another descriptor of this process.
 func TestHeld(t *testing.T) {
-	state := t.TempDir()
-	c := opened(t, state)
-	held(t, state)
-	begin(t, c)
-	held(t, state)
-	must(t, c.Close(t.Context(), true))
-	c = opened(t, state)
-	must(t, c.Close(t.Context(), false))
-	nothingIn(t, state)
-}
-
-// TestOpenWaits a moment: whoever looks whether it is held has the lock for an
-// instant.
-func TestOpenWaits(t *testing.T) {
-	state := t.TempDir()
-	first := opened(t, state)
-	begin(t, first)
-	go func() {
-		time.Sleep(100 * time.Millisecond)
-		_ = first.Close(context.Background(), true)
-	}()
-	second := opened(t, state)
-	if !found(t, second).OpenedAt.Equal(at(t, "02-01 12:00")) {
-		t.Error("another one was opened")
+	folder := t.TempDir()
+	for _, state := range []State{folderState(folder), memoryState()} {
+		c := opened(t, state)
+		held(t, state, 0)
+		begin(t, c)
+		held(t, state, 1)
+		must(t, c.Close(t.Context(), true))
+		c = opened(t, state)
+		must(t, c.Close(t.Context(), false))
 	}
-	must(t, second.Close(t.Context(), false))
-}
-
-// TestOpenThatIsStopped does not wait.
-func TestOpenThatIsStopped(t *testing.T) {
-	state := t.TempDir()
-	c := opened(t, state)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	began := time.Now()
-	if _, err := Open(ctx, state, "key", 1); err == nil || time.Since(began) > 500*time.Millisecond {
-		t.Errorf("after %s: %v", time.Since(began), err)
-	}
-	must(t, c.Close(t.Context(), false))
+	nothingIn(t, folder)
 }
 
 // TestSlots: as many runs as there are slots have a checkpoint of their own, and
 // the next one takes the first that is free.
 func TestSlots(t *testing.T) {
 	state := t.TempDir()
-	open := func() (*Checkpoint, error) { return Open(t.Context(), state, "key", 3) }
+	open := func() (*Checkpoint, error) { return Open(t.Context(), folderState(state), testKey, 3, holder) }
 	all := make([]*Checkpoint, 0, 3)
 	for range 3 {
 		c, err := open()
@@ -142,7 +121,7 @@ func TestSlots(t *testing.T) {
 		all = append(all, c)
 	}
 	places := []string{all[0].Place, all[1].Place, all[2].Place}
-	if want := filepath.Join(state, "checkpoint", "key"); !slices.Equal(places, []string{want, want + "-1", want + "-2"}) {
+	if want := filepath.Join(state, "checkpoint", testKey); !slices.Equal(places, []string{want, want + ".1", want + ".2"}) {
 		t.Errorf("they lie at %v", places)
 	}
 	if _, err := open(); !errors.As(err, new(*load.HeldError)) {
@@ -173,7 +152,7 @@ func TestManyAtOnce(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 25 {
-				c, err := Open(t.Context(), state, "key", 1)
+				c, err := Open(t.Context(), folderState(state), testKey, 1, holder)
 				if errors.As(err, new(*load.HeldError)) {
 					continue
 				}
@@ -204,61 +183,29 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStateFolder: one that was made for the checkpoint goes with it, and one
-// that was there stays.
-func TestStateFolder(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "deep", "state")
-	c := opened(t, state)
-	must(t, c.Close(t.Context(), false))
-	if _, err := os.Stat(state); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it stays: %v", err)
-	}
-	must(t, os.MkdirAll(state, 0o750))
-	c = opened(t, state)
-	must(t, c.Close(t.Context(), false))
-	if _, err := os.Stat(state); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestStateFolderThatCannotBeUsed names the folder and what to do.
-func TestStateFolderThatCannotBeUsed(t *testing.T) {
+// TestStateThatCannotBeUsed names the place and what to do.
+func TestStateThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	_, err := Open(t.Context(), file, "key", 1)
-	failed := new(FolderError)
-	if !errors.As(err, &failed) || failed.Folder != filepath.Join(file, "checkpoint", "key") || failed.Err == nil || !strings.Contains(err.Error(), "look what is in its way, or choose another folder with --state") {
+	_, err := Open(t.Context(), folderState(file), testKey, 1, holder)
+	failed := new(StateError)
+	if !errors.As(err, &failed) || failed.Place != file || !strings.Contains(err.Error(), "or keep it elsewhere with --state") || !errors.As(err, new(*load.CreateError)) {
 		t.Errorf("error %v", err)
-	}
-	dangling := filepath.Join(t.TempDir(), "dangling") // as /proc/x, where a folder is neither there nor can be made
-	must(t, os.Symlink(filepath.Join(t.TempDir(), "gone"), dangling))
-	if _, err := Open(t.Context(), dangling, "key", 1); !errors.As(err, &failed) || !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "other processes") {
-		t.Errorf("error %v", err)
-	}
-	full := &FolderError{Folder: "/x", Err: syscall.ENOSPC}
-	if !strings.Contains(full.Error(), "free space, or choose another folder with --state") {
-		t.Errorf("error %v", full)
-	}
-	refused := &FolderError{Folder: "/x", Err: fs.ErrPermission}
-	if !errors.Is(refused, fs.ErrPermission) || !strings.Contains(refused.Error(), "let this user write there") {
-		t.Errorf("error %v", refused)
 	}
 }
 
 // aged leaves a checkpoint that was last changed so long ago.
-func aged(t *testing.T, state string, header bool, age time.Duration) {
+func aged(t *testing.T, folder string, header bool, age time.Duration) {
 	t.Helper()
-	c := opened(t, state)
+	c := opened(t, folderState(folder))
 	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []uint64{5}})
 	if header {
 		begin(t, c)
 	}
-	must(t, c.lock.file.Close())
+	must(t, c.lease.Release(t.Context()))
 	then := time.Now().Add(-age)
-	names := []string{c.Place}
-	if header {
-		names = append(names, filepath.Join(c.Place, headerName))
-	}
+	names, err := filepath.Glob(filepath.Join(c.Place, "*"))
+	must(t, err)
 	for _, name := range names {
 		must(t, os.Chtimes(name, then, then))
 	}
@@ -279,23 +226,20 @@ func TestSweep(t *testing.T) {
 		"both, and then old": {false, KeepFor + time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := t.TempDir()
-			aged(t, state, c.header, c.age)
+			folder := t.TempDir()
+			state := folderState(folder)
+			aged(t, folder, c.header, c.age)
 			want := 0
 			if c.gone {
 				want = 1
 			}
-			if n := Sweep(state, true); n != want {
-				t.Errorf("a dry run tells of %d", n)
-			}
-			if left := LeftIn(t.Context(), state, everyHeader); len(left) != 1-want {
-				t.Errorf("left is %+v", left)
-			}
-			if n := Sweep(state, false); n != want {
-				t.Errorf("%d were swept", n)
+			for _, dry := range []bool{true, false} {
+				if n, err := Sweep(t.Context(), state, holder, dry); n != want || err != nil {
+					t.Errorf("dry %t: %d were swept, %v", dry, n, err)
+				}
 			}
 			if c.gone {
-				nothingIn(t, state)
+				nothingIn(t, folder)
 			}
 		})
 	}
@@ -304,52 +248,42 @@ func TestSweep(t *testing.T) {
 // TestSweepOfPieces: a checkpoint that a long run still writes to is young,
 // however long ago it was begun.
 func TestSweepOfPieces(t *testing.T) {
-	state := t.TempDir()
-	aged(t, state, true, KeepFor+time.Hour)
-	folder := filepath.Join(state, "checkpoint", "key")
-	must(t, os.WriteFile(filepath.Join(folder, "0000009-rows"), []byte("x"), 0o600))
-	if n := Sweep(state, false); n != 0 {
-		t.Errorf("%d were swept", n)
+	folder := t.TempDir()
+	aged(t, folder, true, KeepFor+time.Hour)
+	must(t, os.WriteFile(filepath.Join(folder, "checkpoint", testKey, "0000009-rows"), []byte("x"), 0o600))
+	if n, err := Sweep(t.Context(), folderState(folder), holder, false); n != 0 || err != nil {
+		t.Errorf("%d were swept, %v", n, err)
 	}
 }
 
 // TestLeft describes what an earlier run left, and Discard removes it.
 func TestLeft(t *testing.T) {
-	state := t.TempDir()
-	if left := LeftIn(t.Context(), filepath.Join(state, "none"), everyHeader); len(left) > 0 {
-		t.Errorf("left is %+v", left)
-	}
-	aged(t, state, true, time.Hour)
-	must(t, os.WriteFile(filepath.Join(state, "checkpoint", "file"), nil, 0o600))
-	must(t, os.Mkdir(filepath.Join(state, "checkpoint", "damaged"), 0o700))
-	must(t, os.WriteFile(filepath.Join(state, "checkpoint", "damaged", headerName), []byte("{"), 0o600))
-	left := LeftIn(t.Context(), state, everyHeader)
-	if len(left) != 1 || left[0].Windows != 1 || left[0].Rows != 3 || left[0].Bytes == 0 || left[0].RunID != "run1" || !left[0].Is("p", "f", "/p.yaml") || left[0].Is("p", "g", "/p.yaml") {
-		t.Fatalf("left is %+v", left)
-	}
-	if gone, err := left[0].Discard(t.Context()); !gone || err != nil {
-		t.Errorf("%t, %v", gone, err)
-	}
-	if left := LeftIn(t.Context(), state, everyHeader); len(left) > 0 {
-		t.Errorf("left is %+v", left)
-	}
-	must(t, os.Remove(filepath.Join(state, "checkpoint", "file")))
-}
-
-// TestLeftAt describes a checkpoint at a destination.
-func TestLeftAt(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
-		if left, err := c.Left(t.Context()); left != nil || err != nil {
-			t.Errorf("left is %+v, %v", left, err)
-		}
+		state := c.state
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []uint64{5}})
 		must(t, c.Close(t.Context(), true))
-		c = open()
-		if left, err := c.Left(t.Context()); err != nil || left == nil || left.Windows != 1 || left.Rows != 2 {
+		damaged := Key("p", "f", nil)
+		must(t, state.Put(t.Context(), folderName+damaged+"/"+headerName, []byte("{"), load.AnyVersion))
+		for form, want := range map[string]int{"f": 1, "g": 0} {
+			left, err := LeftOf(t.Context(), state, "p", form)
+			if len(left) != want || err != nil {
+				t.Fatalf("left of %s is %+v, %v", form, left, err)
+			}
+			for _, l := range left {
+				if l.Windows != 1 || l.Rows != 3 || l.Bytes == 0 || l.RunID != "run1" {
+					t.Errorf("left is %+v", l)
+				}
+			}
+		}
+		// The outputs have changed, so that the form's checkpoint has another key.
+		others, err := DiscardOthers(t.Context(), state, "p", "f", damaged, holder)
+		if len(others) != 1 || others[0].RunID != "run1" || err != nil {
+			t.Errorf("discarded %+v, %v", others, err)
+		}
+		if left, err := LeftOf(t.Context(), state, "p", "f"); len(left) > 0 || err != nil {
 			t.Errorf("left is %+v, %v", left, err)
 		}
-		must(t, c.Close(t.Context(), false))
 	})
 }

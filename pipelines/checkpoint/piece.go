@@ -46,20 +46,8 @@ type Piece struct {
 	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
-	writer  string // see Checkpoint.Writer
-	number  int    // part of the names of its objects
+	number  int // part of the names of its objects
 	streams []stream
-}
-
-// Name returns the piece's own name in the checkpoint, for Checkpoint.Pieces.
-func (p Piece) Name() string { return p.object("") }
-
-// object returns the name of the object with the piece's rows or its record.
-func (p Piece) object(suffix string) string {
-	if p.writer == "" {
-		return objectName(p.number, suffix)
-	}
-	return p.writer + "-" + objectName(p.number, suffix)
 }
 
 // stream is one Arrow IPC stream with rows of a piece. A piece has several
@@ -164,8 +152,7 @@ func chains(pieces []Piece) []Chain {
 // overlap those before them.
 func chainOf(w extract.Window, pieces []Piece) Chain {
 	slices.SortFunc(pieces, func(a, b Piece) int {
-		// The newer piece comes first. Numbers of several writers say nothing of time.
-		return cmp.Or(cmp.Compare(a.After, b.After), b.ReadAt.Compare(a.ReadAt), cmp.Compare(b.number, a.number), cmp.Compare(a.writer, b.writer))
+		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.number, a.number)) // the newer piece comes first
 	})
 	c := Chain{Window: w}
 	through := First
@@ -214,7 +201,7 @@ type stats struct {
 func (r record) piece(at Piece) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
-	p.Stats, p.writer, p.number, p.streams = r.Stats.Stats, at.writer, at.number, r.Streams
+	p.Stats, p.number, p.streams = r.Stats.Stats, at.number, r.Streams
 	p.Stats.Seen = nil
 	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
 		return p, err
@@ -258,24 +245,22 @@ func unseal(data []byte) ([]byte, error) {
 // extension of a data format, so patterns for data files do not match them.
 const (
 	headerName   = "header"
-	lockName     = "lock"
 	recordSuffix = "-record"
 	rowsSuffix   = "-rows"
 )
 
+// mostBytes is more than the rows of any piece take.
+const mostBytes = 1 << 31
+
 func objectName(number int, suffix string) string { return fmt.Sprintf("%07d%s", number, suffix) }
 
-// pieceOf returns the writer and the number in the name of a piece's object. ok is false
-// for other names.
+// pieceOf returns the number in the name of a piece's object. ok is false for other names.
 func pieceOf(name string) (p Piece, isRecord, ok bool) {
 	digits, isRecord := strings.CutSuffix(name, recordSuffix)
 	if !isRecord {
 		if digits, ok = strings.CutSuffix(name, rowsSuffix); !ok {
 			return p, false, false
 		}
-	}
-	if at := strings.LastIndexByte(digits, '-'); at > 0 {
-		p.writer, digits = digits[:at], digits[at+1:]
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
 	p.number = int(n) //nolint:gosec // of 31 bits

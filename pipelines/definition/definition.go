@@ -20,16 +20,14 @@ type Definition struct {
 	Source  Source
 	Forms   []string // names or globs
 	Exclude []string // names or globs; see WantsForm
-	State   string   // folder of budgets and checkpoints
+	State   string   // of budgets and checkpoints: a folder, or an address such as s3://bucket/prefix/
+	StateS3 *S3      // nil for the SDK's own settings
 	// Variables are the names in vars and of every ${var:…}, in alphabetical order.
 	Variables []string `json:"-"`
-	// CheckpointAtDestination keeps what is read beside the first output instead
-	// of in State, so that a run on another host resumes from it.
-	CheckpointAtDestination bool
-	Labels                  bool // columns are named after labels (names: label) instead of ids
-	Extract                 Extract
-	Schema                  *schemas.Schema // nil: a run infers it
-	Outputs                 []Output
+	Labels    bool     // columns are named after labels (names: label) instead of ids
+	Extract   Extract
+	Schema    *schemas.Schema // nil: a run infers it
+	Outputs   []Output
 }
 
 // Source is the service's account that results are read from.

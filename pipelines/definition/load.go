@@ -49,6 +49,9 @@ type LoadOptions struct {
 	Key transport.Secret
 	// WithoutSecrets checks the form of the key's reference but needs no key.
 	WithoutSecrets bool
+	// State is where the state lies if the definition does not say it, "" for .formetl beside
+	// the definition.
+	State string
 	// Variables are the values of ${var:NAME} by name, in place of those in vars (--var).
 	Variables map[string]string
 }
@@ -138,14 +141,16 @@ func (r *reader) root(v strictyaml.Value) {
 		strictyaml.Required("source", r.readSource),
 		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
 		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
-		strictyaml.Optional("state", strictyaml.Parsed(&r.def.State, r.parseState, "")),
-		strictyaml.Optional("checkpoint", strictyaml.Choice(&r.def.CheckpointAtDestination, "state", "destination")),
+		strictyaml.Optional("state", r.readState),
 		strictyaml.Optional("names", strictyaml.Choice(&r.def.Labels, "id", "label")),
 		strictyaml.Optional("extract", r.readExtract),
 		strictyaml.Optional("schema", func(v strictyaml.Value) { schema = v; r.readSchema(v) }),
 		strictyaml.Optional("columns", func(v strictyaml.Value) { r.readColumns(v, schema) }),
 		strictyaml.Required("load", r.readLoad),
 	)
+	if r.o.State != "" && !values["state"].Given() {
+		r.def.State = r.o.State
+	}
 	checkForms(r.def, values["exclude"])
 	r.checkOutputs()
 }
@@ -165,11 +170,24 @@ func parseName(name string) (string, error) {
 	return name, nil
 }
 
-func (r *reader) parseState(folder string) (string, error) {
-	if scheme, _, remote := strings.Cut(folder, "://"); remote {
-		return "", fmt.Errorf("the state folder cannot lie at %s://; write a folder of this machine", strictyaml.Quote(scheme))
+// readState reads where the state lies: a path or an address alone, or with settings of S3.
+func (r *reader) readState(v strictyaml.Value) {
+	read := func(v strictyaml.Value) { strictyaml.Parsed(&r.def.State, r.parseState, "")(v) }
+	if !v.IsGroup() {
+		read(v)
+		return
 	}
-	return r.local(folder), CheckLocal(folder)
+	settings := v.Section(strictyaml.Required("path", read), strictyaml.Optional("s3", nil))["s3"]
+	if r.def.State != "" {
+		r.def.StateS3 = r.readS3(settings, r.def.State)
+	}
+}
+
+func (r *reader) parseState(path string) (string, error) {
+	if OnS3(path) && slices.Contains(r.o.Schemes, "s3") {
+		return r.parseAddress("s3", strings.TrimPrefix(path, "s3://"))
+	}
+	return r.local(path), CheckLocal(path)
 }
 
 // readForms reads a list of form names and globs.

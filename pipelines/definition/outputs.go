@@ -59,7 +59,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			out.readCompression(f)
 			out.readPartition()
 			out.readCSV(f)
-			r.readS3(&out)
+			out.S3 = r.readS3(out.s3, out.Path)
 			r.def.Outputs = append(r.def.Outputs, out.Output)
 		}
 		r.outputs = append(r.outputs, out)

@@ -32,18 +32,17 @@ var (
 	sizeShape         = regexp.MustCompile(`^([0-9]+) ?(B|KiB|MiB|GiB)?$`)
 )
 
-// readS3 reads the settings of the S3 destination.
-func (r *reader) readS3(out *placedOutput) {
-	v := out.s3
+// readS3 reads the settings of S3 for a path. It returns nil if there are none.
+func (r *reader) readS3(v strictyaml.Value, path string) *S3 {
 	switch {
 	case !v.Given():
-		return
+		return nil
 	case !slices.Contains(r.o.Schemes, "s3"):
 		v.Fail("leave s3: out", "this build of formetl has no S3 destination")
-		return
-	case !OnS3(out.Path):
+		return nil
+	case !OnS3(path):
 		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
-		return
+		return nil
 	}
 	s3 := &S3{}
 	values := v.Section(
@@ -66,7 +65,7 @@ func (r *reader) readS3(out *placedOutput) {
 	if key, given := values["kms_key_id"]; given && s3.SSE != "kms" {
 		key.Fail("add sse: kms, or leave kms_key_id out", "a KMS key is used with sse: kms only")
 	}
-	out.S3 = s3
+	return s3
 }
 
 const endpointRemedy = "write an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment"

@@ -105,7 +105,7 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 		o.Client.Patience = patience
 	}
 	report := &Report{Pipeline: def.Name, Definition: def.File, At: o.Now()}
-	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(def.State))
+	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(ctx, def, o))
 	asked := askService(ctx, def, o, noKey)
 	report.Requests, report.Honours = asked.requests, asked.told
 	places := placeChecks(ctx, def, o, asked.forms)
@@ -166,9 +166,6 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	// What earlier runs left is looked at only where that is possible.
 	of := *def
 	of.Outputs = usable
-	if len(usable) == 0 || usable[0].Path != def.Outputs[0].Path {
-		of.CheckpointAtDestination = false
-	}
 	if account.NeedsForms(def, o) {
 		o.Forms = forms // the service was asked for them
 	}
@@ -176,7 +173,7 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	if !account.NeedsForms(def, o) {
 		state, failed = maintain.State(ctx, &of, o)
 	}
-	p.checkpoint = checkpointCheck(def, state)
+	p.checkpoint = checkpointCheck(state)
 	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
 	return p
 }

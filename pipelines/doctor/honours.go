@@ -74,7 +74,7 @@ type reply struct {
 
 // ask sends a request for a page, or for a count. Nothing comes once the probe is over.
 func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
-	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.free()) {
+	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.free(ctx)) {
 		p.over = "no further request may be sent now"
 	}
 	if p.over != "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -48,7 +47,7 @@ type session struct {
 func askService(ctx context.Context, def *definition.Definition, o account.Options, noKey error) answers {
 	s := &session{def: def, o: o, clock: newClockWatch(o), gone: map[string]bool{}}
 	s.o.Client.Transport = s.clock
-	used := budgetCheck(def, o.Now())
+	used := budgetCheck(ctx, def, o)
 	s.add(used)
 	why := ""
 	switch {
@@ -194,7 +193,7 @@ func serviceCure(err error) string {
 // unlisted checks a form that is named and that the service does not list.
 func (s *session) unlisted(ctx context.Context, form string, before int) {
 	c := Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked for it"}
-	if before < mostUnlisted && s.free() {
+	if before < mostUnlisted && s.free(ctx) {
 		n, err := s.client.Count(ctx, form, extract.CountQuery{})
 		switch {
 		case errors.Is(err, extract.ErrNoCount):
@@ -213,10 +212,9 @@ func (s *session) unlisted(ctx context.Context, form string, before int) {
 }
 
 // free tells whether the budget allows another request at once. A run would wait.
-func (s *session) free() bool {
-	now := s.o.Now()
-	use, err := budget.Read(s.def, now)
-	return err == nil && !use.Next.After(now)
+func (s *session) free(ctx context.Context) bool {
+	use, err := account.BudgetUse(ctx, s.def, s.o)
+	return err == nil && !use.Next.After(s.o.Now())
 }
 
 // askForm looks at the newest results of the first form, whose dates are in the account's
@@ -258,9 +256,9 @@ func (s *session) askForm(ctx context.Context) {
 
 // budgetCheck tells how much of the budget is booked. A run waits where the minute's is
 // used up, and ends where the day's is.
-func budgetCheck(def *definition.Definition, now time.Time) Check {
-	c := Check{Name: "budget", State: OK, Detail: "the definition sets none"}
-	use, err := budget.Read(def, now)
+func budgetCheck(ctx context.Context, def *definition.Definition, o account.Options) Check {
+	c, now := Check{Name: "budget", State: OK, Detail: "the definition sets none"}, o.Now()
+	use, err := account.BudgetUse(ctx, def, o)
 	if err != nil {
 		c.State, c.Detail, c.Err = Failed, err.Error(), err
 		c.Cure = "move away what lies in the ledger's place, or choose another folder with state: or --state"

@@ -32,7 +32,10 @@ func spaceChecks(def *definition.Definition, o account.Options, state *maintain.
 		path string
 		need int64
 	}
-	folders := []folder{{def.State, 0}}
+	var folders []folder
+	if isLocal(def.State) {
+		folders = append(folders, folder{def.State, 0})
+	}
 	for _, f := range state.Forms {
 		for _, at := range f.Outputs {
 			if isLocal(at.Path) {

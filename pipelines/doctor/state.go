@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,13 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
-// stateCheck writes to the state folder as a run does, and looks who owns what lies there.
-func stateCheck(state string) Check {
+// stateCheck writes to the state as a run does, and looks who owns what lies in a folder.
+func stateCheck(ctx context.Context, def *definition.Definition, o account.Options) Check {
+	if !isLocal(def.State) {
+		return remoteState(ctx, def, o)
+	}
+	state := def.State
 	c := Check{Name: "state", Of: state, State: OK, Detail: "budgets and checkpoints can be kept there"}
 	err := tryFolder(state)
 	foreign := 0
@@ -23,8 +31,7 @@ func stateCheck(state string) Check {
 		foreign, err = foreigners(state)
 	}
 	if err != nil {
-		failed := &checkpoint.FolderError{Folder: state, Err: err}
-		c.State, c.Err, c.Detail = Failed, failed, fmt.Sprintf("a run cannot keep budgets and checkpoints there: %v", err)
+		c.State, c.Err, c.Detail = Failed, &checkpoint.StateError{Place: state, Err: err}, fmt.Sprintf("a run cannot keep budgets and checkpoints there: %v", err)
 		c.Cure = "move away what is in its way, let this user write there, or name another folder with state: or --state"
 		return c
 	}
@@ -39,6 +46,25 @@ func stateCheck(state string) Check {
 	case info.Mode().Perm()&0o002 != 0:
 		c.State, c.Detail = Warning, "everybody may write there, and so forge what the next run takes over"
 		c.Cure = "chmod o-w " + state
+	}
+	return c
+}
+
+// remoteState tests the rights that runs need at a state in a bucket.
+func remoteState(ctx context.Context, def *definition.Definition, o account.Options) Check {
+	r := &rights{name: load.ProbePrefix + rand.Text(), run: o.RunID}
+	state, err := account.OpenState(ctx, def, o)
+	if r.dest = state.Destination; err != nil {
+		r.unusable(err)
+	} else {
+		r.test(ctx, output.Location{Root: def.State})
+	}
+	c := Check{Name: "state", Of: def.State, State: OK, Detail: "budgets and checkpoints can be kept there, for all hosts that use it"}
+	for _, worst := range []State{Warning, Failed} {
+		if at := slices.IndexFunc(r.checks, func(is Check) bool { return is.State == worst }); at >= 0 {
+			is := r.checks[at]
+			c.State, c.Err, c.Cure, c.Detail = is.State, is.Err, is.Cure, is.Name+": "+is.Detail
+		}
 	}
 	return c
 }
@@ -115,18 +141,9 @@ func foreigners(state string) (n int, err error) {
 	return n, err
 }
 
-// checkpointCheck tells where runs keep what they read until it is committed, and what
-// lies there.
-func checkpointCheck(def *definition.Definition, state *maintain.StateReport) Check {
-	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state folder"}
-	if def.CheckpointAtDestination {
-		first := def.Outputs[0]
-		c.Detail = "runs keep what they read beside the first output, " + first.Path
-		if !first.Lasting() {
-			c.State, c.Detail = Warning, "the first output lies elsewhere in each run, so that no run finds what an earlier one had read"
-			c.Cure = "write checkpoint: state, or put an output first whose path has no {run_id}"
-		}
-	}
+// checkpointCheck tells what lies where runs keep what they read until it is committed.
+func checkpointCheck(state *maintain.StateReport) Check {
+	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state"}
 	for _, left := range state.Checkpoints {
 		c.Detail += fmt.Sprintf("; run %s, which ended early, had read %d results of form %s", left.RunID, left.Rows, left.Form)
 	}

@@ -174,5 +174,13 @@ func cleanCheckpoints(ctx context.Context, def *definition.Definition, o account
 		look = account.Checkpoints
 	}
 	left, err := look(ctx, def, o, forms)
-	return len(left) + checkpoint.Sweep(def.State, dryRun), err
+	if err != nil {
+		return len(left), err
+	}
+	state, err := account.OpenState(ctx, def, o)
+	if err != nil {
+		return len(left), err
+	}
+	swept, err = checkpoint.Sweep(ctx, state, o.Job(def, "").Holder(), dryRun)
+	return len(left) + swept, err
 }

@@ -202,7 +202,7 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 // encodeTo encodes the windows into the staged object of a file. It returns the
 // object and its number of rows.
 func (p *place) encodeTo(ctx context.Context, columns []schemas.Column, windows []*reading.Window) (load.Prepared, int64, error) {
-	upload, err := p.dest.Stage(ctx, p.job.stagedBy(), p.Scope)
+	upload, err := p.dest.Stage(ctx, p.job.RunID, p.Scope)
 	if err != nil {
 		return load.Prepared{}, 0, err
 	}

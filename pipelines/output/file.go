@@ -7,8 +7,6 @@ import (
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
 )
 
 // file is an output that is a single file. Each run replaces it as a whole.
@@ -18,28 +16,33 @@ type file struct{ *place }
 func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
 	windows := s.Own()
-	columns, stats, err := o.columns(ctx)
+	columns, stats, err := o.ownColumns(ctx, windows)
 	if err != nil {
 		return nil, err
 	}
-	parts := o.parts(s)
-	if err := stageAll(ctx, o, parts, columns); err != nil {
+	var staged load.Prepared
+	var rows int64
+	err = o.job.Encoders.Hold(ctx, func() (err error) {
+		staged, rows, err = o.encodeTo(ctx, columns, windows)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	staged := parts[0].prepared[0]
-	letters, err := o.letters(parts[0])
+	o.staged = append(o.staged, staged)
+	letters, err := o.letters(&outputPart{windows: windows, from: s.Interval.Given.From, to: s.Interval.Given.To})
 	if err != nil {
 		return nil, err
 	}
 	m := o.newManifest(columns, windows, true)
-	part := load.Part{Path: o.Scope, From: m.Range.From, To: m.Range.To, Rows: staged.Part.Rows, Bytes: staged.Prepared.Bytes, SHA256: staged.Prepared.SHA256}
+	part := load.Part{Path: o.Scope, From: m.Range.From, To: m.Range.To, Rows: rows, Bytes: staged.Bytes, SHA256: staged.SHA256}
 	_, part.MinID, part.MaxID = rowsOf(windows)
 	if !o.out.Exploded() {
 		part.Rejected = m.Rejected
 	}
 	m.Rows, m.Parts = part.Rows, []load.Part{part}
 	commit := load.FileCommit{
-		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged.Prepared,
+		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged,
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
 		Alone:   o.out.NoManifest,
 		Hook:    o.hook,
@@ -53,26 +56,6 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		report: report,
 		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
 	}, nil
-}
-
-// columns implements preparer.
-func (o *file) columns(ctx context.Context) ([]schemas.Column, transform.Stats, error) {
-	return o.ownColumns(ctx, o.snapshot.Own())
-}
-
-// parts implements preparer. A file is one part.
-func (o *file) parts(s *reconcile.Snapshot) []*outputPart {
-	return []*outputPart{{windows: s.Own(), from: s.Interval.Given.From, to: s.Interval.Given.To}}
-}
-
-// prepare implements preparer. The part's number of rows differs from its number of
-// results in a child output.
-func (o *file) prepare(ctx context.Context, p *outputPart, columns []schemas.Column) error {
-	staged, rows, err := o.encodeTo(ctx, columns, p.windows)
-	if err == nil {
-		p.prepared = []load.PreparedPart{{Part: load.Part{Rows: rows}, Prepared: staged}}
-	}
-	return err
 }
 
 // rowsOf returns the number of rows in the windows, and their smallest and largest id.

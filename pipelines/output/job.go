@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -17,8 +16,7 @@ type Job struct {
 	Def      *definition.Definition
 	Form     string
 	RunID    string
-	Sharing  Sharing // of the leases with other processes
-	Full     bool    // replace all results
+	Full     bool // replace all results
 	Tables   Tables
 	Stdout   io.Writer
 	Now      func() time.Time
@@ -28,26 +26,6 @@ type Job struct {
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report
 }
-
-// Sharing says how processes of a run share the outputs. The zero value is that of a run
-// of one process, which gives its leases back at its end.
-type Sharing struct {
-	Owner  string      // see load.Holder.Owner
-	RunID  string      // of the whole run, "" for Job.RunID; what is staged is its own
-	Beside bool        // processes like this one hold the leases at the same time
-	Keeps  func() bool // tells at the end whether another process goes on with the leases
-}
-
-// holder is the run id with which the leases are taken.
-func (j *Job) holder() string {
-	if j.Sharing.Beside {
-		return j.Sharing.RunID
-	}
-	return j.RunID
-}
-
-// stagedBy is the run id under which objects are staged.
-func (j *Job) stagedBy() string { return cmp.Or(j.Sharing.RunID, j.RunID) }
 
 // These are the points of a run at which Job.At is called, besides the steps of commits.
 const (
@@ -94,6 +72,8 @@ type Tables struct {
 	// Open returns the destination at root. root is a folder, or a prefix with
 	// a scheme such as s3://bucket/lake.
 	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
+	// State returns the destination for the state at a folder or an address. o may be nil.
+	State func(ctx context.Context, path string, o *definition.S3) (load.Destination, error)
 }
 
 // Format returns the format of that name, false if there is none.

@@ -28,16 +28,6 @@ type outputPart struct {
 
 	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
 	spans    []span              // of the results in these objects
-	staged   bool                // prepared is complete, because it was staged before
-	adopted  bool                // another process of the run has staged it
-}
-
-// objects returns what is staged of the part.
-func (p *outputPart) objects() (staged []load.Prepared) {
-	for _, object := range p.prepared {
-		staged = append(staged, object.Prepared)
-	}
-	return staged
 }
 
 // span is the results of a part with numbers from `from` up to `to`.
@@ -51,7 +41,7 @@ func (p *outputPart) String() string {
 	return extract.Window{From: p.from, To: p.to}.String()
 }
 
-// parts implements preparer. Consecutive windows within a partition share
+// parts returns the parts of a snapshot. Consecutive windows within a partition share
 // a part until it is large. Parts that an incremental run reads again are smaller. A
 // window that is empty by its count is in no part.
 func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
@@ -96,8 +86,8 @@ func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	return parts
 }
 
-// prepare implements preparer. It stages a part as one object. It uses several objects if one would be
-// larger than the destination allows. A part that has rejects and no rows is an empty
+// prepare stages a part as one object. It uses several objects if one would be larger than
+// the destination allows. A part that has rejects and no rows is an empty
 // object, so that the manifest's parts account for all results. In a child output
 // there is no such part, because its rows do not stand for results.
 func (o *dataset) prepare(ctx context.Context, p *outputPart, columns []schemas.Column) error {
@@ -172,7 +162,7 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int6
 
 func (s *partStage) begin(ctx context.Context) error {
 	s.name = s.o.nameOf(s.part, len(s.part.prepared))
-	upload, err := s.o.dest.Stage(ctx, s.o.job.stagedBy(), s.name)
+	upload, err := s.o.dest.Stage(ctx, s.o.job.RunID, s.name)
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,11 @@ type place struct {
 	encoding
 	Location
 	dest     load.Destination
-	lease    load.Lease            // nil if the destination has no leases
-	manifest *load.Manifest        // manifest of the last run, nil if there was none
-	base     string                // version of manifest when the run began
-	early    []*unit               // parts that were staged ahead, until the output is staged
-	adopted  map[string]StagedPart // what other processes have staged, by the part's window
-	staged   []load.Prepared       // objects of this run whose commit is not recorded
-	book     codebook.Facts        // facts for the codebook, once the output is staged
+	lease    load.Lease      // nil if the destination has no leases
+	manifest *load.Manifest  // manifest of the last run, nil if there was none
+	base     string          // version of manifest when the run began
+	staged   []load.Prepared // objects of this run whose commit is not recorded
+	book     codebook.Facts  // facts for the codebook, once the output is staged
 }
 
 // at returns the place itself. So every type that embeds a place has the method at of an output.
@@ -115,7 +113,7 @@ func (p *place) tellForeign(ctx context.Context) error {
 // Holder returns the run's entry for the leases that it takes.
 func (j *Job) Holder() load.Holder {
 	host, _ := os.Hostname() // The host is only for people to read.
-	return load.Holder{RunID: j.holder(), Owner: j.Sharing.Owner, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
+	return load.Holder{RunID: j.RunID, Pipeline: j.Def.Name, Host: host, PID: os.Getpid(), Since: j.Now().UTC()}
 }
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.
@@ -159,25 +157,13 @@ type recorder interface {
 // close removes staged objects whose commit is not recorded, and releases the
 // lease. It removes nothing if another run has taken over the destination.
 func (p *place) close(ctx context.Context) (err error) {
-	staged := p.staged
-	for _, u := range p.early {
-		staged = append(staged, u.part.objects()...)
-	}
-	if len(staged) > 0 && p.held() == nil {
-		err = load.AbortAll(ctx, p.dest, staged...)
+	if len(p.staged) > 0 && p.held() == nil {
+		err = load.AbortAll(ctx, p.dest, p.staged...)
 	}
 	if p.lease != nil {
-		err = errors.Join(err, p.giveBack(ctx))
+		err = errors.Join(err, p.lease.Release(ctx))
 	}
 	return err
-}
-
-// giveBack releases the lease, or leaves it to the process that goes on with it.
-func (p *place) giveBack(ctx context.Context) error {
-	if shared, ok := p.lease.(load.Leaver); ok && p.job.Sharing.Keeps != nil && p.job.Sharing.Keeps() {
-		return shared.Leave(ctx)
-	}
-	return p.lease.Release(ctx)
 }
 
 // held returns an error if another run has taken over the lease.

@@ -247,41 +247,6 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 	return bases
 }
 
-// Shared tells whether several processes may hold the leases of all live outputs at once.
-func (s *Set) Shared() bool {
-	return !slices.ContainsFunc(s.live(), func(t *target) bool {
-		_, shared := t.out.at().lease.(load.Leaver)
-		return !shared
-	})
-}
-
-// Written tells whether all live outputs hold what a run wrote, by the run ids in
-// their manifests. Then they count as committed.
-func (s *Set) Written(by func(runID string) bool) bool {
-	live := s.live()
-	for _, t := range live {
-		if m := t.out.at().manifest; m == nil || !by(m.RunID) {
-			return false
-		}
-	}
-	for _, t := range live {
-		t.report.holds(t.out.at().manifest)
-		t.committed = true
-	}
-	return len(live) > 0
-}
-
-// First returns the destination of the first output, where a checkpoint may be kept.
-// It also returns its path and a function that fails once its lease is lost. ok is
-// false if the output could not be opened or if its place differs from run to run.
-func (s *Set) First() (store load.Store, path string, held func() error, ok bool) {
-	if len(s.targets) == 0 || s.targets[0].err != nil || !s.targets[0].def.Lasting() {
-		return nil, "", nil, false
-	}
-	p := s.targets[0].out.at()
-	return p.dest, p.Root, p.held, true
-}
-
 // Before returns the manifest that the form is compared with: that of the first
 // output that has one. It skips child outputs, because they lack the other
 // columns. whole means that the run's new manifest will drop columns that this

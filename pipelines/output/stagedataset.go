@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -13,18 +12,17 @@ import (
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
 )
 
 // stage encodes the parts, several at a time, and builds the commit that publishes them.
 func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
 	o.snapshot = s
-	columns, _, err := o.columns(ctx)
+	columns, _, err := o.ownColumns(ctx, s.Windows)
 	if err != nil {
 		return nil, err
 	}
 	parts := o.parts(s)
-	if err := stageAll(ctx, o, parts, columns); err != nil {
+	if err := o.stageParts(ctx, parts, columns); err != nil {
 		return nil, err
 	}
 	letters, err := o.deadLetters(parts)
@@ -62,28 +60,19 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	}, nil
 }
 
-// columns implements preparer.
-func (o *dataset) columns(ctx context.Context) ([]schemas.Column, transform.Stats, error) {
-	return o.ownColumns(ctx, o.snapshot.Windows)
-}
-
-// stageAll stages the parts that were not staged before, several at a time.
-func stageAll(ctx context.Context, o preparer, parts []*outputPart, columns []schemas.Column) error {
-	p := o.at()
-	err := errors.Join(p.takeEarly(ctx, parts, columns), p.takeAdopted(ctx, parts, columns))
+// stageParts stages the parts, several at a time.
+func (o *dataset) stageParts(ctx context.Context, parts []*outputPart, columns []schemas.Column) error {
 	group, encoding := errgroup.WithContext(ctx)
-	group.SetLimit(cap(p.job.Encoders))
+	group.SetLimit(cap(o.job.Encoders))
 	for _, part := range parts {
-		if err == nil && !part.staged {
-			group.Go(func() error {
-				return p.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, part, columns) })
-			})
-		}
+		group.Go(func() error {
+			return o.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, part, columns) })
+		})
 	}
-	err = errors.Join(err, group.Wait())
+	err := group.Wait()
 	for _, part := range parts {
-		if !part.adopted {
-			p.staged = append(p.staged, part.objects()...)
+		for _, object := range part.prepared {
+			o.staged = append(o.staged, object.Prepared)
 		}
 	}
 	return err

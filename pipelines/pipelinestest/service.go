@@ -70,6 +70,9 @@ func Options() account.Options {
 			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
 				return local.New(root)
 			},
+			State: func(_ context.Context, path string, _ *definition.S3) (load.Destination, error) {
+				return local.NewState(path)
+			},
 		},
 		Client: account.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
 	}

@@ -27,9 +27,6 @@ type Reader struct {
 	Headings   []page.Heading  // labels known when the schema was settled
 	// Before is called before each window; an error ends the reading.
 	Before func(context.Context) error
-	// Leave is called before windows are read; an error ends the reading. Other processes
-	// may read them then.
-	Leave func(ctx context.Context, windows []*Window) error
 	// Keeps tells whether another run can take over what was read before this error.
 	Keeps func(error) bool
 	// Watch is called with the number of results read so far and the number
@@ -56,9 +53,6 @@ type Reader struct {
 // are fewer windows than slots. The slots limit how many requests for results all
 // forms of the run have under way.
 func (r *Reader) Read(ctx context.Context, windows []*Window) error {
-	if err := r.Leave(ctx, windows); err != nil {
-		return err
-	}
 	return newShared(r, windows).run(ctx)
 }
 

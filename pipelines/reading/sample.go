@@ -32,7 +32,6 @@ type Start struct {
 	Read    extract.Window
 	Kept    []schemas.Column      // columns in the manifests of earlier runs
 	Left    *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
-	Joined  bool                  // another process of this run has settled the columns, see Left
 	// Begin writes the header of the checkpoint, so that the next run may resume.
 	Begin func(context.Context) error
 }
@@ -49,7 +48,7 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 		}
 		r.Schema = &declared
 		return r.bound()
-	case s.Left != nil && (len(s.Left.Chains) > 0 || s.Joined) && len(s.Left.Inferred) > 0:
+	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
 		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // the columns of its pieces' rows
 		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Left.Headings
 		r.learn(s.Left.Headings)
@@ -106,13 +105,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	if err := s.Begin(ctx); err != nil {
 		return err
 	}
-	return r.KeepHeads(ctx, s.Windows)
-}
-
-// KeepHeads writes the first pages of windows, which the sample read, to the checkpoint.
-// It is for a run whose other processes read the rest.
-func (r *Reader) KeepHeads(ctx context.Context, windows []*Window) error {
-	for _, w := range windows {
+	for _, w := range s.Windows {
 		for _, st := range w.begun {
 			if len(st.head) == 0 {
 				continue

@@ -11,22 +11,7 @@ import (
 // within it. It removes all others from the checkpoint. It returns how many
 // windows are complete then, and how many results were taken over.
 func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoint.Inherited) (whole int, results int64, err error) {
-	all, whole, results, err := r.take(windows, left)
-	if err != nil {
-		return whole, results, err
-	}
-	return whole, results, r.Checkpoint.Keep(ctx, all)
-}
-
-// Join does the same as TakeOver for a process that shares the checkpoint with others.
-// It removes nothing.
-func (r *Reader) Join(windows []*Window, left *checkpoint.Inherited) error {
-	_, _, _, err := r.take(windows, left)
-	return err
-}
-
-// take gives windows the pieces of an earlier run. It returns the chains that it took.
-func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []checkpoint.Chain, whole int, results int64, err error) {
+	var all []checkpoint.Chain
 	for _, w := range windows {
 		chains := left.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
@@ -39,7 +24,7 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 		for _, c := range chains {
 			for _, p := range c.Pieces {
 				if err := r.Take(w, p); err != nil {
-					return all, whole, results, err
+					return whole, results, err
 				}
 			}
 		}
@@ -60,7 +45,7 @@ func (r *Reader) take(windows []*Window, left *checkpoint.Inherited) (all []chec
 			whole++
 		}
 	}
-	return all, whole, results, nil
+	return whole, results, r.Checkpoint.Keep(ctx, all)
 }
 
 // pagesSaved returns how many requests it would take to read chains again. size

@@ -54,11 +54,6 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
-// Preview returns what is known of the snapshot while the windows of the plan are read.
-func (c *Reconciler) Preview() *Snapshot {
-	return &Snapshot{Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), rows: c.Reader.Checkpoint}
-}
-
 // Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint.
 func Looked(i interval.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
 	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, verified: v, whole: true}

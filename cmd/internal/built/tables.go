@@ -6,6 +6,7 @@ package built
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -61,10 +62,20 @@ func Databases() []definition.DatabaseKind {
 	return kinds
 }
 
+// StateVariable is the variable of the environment that says where the state lies, where
+// neither a flag nor a definition does.
+const StateVariable = "FORMETL_STATE"
+
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
 // bounds the commands that definitions name for secrets.
 func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
-	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
+	state, _ := lookup(StateVariable)
+	if state != "" && !definition.OnS3(state) {
+		if abs, err := filepath.Abs(state); err == nil {
+			state = abs
+		}
+	}
+	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
 }
 
 // Secrets returns how references of secrets are resolved.
@@ -82,7 +93,13 @@ func Tables(log *slog.Logger) output.Tables {
 	for _, d := range databases() {
 		formats = append(formats, d.format)
 	}
-	return output.Tables{Formats: formats, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	state := func(ctx context.Context, path string, o *definition.S3) (load.Destination, error) {
+		if definition.OnS3(path) {
+			return s3.New(ctx, path, s3Options(o, log))
+		}
+		return local.NewState(path)
+	}
+	return output.Tables{Formats: formats, State: state, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:

@@ -100,7 +100,7 @@ func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*def
 	}
 	p.log.HideKey(source.Key)
 	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
-	state, _, _ := flags.StateFolder("") // without it, no budget is remembered
+	state, _, _ := flags.StatePlace("") // without it, no budget is remembered
 	return &definition.Definition{Source: source, State: state}, o, err
 }
 
@@ -118,7 +118,7 @@ func (f *formFlags) register(set *pflag.FlagSet) {
 	f.given.RegisterVariables(set)
 	flags.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
-	set.StringVar(&f.state, "state", "", "folder of budgets (default: the definition's, or formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
 }
 
 // open starts a command. It returns the definition in the file, or one with this name that

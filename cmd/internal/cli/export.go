@@ -82,7 +82,7 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.StringVar(&f.extract.View, "view", "", "id of a Results View")
 	set.StringVar(&f.extract.CustomLabels, "custom-labels", "", "id of a set of custom labels")
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
-	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints (default: formetl/ in your cache folder)")
+	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: formetl/ in your cache folder)")
 	set.BoolVar(&f.fresh, "fresh", false, "read everything again, also what an export that ended early had read within the last hour")
 	f.watch.register(set, "write a report of the run to this file, as JSON, or as a page if it ends with .html")
 	set.BoolVar(&f.noVerify, "no-verify", false, "do not reconcile with the service's count")
@@ -118,7 +118,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		err = f.watch.prepare(p, bar, &options)
 	}
 	if err != nil {
-		return errors.Join(err, claim.End(nil))
+		return errors.Join(err, claim.End(context.WithoutCancel(ctx), nil))
 	}
 	stop := func() {}
 	if !bar.Shown() {
@@ -133,7 +133,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	}
 	telemetry.SetExitCodes(report, err)
 	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, claim.End(report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}, reportpage.Page)); err != nil || gone {
+	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}, reportpage.Page)); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -148,9 +148,10 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 		}
 		def.Given = f.Given()
 		if f.State != "" {
-			if def.State, err = filepath.Abs(f.State); err != nil {
+			if def.State, err = flags.StatePath(f.State); err != nil {
 				return nil, err
 			}
+			def.StateS3 = nil
 		}
 		defs = append(defs, def)
 	}
@@ -187,7 +188,8 @@ func (p *process) define(name, form string, service *flags.Service, state string
 	}
 	p.log.HideKey(source.Key)
 	p.pipeline = name
-	state, note, err := flags.StateFolder(state)
+	variable, _ := p.lookup(built.StateVariable)
+	state, note, err := flags.StatePlace(cmp.Or(state, variable))
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}

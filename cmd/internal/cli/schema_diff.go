@@ -50,7 +50,7 @@ columns, or runs by them.`,
 	f.definition.RegisterSample(set)
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "the form to compare with; of a definition only this form; repeatable")
-	set.StringVar(&f.definition.State, "state", "", "folder of budgets (default: the definition's)")
+	set.StringVar(&f.definition.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's)")
 	set.BoolVar(&f.json, "json", false, "print as JSON")
 	return cmd
 }

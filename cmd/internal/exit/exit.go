@@ -26,8 +26,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -164,7 +162,7 @@ func codeOf(err error) int {
 		return CantCreate
 	case *load.IOError, *output.StdoutError, *interval.ClockError:
 		return IO
-	case *checkpoint.FolderError, *budget.Error, *fs.PathError, *os.LinkError, *os.SyscallError:
+	case *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)
 	}
 	switch err { //nolint:errorlint // one node of the tree

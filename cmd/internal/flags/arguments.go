@@ -68,7 +68,7 @@ func Definitions(cmd *cobra.Command, args []string) error {
 func Paths(cmd *cobra.Command, _ []string) error {
 	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
 		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed || name == "output" && definition.OnS3(f.Value.String()) {
+		if f == nil || !f.Changed || (name == "output" || name == "state") && definition.OnS3(f.Value.String()) {
 			continue
 		}
 		if err := definition.CheckLocal(f.Value.String()); err != nil {

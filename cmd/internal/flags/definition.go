@@ -32,7 +32,7 @@ func (d *Definition) Register(set *pflag.FlagSet) {
 // RegisterForms adds --form and --state alone.
 func (d *Definition) RegisterForms(set *pflag.FlagSet) {
 	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
-	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints (default: the definition's)")
+	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
 	d.RegisterVariables(set)
 }
 

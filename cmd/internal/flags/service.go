@@ -210,12 +210,21 @@ func MachineZone() string {
 	return "UTC"
 }
 
-// StateFolder is the absolute path of the state folder of a command without a
-// definition. Without a flag it lies in the user's cache folder. Where that cannot be
-// written, it lies in the system's temporary folder, and note says so.
-func StateFolder(flag string) (folder, note string, err error) {
-	if flag != "" {
-		folder, err = filepath.Abs(flag)
+// StatePath is where the state lies by a flag or a variable: an absolute path or an address,
+// "" for "".
+func StatePath(given string) (string, error) {
+	if given == "" || definition.OnS3(given) {
+		return given, nil
+	}
+	return filepath.Abs(given)
+}
+
+// StatePlace is where the state of a command without a definition lies. If given is "", it
+// lies in the user's cache folder. Where that cannot be written, it lies in the system's
+// temporary folder, and note says so.
+func StatePlace(given string) (folder, note string, err error) {
+	if given != "" {
+		folder, err = StatePath(given)
 		return folder, "", err
 	}
 	cache, err := os.UserCacheDir()

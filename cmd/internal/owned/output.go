@@ -34,7 +34,11 @@ func TakeOutput(ctx context.Context, def *definition.Definition, o account.Optio
 		if err := CheckOrdinary(out.Path); err != nil {
 			return c, err
 		}
-		c.local, foreign = Take(def.State, out.Path, force)
+		state, err := account.OpenState(ctx, def, o)
+		if err != nil {
+			return c, err
+		}
+		c.local, foreign = Take(ctx, state, out.Path, force)
 	}
 	if _, is := errors.AsType[*ForeignError](foreign); is {
 		return c, &exit.Error{Code: exit.CantCreate, Err: fmt.Errorf("-o %w", foreign)}
@@ -67,14 +71,14 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 }
 
 // End remembers what the export wrote, if it wrote the file.
-func (c Output) End(r *pipelines.Report) error {
+func (c Output) End(ctx context.Context, r *pipelines.Report) error {
 	if c.local == nil {
 		return nil
 	}
 	if r != nil && len(r.Forms) == 1 && len(r.Forms[0].Outputs) == 1 {
 		if out := r.Forms[0].Outputs[0]; out.SHA256 != "" {
-			return c.local.Wrote(out.Bytes, out.SHA256)
+			return c.local.Wrote(ctx, out.Bytes, out.SHA256)
 		}
 	}
-	return c.local.Failed()
+	return c.local.Failed(ctx)
 }

@@ -8,6 +8,7 @@
 package owned
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,9 +17,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
 // ForeignError reports a file that no export wrote, or that was changed since.
@@ -39,18 +40,19 @@ type record struct {
 
 // Claim is the right of an export to write a file, until Wrote or Failed ends it.
 type Claim struct {
+	state        checkpoint.State
 	path, record string
 	before       []byte // the record before; nil if there was none
 }
 
-// Take claims the file at an absolute path. state is the folder of records. Without
-// force, the error is a *ForeignError if the file is somebody else's.
-func Take(state, path string, force bool) (*Claim, error) {
+// Take claims the file at an absolute path. The state holds the records. Without force, the
+// error is a *ForeignError if the file is somebody else's.
+func Take(ctx context.Context, state checkpoint.State, path string, force bool) (*Claim, error) {
 	sum := sha256.Sum256([]byte(path))
-	c := &Claim{path: path, record: filepath.Join(state, "exports", hex.EncodeToString(sum[:16])+".json")}
+	c := &Claim{state: state, path: path, record: "exports/" + hex.EncodeToString(sum[:16]) + ".json"}
 	var err error
-	if c.before, err = os.ReadFile(c.record); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read what formetl wrote last: %w", err)
+	if c.before, _, err = state.Get(ctx, c.record); err != nil && !errors.Is(err, load.ErrNotExist) {
+		return nil, state.Fail(err)
 	}
 	var known record
 	if json.Unmarshal(c.before, &known) != nil || known.Path != path {
@@ -66,7 +68,7 @@ func Take(state, path string, force bool) (*Claim, error) {
 		}
 	}
 	known.Path, known.Writing = path, true
-	return c, c.put(known)
+	return c, c.put(ctx, known)
 }
 
 // CheckOrdinary returns a *load.CreateError if a device, a pipe, a socket or a link lies at a
@@ -106,41 +108,31 @@ func (r record) describes(path string) (bool, error) {
 }
 
 // Wrote ends the claim: the file now has so many bytes with this SHA-256, in hexadecimal.
-func (c *Claim) Wrote(size int64, sum string) error {
-	return c.put(record{Path: c.path, Size: size, SHA256: sum})
+func (c *Claim) Wrote(ctx context.Context, size int64, sum string) error {
+	return c.put(ctx, record{Path: c.path, Size: size, SHA256: sum})
 }
 
 // Failed ends the claim of an export that did not write the file.
-func (c *Claim) Failed() error {
+func (c *Claim) Failed(ctx context.Context) error {
 	if c.before == nil {
-		return os.Remove(c.record)
+		return c.state.Fail(c.state.Delete(ctx, c.record))
 	}
-	return c.write(c.before)
+	return c.write(ctx, c.before)
 }
 
-func (c *Claim) put(r record) error {
+func (c *Claim) put(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return c.write(append(data, '\n'))
+	return c.write(ctx, append(data, '\n'))
 }
 
 // write replaces the record in one step.
-func (c *Claim) write(data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(c.record), 0o700); err != nil {
-		return fmt.Errorf("cannot remember what formetl writes: %w", err)
+func (c *Claim) write(ctx context.Context, data []byte) error {
+	_, version, err := c.state.Get(ctx, c.record)
+	if err == nil || errors.Is(err, load.ErrNotExist) {
+		err = c.state.Put(ctx, c.record, data, version)
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.record), ".record-*")
-	if err != nil {
-		return fmt.Errorf("cannot remember what formetl writes: %w", err)
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), c.record)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot remember what formetl writes: %w", err), os.Remove(file.Name()))
-	}
-	return nil
+	return c.state.Fail(err)
 }

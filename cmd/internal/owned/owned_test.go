@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
 func sumOf(text string) string {
@@ -35,7 +38,7 @@ func TestTake(t *testing.T) {
 		{name: "failed", last: failed, there: other, foreign: true},
 		{name: "written and failed", last: func(t *testing.T, c *Claim) {
 			wrote(t, c)
-			again, err := Take(filepath.Dir(filepath.Dir(c.record)), c.path, false)
+			again, err := Take(t.Context(), c.state, c.path, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +48,7 @@ func TestTake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			state, path := t.TempDir(), filepath.Join(t.TempDir(), "form1.csv")
 			if c.last != nil {
-				claim, err := Take(state, path, false)
+				claim, err := Take(t.Context(), stateIn(t, state), path, false)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,12 +59,21 @@ func TestTake(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := Take(state, path, c.force)
+			_, err := Take(t.Context(), stateIn(t, state), path, c.force)
 			if foreign := new(ForeignError); errors.As(err, &foreign) != c.foreign || err != nil && !c.foreign {
 				t.Errorf("%v", err)
 			}
 		})
 	}
+}
+
+func stateIn(t *testing.T, folder string) checkpoint.State {
+	t.Helper()
+	d, err := local.NewState(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkpoint.State{Destination: d, Place: folder}
 }
 
 // own is what exports write in these tests.
@@ -72,14 +84,14 @@ func wrote(t *testing.T, c *Claim) {
 	if err := os.WriteFile(c.path, []byte(own), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wrote(int64(len(own)), sumOf(own)); err != nil {
+	if err := c.Wrote(t.Context(), int64(len(own)), sumOf(own)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func failed(t *testing.T, c *Claim) {
 	t.Helper()
-	if err := c.Failed(); err != nil {
+	if err := c.Failed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,10 +101,10 @@ func TestTakeFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Take(file, "/x", false); err == nil {
+	if _, err := Take(t.Context(), stateIn(t, file), "/x", false); err == nil {
 		t.Error("a file is no state folder")
 	}
-	if _, err := Take(t.TempDir(), filepath.Join(file, "form1.csv"), false); err == nil {
+	if _, err := Take(t.Context(), stateIn(t, t.TempDir()), filepath.Join(file, "form1.csv"), false); err == nil {
 		t.Error("a file is no folder")
 	}
 }

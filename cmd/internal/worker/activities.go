@@ -17,11 +17,8 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -30,7 +27,7 @@ import (
 type Activities struct {
 	// Folder holds the definitions. Others are not read.
 	Folder string
-	// State is the folder of this worker for what only it needs.
+	// State, where it is set, takes the place of the definitions' own.
 	State string
 	// Load reads a definition's file.
 	Load func(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error)
@@ -40,9 +37,6 @@ type Activities struct {
 	Log    *slog.Logger
 	// At is pipelines.Options.At.
 	At func(string)
-
-	gates   *gates
-	folders *folders
 }
 
 // beat is how often an activity tells Temporal that it works. A worker that is silent for
@@ -56,9 +50,7 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 		if err != nil {
 			return err
 		}
-		o := a.options(def, log)
-		o.Forms = in.Forms
-		forms, clashes, err := pipelines.SharedForms(ctx, def, o)
+		forms, clashes, err := pipelines.FormsToRun(ctx, def, a.options(log, in.Forms...))
 		if err != nil {
 			return err
 		}
@@ -71,147 +63,29 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 	return listed, err
 }
 
-// Plan opens the outputs of a form, decides what is read, and plans it.
-func (a *Activities) Plan(ctx context.Context, in Step) (end *PlanEnd, err error) {
-	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		plan, report, err := pipelines.PlanForm(ctx, def, o, in.Form)
-		if err == nil {
-			end = planEnd(ctx, o, in, plan, report)
-		}
-		return err
-	})
-	return end, err
-}
-
-// planEnd is what a workflow is told of how a run goes on. Without a plan it has ended.
-func planEnd(ctx context.Context, o pipelines.Options, in Step, plan *pipelines.SharedPlan, report *pipelines.FormReport) *PlanEnd {
-	end := &PlanEnd{Requests: report.Requests.Minus(in.Spent)}
-	if plan == nil {
-		end.Done = ended(ctx, o, in, report)
-		return end
-	}
-	o.Logger.LogAttrs(ctx, slog.LevelInfo, "workers share the run", slog.String("form", in.Form),
-		slog.Int("windows", plan.Windows), slog.Int("groups_to_read", plan.Groups), slog.Int("shares_to_stage", plan.Shares))
-	end.Of, end.Groups, end.Shares, end.Windows, end.Results = plan.Of, plan.Groups, plan.Shares, plan.Windows, plan.Results
-	return end
-}
-
-// Read reads a group of windows of the plan.
-func (a *Activities) Read(ctx context.Context, in Step) (end *ReadEnd, err error) {
-	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		read, err := pipelines.ReadGroup(ctx, def, o, in.Form, in.Group)
-		if gone(ctx, o, err) {
-			end = &ReadEnd{Gone: true}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if read.Left != "" {
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "groups of windows are left to Reconcile", slog.String("form", in.Form), slog.Int("group", in.Group), slog.String("reason", read.Left))
-		}
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a group of windows is over", slog.String("form", in.Form), slog.Int("group", in.Group),
-			slog.Int("windows", read.Windows), slog.Int64("results", read.Results), slog.Int64("requests", read.Requests.All()))
-		end = &ReadEnd{Windows: read.Windows, Results: read.Results, Requests: read.Requests, Left: read.Left != ""}
-		return nil
-	})
-	return end, err
-}
-
-// gone tells whether an error means that the workflow has to plan again: another run came
-// between, or what it read is damaged.
-func gone(ctx context.Context, o pipelines.Options, err error) bool {
-	if !errors.Is(err, checkpoint.ErrNoPlan) {
-		return false
-	}
-	o.Logger.LogAttrs(ctx, slog.LevelWarn, "the run cannot go on from its plan; the workflow plans again", slog.String("error", err.Error()))
-	return true
-}
-
-// Reconcile makes what was read agree. It may ask for more groups to be read.
-func (a *Activities) Reconcile(ctx context.Context, in Step) (end *PlanEnd, err error) {
-	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		plan, report, err := pipelines.ReconcileForm(ctx, def, o, in.Form)
-		if err == nil {
-			end = planEnd(ctx, o, in, plan, report)
-		}
-		return err
-	})
-	return end, err
-}
-
-// Stage stages a share of the parts.
-func (a *Activities) Stage(ctx context.Context, in Step) (end *StageEnd, err error) {
-	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		err := pipelines.StageShare(ctx, def, o, in.Form, in.Group)
-		if gone(ctx, o, err) {
-			end = &StageEnd{Gone: true}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "a share of the parts is staged", slog.String("form", in.Form), slog.Int("share", in.Group))
-		end = &StageEnd{}
-		return nil
-	})
-	return end, err
-}
-
-// Commit commits what is staged.
-func (a *Activities) Commit(ctx context.Context, in Step) (end *CommitEnd, err error) {
-	err = a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		report, err := pipelines.CommitForm(ctx, def, o, in.Form)
-		if gone(ctx, o, err) {
-			end = &CommitEnd{Gone: true}
-			return nil
-		}
-		if err == nil {
-			end = &CommitEnd{Done: ended(ctx, o, in, report)}
-		}
-		return err
-	})
-	return end, err
-}
-
-// End gives up the run of a form.
-func (a *Activities) End(ctx context.Context, in Step) error {
-	return a.step(ctx, in, func(ctx context.Context, def *definition.Definition, o pipelines.Options) error {
-		return pipelines.EndForm(ctx, def, o, in.Form)
-	})
-}
-
-// step does a step of a form's run.
-func (a *Activities) step(ctx context.Context, in Step, do func(context.Context, *definition.Definition, pipelines.Options) error) error {
-	return a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
+// Run runs the definition for one form, as `formetl run --form` does. A further try resumes
+// from what the one before had read.
+func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err error) {
+	err = a.do(ctx, func(ctx context.Context, log *slog.Logger, p *progress) error {
 		def, err := a.definition(ctx, in.Source, p)
 		if err != nil {
 			return err
 		}
-		info := activity.GetInfo(ctx)
-		o := pipelines.Options{Options: a.options(def, log.With(slog.String("pipeline", def.Name))), Progress: p.note, At: a.At}
-		o.Client.Met = in.Spent.All() > 0 // by an earlier activity of the run
-		o.Shared = &pipelines.Shared{
-			Owner: info.WorkflowExecution.ID, Run: in.Run, Try: int(info.Attempt), Decided: in.Decided,
-			Spent: in.Spent, GroupRequests: in.GroupRequests, Of: in.Of, Alone: in.Alone,
+		o := pipelines.Options{Options: a.options(log.With(slog.String("pipeline", def.Name)), in.Form), Progress: p.note, At: a.At}
+		report, err := pipelines.Run(ctx, def, o)
+		if err != nil {
+			return err
 		}
-		return do(ctx, def, o)
+		end = formEnd(report.RunID, report.Forms[0])
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form is written", slog.String("form", in.Form), slog.String("run_id", end.RunID), slog.Int64("rows", end.Rows), slog.Int("windows", end.Windows))
+		return nil
 	})
+	return end, err
 }
 
-// options are those of every run of this worker.
-func (a *Activities) options(def *definition.Definition, log *slog.Logger) account.Options {
-	tables := a.Tables(log)
-	o := account.Options{Tables: tables, Logger: log, Client: a.Client}
-	o.Client.Budget = a.gates.of(def)
-	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
-		dest, err := tables.Open(ctx, root, out)
-		if d, ok := dest.(*local.Destination); ok && err == nil {
-			return folder{d, root, a.folders}, nil
-		}
-		return dest, err
-	}
-	return o
+// options are those of a run of this worker, for some forms.
+func (a *Activities) options(log *slog.Logger, forms ...string) account.Options {
+	return account.Options{Tables: a.Tables(log), Logger: log, Client: a.Client, Forms: forms}
 }
 
 // definition reads the definition that a workflow names. Its secrets stay out of what is
@@ -225,18 +99,17 @@ func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*de
 		return nil, err
 	}
 	p.secrets = def.Secrets()
-	def.State = a.State
-	return def, shareable(def)
+	if a.State != "" {
+		def.State, def.StateS3 = a.State, nil
+	}
+	return def, runnable(def)
 }
 
-// shareable tells why several workers cannot run a definition.
-func shareable(def *definition.Definition) error {
-	if !def.CheckpointAtDestination {
-		return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: workers find what others have read at the destination alone; write `checkpoint: destination`", def.File)}
-	}
+// runnable tells why a worker cannot run a definition.
+func runnable(def *definition.Definition) error {
 	for _, o := range def.Outputs {
-		if !o.Lasting() {
-			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: the output %s is another one for each run, or standard output, so that no other worker finds it; write a path without {run_id}", def.File, o.Path)}
+		if o.Path == definition.StdoutPath {
+			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -140,27 +139,6 @@ func temporalError(what string, err error) error {
 func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// budgetID is the id of the workflow that is the Budget of an account.
-func budgetID(account string) string { return "formetl-budget/" + account }
-
-// share asks the Budget of an account for a share, and starts it where it does not run.
-func share(c client.Client) func(ctx context.Context, account string, a Ask) (Share, error) {
-	return func(ctx context.Context, account string, a Ask) (s Share, err error) {
-		start := c.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: budgetID(account), TaskQueue: budgetQueue,
-			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		}, Budget, ledger{})
-		handle, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-			StartWorkflowOperation: start,
-			UpdateOptions:          client.UpdateWorkflowOptions{UpdateName: shareUpdate, Args: []any{a}, WaitForStage: client.WorkflowUpdateStageCompleted},
-		})
-		if err == nil {
-			err = handle.Get(ctx, &s)
-		}
-		return s, err
-	}
 }
 
 // userAgent names the program to the form service.

@@ -80,7 +80,7 @@ func codeOf(err error) (int, string) {
 		return exit.Interrupted, "it was cancelled"
 	}
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
-		return exit.Temporary, "another workflow of this form is under way; it goes on"
+		return exit.Temporary, "another workflow of this definition is under way; it goes on"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		return exit.Temporary, fmt.Sprintf("no worker has ended the work in time: %v", timeout)

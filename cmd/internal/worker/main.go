@@ -45,8 +45,8 @@ func rootCommand(p *process) *cobra.Command {
 		Use:   "formetl-worker",
 		Short: "Run formetl's pipelines on Temporal, on several machines",
 		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
-workers on any number of machines do the work together, and keep to the request
-budget of the account together.
+workers on any number of machines run its forms, and keep to the request budget of
+the account together if their state is a bucket.
 
 A worker needs the definitions in a folder, the keys that they refer to, and
 outputs that all workers reach: s3://, or a local path with a single worker.`,
@@ -67,7 +67,7 @@ func (p *process) load(ctx context.Context, file string, variables map[string]st
 	if err != nil {
 		return nil, err
 	}
-	return def, shareable(def)
+	return def, runnable(def)
 }
 
 // named are definitions, as workflows name them.

@@ -42,8 +42,8 @@ func runCommand(p *process) *cobra.Command {
 		Use:   "run",
 		Short: "Work for the workflows of a task queue until stopped",
 		Long: `Run works until it is stopped. A worker that stops in order keeps what its
-activities have read, and other workers go on at once. After kill -9 they go on
-when it has been silent for half a minute.`,
+activities have read, and other workers go on at once if they have the same state.
+After kill -9 they go on when it has been silent for half a minute.`,
 		Example: `  formetl-worker run --address temporal:7233 --definitions /etc/formetl
   TEMPORAL_ADDRESS=… TEMPORAL_NAMESPACE=… TEMPORAL_API_KEY=… formetl-worker run`,
 		Args: flags.NoArguments,
@@ -52,9 +52,9 @@ when it has been silent for half a minute.`,
 	set := cmd.Flags()
 	f.register(set)
 	set.StringVar(&f.definitions, "definitions", ".", "folder of the definitions; others are not run")
-	set.StringVar(&f.state, "state", "", "folder for what this worker alone needs (default: formetl/ in the user's cache folder)")
+	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
 	set.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key of the form service, instead of the definitions' references")
-	set.IntVar(&f.activities, "activities", 4, "most activities that this worker does at once")
+	set.IntVar(&f.activities, "activities", 16, "most forms that this worker runs at once")
 	return cmd
 }
 
@@ -63,36 +63,26 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	if f.activities < 1 {
 		return exit.Usagef("--activities %d: give 1 or more", f.activities)
 	}
-	if f.queue == budgetQueue {
-		return exit.Usagef("--task-queue %s: it is that of the budgets of accounts; give another name", f.queue)
-	}
 	folder, err := absolute(f.definitions)
 	if err != nil {
 		return err
 	}
-	state, note, err := flags.StateFolder(f.state)
+	state, err := flags.StatePath(f.state)
 	if err != nil {
 		return err
 	}
 	if err := p.log.Start(slog.LevelInfo); err != nil {
 		return err
 	}
-	if note != "" {
-		p.log.Tell(slog.LevelWarn, note)
-	}
 	connected, err := f.dial(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer connected.Close()
-	w, budgets := newWorkers(connected, f.queue, f.activities, &Activities{
+	w := newWorker(connected, f.queue, f.activities, &Activities{
 		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
 		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version())},
 	})
-	if err := budgets.Start(); err != nil {
-		return temporalError("work for the task queue "+budgetQueue, err)
-	}
-	defer budgets.Stop()
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+f.queue, err)
 	}
@@ -102,23 +92,17 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	return &exit.ServedError{}
 }
 
-// newWorkers returns a worker with the workflows and activities of pipelines, and one with
-// the budgets of accounts.
-func newWorkers(c client.Client, queue string, most int, a *Activities) (w, budgets worker.Worker) {
-	a.gates, a.folders = newGates(share(c), a.Log), &folders{held: map[string]*folderLease{}}
+// newWorker returns a worker with the workflow and the activities of pipelines.
+func newWorker(c client.Client, queue string, most int, a *Activities) worker.Worker {
 	host, _ := os.Hostname() // for people
-	identity := fmt.Sprintf("formetl-worker %d on %s", os.Getpid(), host)
-	w = worker.New(c, queue, worker.Options{
+	w := worker.New(c, queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: most, WorkerStopTimeout: stopWithin,
 		MaxHeartbeatThrottleInterval: mostSilence, DefaultHeartbeatThrottleInterval: mostSilence,
-		DisableRegistrationAliasing: true, Identity: identity,
+		DisableRegistrationAliasing: true, Identity: fmt.Sprintf("formetl-worker %d on %s", os.Getpid(), host),
 	})
 	w.RegisterWorkflow(Pipeline)
-	w.RegisterWorkflow(Form)
 	w.RegisterActivity(a)
-	budgets = worker.New(c, budgetQueue, worker.Options{LocalActivityWorkerOnly: true, DisableRegistrationAliasing: true, Identity: identity})
-	budgets.RegisterWorkflow(Budget)
-	return w, budgets
+	return w
 }
 
 // withKey returns how a worker reads definitions: with their keys, or the key in a file.

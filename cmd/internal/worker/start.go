@@ -18,9 +18,8 @@ import (
 type startFlags struct {
 	connection
 	flags.Definition
-	definitions   string
-	groupRequests int
-	wait          bool
+	definitions string
+	wait        bool
 }
 
 func startCommand(p *process) *cobra.Command {
@@ -29,8 +28,7 @@ func startCommand(p *process) *cobra.Command {
 		Use:   "start DEFINITION...",
 		Short: "Start a workflow for each definition",
 		Long: `Start checks the definitions and starts a workflow for each. Its id is
-formetl/PIPELINE, and that of each of its forms formetl/PIPELINE/FORM, so that one is
-under way at a time. With --wait it ends when they have ended, with their exit code.`,
+formetl/PIPELINE, so that one is under way at a time. With --wait it ends when they have ended, with their exit code.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start --definitions /etc/formetl /etc/formetl/feedback.yaml --form form1 --wait`,
 		Args: flags.Definitions,
@@ -41,7 +39,6 @@ under way at a time. With --wait it ends when they have ended, with their exit c
 	set.StringVar(&f.definitions, "definitions", ".", "folder that the workers have their definitions in")
 	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
 	f.RegisterVariables(set)
-	set.IntVar(&f.groupRequests, "group-requests", 0, "about how many requests one activity sends to read its windows (default 100)")
 	set.BoolVar(&f.wait, "wait", false, "wait for the end, and end with its exit code")
 	return cmd
 }
@@ -63,7 +60,7 @@ func start(ctx context.Context, p *process, f *startFlags, files []string) error
 		runs[i], err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID: id, TaskQueue: f.queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
 			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		}, Pipeline, PipelineInput{Source: d.source, Forms: f.Forms, GroupRequests: f.groupRequests})
+		}, Pipeline, PipelineInput{Source: d.source, Forms: f.Forms})
 		switch {
 		case isRunning(err):
 			failures = append(failures, &exit.Error{Code: exit.Temporary, Err: fmt.Errorf("the workflow %s is under way; start it again when it has ended", id)})

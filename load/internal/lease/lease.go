@@ -1,9 +1,6 @@
 // Package lease keeps leases in stores that nobody tells of the end of a process: the holder
 // renews the lease, and others may take it once it was not renewed for a minute.
 //
-// A lease of a run of one process, whose Holder has no Owner, is that process's alone. The
-// processes of one owner share a lease. Any of them renews it, and it outlives each of them.
-//
 // Begin reading with Take.
 package lease
 
@@ -75,10 +72,7 @@ type Lease struct {
 // Take takes a lease for the holder in a record, whose other fields it fills. where is the
 // place of the lease, for people. If another run holds it, the error is a *load.HeldError.
 func Take(ctx context.Context, s Store, times Times, r Record, where string, log *slog.Logger) (*Lease, error) {
-	if r.Owner == "" { // a lease that processes share outlives each of them
-		r.Process = ThisProcess()
-	}
-	r.Token = rand.Text()
+	r.Process, r.Token = ThisProcess(), rand.Text()
 	l := &Lease{store: s, times: times, record: r, log: log, lost: make(chan struct{}), ended: make(chan struct{})}
 	if err := l.take(ctx, where); err != nil {
 		return nil, err
@@ -88,7 +82,7 @@ func Take(ctx context.Context, s Store, times Times, r Record, where string, log
 
 // take writes the lease and starts its renewal. If several runs find the same
 // dead holder, each writes on condition that the object is unchanged. So only
-// one of them succeeds. Of processes of one run that begin together, one writes.
+// one of them succeeds.
 func (l *Lease) take(ctx context.Context, where string) error {
 	version := load.NoVersion
 	for range 4 {
@@ -112,11 +106,7 @@ func (l *Lease) take(ctx context.Context, where string) error {
 			version = load.NoVersion // it was released meanwhile
 		case err != nil:
 			return err
-		case l.record.Owner != "" && l.shares(held) && 0 <= age && age < l.times.Renew:
-			l.version = current // another process of the run has just renewed it
-			l.start(ctx, time.Now().Add(-age))
-			return nil
-		case l.times.Free(held, age), held.Owner != "" && held.Owner == l.record.Owner:
+		case l.times.Free(held, age):
 			version = current
 		default:
 			return &load.HeldError{Path: where, Holder: held.Holder}
@@ -153,7 +143,7 @@ func (l *Lease) settle(ctx context.Context) error {
 	return load.ErrConflict
 }
 
-// start renews the lease in the background until Release or Leave. It goes on after ctx
+// start renews the lease in the background until Release. It goes on after ctx
 // is cancelled, because a stopped run may still be committing.
 func (l *Lease) start(ctx context.Context, sent time.Time) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -198,46 +188,13 @@ func (l *Lease) keep(ctx context.Context, renewed time.Time) bool {
 func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	for {
-		l.record.Renewals++
-		l.record.Renewed = now.UTC()
-		version, err := l.store.Write(ctx, l.record, l.version)
-		if err == nil {
-			l.version = version
-			return nil
-		}
-		if l.record.Owner == "" || !errors.Is(err, load.ErrConflict) {
-			return err
-		}
-		held, current, _, failed := l.store.Read(ctx)
-		switch {
-		case errors.Is(failed, load.ErrNotExist):
-			return err // it was given back, and this holder came too late to notice
-		case failed != nil:
-			return failed
-		case !l.shares(held):
-			return err
-		}
-		l.version = current // another process of the owner has renewed it
+	l.record.Renewals++
+	l.record.Renewed = now.UTC()
+	version, err := l.store.Write(ctx, l.record, l.version)
+	if err == nil {
+		l.version = version
 	}
-}
-
-// shares tells whether a lease is held by this run of this lease's owner.
-func (l *Lease) shares(held Record) bool {
-	if l.record.Owner == "" {
-		return held.Token == l.record.Token
-	}
-	return held.Owner == l.record.Owner && held.RunID == l.record.RunID
-}
-
-// Leave stops the renewals. The lease stays, so that it expires unless another
-// process of the owner renews it.
-func (l *Lease) Leave(context.Context) error {
-	l.once.Do(func() {
-		l.stop()
-		<-l.ended
-	})
-	return nil
+	return err
 }
 
 // Lost returns a channel that is closed when another run has taken the lease or
@@ -263,7 +220,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 		defer cancel()
 		held, _, _, err := l.store.Read(ctx)
-		if err == nil && l.shares(held) {
+		if err == nil && held.Token == l.record.Token {
 			err = l.store.Remove(ctx)
 		}
 		if err != nil && !errors.Is(err, load.ErrNotExist) {

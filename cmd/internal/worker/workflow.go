@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"slices"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/formetl/formetl/cmd/internal/exit"
+)
+
+const (
+	// formsAtOnce is how many forms of a definition wait for a worker or are done at once.
+	// How many are done is for the workers to say, and how many requests they send for the
+	// budget.
+	formsAtOnce = 100
+	// formsOfHistory is how many forms a history covers. Then the workflow goes on in a new one.
+	formsOfHistory = 500
+)
+
+// options are those of all activities. What fails for a reason that may pass is tried for a day.
+func options(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: 25 * time.Hour, // the budget of a day may be used up
+		StartToCloseTimeout:    24 * time.Hour,
+		HeartbeatTimeout:       30 * time.Second,
+		WaitForCancellation:    true, // it gives back what it has staged
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 5 * time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute},
+	})
+}
+
+// Pipeline is the workflow of a definition. It lists the forms, and has an activity run each.
+// A form that fails does not stop the others, unless each would fail of the same cause.
+//
+// Workflows that are under way when workers are upgraded go on in the new code by their
+// histories. A change of what it does in which order is made behind workflow.GetVersion; the
+// histories in testdata are replayed by a test.
+func Pipeline(ctx workflow.Context, in PipelineInput) (*PipelineEnd, error) {
+	ctx = options(ctx)
+	if in.Left == nil {
+		var listed Listed
+		if err := workflow.ExecuteActivity(ctx, (*Activities).List, in).Get(ctx, &listed); err != nil {
+			return nil, err
+		}
+		in.Left, in.Ended = listed.Forms, listed.Clashes
+		if id := PipelineID(listed.Pipeline); workflow.GetInfo(ctx).WorkflowExecution.ID != id {
+			return alone(ctx, id, in) // a schedule gives its workflows ids of its own
+		}
+	}
+	now := in.Left[:min(len(in.Left), formsOfHistory)]
+	in.Ended, in.Left = append(in.Ended, runForms(ctx, in, now)...), in.Left[len(now):]
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if len(in.Left) > 0 {
+		return nil, workflow.NewContinueAsNewError(ctx, Pipeline, in)
+	}
+	return &PipelineEnd{Forms: in.Ended}, nil
+}
+
+// alone runs the workflow of the definition's own id, so that one is under way at a time.
+func alone(ctx workflow.Context, id string, in PipelineInput) (end *PipelineEnd, err error) {
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: id, WaitForCancellation: true, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+	})
+	err = workflow.ExecuteChildWorkflow(ctx, Pipeline, in).Get(ctx, &end)
+	return end, err
+}
+
+// runForms runs forms side by side, and returns how each ended, in the order of forms.
+func runForms(ctx workflow.Context, in PipelineInput, forms []string) []FormEnd {
+	ends := make([]FormEnd, len(forms))
+	slots, wait := workflow.NewSemaphore(ctx, formsAtOnce), workflow.NewWaitGroup(ctx)
+	refused := "" // why no further form is begun
+	for i, form := range forms {
+		if slots.Acquire(ctx, 1) != nil {
+			ends[i] = FormEnd{Form: form, Code: exit.Interrupted, Error: "not begun: the workflow was cancelled"}
+			continue
+		}
+		if refused != "" {
+			slots.Release(1)
+			ends[i] = FormEnd{Form: form, Code: exit.NoPermission, Error: "not begun: " + refused}
+			continue
+		}
+		wait.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer wait.Done()
+			defer slots.Release(1)
+			end := &ends[i]
+			if err := workflow.ExecuteActivity(ctx, (*Activities).Run, FormInput{Source: in.Source, Form: form}).Get(ctx, end); err != nil {
+				*end = FormEnd{Form: form}
+				end.Code, end.Error = codeOf(err)
+			}
+			if end.Code == exit.NoPermission {
+				refused = end.Error
+			}
+		})
+	}
+	wait.Wait(ctx)
+	return ends
+}
+
+// failed are the forms that failed.
+func (e *PipelineEnd) failed() []FormEnd {
+	return slices.DeleteFunc(slices.Clone(e.Forms), func(f FormEnd) bool { return f.Code == exit.OK })
+}
+
+// isRunning tells whether a workflow was not started because one with its id is under way.
+func isRunning(err error) bool { return temporal.IsWorkflowExecutionAlreadyStartedError(err) }

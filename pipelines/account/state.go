@@ -1,0 +1,71 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// OpenState opens the state of a definition. It asks nothing yet.
+func OpenState(ctx context.Context, def *definition.Definition, o Options) (checkpoint.State, error) {
+	dest, err := o.Tables.State(ctx, def.State, def.StateS3)
+	s := checkpoint.State{Destination: dest, Place: def.State}
+	return s, s.Fail(err)
+}
+
+// BudgetUse returns how much of the budget of a definition's account is booked.
+func BudgetUse(ctx context.Context, def *definition.Definition, o Options) (budget.Use, error) {
+	state, err := OpenState(ctx, def, o)
+	if err != nil {
+		return budget.Use{}, err
+	}
+	return budget.Read(ctx, def, state, o.Now())
+}
+
+// CheckpointKey returns the key of a form's checkpoint. It depends on the pipeline,
+// the form and the paths of the outputs.
+func CheckpointKey(def *definition.Definition, form string) string {
+	paths := make([]string, len(def.Outputs))
+	for i, out := range def.Outputs {
+		paths[i] = out.Path
+	}
+	return checkpoint.Key(def.Name, form, paths)
+}
+
+// Checkpoints returns the checkpoints of forms that earlier runs of the definition left and
+// that no run holds, oldest first.
+func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
+	state, err := OpenState(ctx, def, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, form := range forms {
+		of, err := checkpoint.LeftOf(ctx, state, def.Name, form)
+		if err != nil {
+			return left, err
+		}
+		left = append(left, of...)
+	}
+	slices.SortStableFunc(left, func(a, b checkpoint.Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
+	return left, nil
+}
+
+// DiscardCheckpoints removes the checkpoints of forms that earlier runs left, and
+// returns those that it removed. A checkpoint that a run has taken meanwhile stays.
+func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
+	left, err := Checkpoints(ctx, def, o, forms)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range left {
+		gone, failed := l.Discard(ctx, o.Job(def, l.Form).Holder())
+		if err = errors.Join(err, failed); gone {
+			discarded = append(discarded, l)
+		}
+	}
+	return discarded, err
+}

@@ -1,0 +1,245 @@
+package budget
+
+import (
+	"context"
+	cryptorand "crypto/rand"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+const (
+	// lentFor is how long requests are reserved ahead of their use. What a killed process
+	// had reserved is lent to nobody else for as long.
+	lentFor = 5 * time.Second
+	// ahead is for how long a process reserves requests at the pace of its last ones.
+	ahead = 3 * time.Second
+	// again is how long a process waits that gets nothing because others have reserved
+	// requests, which they may give back.
+	again = time.Second
+	// patience is how long a request waits for a state that cannot be reached.
+	patience = time.Minute
+	// longWait is the least wait that Waits is told of. Shorter ones come with almost every
+	// request of a budget that is used evenly.
+	longWait = 5 * time.Second
+	// remoteMargin is added to a minute where hosts share the budget, because each knows the
+	// bucket's clock to a second.
+	remoteMargin = 2 * time.Second
+
+	day = 24 * time.Hour
+)
+
+// Budget bounds the requests to an account in any minute and in any 24 hours, for all
+// processes that share the state. Where a minute's requests are used up, others wait. Where
+// those of a day are, they fail with a *transport.BudgetError.
+//
+// A process reserves requests for a few seconds ahead, at its own pace, so that one write of
+// the ledger is for many of them. With the next write it says when it used them, and gives
+// back the others.
+//
+// Times are those of the state: the clock of this machine for a folder, and that of the store
+// for a bucket. If the machine's clock is set back, bookings count for longer, never shorter.
+type Budget struct {
+	limits limits
+	ledger ledger
+	id     string // of this Budget, in the ledger
+	now    func() time.Time
+	waits  func(perMinute int, until time.Time)
+
+	mu    sync.Mutex
+	left  int         // reserved and not used
+	until time.Time   // when the reservation ends
+	used  []time.Time // since the last write of the ledger
+	since time.Time   // of the last write
+	turn   int        // number of the last write that was tried
+	landed int        // of the last one that is known to have been carried out
+	told  time.Time   // the last moment that waits was called with
+}
+
+// limits are what a definition allows. 0 is no limit.
+type limits struct {
+	perMinute, perDay int
+	minute            time.Duration // how long a booking counts for perMinute
+}
+
+// Shared returns the budget of a definition's account, nil if the definition sets no limits.
+// now is the clock of the bookings. waits is called when requests begin to wait for long, once
+// for all that wait for the same moment. It may be nil.
+func Shared(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
+	l := limitsOf(def, state)
+	if l.perMinute <= 0 && l.perDay <= 0 {
+		return nil
+	}
+	return &Budget{limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), waits: waits}
+}
+
+func limitsOf(def *definition.Definition, state checkpoint.State) limits {
+	l := limits{perMinute: def.Source.Requests.PerMinute, perDay: def.Source.Requests.PerDay, minute: transport.BudgetMinute}
+	if state.Remote() {
+		l.minute += remoteMargin
+	}
+	return l
+}
+
+// clockOf returns the clock of the state. now is this machine's.
+func clockOf(state checkpoint.State, now func() time.Time) func() time.Time {
+	if c, ok := state.Destination.(load.Clocked); ok {
+		return func() time.Time { return now().Add(c.Offset()) }
+	}
+	return now
+}
+
+// Reserve books a request. It waits while the budget of the minute is used up.
+func (b *Budget) Reserve(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var waited time.Time // until when the request has waited
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		now := b.now()
+		if now.Before(waited) { // the clock was set back or stands still, and nobody may wait for ever
+			now = waited
+		}
+		if b.left > 0 && now.Before(b.until) {
+			b.left--
+			b.used = append(b.used, now)
+			return nil
+		}
+		free, err := b.lend(ctx, now)
+		if err != nil {
+			return err
+		}
+		if b.left > 0 {
+			continue
+		}
+		waited = free
+		b.tell(now, free)
+		b.mu.Unlock()
+		err = pause(ctx, free.Sub(now))
+		b.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// lend reserves requests. If none is free, it returns when to ask again.
+func (b *Budget) lend(ctx context.Context, now time.Time) (free time.Time, err error) {
+	want := b.want(now)
+	var refused error
+	err = b.write(ctx, func(r *record) {
+		r.settle(now, b.id, b.used)
+		r.trim(now, b.limits)
+		b.left, free, refused = r.lend(now, b.id, b.turn, want, b.limits)
+	})
+	if err != nil {
+		b.left = 0
+		return free, err
+	}
+	b.used, b.since, b.until = nil, now, now.Add(lentFor)
+	return free, refused
+}
+
+// want returns how many requests are reserved: as many as were used in the last seconds, and
+// twice as many as before where all were used at once.
+func (b *Budget) want(now time.Time) int {
+	if len(b.used) == 0 {
+		return 1
+	}
+	pace := float64(ahead) / float64(max(now.Sub(b.since), time.Millisecond))
+	return int(math.Ceil(float64(len(b.used)) * min(max(pace, 1), 4)))
+}
+
+// write changes the ledger. It does so again where another process was faster, and for a
+// while where a bucket cannot be reached.
+func (b *Budget) write(ctx context.Context, change func(*record)) error {
+	var failing time.Time // since when
+	for {
+		err := b.try(ctx, change)
+		_, away := errors.AsType[*checkpoint.StateError](err)
+		wait := again
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, load.ErrConflict):
+			wait = rand.N(maxJitter)
+		case !away || !b.ledger.state.Remote() || !failing.IsZero() && time.Since(failing) > patience:
+			return err
+		case failing.IsZero():
+			failing = time.Now()
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// maxJitter bounds the pause of a process that another one was faster than.
+const maxJitter = 50 * time.Millisecond
+
+// try changes the ledger once. If the answer to an earlier try was lost and the ledger shows
+// that it was carried out, what it booked is not booked again.
+func (b *Budget) try(ctx context.Context, change func(*record)) error {
+	r, version, err := b.ledger.read(ctx)
+	if err != nil {
+		return err
+	}
+	if h, ok := r.Lent[b.id]; ok && h.Turn > b.landed {
+		b.used, b.landed = nil, h.Turn
+	}
+	b.turn++
+	change(&r)
+	if err := b.ledger.write(ctx, r, version); err != nil {
+		return err
+	}
+	b.landed = b.turn
+	return nil
+}
+
+// Close books what was used, and gives back what is still reserved. If that fails, the
+// reservation ends by itself.
+func (b *Budget) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left == 0 && len(b.used) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	now := b.now()
+	_ = b.write(ctx, func(r *record) {
+		r.settle(now, b.id, b.used)
+		r.trim(now, b.limits)
+	})
+	b.left, b.used = 0, nil
+}
+
+// closing bounds the time of Close.
+const closing = 2 * time.Second
+
+// tell tells of a long wait from now on, unless that was told already.
+func (b *Budget) tell(now, until time.Time) {
+	if b.waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
+		b.told = until
+		b.waits(b.limits.perMinute, until)
+	}
+}
+
+// pause waits for a time. If ctx ends first, it returns the cause.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
