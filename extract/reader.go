@@ -65,6 +65,7 @@ type WindowReader struct {
 	count  int64
 	shared bool // see Share
 	doubt  bool // see DoubtEnd
+	alone  bool // see Uncompared
 
 	page   int // requests so far
 	most   int // results of the longest page
@@ -82,6 +83,11 @@ func (w *WindowReader) Share() { w.shared = true }
 // DoubtEnd tells the reader that a count says that more results follow. So an answer that
 // says that none follows does not end the window, but an empty one.
 func (w *WindowReader) DoubtEnd() { w.doubt = true }
+
+// Uncompared tells the reader that nobody compares the window with another count. Its own may
+// be of an earlier moment than its pages. So where a page that the service may have cut
+// reaches it, the window ends, and is Open.
+func (w *WindowReader) Uncompared() { w.alone = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
 // reader reads those above.
@@ -141,7 +147,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		w.ended = true
 	case n >= limit: // a count may agree by chance
 	case w.rows == w.count:
-		w.ended = true
+		w.ended, w.open = true, w.alone && n == w.most
 	case w.shared:
 		w.ended, w.open = true, true
 	case w.count != Unknown: // else results that come with each request would let it read on and on

@@ -119,7 +119,7 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 		return asked
 	}
 	count := f.counts.Remembered(r.Counter(), f.o.Now)
-	if known := count; known != nil && whyLookback(r) == "" {
+	if known := count; known != nil {
 		counted := false
 		var mu sync.Mutex
 		count = func(ctx context.Context, w extract.Window) (int64, error) {

@@ -469,8 +469,8 @@ func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formserv
 }
 
 // TestMoveThatNoCountSees: searches, views and verify: false leave no counts. One result
-// moves to an earlier day before the k-th request. It is there once, or the run says that
-// it did not prove that.
+// moves to an earlier day, or to one that was empty, before the k-th request. It is there
+// once, or the run says that it did not prove that.
 func TestMoveThatNoCountSees(t *testing.T) {
 	for name, edit := range map[string]func(*definition.Definition){
 		"search": func(def *definition.Definition) {
@@ -483,9 +483,11 @@ func TestMoveThatNoCountSees(t *testing.T) {
 			for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
 				t.Run(fmt.Sprintf("%s, %s, sort ignored %v", name, api, ignoresSort), func(t *testing.T) {
 					t.Parallel()
-					for k := 1; k <= 24; k++ {
-						if !moveUncounted(t, k, api, ignoresSort, edit) {
-							break
+					for _, move := range []struct{ from, to string }{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}} {
+						for k := 1; k <= 30; k++ {
+							if !moveUncounted(t, k, move.from, move.to+" 12:00:00", api, ignoresSort, edit) {
+								break
+							}
 						}
 					}
 				})
@@ -494,9 +496,9 @@ func TestMoveThatNoCountSees(t *testing.T) {
 	}
 }
 
-// moveUncounted moves a result from the third day to the first one before the k-th
-// request. It returns false if there were fewer.
-func moveUncounted(t *testing.T, k int, api definition.API, ignoresSort bool, edit func(*definition.Definition)) bool {
+// moveUncounted moves a result from the second day to another one before the k-th request. from
+// is the beginning of the range, "" for none. It returns false if there were fewer requests.
+func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ignoresSort bool, edit func(*definition.Definition)) bool {
 	t.Helper()
 	form := perDay(12, 12, 12)
 	form.Views = []formservice.View{{ID: "101"}}
@@ -520,12 +522,15 @@ func moveUncounted(t *testing.T, k int, api definition.API, ignoresSort bool, ed
 		mu.Lock()
 		defer mu.Unlock()
 		if n++; n == k {
-			if err := form.Finish(18, extracttest.Wall("2026-01-01 12:00:00")); err != nil {
+			if err := form.Finish(18, extracttest.Wall(to)); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	def := w.byDay(3, days())
+	def := w.byDay(4, days())
+	if from == "" {
+		def.Extract.From, def.Extract.Window = time.Time{}, extract.Step{} // windows by counts
+	}
 	edit(def)
 	report := w.run(def)
 	if n < k {
@@ -536,13 +541,66 @@ func moveUncounted(t *testing.T, k int, api definition.API, ignoresSort bool, ed
 		t.Errorf("request %d of %d: verified %+v", k, n, v)
 	}
 	if times[18] != 1 && !ignoresSort || times[18] > 1 {
-		t.Errorf("request %d of %d: the result is there %d times, verified %+v", k, n, times[18], v)
+		t.Errorf("from %q, to %s, request %d of %d: the result is there %d times, verified %+v", from, to, k, n, times[18], v)
 	}
 	delete(times, 18)
 	if len(times) != form.Len()-1 {
 		t.Errorf("request %d of %d: %d others are there", k, n, len(times))
 	}
 	return true
+}
+
+// TestCountOfAnEarlierMoment: nothing is compared with counts, and pages hold five results.
+// The third day has five when it is counted. Another one moves there before the k-th request,
+// so that a page of five holds all that were counted, and not the last one of the day.
+func TestCountOfAnEarlierMoment(t *testing.T) {
+	for name, edit := range map[string]func(*definition.Definition){
+		"search": func(def *definition.Definition) {
+			def.Extract.Search.Where = []extract.Criterion{{Operator: extract.OpContains, Column: "1", Term: "answer"}}
+		},
+		"view":         func(def *definition.Definition) { def.Extract.View = "101" },
+		"not verified": func(def *definition.Definition) { def.Extract.Verify = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for k := 1; ; k++ {
+				form := perDay(12, 12, 5)
+				form.Views = []formservice.View{{ID: "101"}}
+				clock := extracttest.Wall("2026-01-04 00:00:00")
+				form.SetClock(func() time.Time {
+					clock = clock.Add(time.Hour)
+					return clock
+				})
+				for i := range int64(29) { // each has a date_update, in another order than that of ids
+					r, _ := form.Get(i*12%29 + 1)
+					if err := form.Update(r); err != nil {
+						t.Fatal(err)
+					}
+				}
+				clock = extracttest.Wall("2026-01-09 00:00:00")
+				w := newWorld(t, form)
+				w.service.SetFaults(formservice.Faults{PageCap: 5})
+				n := 0
+				w.service.Before = func(formservice.Request) {
+					if n++; n == k {
+						if err := form.Finish(1, extracttest.Wall("2026-01-03 12:00:00")); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				def := w.byDay(4, days())
+				def.Source.Requests.Concurrency, def.Extract.From, def.Extract.Window = 1, time.Time{}, extract.Step{}
+				edit(def)
+				w.run(def)
+				if n < k {
+					return
+				}
+				if times := w.ids("days"); len(times) != 29 || slices.Max(slices.Collect(maps.Values(times))) > 1 {
+					t.Errorf("request %d of %d: %v", k, n, times)
+				}
+			}
+		})
+	}
 }
 
 // lateWorld has three results on each of four days, and others that are so old by the

@@ -270,10 +270,14 @@ func (p *pieces) readPages(ctx context.Context) error {
 func (f Form) source(st *stretch) *extract.WindowReader {
 	w, count := st.w, int64(extract.Unknown)
 	whole := st.gap == wholeOf(w.Planned.Window)
-	if whole && !st.tail {
+	uncompared := f.Filtered() || !f.Def.Extract.Verify
+	if whole && !st.tail && !(uncompared && w.Tries > 1) { // then its count is known to be old
 		count = w.counted()
 	}
 	source := f.Pages.Window(st.gap.window, st.gap.ids(), count)
+	if uncompared {
+		source.Uncompared()
+	}
 	if st.tail {
 		source.DoubtEnd()
 	} else if count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {

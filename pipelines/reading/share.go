@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -322,6 +324,12 @@ func (s *shared) askTails(w *Window, j *job) bool {
 	if len(tails) == 0 {
 		return false
 	}
+	s.ask(w, j, tails)
+	return true
+}
+
+// ask adds tails of a window to its job, or to a new one.
+func (s *shared) ask(w *Window, j *job, tails []gap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j == nil {
@@ -332,7 +340,6 @@ func (s *shared) askTails(w *Window, j *job) bool {
 		j.waiting = append(j.waiting, &stretch{w: w, gap: g, tail: true})
 	}
 	s.changed.Broadcast()
-	return true
 }
 
 // ReadTails asks for the tails of windows that were counted together with a dataset that
@@ -349,6 +356,21 @@ func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, 
 		return false, nil
 	}
 	return true, s.run(ctx)
+}
+
+// ReadBehind asks for what lies behind the last results of windows that hold one of the ids,
+// where nobody has asked for it.
+func (r *Reader) ReadBehind(ctx context.Context, windows []*Window, ids *roaring64.Bitmap) error {
+	s := newShared(r, nil)
+	for _, w := range windows {
+		if w.Undated != nil || w.IDs == nil || !w.IDs.Intersects(ids) {
+			continue
+		}
+		if behind := gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps); len(behind) > 0 {
+			s.ask(w, nil, behind)
+		}
+	}
+	return s.run(ctx)
 }
 
 // endsGroup tells, once, that all windows of a group were read.

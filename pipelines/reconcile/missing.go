@@ -189,7 +189,10 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 	case !c.comparesChanges():
 		return false, nil
 	}
-	_, err = s.askAgain(ctx)
+	named, err := s.askAgain(ctx)
+	if err == nil && !c.Verifies() { // nothing else shows what a count of an earlier moment cut off
+		err = c.Reader.ReadBehind(ctx, c.Windows, named)
+	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, s.weak = false, true
 		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "what changed during the run is not known", slog.String("reason", failed.Problem))

@@ -114,7 +114,9 @@ func (l *life) mayRefuse(s *step) bool { return !l.copes() || s.kind == stepRang
 
 // look judges the outputs of a definition after a process of it.
 func (l *life) look(d *definition, s *step, o *outcome) error {
-	f := model.Facts{Start: o.start, End: o.end, Oldest: o.start, Good: o.code == 0 && !o.killed, Torn: o.killed}
+	// A run that is stopped while it finishes another one's commit says so.
+	torn := o.killed || strings.Contains(o.stderr, "it is recorded, and the next run finishes it")
+	f := model.Facts{Start: o.start, End: o.end, Oldest: o.start, Good: o.code == 0 && !o.killed, Torn: torn}
 	if d.unfinished != none {
 		f.Oldest = d.unfinished
 	}

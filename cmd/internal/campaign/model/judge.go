@@ -19,7 +19,7 @@ type Facts struct {
 	// first run began that this one may have resumed from, or Start.
 	Oldest  history.Moment
 	Good    bool      // it ended with 0
-	Torn    bool      // it was killed: a commit may be in the middle
+	Torn    bool      // it was killed or says that a commit is recorded: that may be in the middle
 	Ranges  []Reading // what it read; none where it could not say
 	Undated bool      // results without a date belong to what it read
 	// Follows tells that the run continued datasets, or replaced them. From is
