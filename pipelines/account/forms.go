@@ -65,7 +65,9 @@ func someForms(def *definition.Definition, o Options, forms []string) error {
 // service no longer lists is not read, and its outputs stay.
 func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
 	names := def.Forms
-	if def.ListsForms() {
+	if !NeedsForms(def, o) {
+		names, _ = NamedForms(def, o) // those that are chosen need not be listed
+	} else {
 		listed, err := client.Forms(ctx)
 		if err != nil {
 			return nil, err

@@ -13,27 +13,23 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestWorkflow runs two forms, of which one is shared by groups. A second workflow finds
-// that little is to be done.
+// TestWorkflow runs two forms. A second workflow finds that little is to be done.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, settings{concurrency: 4}, january("small", 3), january("large", 250))
 	w.worker()
-	flow := w.workflow("--wait", "--group-requests", "20")
+	flow := w.workflow("--wait")
 	if code := flow.code(); code != 0 || !strings.Contains(flow.output.String(), "\tlarge\t7750\ts3://") {
 		t.Fatalf("exit code %d:\n%s", code, flow.output)
 	}
 	w.check(w.forms...)
-	if got, want := w.activities("large"), map[string]int{"Plan": 1, "Read": 6, "Reconcile": 1, "Stage": 6, "Commit": 1}; !maps.Equal(got, want) {
-		t.Errorf("the form's activities are %v", got)
+	if got, want := w.activities(), map[string]int{"List": 1, "Run": 2}; !maps.Equal(got, want) {
+		t.Errorf("the activities are %v", got)
 	}
 	if code := w.workflow("--wait").code(); code != 0 {
 		t.Errorf("again: exit code %d", code)
 	}
 	w.check(w.forms...)
-	if peak := w.service.Peak(); peak > 4 {
-		t.Errorf("%d requests were under way at once", peak)
-	}
 	if code := w.formetl("state", "show", w.definition()).code(); code != 0 {
 		t.Errorf("state show: exit code %d", code)
 	}
@@ -60,7 +56,7 @@ func TestIncremental(t *testing.T) {
 			if code := w.formetl("run", w.definition()).code(); code != 0 {
 				t.Errorf("%d: the run ends with %d", i, code)
 			}
-		} else if code := w.workflow("--wait", "--group-requests", "10").code(); code != 0 {
+		} else if code := w.workflow("--wait").code(); code != 0 {
 			t.Errorf("%d: the workflow ends with %d", i, code)
 		}
 		w.check(w.forms...)
@@ -77,32 +73,6 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
-// TestTwoQueues: workers of two task queues share an account. Once those of the queue that
-// began the account's budget are killed, the others go on.
-func TestTwoQueues(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, settings{concurrency: 2}, january("form1", 30))
-	other := *w
-	other.dir, other.name = t.TempDir(), w.name+"-other"
-	other.write(strings.ReplaceAll(w.text(), w.name, other.name))
-	first := w.worker()
-	if code := w.workflow("--wait").code(); code != 0 {
-		t.Fatalf("the first queue's workflow ends with %d", code)
-	}
-	first.signal(syscall.SIGKILL)
-	other.worker()
-	flow := other.workflow("--wait")
-	select {
-	case <-flow.ended:
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the second queue's workflow waits for a worker of the first")
-	}
-	if code := flow.code(); code != 0 {
-		t.Errorf("the second queue's workflow ends with %d", code)
-	}
-	other.check(other.forms...)
-}
-
 // slow is a world whose run takes seconds.
 func slow(t *testing.T) *world {
 	w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
@@ -110,17 +80,17 @@ func slow(t *testing.T) *world {
 	return w
 }
 
-// TestLease: a run and a workflow exclude each other. The run ends with 75 and names the
-// workflow; the workflow waits for the run.
+// TestLease: a run and a workflow exclude each other. The run ends with 75; the workflow
+// waits for the run.
 func TestLease(t *testing.T) {
 	t.Run("the workflow was first", func(t *testing.T) {
 		t.Parallel()
 		w := slow(t)
 		w.worker()
-		flow := w.workflow("--wait", "--group-requests", "10")
+		flow := w.workflow("--wait")
 		w.after(15, flow)
 		run := w.formetl("run", w.definition())
-		if code := run.code(); code != 75 || !strings.Contains(run.output.String(), "workflow formetl/"+w.name+"/form1") {
+		if code := run.code(); code != 75 || !strings.Contains(run.output.String(), "of pipeline "+w.name) {
 			t.Errorf("the run ends with %d:\n%s", code, run.output)
 		}
 		second := w.workflow()
@@ -142,7 +112,7 @@ func TestLease(t *testing.T) {
 		w.worker()
 		run := w.formetl("run", w.definition())
 		w.after(15, run)
-		flow := w.workflow("--wait", "--group-requests", "10")
+		flow := w.workflow("--wait")
 		if code := run.code(); code != 0 {
 			t.Errorf("the run ends with %d", code)
 		}
@@ -159,7 +129,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := slow(t)
 	w.worker()
-	flow := w.workflow("--wait", "--group-requests", "10")
+	flow := w.workflow("--wait")
 	w.after(40, flow)
 	if err := w.client().CancelWorkflow(t.Context(), "formetl/"+w.name, ""); err != nil {
 		t.Fatal(err)
@@ -189,7 +159,7 @@ func TestWorkerIsStopped(t *testing.T) {
 	stopped := w.worker()
 	time.Sleep(time.Second)
 	w.worker()
-	flow := w.workflow("--wait", "--group-requests", "10")
+	flow := w.workflow("--wait")
 	w.after(20, flow)
 	stopped.signal(syscall.SIGTERM)
 	if code := stopped.code(); code != 0 {
@@ -215,7 +185,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 			t.Parallel() // most of it is waiting for the heartbeat of the dead
 			w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
 			dead := w.start(shared.worker, w.environment("FORMETL_FAULT="+point, "XDG_CACHE_HOME="+t.TempDir()), "run", "--task-queue", w.name, "--definitions", w.dir)
-			flow := w.workflow("--wait", "--group-requests", "10")
+			flow := w.workflow("--wait")
 			if code := dead.code(); code == 0 {
 				t.Error("the worker was not killed")
 			}
@@ -231,14 +201,14 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// TestLocalPath runs a workflow to a folder, whose lease the activities of one worker share.
+// TestLocalPath runs a workflow to a folder.
 func TestLocalPath(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	w := newWorld(t, settings{concurrency: 2, load: fmt.Sprintf("{path: %q, format: ndjson, partition: day}", out+"/{form}/")}, january("form1", 150))
 	w.service.SetFaults(formservice.Faults{Latency: 50 * time.Millisecond})
 	w.worker()
-	flow := w.workflow("--wait", "--group-requests", "10")
+	flow := w.workflow("--wait")
 	w.after(20, flow)
 	if code := w.formetl("run", w.definition()).code(); code != 75 {
 		t.Errorf("a run meanwhile ends with %d", code)
@@ -262,7 +232,7 @@ func TestBudgetPerMinute(t *testing.T) {
 	w.service.SetFaults(formservice.Faults{PerMinute: limit, Latency: 5 * time.Millisecond})
 	w.worker()
 	w.worker()
-	if code := w.workflow("--wait", "--group-requests", "8").code(); code != 0 {
+	if code := w.workflow("--wait").code(); code != 0 {
 		t.Errorf("the workflow ends with %d", code)
 	}
 	w.check(w.forms...)
@@ -299,15 +269,14 @@ func TestFailures(t *testing.T) {
 		w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
 		w.write(strings.Replace(w.text(), "type: string}", "type: int64, on_error: fail}", 1))
 		w.worker()
-		if code := w.workflow("--wait", "--group-requests", "10").code(); code != 65 {
+		if code := w.workflow("--wait").code(); code != 65 {
 			t.Errorf("exit code %d", code)
 		}
 		w.checkSecrets(w.histories())
 	})
-	t.Run("the checkpoint is not shared", func(t *testing.T) {
+	t.Run("standard output", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t, settings{concurrency: 2}, january("form1", 2))
-		w.write(strings.Replace(w.text(), "checkpoint: destination\n", "", 1))
+		w := newWorld(t, settings{concurrency: 2, load: `{path: "-", format: csv}`}, january("form1", 2))
 		if code := w.workflow().code(); code != 78 {
 			t.Errorf("exit code %d", code)
 		}

@@ -63,17 +63,18 @@ func newWorld(t testing.TB, s settings, forms ...*formservice.Form) *world {
 	if s.load != "" {
 		out = s.load
 	}
+	state := fmt.Sprintf("{path: \"s3://%s/%s-state/\", s3: {endpoint: %q, path_style: true}}", bucket, w.name, shared.buckets.URL)
 	w.write(fmt.Sprintf(`version: 1
 name: %s
 source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, per_minute: %d, timeout: 5s}}
 forms: ["*"]
-checkpoint: destination
+state: %s
 extract: {%s}
 %scolumns:
   - {name: id, from: result_id, type: int64}
   - {name: value, from: "item:1", type: string}
 load: [%s]
-`, w.name, server.URL, s.concurrency, s.perMinute, s.extract, s.more, out))
+`, w.name, server.URL, s.concurrency, s.perMinute, state, s.extract, s.more, out))
 	return w
 }
 
