@@ -271,7 +271,8 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	w, count := st.w, int64(extract.Unknown)
 	whole := st.gap == wholeOf(w.Planned.Window)
 	uncompared := f.Filtered() || !f.Def.Extract.Verify
-	if whole && !st.tail && !(uncompared && w.Tries > 1) { // then its count is known to be old
+	old := uncompared && w.Tries > 1 // its count is of a moment before something changed
+	if whole && !st.tail && !old {
 		count = w.counted()
 	}
 	source := f.Pages.Window(st.gap.window, st.gap.ids(), count)
@@ -280,7 +281,7 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	}
 	if st.tail {
 		source.DoubtEnd()
-	} else if count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
+	} else if !old && count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
 		source.Share()
 	}
 	return source

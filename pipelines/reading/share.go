@@ -359,8 +359,8 @@ func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, 
 }
 
 // ReadBehind asks for what lies behind the last results of windows that hold one of the ids,
-// where nobody has asked for it.
-func (r *Reader) ReadBehind(ctx context.Context, windows []*Window, ids *roaring64.Bitmap) error {
+// where nobody has asked for it. It returns false if there is no such window.
+func (r *Reader) ReadBehind(ctx context.Context, windows []*Window, ids *roaring64.Bitmap) (asked bool, err error) {
 	s := newShared(r, nil)
 	for _, w := range windows {
 		if w.Undated != nil || w.IDs == nil || !w.IDs.Intersects(ids) {
@@ -368,9 +368,10 @@ func (r *Reader) ReadBehind(ctx context.Context, windows []*Window, ids *roaring
 		}
 		if behind := gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps); len(behind) > 0 {
 			s.ask(w, nil, behind)
+			asked = true
 		}
 	}
-	return s.run(ctx)
+	return asked, s.run(ctx)
 }
 
 // endsGroup tells, once, that all windows of a group were read.

@@ -191,14 +191,14 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 	}
 	named, err := s.askAgain(ctx)
 	if err == nil && !c.Verifies() { // nothing else shows what a count of an earlier moment cut off
-		err = c.Reader.ReadBehind(ctx, c.Windows, named)
+		again, err = c.Reader.ReadBehind(ctx, c.Windows, named)
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, s.weak = false, true
 		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "what changed during the run is not known", slog.String("reason", failed.Problem))
 		return true, nil
 	}
-	return false, err
+	return again, err
 }
 
 // comparesChanges tells whether the run asks what changed while it read everything.
