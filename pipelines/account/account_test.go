@@ -74,6 +74,7 @@ func TestWaitsAreLogged(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	until := time.Time{}
 	o := account.Options{
+		Tables: pipelinestest.Options().Tables,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Client: account.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -18,12 +19,12 @@ func OpenState(ctx context.Context, def *definition.Definition, o Options) (chec
 }
 
 // BudgetUse returns how much of the budget of a definition's account is booked.
-func BudgetUse(ctx context.Context, def *definition.Definition, o Options) (budget.Use, error) {
+func BudgetUse(ctx context.Context, def *definition.Definition, o Options, now time.Time) (budget.Use, error) {
 	state, err := OpenState(ctx, def, o)
 	if err != nil {
 		return budget.Use{}, err
 	}
-	return budget.Read(ctx, def, state, o.Now())
+	return budget.Read(ctx, def, state, now)
 }
 
 // CheckpointKey returns the key of a form's checkpoint. It depends on the pipeline,

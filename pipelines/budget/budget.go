@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
@@ -53,7 +52,7 @@ type Budget struct {
 	now    func() time.Time
 	waits  func(perMinute int, until time.Time)
 
-	mu    sync.Mutex
+	turns chan struct{} // holds an element while a goroutine uses what follows
 	left  int         // reserved and not used
 	until time.Time   // when the reservation ends
 	used  []time.Time // since the last write of the ledger
@@ -77,7 +76,7 @@ func Shared(def *definition.Definition, state checkpoint.State, now func() time.
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
 	}
-	return &Budget{limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), waits: waits}
+	return &Budget{turns: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), waits: waits}
 }
 
 func limitsOf(def *definition.Definition, state checkpoint.State) limits {
@@ -98,54 +97,73 @@ func clockOf(state checkpoint.State, now func() time.Time) func() time.Time {
 
 // Reserve books a request. It waits while the budget of the minute is used up.
 func (b *Budget) Reserve(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	var waited time.Time // until when the request has waited
+	now := func() time.Time {
+		now := b.now()
+		if now.Before(waited) { // the clock was set back or stands still, and nobody may wait for ever
+			return waited
+		}
+		return now
+	}
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		now := b.now()
-		if now.Before(waited) { // the clock was set back or stands still, and nobody may wait for ever
-			now = waited
-		}
-		if b.left > 0 && now.Before(b.until) {
-			b.left--
-			b.used = append(b.used, now)
-			return nil
-		}
-		free, err := b.lend(ctx, now)
-		if err != nil {
+		free, err := b.reserve(ctx, now)
+		if err != nil || free.IsZero() {
 			return err
 		}
-		if b.left > 0 {
-			continue
-		}
+		wait := free.Sub(now())
 		waited = free
-		b.tell(now, free)
-		b.mu.Unlock()
-		err = pause(ctx, free.Sub(now))
-		b.mu.Lock()
-		if err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
+// reserve takes a request that is reserved, or reserves some first. If none is free, it
+// returns when to ask again.
+func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.Time, err error) {
+	select {
+	case b.turns <- struct{}{}:
+		defer func() { <-b.turns }()
+	case <-ctx.Done():
+		return free, context.Cause(ctx)
+	}
+	for {
+		at := now()
+		if b.left > 0 && at.Before(b.until) {
+			b.left--
+			b.used = append(b.used, at)
+			return time.Time{}, nil
+		}
+		if free, err = b.lend(ctx, now); err != nil {
+			return free, err
+		}
+		if b.left == 0 {
+			b.tell(now(), free)
+			return free, nil
+		}
+	}
+}
+
 // lend reserves requests. If none is free, it returns when to ask again.
-func (b *Budget) lend(ctx context.Context, now time.Time) (free time.Time, err error) {
-	want := b.want(now)
+func (b *Budget) lend(ctx context.Context, now func() time.Time) (free time.Time, err error) {
+	want := b.want(now())
 	var refused error
-	err = b.write(ctx, func(r *record) {
-		r.settle(now, b.id, b.used)
-		r.trim(now, b.limits)
-		b.left, free, refused = r.lend(now, b.id, b.turn, want, b.limits)
+	err = b.write(ctx, func(r *record) bool {
+		at := now()
+		r.settle(at, b.id, b.used)
+		r.trim(at, b.limits)
+		b.left, free, refused = r.lend(at, b.id, b.turn, want, b.limits)
+		b.since, b.until = at, at.Add(lentFor)
+		return b.left > 0 || len(b.used) > 0 || refused != nil || r.moved
 	})
 	if err != nil {
 		b.left = 0
 		return free, err
 	}
-	b.used, b.since, b.until = nil, now, now.Add(lentFor)
+	b.used = nil
 	return free, refused
 }
 
@@ -159,9 +177,9 @@ func (b *Budget) want(now time.Time) int {
 	return int(math.Ceil(float64(len(b.used)) * min(max(pace, 1), 4)))
 }
 
-// write changes the ledger. It does so again where another process was faster, and for a
+// write changes the ledger, if change returns true. It does so again where another process was faster, and for a
 // while where a bucket cannot be reached.
-func (b *Budget) write(ctx context.Context, change func(*record)) error {
+func (b *Budget) write(ctx context.Context, change func(*record) bool) error {
 	var failing time.Time // since when
 	for {
 		err := b.try(ctx, change)
@@ -188,7 +206,7 @@ const maxJitter = 50 * time.Millisecond
 
 // try changes the ledger once. If the answer to an earlier try was lost and the ledger shows
 // that it was carried out, what it booked is not booked again.
-func (b *Budget) try(ctx context.Context, change func(*record)) error {
+func (b *Budget) try(ctx context.Context, change func(*record) bool) error {
 	r, version, err := b.ledger.read(ctx)
 	if err != nil {
 		return err
@@ -197,7 +215,9 @@ func (b *Budget) try(ctx context.Context, change func(*record)) error {
 		b.used, b.landed = nil, h.Turn
 	}
 	b.turn++
-	change(&r)
+	if !change(&r) {
+		return nil
+	}
 	if err := b.ledger.write(ctx, r, version); err != nil {
 		return err
 	}
@@ -208,17 +228,18 @@ func (b *Budget) try(ctx context.Context, change func(*record)) error {
 // Close books what was used, and gives back what is still reserved. If that fails, the
 // reservation ends by itself.
 func (b *Budget) Close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.turns <- struct{}{}
+	defer func() { <-b.turns }()
 	if b.left == 0 && len(b.used) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	now := b.now()
-	_ = b.write(ctx, func(r *record) {
+	_ = b.write(ctx, func(r *record) bool {
 		r.settle(now, b.id, b.used)
 		r.trim(now, b.limits)
+		return true
 	})
 	b.left, b.used = 0, nil
 }

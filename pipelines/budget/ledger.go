@@ -62,6 +62,8 @@ type record struct {
 	Lent map[string]loan `json:"lent,omitempty"`
 	// DayUntil is until when some definition needs the bookings of a day.
 	DayUntil int64 `json:"day_until,omitempty"`
+
+	moved bool // bookings of the future were moved, because the clock was set back
 }
 
 // booking is a time, and how many requests were sent then.
@@ -98,13 +100,15 @@ func (r *record) settle(now time.Time, id string, used []time.Time) {
 		r.book(at, 1)
 	}
 	for other, l := range r.Lent {
-		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(lentFor)) { // a clock was set back
+		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*lentFor)) { // a clock was set back
 			r.book(until, l.N)
 			delete(r.Lent, other)
 		}
 	}
-	for i := range r.Booked {
-		r.Booked[i][0] = min(r.Booked[i][0], now.UnixMilli()) // the clock was set back: they count as sent now
+	for i, b := range r.Booked {
+		if b.at().After(now) { // the clock was set back: it counts as sent now
+			r.Booked[i][0], r.moved = now.UnixMilli(), true
+		}
 	}
 }
 
@@ -167,20 +171,23 @@ func (r *record) lend(now time.Time, id string, turn, want int, l limits) (n int
 	return room, free, nil
 }
 
-// room returns how many requests a limit leaves free. If that is none, until is when the first
-// one is.
+// room returns how many requests a limit leaves free. If that is none, until is when some are:
+// as many as come free in a few seconds, so that they take one write.
 func (r *record) room(now time.Time, limit int, length time.Duration, lent int) (left int, until time.Time) {
 	left = limit - lent
 	first := slices.IndexFunc(r.Booked, func(b booking) bool { return b.at().Add(length).After(now) })
-	if first < 0 {
+	if first < 0 && left > 0 {
 		return left, now
+	}
+	if first < 0 { // all of it is reserved
+		return left, now.Add(again)
 	}
 	for _, b := range r.Booked[first:] {
 		left -= int(b[1])
 	}
-	freed := left
+	freed, some := left, max(1, limit*int(ahead/time.Second)/int(length/time.Second))
 	for _, b := range r.Booked[first:] {
-		if freed += int(b[1]); freed > 0 {
+		if freed += int(b[1]); freed >= some {
 			return left, b.at().Add(length)
 		}
 	}

@@ -3,8 +3,10 @@ package budget
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -129,6 +131,100 @@ func FuzzLedger(f *testing.F) {
 		_ = Shared(def, state, time.Now, nil).Reserve(ctx) // it may wait, or be refused for a day
 		if u, err := Read(t.Context(), def, state, time.Now()); err != nil || u.Next.IsZero() {
 			t.Fatalf("%+v, %v of %s", u, err, data)
+		}
+	})
+}
+
+// host is how a host reaches a bucket: its clock is off, answers take a while, some are lost,
+// and the bucket is away for a while.
+type host struct {
+	load.Destination
+	off      time.Duration // of its clock
+	random   *rand.Rand
+	from, to time.Time // the bucket is away
+	writes   int
+}
+
+var errAway = &load.IOError{Op: "write", Path: "s3://bucket/state/", Err: errors.New("no answer")}
+
+func (h *host) Offset() time.Duration { return -h.off.Round(time.Second) } // as the dates of answers tell it
+
+func (h *host) now() time.Time { return time.Now().Add(h.off) }
+
+func (h *host) Get(ctx context.Context, name string) ([]byte, string, error) {
+	time.Sleep(20 * time.Millisecond)
+	if h.isAway() {
+		return nil, "", errAway
+	}
+	return h.Destination.Get(ctx, name)
+}
+
+func (h *host) Put(ctx context.Context, name string, data []byte, version string) error {
+	time.Sleep(20 * time.Millisecond)
+	if h.isAway() {
+		return errAway
+	}
+	h.writes++
+	err := h.Destination.Put(ctx, name, data, version)
+	if err == nil && h.random.IntN(10) == 0 {
+		return errAway // the answer is lost
+	}
+	return err
+}
+
+func (h *host) isAway() bool { return time.Now().After(h.from) && time.Now().Before(h.to) }
+
+// TestHostsShareABudget: three hosts send as fast as they may for ten minutes. Their clocks
+// differ by minutes. One is killed, one is stopped and goes on, and the bucket is away for a
+// while. The budget is never passed, and nine tenths of it are used, by few writes.
+func TestHostsShareABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, minutes = 60, 10
+		bucket := loadtest.NewMemory()
+		began := time.Now()
+		var mu sync.Mutex
+		var sent []time.Time
+		var group sync.WaitGroup
+		hosts := make([]*host, 3)
+		for i := range hosts {
+			h := &host{
+				Destination: bucket.Fresh(), off: time.Duration(i-1)*90*time.Second + time.Duration(i)*300*time.Millisecond,
+				random: rand.New(rand.NewPCG(uint64(i), 1)), from: began.Add(4 * time.Minute), to: began.Add(4*time.Minute + 20*time.Second), //nolint:gosec // small
+			}
+			hosts[i] = h
+			b := Shared(budgeted("", limit, 0), checkpoint.State{Destination: h, Place: "s3://bucket/state/"}, h.now, nil).(*Budget)
+			for range 4 {
+				group.Go(func() {
+					for time.Since(began) < minutes*time.Minute {
+						if i == 1 && time.Since(began) > 90*time.Second {
+							return // killed: it gives nothing back
+						}
+						if stopped := began.Add(2 * time.Minute); i == 2 && time.Now().After(stopped) && time.Now().Before(stopped.Add(time.Minute)) {
+							time.Sleep(time.Minute)
+						}
+						if err := b.Reserve(t.Context()); err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						sent = append(sent, time.Now())
+						mu.Unlock()
+						time.Sleep(200 * time.Millisecond)
+					}
+				})
+			}
+		}
+		group.Wait()
+		slices.SortFunc(sent, time.Time.Compare)
+		for i := limit; i < len(sent); i++ {
+			if between := sent[i].Sub(sent[i-limit]); between < time.Minute {
+				t.Fatalf("%d requests within %s, %s after the beginning", limit+1, between, sent[i].Sub(began))
+			}
+		}
+		writes := hosts[0].writes + hosts[1].writes + hosts[2].writes
+		t.Logf("%d requests of %d, %d writes", len(sent), limit*minutes, writes)
+		if len(sent)*10 < 9*limit*minutes || writes*3 > len(sent)*2 {
+			t.Errorf("%d requests of %d, by %d writes", len(sent), limit*minutes, writes)
 		}
 	})
 }

@@ -74,7 +74,7 @@ source:
     max_requests: 5000
 forms: [form1, survey-*, 007]
 exclude: [survey-test]
-state: ../state
+state: {path: s3://bucket/state/, s3: {region: eu-west-1}}
 names: label
 extract:
   from: 2026-01-01
@@ -134,7 +134,7 @@ func TestFullDefinition(t *testing.T) {
 	zone, _ := time.LoadLocation("America/Chicago")
 	want := &Definition{
 		File: file, Name: "feedback", Forms: []string{"form1", "survey-*", "007"}, Exclude: []string{"survey-test"},
-		State: filepath.Join(dir, "state"), Labels: true,
+		State: "s3://bucket/state/", StateS3: &S3{Region: "eu-west-1"}, Labels: true,
 		Source: Source{
 			BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(canary), Zone: zone,
 			Requests: Requests{Concurrency: 7, PerMinute: 50, PerDay: 10000, Timeout: 45 * time.Second, Retries: 3, Patience: 90 * time.Second, MaxRequests: 5000},

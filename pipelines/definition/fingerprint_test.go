@@ -92,6 +92,9 @@ func change(t *testing.T, v reflect.Value, path string) {
 	case extract.Search:
 		v.Set(reflect.ValueOf(extract.Search{Any: true}))
 		return
+	case *definition.S3:
+		v.Set(reflect.ValueOf(&definition.S3{Region: "another"}))
+		return
 	case *schemas.Schema:
 		v.Set(reflect.ValueOf(&schemas.Schema{Name: "another"}))
 		return

@@ -213,8 +213,9 @@ func (s *session) unlisted(ctx context.Context, form string, before int) {
 
 // free tells whether the budget allows another request at once. A run would wait.
 func (s *session) free(ctx context.Context) bool {
-	use, err := account.BudgetUse(ctx, s.def, s.o)
-	return err == nil && !use.Next.After(s.o.Now())
+	now := s.o.Now()
+	use, err := account.BudgetUse(ctx, s.def, s.o, now)
+	return err == nil && !use.Next.After(now)
 }
 
 // askForm looks at the newest results of the first form, whose dates are in the account's
@@ -258,7 +259,7 @@ func (s *session) askForm(ctx context.Context) {
 // used up, and ends where the day's is.
 func budgetCheck(ctx context.Context, def *definition.Definition, o account.Options) Check {
 	c, now := Check{Name: "budget", State: OK, Detail: "the definition sets none"}, o.Now()
-	use, err := account.BudgetUse(ctx, def, o)
+	use, err := account.BudgetUse(ctx, def, o, now)
 	if err != nil {
 		c.State, c.Detail, c.Err = Failed, err.Error(), err
 		c.Cure = "move away what lies in the ledger's place, or choose another folder with state: or --state"

@@ -90,7 +90,7 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	}
 	report.Checkpoints, err = account.Checkpoints(ctx, def, o, forms)
 	failed.Add(err)
-	report.Budget, err = account.BudgetUse(ctx, def, o)
+	report.Budget, err = account.BudgetUse(ctx, def, o, report.Now)
 	failed.Add(err)
 	return report, failed.OrNil()
 }

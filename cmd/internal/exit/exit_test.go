@@ -95,7 +95,7 @@ func TestExitCode(t *testing.T) {
 		{CantCreate, &load.CreateError{Err: errors.New("x")}},
 		{CantCreate, &load.ManifestError{}},
 		{CantCreate, &checkpoint.StateError{Err: &load.CreateError{Err: fs.ErrPermission}}},
-		{CantCreate, &checkpoint.StateError{Err: syscall.ENOTDIR}},
+		{CantCreate, &checkpoint.StateError{Err: &fs.PathError{Err: syscall.ENOTDIR}}},
 		{CantCreate, &os.LinkError{Err: syscall.EROFS}},
 		{IO, &checkpoint.StateError{Err: &load.IOError{Err: disk}}},
 		{IO, &load.IOError{Err: disk}},
