@@ -550,45 +550,6 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 	return true
 }
 
-// TestDateThatNothingTells: neither counts nor the list of changes are asked, and a result that
-// was not finished gets its first date before the k-th request. It must not come to the part of
-// those without a date, though no window that was read before holds it.
-func TestDateThatNothingTells(t *testing.T) {
-	for k, asked := 1, true; asked && k < 40; k++ {
-		form := perDay(12, 12, 12)
-		for id, start := range map[int64]string{18: "", 20: "", 21: "2026-01-02 07:00:00"} {
-			r, _ := form.Get(id)
-			r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: start}}
-			if err := form.Update(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w, n := newWorld(t, form), 0
-		w.service.Before = func(formservice.Request) {
-			if n++; n == k {
-				r, _ := form.Get(18)
-				r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: "2026-01-02 08:00:00"}}
-				if err := form.Update(r); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		def := w.daily(days())
-		def.Extract.From, def.Extract.To, def.Extract.Window = time.Time{}, time.Time{}, extract.Step{}
-		def.Extract.Verify, def.Extract.Changes = false, definition.ChangesLookback
-		w.run(def)
-		asked = n >= k
-		w.eachOnce("days", form)
-		for _, p := range readManifest(t, filepath.Join(w.path("days"), load.ManifestName)).Parts {
-			for _, row := range readNDJSON(t, filepath.Join(w.path("days"), filepath.FromSlash(p.Path))) {
-				if p.Undated && (row["date_start"] != nil || row["date_finish"] != nil) {
-					t.Errorf("request %d of %d: among those without a date is %v", k, n, row)
-				}
-			}
-		}
-	}
-}
-
 // TestCountOfAnEarlierMoment: nothing is compared with counts, and pages hold five results.
 // The third day has five when it is counted. Another one moves there before the k-th request:
 // one whose id is the lowest of the day, or the highest. So a page of five holds as many as were
