@@ -190,8 +190,10 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 		return false, nil
 	}
 	named, err := s.askAgain(ctx)
-	if err == nil && !c.Verifies() { // nothing else shows what a count of an earlier moment cut off
-		again, err = c.Reader.ReadBehind(ctx, c.Windows, named)
+	if err == nil && !c.Verifies() && !named.IsEmpty() {
+		// Nothing else shows what a count of an earlier moment cut off: of any window, because a
+		// window's count may be the difference of two, and the change lie before it.
+		again, err = c.Reader.ReadBehind(ctx, c.Windows)
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
 		asked.Usable, s.weak = false, true
