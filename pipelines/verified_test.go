@@ -601,14 +601,16 @@ func TestCountOfAnEarlierMoment(t *testing.T) {
 				def := w.byDay(4, days())
 				def.Source.Requests.Concurrency, def.Extract.From, def.Extract.Window = 1, time.Time{}, extract.Step{}
 				edit(def)
-				proven := w.run(def).Forms[0].Verified.Unproven == ""
+				v := w.run(def).Forms[0].Verified
 				if n < k/3 {
 					return
 				}
 				times := w.ids("days")
 				delete(times, 31) // it came while the run was under way
-				if proven && int64(len(times)) != results || slices.Max(slices.Collect(maps.Values(times))) > 1 {
-					t.Errorf("case %d, of %d requests, proven %v: %v", k, n, proven, times)
+				// Where what came is the newest change before the list is asked, its order proves nothing.
+				untold := kind == 2 && v.Method != load.MethodChanges && v.Unproven != ""
+				if int64(len(times)) != results && !untold || slices.Max(slices.Collect(maps.Values(times))) > 1 {
+					t.Errorf("case %d, of %d requests, verified %+v: %v", k, n, v, times)
 				}
 			}
 		})
