@@ -59,13 +59,13 @@ func (r *Reader) Window(w Window, ids IDRange, count int64) *WindowReader {
 // last one, so that results which come or go meanwhile cannot shift a page. It is not safe
 // for concurrent use.
 type WindowReader struct {
-	reader *Reader
-	window Window
-	ids    IDRange
-	count  int64
-	shared bool // see Share
-	doubt  bool // see DoubtEnd
-	alone  bool // see Uncompared
+	reader     *Reader
+	window     Window
+	ids        IDRange
+	count      int64
+	shared     bool // see Share
+	doubt      bool // see DoubtEnd
+	uncompared bool // see Uncompared
 
 	page   int // requests so far
 	most   int // results of the longest page
@@ -87,7 +87,7 @@ func (w *WindowReader) DoubtEnd() { w.doubt = true }
 // Uncompared tells the reader that nobody compares the window with another count. Its own may
 // be of an earlier moment than its pages. So where a page that the service may have cut
 // reaches it, the window ends, and is Open.
-func (w *WindowReader) Uncompared() { w.alone = true }
+func (w *WindowReader) Uncompared() { w.uncompared = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
 // reader reads those above.
@@ -147,7 +147,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		w.ended = true
 	case n >= limit: // a count may agree by chance
 	case w.rows == w.count:
-		w.ended, w.open = true, w.alone && n == w.most
+		w.ended, w.open = true, w.uncompared && n == w.most
 	case w.shared:
 		w.ended, w.open = true, true
 	case w.count != Unknown: // else results that come with each request would let it read on and on

@@ -109,7 +109,7 @@ func (f *formRun) expects() *Planned {
 
 // spansOf gives the spans of the windows of a run's range.
 func spansOf(windows []*reading.Window) (spans []Span) {
-	windows = slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return !w.OfRange() })
+	windows = reading.OfRange(windows)
 	for some := range slices.Chunk(windows, max(1, (len(windows)+mostSpans-1)/mostSpans)) {
 		s := Span{
 			Range:   load.Span(some[0].Planned.Window.From, some[len(some)-1].Planned.Window.To),

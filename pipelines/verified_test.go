@@ -551,9 +551,10 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 }
 
 // TestCountOfAnEarlierMoment: nothing is compared with counts, and pages hold five results.
-// The third day has five when it is counted. Another one moves there before the k-th request:
-// one whose id is the lowest of the day, or the highest. So a page of five holds as many as were
-// counted, and not the last one of the day.
+// The third day has five when it is counted. Another one moves there before a request:
+// one whose id is the lowest of the day, or the highest. Or the day has six, and one comes to an
+// earlier day when all are counted, and the earlier days are not. So a page of five holds as many
+// as were counted, and not the last one of the day.
 func TestCountOfAnEarlierMoment(t *testing.T) {
 	for name, edit := range map[string]func(*definition.Definition){
 		"search": func(def *definition.Definition) {
@@ -564,16 +565,18 @@ func TestCountOfAnEarlierMoment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for k := 2; ; k++ {
-				form := perDay(12, 12, 5)
+			for k := 3; ; k++ {
+				kind := k % 3
+				form := perDay(12, 12, []int{5, 5, 6}[kind])
+				results := int64(form.Len())
 				form.Views = []formservice.View{{ID: "101"}}
 				clock := extracttest.Wall("2026-01-04 00:00:00")
 				form.SetClock(func() time.Time {
 					clock = clock.Add(time.Hour)
 					return clock
 				})
-				for i := range int64(29) { // each has a date_update, in another order than that of ids
-					r, _ := form.Get(i*12%29 + 1)
+				for i := range results { // each has a date_update, in another order than that of ids
+					r, _ := form.Get(i*7%results + 1)
 					if err := form.Update(r); err != nil {
 						t.Fatal(err)
 					}
@@ -583,8 +586,14 @@ func TestCountOfAnEarlierMoment(t *testing.T) {
 				w.service.SetFaults(formservice.Faults{PageCap: 5})
 				n := 0
 				w.service.Before = func(formservice.Request) {
-					if n++; n == k/2 {
-						if err := form.Finish([]int64{1, 28}[k%2], extracttest.Wall("2026-01-03 12:00:00")); err != nil {
+					if n++; n == k/3 {
+						var err error
+						if kind == 2 {
+							_, err = form.Insert(pipelinestest.Result(31, "2026-01-01 12:00:00", "answer"))
+						} else {
+							err = form.Finish([]int64{1, 28}[kind], extracttest.Wall("2026-01-03 12:00:00"))
+						}
+						if err != nil {
 							t.Error(err)
 						}
 					}
@@ -592,12 +601,16 @@ func TestCountOfAnEarlierMoment(t *testing.T) {
 				def := w.byDay(4, days())
 				def.Source.Requests.Concurrency, def.Extract.From, def.Extract.Window = 1, time.Time{}, extract.Step{}
 				edit(def)
-				w.run(def)
-				if n < k/2 {
+				v := w.run(def).Forms[0].Verified
+				if n < k/3 {
 					return
 				}
-				if times := w.ids("days"); len(times) != 29 || slices.Max(slices.Collect(maps.Values(times))) > 1 {
-					t.Errorf("case %d, of %d requests: %v", k, n, times)
+				times := w.ids("days")
+				delete(times, 31) // it came while the run was under way
+				// Where what came is the newest change before the list is asked, its order proves nothing.
+				untold := kind == 2 && v.Method != load.MethodChanges && v.Unproven != ""
+				if int64(len(times)) != results && !untold || slices.Max(slices.Collect(maps.Values(times))) > 1 {
+					t.Errorf("case %d, of %d requests, verified %+v: %v", k, n, v, times)
 				}
 			}
 		})

@@ -133,9 +133,10 @@ func schemeList(schemes []string) string {
 
 // checkBraces reports braces in a path that hold no placeholder.
 func checkBraces(v strictyaml.Value, text string) bool {
-	var braced []string
-	for _, name := range placeholders() {
-		braced = append(braced, "{"+name+"}")
+	names := placeholders()
+	braced := make([]string, len(names))
+	for i, name := range names {
+		braced[i] = "{" + name + "}"
 	}
 	good := true
 	for _, m := range bracedShape.FindAllStringSubmatch(text, -1) {

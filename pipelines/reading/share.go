@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -358,12 +356,12 @@ func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, 
 	return true, s.run(ctx)
 }
 
-// ReadBehind asks for what lies behind the last results of windows that hold one of the ids,
-// where nobody has asked for it. It returns false if there is no such window.
-func (r *Reader) ReadBehind(ctx context.Context, windows []*Window, ids *roaring64.Bitmap) (asked bool, err error) {
+// ReadBehind asks for what lies behind the last results of windows where nobody has asked
+// for it. It returns false if there is no such window.
+func (r *Reader) ReadBehind(ctx context.Context, windows []*Window) (asked bool, err error) {
 	s := newShared(r, nil)
 	for _, w := range windows {
-		if w.Undated != nil || w.IDs == nil || !w.IDs.Intersects(ids) {
+		if w.Undated != nil || w.IDs == nil {
 			continue
 		}
 		if behind := gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps); len(behind) > 0 {

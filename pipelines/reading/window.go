@@ -105,6 +105,12 @@ func (w *Window) LeaveOut(ids *roaring64.Bitmap) {
 // that of results without a date.
 func (w *Window) OfRange() bool { return w.Older == nil && w.Undated == nil }
 
+// OfRange returns those of windows that are of the run's range. Counts over the range do not
+// include the others.
+func OfRange(windows []*Window) []*Window {
+	return slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.OfRange() })
+}
+
 // counted returns the service's last count of the window, or extract.Unknown.
 func (w *Window) counted() int64 {
 	if n := len(w.Counts); n > 0 {

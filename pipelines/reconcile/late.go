@@ -41,7 +41,7 @@ func (c *Reconciler) late(ctx context.Context) (int64, error) {
 // lateUncounted looks for results that are dated later than now, where nothing is compared
 // with counts. It asks nothing if the form holds no more than was read.
 func (c *Reconciler) lateUncounted(ctx context.Context) error {
-	if !c.Interval.Endless() || c.Plan.Range.Endless && c.Plan.Total == reading.Results(ofRange(c.Windows)) {
+	if !c.Interval.Endless() || c.Plan.Range.Endless && c.Plan.Total == reading.Results(reading.OfRange(c.Windows)) {
 		return nil
 	}
 	return c.lookAhead(ctx)

@@ -40,7 +40,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if c.Reader.Countless != "" { // all results are asked for once more, without bounds of dates
 		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}, Started: true})
 	}
-	held := reading.Results(ofRange(c.Windows))
+	held := reading.Results(reading.OfRange(c.Windows))
 	total, err := c.countAll(ctx)
 	if err != nil || c.counted.read == total && held == total {
 		return err // all results lie in the range

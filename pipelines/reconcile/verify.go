@@ -20,7 +20,7 @@ import (
 // its number of results lies between its counts before and after the last reading.
 func (c *Reconciler) verify(ctx context.Context) error {
 	if !c.Verifies() {
-		c.Verified = &load.Verified{Extracted: reading.Results(ofRange(c.Windows)), Reason: "not asked for"}
+		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: "not asked for"}
 		switch {
 		case c.Reader.Filtered():
 			c.Verified.Reason = "not applicable: counts know neither searches nor views"
@@ -119,7 +119,7 @@ func (c *Reconciler) untold(ctx context.Context, wrong []*reading.Window) (bool,
 	if c.Reader.CountMethod() != load.MethodPagination {
 		return false, nil
 	}
-	others := slices.DeleteFunc(ofRange(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
+	others := slices.DeleteFunc(reading.OfRange(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
 	asked := 0
 	for _, w := range others {
 		overlap, err := c.Reader.Overlap(ctx, w.Planned.Window.From)
@@ -170,13 +170,7 @@ type verification struct {
 	looked   bool // for results after the range
 }
 
-// ofRange returns the windows of the run's range, without undated results and
-// older parts. Counts over the range do not include those.
-func ofRange(windows []*reading.Window) []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return !w.OfRange() })
-}
-
-func (v *verification) extracted() int64 { return reading.Results(ofRange(v.c.Windows)) }
+func (v *verification) extracted() int64 { return reading.Results(reading.OfRange(v.c.Windows)) }
 
 // whole counts the range once more. It returns true if the count equals what
 // was read and what was counted before.
@@ -239,7 +233,7 @@ func (v *verification) ownWindows() []*reading.Window {
 // changed returns the windows that do not agree with their counts. It finds
 // them by halving the list of windows.
 func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
-	windows, counted := ofRange(v.c.Windows), v.after
+	windows, counted := reading.OfRange(v.c.Windows), v.after
 	if v.c.counted.own != extract.Unknown { // the whole range agrees
 		windows, counted = v.ownWindows(), v.c.counted.own
 	}

@@ -8,9 +8,10 @@ import "strings"
 // mostEdits is the most edits by which a suggestion may differ.
 const mostEdits = 3
 
-// Word returns the one of words that is the fewest edits away from word, ignoring case
-// the kind of dashes, and the dashes or braces around it. It returns "" if none is near. A near word is at most three
-// edits away, or at most one more than a third of the letters, whichever is less.
+// Word returns the one of words that is the fewest edits away from word, ignoring case, the
+// kind of dashes, and the dashes or braces around it. It returns "" if none is near. A near
+// word is at most three edits away, or at most one more than a third of the letters,
+// whichever is less.
 func Word(word string, words []string) string {
 	word = plain(word)
 	if len(word) > 40 {
