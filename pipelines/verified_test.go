@@ -434,6 +434,22 @@ func TestLastSecondOfDay(t *testing.T) {
 	}
 }
 
+// TestNothingButOfTheDayBefore: a day was counted by itself, and all that the service gives of
+// it belongs to the day before. It is asked for what follows once, and not for ever.
+func TestNothingButOfTheDayBefore(t *testing.T) {
+	form := perDay(1, 0, 0, 0, 3)
+	if err := form.Finish(1, extracttest.Wall("2026-01-01 23:59:59")); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, form).byV2()
+	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{CoarseBounds: true, Fractions: "random"}})
+	def := w.byDay(5, days())
+	def.Extract.Verify, def.Extract.From, def.Extract.Window = false, time.Time{}, extract.Step{}
+	def.Source.Requests.PerDay = 100
+	w.run(def)
+	ownParts(t, w, form, func(formservice.Result) bool { return true })
+}
+
 // lastSeconds has results in the last second of six days from December 31st on, in the
 // first second of each day, and at noon.
 func lastSeconds() *formservice.Form {
@@ -548,6 +564,45 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 		t.Errorf("request %d of %d: %d others are there", k, n, len(times))
 	}
 	return true
+}
+
+// TestDateThatNothingTells: neither counts nor the list of changes are asked, and a result that
+// was not finished gets its first date before the k-th request. It must not come to the part of
+// those without a date, though no window that was read before holds it.
+func TestDateThatNothingTells(t *testing.T) {
+	for k, asked := 1, true; asked && k < 40; k++ {
+		form := perDay(12, 12, 12)
+		for id, start := range map[int64]string{18: "", 20: "", 21: "2026-01-02 07:00:00"} {
+			r, _ := form.Get(id)
+			r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: start}}
+			if err := form.Update(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, n := newWorld(t, form), 0
+		w.service.Before = func(formservice.Request) {
+			if n++; n == k {
+				r, _ := form.Get(18)
+				r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: "2026-01-02 08:00:00"}}
+				if err := form.Update(r); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		def := w.daily(days())
+		def.Extract.From, def.Extract.To, def.Extract.Window = time.Time{}, time.Time{}, extract.Step{}
+		def.Extract.Verify, def.Extract.Changes = false, definition.ChangesLookback
+		w.run(def)
+		asked = n >= k
+		w.eachOnce("days", form)
+		for _, p := range readManifest(t, filepath.Join(w.path("days"), load.ManifestName)).Parts {
+			for _, row := range readNDJSON(t, filepath.Join(w.path("days"), filepath.FromSlash(p.Path))) {
+				if p.Undated && (row["date_start"] != nil || row["date_finish"] != nil) {
+					t.Errorf("request %d of %d: among those without a date is %v", k, n, row)
+				}
+			}
+		}
+	}
 }
 
 // TestCountOfAnEarlierMoment: nothing is compared with counts, and pages hold five results.

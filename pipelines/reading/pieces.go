@@ -253,10 +253,6 @@ func (p *pieces) readPages(ctx context.Context) error {
 		return next, nil
 	}, func(next *page.Page) error {
 		defer next.Release()
-		next.DropEarly()
-		if earlier := p.w.Earlier; earlier != nil {
-			next.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
-		}
 		if err := p.page(next); err != nil {
 			return err
 		}
@@ -296,7 +292,6 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	}
 	defer p.drop()
 	for _, page := range st.head {
-		page.DropEarly()
 		if err := p.page(page); err != nil {
 			return err
 		}
@@ -321,11 +316,18 @@ func (p *pieces) cut(ctx context.Context) error {
 	return p.begin()
 }
 
+// page adds a page to the piece, without the results that belong before the window. The piece
+// covers their ids, so that nobody asks for them again.
 func (p *pieces) page(page *page.Page) error {
+	if n := page.Len(); n > 0 {
+		p.last = max(p.last, page.ID(n-1))
+	}
+	page.DropEarly()
+	if earlier := p.w.Earlier; earlier != nil {
+		page.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+	}
 	for i := range page.Len() {
-		id := page.ID(i)
-		p.piece.IDs.Add(uint64(id)) //nolint:gosec // ids are not negative
-		p.last = max(p.last, id)
+		p.piece.IDs.Add(uint64(page.ID(i))) //nolint:gosec // ids are not negative
 	}
 	p.results += page.Len()
 	p.piece.Replaced += int64(page.Replaced)

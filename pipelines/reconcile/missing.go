@@ -189,8 +189,8 @@ func (s *search) follow(ctx context.Context) (again bool, err error) {
 	case !c.comparesChanges():
 		return false, nil
 	}
-	named, err := s.askAgain(ctx)
-	if err == nil && !c.Verifies() && !named.IsEmpty() {
+	_, changed, err := s.askAgain(ctx)
+	if err == nil && !c.Verifies() && !changed.IsEmpty() {
 		// Nothing else shows what a count of an earlier moment cut off: of any window, because a
 		// window's count may be the difference of two, and the change lie before it.
 		again, err = c.Reader.ReadBehind(ctx, c.Windows)
@@ -217,7 +217,7 @@ func (s *search) checkNamed(ctx context.Context) error {
 	if err != nil || unnamed.IsEmpty() {
 		return err
 	}
-	named, err := s.askAgain(ctx)
+	named, _, err := s.askAgain(ctx)
 	if err != nil {
 		return err
 	}
@@ -245,24 +245,25 @@ func (s *search) notNamed(ctx context.Context, id int64) error {
 	return cmp.Or(err, error(e))
 }
 
-// askAgain asks what changed since the run began, and expects these results.
-func (s *search) askAgain(ctx context.Context) (*roaring64.Bitmap, error) {
+// askAgain asks what changed since the run began, and expects the results that changed. Those
+// that are named may have changed shortly before.
+func (s *search) askAgain(ctx context.Context) (named, changed *roaring64.Bitmap, err error) {
 	c := s.c
 	since := c.counted.since
 	if since == nil || c.counted.reads != c.Reader.Reads() {
-		var err error
 		if since, err = c.Changes.Since(ctx, c.Reader.Form); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	named := roaring64.New()
+	named, changed = roaring64.New(), roaring64.New()
 	for _, change := range since {
 		named.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 		if !c.Changes.Saw(change) {
-			s.expected.Add(uint64(change.ID)) //nolint:gosec // as above
+			changed.Add(uint64(change.ID)) //nolint:gosec // as above
 		}
 	}
-	return named, nil
+	s.expected.Or(changed)
+	return named, changed, nil
 }
 
 // unnamed returns the ids that were read, that no replaced part holds and that the

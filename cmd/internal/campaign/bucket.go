@@ -82,9 +82,15 @@ func (b *bucket) count(n int) {
 }
 
 // settle waits until the requests of a dead process are done, and drops its
-// connections.
+// connections. Its last ones may not be accepted yet: they are once a later one is.
 func (b *bucket) settle() {
 	b.wait()
+	later, err := http.NewRequestWithContext(context.Background(), http.MethodHead, b.URL, http.NoBody)
+	if err == nil {
+		if answer, err := b.http.Client().Do(later); err == nil {
+			_ = answer.Body.Close()
+		}
+	}
 	b.http.CloseClientConnections()
 	b.wait()
 }
