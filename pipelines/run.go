@@ -74,7 +74,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	if o.state, err = account.OpenState(ctx, def, o.Options); err != nil {
 		return report, err
 	}
-	if _, err := checkpoint.Sweep(ctx, o.state, o.Job(def, "").Holder(), false); err != nil {
+	if _, err := checkpoint.Sweep(ctx, o.state, o.Job(def, "").Holder(), false); err != nil && ctx.Err() == nil {
 		return report, err
 	}
 	client, err := account.NewClient(ctx, def, o.Options)

@@ -72,11 +72,13 @@ func newPatient(t *testing.T, load string, forms ...*formservice.Form) *patient 
 	t.Cleanup(server.Close)
 	p.service, p.url, p.file = service, server.URL, filepath.Join(p.dir, "p.yaml")
 	p.text = fmt.Sprintf("version: 1\nname: nightly\nsource:\n  base_url: %s\n  account: acme\n  api_key: ${env:FORMETL_API_KEY}\n  timezone: America/Chicago\n"+
-		"  requests: {retries: 0, per_day: 0, per_minute: 0}\nforms: [form1]\ncheckpoint: state\nextract: {from: 2026-01-01}\nload:\n%s", server.URL, load)
+		"  requests: {retries: 0, per_day: 0, per_minute: 0}\nforms: [form1]\nextract: {from: 2026-01-01}\nload:\n%s", server.URL, load)
 	p.write(p.text)
 	p.do = func(args ...string) (int, string, string) {
 		var out, told bytes.Buffer
-		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return p.key, name == "FORMETL_API_KEY" && p.key != "" })
+		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) {
+			return map[string]string{"FORMETL_API_KEY": p.key}[name], name == "FORMETL_API_KEY" && p.key != ""
+		})
 		return code, out.String(), told.String()
 	}
 	return p
@@ -231,9 +233,6 @@ func folderFaults() []fault {
 			p.must(err)
 			p.must(os.WriteFile(file, data, 0o600))
 		}, "disk", "", doctor.Failed, exit.IO, "free space"},
-		{"checkpoint that no run finds", func(p *patient) {
-			p.edit("checkpoint: state", "checkpoint: destination", "out/{form}.csv", "out/{run_id}/{form}.csv")
-		}, "checkpoint", "", doctor.Warning, exit.OK, "checkpoint: state"},
 	}
 }
 
