@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -145,55 +145,46 @@ func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outco
 	return o
 }
 
-// checkpointAtDestination lets the pipeline keep its checkpoint beside its first
-// output.
-func (w *world) checkpointAtDestination() {
+// stateInBucket lets the pipeline keep its state on S3, and returns its prefix.
+func (w *world) stateInBucket() prefix {
 	w.t.Helper()
+	output := w.losing.(prefix)
+	state := prefix{output.client, strings.TrimSuffix(output.path, "/") + "-state/"}
 	data, err := os.ReadFile(w.definition())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	data = bytes.Replace(data, []byte("state: state\n"), []byte("state: state\ncheckpoint: destination\n"), 1)
+	at := fmt.Sprintf("state: {path: %s, s3: {endpoint: %q, path_style: true}}\n", state.address(), w.gate.URL)
+	data = bytes.Replace(data, []byte("state: state\n"), []byte(at), 1)
 	if err := os.WriteFile(w.definition(), data, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// forgetState removes the state folder, as for a run on another host.
-func (w *world) forgetState() {
-	w.t.Helper()
-	if err := os.RemoveAll(filepath.Join(w.dir, "state")); err != nil {
-		w.t.Fatal(err)
-	}
+	return state
 }
 
 // TestTwoKillsAndAnOutage holds what the issue asks for: two kills with -9 and
 // an outage of exit 75 in between, each after about a third of the requests or
-// of what was left of them, then a clean run, cost little that was paid before. On
-// other hosts, the checkpoint lies at the destination and no state folder is left.
+// of what was left of them, then a clean run, cost little that was paid before, also
+// where the state lies on S3, for other hosts.
 func TestTwoKillsAndAnOutage(t *testing.T) {
 	form := newLongForm()
 	want := truth(form)
-	run := func(t *testing.T, k kind, otherHosts bool, extract string, outputs ...output) {
+	run := func(t *testing.T, k kind, stateOnS3 bool, extract string, outputs ...output) {
 		worlds, d := newTroubledWorlds(t, k, form, extract, outputs...)
 		w := worlds[0]
-		next := func() {}
-		if otherHosts {
-			w.checkpointAtDestination()
-			next = w.forgetState
+		var state prefix
+		if stateOnS3 {
+			state = w.stateInBucket()
 		}
 		const third = longDays * longPages / 3
 		w.killedAfter(d, third+5)
-		next()
 		began := time.Now()
 		d.come(third-20, nil, formservice.FaultHTML)
 		if o := w.do(w.pipeline("")); o.code != 75 {
 			t.Errorf("the run ended with %d in an outage:\n%s", o.code, o.stderr)
 		}
 		t.Logf("the run with the outage took %s", time.Since(began).Round(time.Millisecond))
-		next()
 		w.killedAfter(d, third/2)
-		next()
 		w.run()
 		b := w.paid()
 		t.Log(b)
@@ -206,21 +197,35 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 			}
 			w.clean()
 		}
+		if stateOnS3 {
+			names, err := state.names(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "checkpoint/") }); len(names) > 0 {
+				t.Errorf("in the state is left %v", names)
+			}
+			if left := w.checkpoints(); len(left) > 0 {
+				t.Errorf("on the disk lies %v", left)
+			}
+		}
 	}
 	type shape struct {
-		name       string
-		otherHosts bool
-		extract    string
-		outputs    []output
+		name      string
+		stateOnS3 bool
+		extract   string
+		outputs   []output
 	}
 	everywhere := []shape{
-		{"on another host each time, by day", true, longRange, []output{ndjsonDataset}},
-		{"on another host each time, one window", true, longWindow, []output{wholeDataset}},
-		{"on another host each time, a file", true, longRange, []output{csvFile}},
 		{"by day", false, longRange, []output{ndjsonDataset}},
 		{"one window", false, longWindow, []output{wholeDataset}},
 		{"a file and a dataset", false, longRange, []output{csvFile, ndjsonDataset}},
 	}
+	onS3 := append(slices.Clone(everywhere), []shape{
+		{"state on S3, by day", true, longRange, []output{ndjsonDataset}},
+		{"state on S3, one window", true, longWindow, []output{wholeDataset}},
+		{"state on S3, a file", true, longRange, []output{csvFile}},
+	}...)
 	onDisk := append(slices.Clone(everywhere), []shape{
 		{"inferred", false, longRange, []output{inferredDataset}},
 		{"one part", false, longRange, []output{wholeDataset}},
@@ -231,10 +236,10 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 	eachPlace(t, func(t *testing.T, k kind) {
 		shapes := onDisk
 		if k.s3 {
-			shapes = everywhere
+			shapes = onS3
 		}
 		for _, s := range needs.Sample(shapes, 3) {
-			t.Run(s.name, func(t *testing.T) { run(t, k, s.otherHosts, s.extract, s.outputs...) })
+			t.Run(s.name, func(t *testing.T) { run(t, k, s.stateOnS3, s.extract, s.outputs...) })
 		}
 	})
 }

@@ -179,30 +179,6 @@ func TestFormsByGlob(t *testing.T) {
 	w.formetl("verify", file)
 }
 
-// What is read lies beside the table, so that a run on another host resumes.
-func TestCheckpointAtTheTable(t *testing.T) {
-	w := newWorld(t)
-	w.program = build(t)
-	w.schema = "checkpoint: destination\n" + declared
-	if !w.killed("verified") {
-		t.Fatal("the run was not killed")
-	}
-	if w.control() == "0" {
-		t.Error("no checkpoint lies beside the table")
-	}
-	if err := os.RemoveAll(filepath.Join(w.dir, ".formetl")); err != nil {
-		t.Fatal(err)
-	}
-	if out := w.formetl("state", "show", w.definition()); !strings.Contains(out, "read by runs that ended early") {
-		t.Errorf("state show says:\n%s", out)
-	}
-	w.run()
-	w.whole()
-	if n := w.control(); n != "0" {
-		t.Errorf("%s objects are left", n)
-	}
-}
-
 func TestPasswordInDSN(t *testing.T) {
 	w := newWorld(t)
 	dsn := strings.Replace(w.dsn(), "canary-Pg7pass%3A%2Fword", "PASSWORD", 1)

@@ -187,12 +187,6 @@ func (w *world) query(sql string) []string {
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
-// control is the number of objects in the table's schema that are no data.
-func (w *world) control() string {
-	w.t.Helper()
-	return w.query("SELECT count(*) FROM forms._formetl_objects WHERE name LIKE '.formetl/%'")[0]
-}
-
 // truth is what the table must hold now: a line for each result, in the order of ids.
 func (w *world) truth() []string {
 	lines := []string{}
