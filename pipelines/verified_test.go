@@ -490,7 +490,7 @@ func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formserv
 // once, or the run says that it did not prove that.
 func TestMoveThatNoCountSees(t *testing.T) {
 	type move struct{ from, to string }
-	moves := needs.Sample([]move{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}}, 3)
+	moves := needs.Sample([]move{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}}, 2)
 	for name, edit := range map[string]func(*definition.Definition){
 		"search": func(def *definition.Definition) {
 			def.Extract.Search.Where = []extract.Criterion{{Operator: extract.OpContains, Column: "1", Term: "answer"}}

@@ -38,7 +38,7 @@ type journal struct {
 
 // kept is how many requests the log holds at least: when there are twice as
 // many, the older half goes.
-const kept = 200_000
+const kept = 50_000
 
 // enter numbers a request and returns how many are under way with it.
 func (s *Server) enter(req *Request) int {
