@@ -75,7 +75,7 @@ func (s *Server) record(req Request) {
 }
 
 // Log returns the requests since the start or the last Reset, in the order in
-// which they were answered; of very many only the last 200,000 or more.
+// which they were answered; of very many only the last 50,000 or more.
 func (s *Server) Log() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
