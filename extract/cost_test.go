@@ -65,7 +65,7 @@ func TestRequestCost(t *testing.T) {
 		rng  extract.Range
 		most int // 0: the bound of design.md
 	}{
-		{"60,000, even", formservice.GenerateOptions{Results: 60_000, Even: true, Items: 1, NoHostile: true, NoUndated: true}, extract.Range{Window: year}, 0},
+		{"30,000, even", formservice.GenerateOptions{Results: 30_000, Even: true, Items: 1, NoHostile: true, NoUndated: true}, extract.Range{Window: year}, 0},
 		{"20,000 with bursts, quiet days and late ones", formservice.GenerateOptions{Results: 20_000, Items: 2}, extract.Range{Window: year}, 0},
 		{"20,000 without a lower bound", formservice.GenerateOptions{Results: 20_000, Items: 2}, extract.Range{Window: extract.Window{To: year.To}}, 0},
 		{"300 over a year", formservice.GenerateOptions{Results: 300, Items: 2}, extract.Range{Window: year}, 0},

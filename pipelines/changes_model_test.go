@@ -400,7 +400,7 @@ func TestModel(t *testing.T) {
 		t.Run(fmt.Sprintf("%s by %s, faults %q", c.kind, c.api, c.faults), func(t *testing.T) {
 			m := newModel(t, c.faults)
 			m.source.API = c.api
-			if threes := needs.Count(c.threes, c.threes/15); threes < c.threes && !all {
+			if threes := needs.Count(c.threes, c.threes/30); threes < c.threes && !all {
 				c.threes, c.share = threes, 15*c.share
 			}
 			random := rand.New(rand.NewPCG(1, 2))

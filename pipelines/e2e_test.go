@@ -432,7 +432,7 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			form := generated(1000)
+			form := generated(400)
 			w := newWorld(t, form)
 			w.service.SetFaults(faults)
 			w.run(w.definition(

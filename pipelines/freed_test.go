@@ -31,7 +31,7 @@ func TestFreedMemoryIsNotUsed(t *testing.T) {
 		definition func(w *world) *definition.Definition
 		least      int // files
 	}{
-		{"generated", func() *formservice.Form { return generated(2500) }, func(w *world) *definition.Definition {
+		{"generated", func() *formservice.Form { return generated(1200) }, func(w *world) *definition.Definition {
 			def := w.definition(outputs()...)
 			_, def.Extract.To = extractRange()
 			return def

@@ -76,7 +76,7 @@ func TestPlanTellsTheTruth(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range needs.Sample(worlds, 16) {
+	for _, c := range needs.Sample(worlds, 10) {
 		t.Run(c.form+" "+c.fault+" "+c.shape, func(t *testing.T) {
 			t.Parallel()
 			g := forms[c.form]

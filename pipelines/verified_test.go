@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -488,6 +489,8 @@ func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formserv
 // moves to an earlier day, or to one that was empty, before the k-th request. It is there
 // once, or the run says that it did not prove that.
 func TestMoveThatNoCountSees(t *testing.T) {
+	type move struct{ from, to string }
+	moves := needs.Sample([]move{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}}, 2)
 	for name, edit := range map[string]func(*definition.Definition){
 		"search": func(def *definition.Definition) {
 			def.Extract.Search.Where = []extract.Criterion{{Operator: extract.OpContains, Column: "1", Term: "answer"}}
@@ -499,7 +502,7 @@ func TestMoveThatNoCountSees(t *testing.T) {
 			for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
 				t.Run(fmt.Sprintf("%s, %s, sort ignored %v", name, api, ignoresSort), func(t *testing.T) {
 					t.Parallel()
-					for _, move := range []struct{ from, to string }{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}} {
+					for _, move := range moves {
 						for k := 1; k <= 30; k++ {
 							if !moveUncounted(t, k, move.from, move.to+" 12:00:00", api, ignoresSort, edit) {
 								break

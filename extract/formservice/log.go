@@ -38,7 +38,7 @@ type journal struct {
 
 // kept is how many requests the log holds at least: when there are twice as
 // many, the older half goes.
-const kept = 200_000
+const kept = 50_000
 
 // enter numbers a request and returns how many are under way with it.
 func (s *Server) enter(req *Request) int {
@@ -75,7 +75,7 @@ func (s *Server) record(req Request) {
 }
 
 // Log returns the requests since the start or the last Reset, in the order in
-// which they were answered; of very many only the last 200,000 or more.
+// which they were answered; of very many only the last 50,000 or more.
 func (s *Server) Log() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

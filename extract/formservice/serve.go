@@ -194,7 +194,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 		h.Set("Location", out.to)
 	}
 	body := out.body
-	if !faults.NoGzip && len(body) > 0 && takesGzip(r) {
+	if !faults.NoGzip && len(body) >= leastGzip && takesGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		body = s.compress(body)
 	}
@@ -239,6 +239,9 @@ func takesGzip(r *http.Request) bool {
 	}
 	return false
 }
+
+// leastGzip is the least number of bytes that an answer is compressed from, as web servers do.
+const leastGzip = 1024
 
 // compress returns the gzip form of a body.
 func (s *Server) compress(body []byte) []byte {

@@ -251,7 +251,7 @@ func TestTooLongTextsPlace(t *testing.T) {
 func TestStreams(t *testing.T) {
 	schema := loadtest.Columns("text", arrow.BinaryTypes.String)
 	batch := loadtest.Build(memory.NewGoAllocator(), schema, 1000, func(b array.Builder, _, row int) {
-		b.(*array.StringBuilder).Append(fmt.Sprint(strings.Repeat("words ", 4000), row))
+		b.(*array.StringBuilder).Append(fmt.Sprint(strings.Repeat("words ", 1500), row))
 	})
 	defer batch.Release()
 	var out bytes.Buffer

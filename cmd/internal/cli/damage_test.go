@@ -306,7 +306,7 @@ func TestDamage(t *testing.T) {
 // damagesApart is how many damages lie between two that are tried, unless
 // FORMETL_TEST_DAMAGE is "all". It has no divisor in common with the number of
 // ways that most files are damaged in, so that all kinds are met.
-const damagesApart = 15
+const damagesApart = 25
 
 // damage tries one damage of one file.
 func (w *damagedWorld) damage(point, file, way string, damaged []byte) {

@@ -134,7 +134,7 @@ load: [{path: "lake/", format: ndjson, partition: day}]
 			t.Parallel()
 			dir := t.TempDir()
 			// Results without a date, and the sample for the schema, are asked for again.
-			form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 4000, Items: 6, NoUnfinished: true, NoLate: true, To: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)})
+			form := formservice.Generate(formservice.GenerateOptions{Directory: "form1", Results: 2000, Items: 6, NoUnfinished: true, NoLate: true, To: time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)})
 			service, server := newService(testKey, form)
 			defer server.Close()
 			file := write(t, dir, "stalled.yaml", fmt.Sprintf(definition, server.URL))

@@ -62,8 +62,8 @@ func tune(lookup func(string) (string, bool), group memlimit.Provider) (restore 
 		return func() { debug.SetMemoryLimit(limit) }
 	}
 	k := &keeper{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}}
-	before := debug.SetGCPercent(percent)
-	k.adjust()
+	k.now = k.wanted()
+	before := debug.SetGCPercent(k.now)
 	k.watch()
 	return func() {
 		k.ended.Store(true)
@@ -95,12 +95,17 @@ func (k *keeper) watch() {
 type marker struct{ _ *byte }
 
 func (k *keeper) adjust() {
-	metrics.Read(k.live)
-	live := k.live[0].Value.Uint64()
-	if next := percentFor(live, live+k.live[1].Value.Uint64()+k.live[2].Value.Uint64()); next != k.now {
+	if next := k.wanted(); next != k.now {
 		debug.SetGCPercent(next)
 		k.now = next
 	}
+}
+
+// wanted returns the percentage for what lives now.
+func (k *keeper) wanted() int {
+	metrics.Read(k.live)
+	live := k.live[0].Value.Uint64()
+	return percentFor(live, live+k.live[1].Value.Uint64()+k.live[2].Value.Uint64())
 }
 
 // percentFor returns the percentage with which the heap grows to the floor, by
