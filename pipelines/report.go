@@ -28,7 +28,15 @@ type Report struct {
 	// RequestOutcomes counts the attempts of all requests by what became of
 	// them (transport.Sender.Outcomes).
 	RequestOutcomes map[string]int64 `json:"request_outcomes,omitempty"`
-	Forms           []*FormReport    `json:"forms"`
+	// DayBudget is nil without a budget of a day, and where a run was stopped.
+	DayBudget *DayBudget    `json:"day_budget,omitempty"`
+	Forms     []*FormReport `json:"forms"`
+}
+
+// DayBudget says how much of the account's budget of 24 hours was booked when a run ended.
+type DayBudget struct {
+	Used int `json:"used"`
+	Of   int `json:"of"`
 }
 
 // RunRequests counts the requests of a run.

@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -81,7 +82,12 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	if err != nil {
 		return report, err
 	}
-	defer client.Close()
+	defer func() {
+		client.Close() // it gives back what it had reserved
+		if u, err := budget.Read(ctx, def, o.state, o.Now()); err == nil && u.PerDay > 0 {
+			report.DayBudget = &DayBudget{Used: u.Day, Of: u.PerDay}
+		}
+	}()
 	defer func() {
 		sent := client.Requests()
 		report.Requests, report.RequestOutcomes = RunRequests{requestsOf(sent), sent.Other}, client.Outcomes()

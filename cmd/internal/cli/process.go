@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,8 +187,10 @@ func (p *process) define(name, form string, service *flags.Service, state string
 	}
 	p.log.HideKey(source.Key)
 	p.pipeline = name
-	variable, _ := p.lookup(built.StateVariable)
-	state, note, err := flags.StatePlace(cmp.Or(state, variable))
+	if variable, set := p.lookup(built.StateVariable); set && state == "" {
+		state = variable
+	}
+	state, note, err := flags.StatePlace(state)
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}

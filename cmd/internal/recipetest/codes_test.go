@@ -2,6 +2,7 @@ package recipetest
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -65,7 +66,9 @@ func TestRecipesKnowTheExitCodes(t *testing.T) {
 		{"formetl@.service", `RestartPreventExitStatus=(.*)`, person},
 		{"formetl@.service", `SuccessExitStatus=(.*)`, stopped},
 		{"cronjob.yaml", `values: \[(.*)\]`, person},
+		{"indexed-job.yaml", `(?s)values: (\[77\].*values: \[.*\])\n  template`, person},
 		{"airflow_dag.py", `RUN_AGAIN = \{(.*)\}`, again},
+		{"dagster_assets.py", `RUN_AGAIN = \{(.*)\}`, again},
 		{"github-workflow.yml", `(?m)^ *([0-9 |]+)\) echo`, again},
 	} {
 		found := regexp.MustCompile(c.pattern).FindStringSubmatch(read(t, filepath.Join(recipes, c.file)))
@@ -73,7 +76,9 @@ func TestRecipesKnowTheExitCodes(t *testing.T) {
 			t.Errorf("%s lacks %s", c.file, c.pattern)
 			continue
 		}
-		if got := numbers(t, found[1]); !slices.Equal(got, c.want) {
+		got := numbers(t, found[1])
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s has the codes %v, the documentation has %v", c.file, got, c.want)
 		}
 	}
@@ -125,58 +130,93 @@ func TestWorkflowRunsAgain(t *testing.T) {
 	}
 }
 
-// dagCheck reads a DAG without Airflow, as Python reads it. It prints after which codes
-// the DAG's own function says to run again, and the names that are imported and called.
-const dagCheck = `
+// pythonCheck reads a recipe without its engine, as Python reads it, and runs its own functions.
+// It prints after which codes it runs again, which forms it finds, the names that are imported and
+// called, and the lists of words that are commands.
+const pythonCheck = `
 import ast, json, sys
 tree = ast.parse(open(sys.argv[1]).read(), sys.argv[1])
 compile(tree, sys.argv[1], "exec")
-pure = [n for n in tree.body if isinstance(n, ast.Assign) or isinstance(n, ast.FunctionDef)]
+own = [n for n in tree.body if isinstance(n, ast.Import)
+       or isinstance(n, ast.Assign) and not isinstance(n.value, ast.Call)
+       or isinstance(n, ast.FunctionDef) and n.name in ("runs_again", "list_forms")]
+for n in own:
+    if isinstance(n, ast.FunctionDef):
+        n.decorator_list = []
 names = {}
-exec(compile(ast.Module(pure, []), sys.argv[1], "exec"), names)
+exec(compile(ast.Module(own, []), sys.argv[1], "exec"), names)
 print(json.dumps({
     "again": [c for c in range(256) if names["runs_again"](c)],
-    "imports": [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names],
+    "forms": names["list_forms"](),
     "calls": [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)],
+    "methods": [n.func.attr for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)],
     "keywords": [k.arg for n in ast.walk(tree) if isinstance(n, ast.Call) for k in n.keywords],
+    "words": [[e.value for e in n.elts if isinstance(e, ast.Constant)] for n in ast.walk(tree) if isinstance(n, ast.List)],
     "undefined": sorted(
         {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         - {a.name for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
         - {n.name for n in ast.walk(tree) if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
         - {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        - {a.arg for n in ast.walk(tree) if isinstance(n, ast.arg) for a in [n]} - set(dir(__builtins__))),
+        - {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} - set(dir(__builtins__))),
 }))
 `
 
-// TestDAG checks the DAG as far as that is possible without Airflow, which cannot be had here.
-func TestDAG(t *testing.T) {
+// TestPythonRecipes checks the recipes for Airflow and Dagster as far as that is possible
+// without these engines, which cannot be had here. What formetl lists of forms is real.
+func TestPythonRecipes(t *testing.T) {
 	python := needs.Program(t, "python3", "apt-get install python3")
-	cmd := exec.CommandContext(t.Context(), python, "-c", dagCheck, filepath.Join(recipes, "airflow_dag.py"))
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	var dag struct {
-		Again                               []int
-		Imports, Calls, Keywords, Undefined []string
-	}
-	if err := json.Unmarshal(out, &dag); err != nil {
+	w := newWorld(t)
+	definition := w.example("all-forms.yaml")
+	listed := w.formetl("forms", definition, "--json")
+	stub := t.TempDir()
+	script := "#!/bin/sh\ncat <<'END'\n" + listed + "\nEND\n"
+	if err := os.WriteFile(filepath.Join(stub, "formetl"), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	if again, _ := exitCodes(t); !slices.Equal(dag.Again, again) {
-		t.Errorf("it runs again after %v, the documentation says %v", dag.Again, again)
-	}
-	for _, name := range []string{"DAG", "SubprocessHook", "AirflowException", "AirflowFailException", "FormetlOperator"} {
-		if !slices.Contains(dag.Calls, name) {
-			t.Errorf("%s is not called", name)
+	t.Setenv("PATH", stub+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for recipe, want := range map[string]struct{ calls, methods, keywords []string }{
+		"airflow_dag.py": {
+			[]string{"DAG", "SubprocessHook", "AirflowException", "AirflowFailException", "list_forms"}, []string{"partial", "expand", "send_sigterm"},
+			[]string{"retries", "retry_delay", "catchup", "max_active_runs", "execution_timeout", "pool", "form"},
+		},
+		"dagster_assets.py": {
+			[]string{"open_pipes_session", "RetryRequested", "Failure", "MaterializeResult", "Definitions", "asset_of"}, []string{"get_bootstrap_env_vars"},
+			[]string{"allow_retries", "max_retries", "seconds_to_wait", "cron_schedule", "pool"},
+		},
+	} {
+		out, err := exec.CommandContext(t.Context(), python, "-c", pythonCheck, filepath.Join(recipes, recipe)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", recipe, err, out)
 		}
-	}
-	for _, name := range []string{"retries", "retry_delay", "catchup", "max_active_runs", "execution_timeout"} {
-		if !slices.Contains(dag.Keywords, name) {
-			t.Errorf("%s is not given", name)
+		var found struct {
+			Again                               []int
+			Forms                               []string
+			Calls, Methods, Keywords, Undefined []string
+			Words                               [][]string
 		}
-	}
-	if len(dag.Undefined) > 0 {
-		t.Errorf("%v are not defined", dag.Undefined)
+		if err := json.Unmarshal(out, &found); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := exitCodes(t); !slices.Equal(found.Again, again) {
+			t.Errorf("%s runs again after %v, the documentation says %v", recipe, found.Again, again)
+		}
+		if len(found.Forms) < 2 || !slices.Contains(found.Forms, "feedback") {
+			t.Errorf("%s finds the forms %v in %s", recipe, found.Forms, listed)
+		}
+		for _, c := range []struct{ want, have []string }{{want.calls, found.Calls}, {want.methods, found.Methods}, {want.keywords, found.Keywords}} {
+			for _, name := range c.want {
+				if !slices.Contains(c.have, name) {
+					t.Errorf("%s lacks %s", recipe, name)
+				}
+			}
+		}
+		if !slices.ContainsFunc(found.Words, func(words []string) bool {
+			return len(words) > 1 && words[0] == "formetl" && words[1] == "run" && slices.Contains(words, "--form") && slices.Contains(words, "--metrics")
+		}) {
+			t.Errorf("%s runs no form with its metrics: %v", recipe, found.Words)
+		}
+		if len(found.Undefined) > 0 {
+			t.Errorf("%s: %v are not defined", recipe, found.Undefined)
+		}
 	}
 }

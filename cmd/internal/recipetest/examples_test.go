@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,11 +138,9 @@ func runHourly(t *testing.T, w *world) {
 	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 		t.Setenv(name, "")
 	}
-	definition := w.example("hourly-s3.yaml", "per_minute: 50", "per_minute: 0", "# s3: {", "s3: {", "http://127.0.0.1:9000", server.URL, "/var/lib/formetl", filepath.ToSlash(filepath.Join(w.dir, "own")))
+	definition := w.example("hourly-s3.yaml", "per_minute: 50", "per_minute: 0", "# s3: {", "s3: {", "http://127.0.0.1:9000", server.URL,
+		"state: s3://bucket/formetl/", fmt.Sprintf("state: {path: s3://bucket/formetl/, s3: {endpoint: %q, region: us-east-1, path_style: true}}", server.URL))
 	same(t, w.rows(definition), map[string]int64{"feedback": all})
-	if err := os.RemoveAll(filepath.Join(w.dir, "state")); err != nil { // another host
-		t.Fatal(err)
-	}
 	chicago, err := time.LoadLocation("America/Chicago")
 	if err != nil {
 		t.Fatal(err)

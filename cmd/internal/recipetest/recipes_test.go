@@ -2,6 +2,7 @@ package recipetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,9 +91,9 @@ func TestWorkflow(t *testing.T) {
 	})
 }
 
-// TestCronJob has TypeScript compare the CronJob with types that are generated from
-// Kubernetes' own OpenAPI schema. They know each key and each word.
-func TestCronJob(t *testing.T) {
+// TestJobs has TypeScript compare the jobs with types that are generated from Kubernetes' own
+// OpenAPI schema. They know each key and each word.
+func TestJobs(t *testing.T) {
 	tsc := needs.Program(t, "tsc", "npm install typescript kubernetes-models")
 	real, err := filepath.EvalSymlinks(tsc)
 	if err != nil {
@@ -117,34 +118,61 @@ func TestCronJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		source := filepath.Join(dir, "check.ts")
-		text := "import type { ICronJob } from \"kubernetes-models/batch/v1/CronJob\";\nexport const job: ICronJob = " + string(literal) + ";\n"
+		kind := job.(map[string]any)["kind"].(string)
+		text := fmt.Sprintf("import type { I%s } from \"kubernetes-models/batch/v1/%s\";\nexport const job: I%s = %s;\n", kind, kind, kind, literal)
 		if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return output(t, tsc, "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2022", source)
 	}
 	check(t, "cronjob.yaml", [2]string{"readOnlyRootFilesystem", "readOnlyRootFileSystem"}, run)
-	check(t, "cronjob.yaml", [2]string{"FailJob", "Fail"}, run)
+	check(t, "indexed-job.yaml", [2]string{"backoffLimitPerIndex", "backoffLimitByIndex"}, run)
 }
 
-// TestCronJobFitsItsDefinition checks what no schema says: the rules of Kubernetes for a
-// podFailurePolicy, and that the definition finds what it needs in the pod.
-func TestCronJobFitsItsDefinition(t *testing.T) {
-	job := read(t, filepath.Join(recipes, "cronjob.yaml"))
-	definition := read(t, filepath.Join(examples, "hourly-s3.yaml"))
-	for _, text := range []string{
-		"restartPolicy: Never ", "concurrencyPolicy: Forbid ", "runAsNonRoot: true", "containerName: formetl\n", "- name: formetl\n",
-		"mountPath: /var/lib/formetl}", "mountPath: /tmp}", "--api-key-file, /run/secrets/formetl/key,", "mountPath: /run/secrets/formetl,", "run, /etc/formetl/hourly-s3.yaml,",
+// TestAlerts has Prometheus read the rules, and try them on metrics of several hours.
+func TestAlerts(t *testing.T) {
+	promtool := needs.Program(t, "promtool", "apt-get install prometheus")
+	check(t, "alerts.yml", [2]string{"max by (pipeline, form)", "max by (pipeline, form"}, func(t *testing.T, file string) (string, error) {
+		out, err := output(t, promtool, "check", "rules", file)
+		return strings.TrimPrefix(out, "Checking "+file+"\n  SUCCESS: 5 rules found\n"), err
+	})
+	rules, err := filepath.Abs(filepath.Join(recipes, "alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := filepath.Join(t.TempDir(), "alerts_test.yml")
+	if err := os.WriteFile(tests, []byte(strings.ReplaceAll(read(t, "testdata/alerts_test.yml"), "RULES", rules)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := output(t, promtool, "test", "rules", tests); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestJobsFitTheirDefinition checks what no schema says: the rules of Kubernetes for a
+// podFailurePolicy, and that the definition finds what it needs in the pod. The form of an
+// Indexed Job's pod comes from a file.
+func TestJobsFitTheirDefinition(t *testing.T) {
+	for recipe, own := range map[string][]string{
+		"cronjob.yaml":     {"concurrencyPolicy: Forbid ", "run, /etc/formetl/hourly-s3.yaml,"},
+		"indexed-job.yaml": {"completionMode: Indexed\n", "run, /etc/formetl/by-index.yaml,", "mountPath: /run/formetl/form, subPathExpr: $(JOB_COMPLETION_INDEX),"},
 	} {
-		if !strings.Contains(job, text) {
-			t.Errorf("the CronJob lacks %q", text)
+		job := read(t, filepath.Join(recipes, recipe))
+		for _, text := range append(own, "restartPolicy: Never ", "runAsNonRoot: true", "containerName: formetl\n", "- name: formetl\n",
+			"mountPath: /tmp}", "--api-key-file, /run/secrets/formetl/key,", "mountPath: /run/secrets/formetl,", "--metrics, /metrics/formetl", "mountPath: /metrics}") {
+			if !strings.Contains(job, text) {
+				t.Errorf("%s lacks %q", recipe, text)
+			}
 		}
 	}
-	for _, text := range []string{"state: /var/lib/formetl ", "checkpoint: destination "} {
-		if !strings.Contains(definition, text) {
-			t.Errorf("the definition lacks %q", text)
-		}
+	definition := read(t, filepath.Join(examples, "hourly-s3.yaml"))
+	if !strings.Contains(definition, "state: s3://") {
+		t.Error("the definition's state is in no bucket")
 	}
+	w := newWorld(t)
+	byIndex := w.example("all-forms.yaml", `forms: ["*"]`, `forms: ["${file:form}"]`, `exclude: [test-*, sandbox]`, "")
+	w.write("form", "orders\n")
+	same(t, w.rows(byIndex), map[string]int64{"orders": 3})
 }
 
 // TestDocumentationShowsTheRecipes holds that what scheduling.md shows of a recipe is in

@@ -122,7 +122,9 @@ func (w *world) formetl(args ...string) string {
 // formetl runs a command with the key in its environment.
 func formetl(args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	lookup := func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" }
+	lookup := func(name string) (string, bool) {
+		return map[string]string{"FORMETL_API_KEY": testKey}[name], name == "FORMETL_API_KEY"
+	}
 	code = cli.Main(args, strings.NewReader(""), &out, &errs, lookup)
 	return out.String(), errs.String(), code
 }
@@ -130,8 +132,12 @@ func formetl(args ...string) (stdout, stderr string, code int) {
 // rows runs a definition, verifies what it wrote, and gives the rows of each form.
 func (w *world) rows(definition string) map[string]int64 {
 	w.t.Helper()
-	state, file := filepath.Join(w.dir, "state"), filepath.Join(w.dir, "report.json")
-	w.formetl("run", definition, "--state", state, "--report", file, "--log-level", "error")
+	file := filepath.Join(w.dir, "report.json")
+	args := []string{"run", definition, "--report", file, "--log-level", "error"}
+	if !strings.Contains(read(w.t, definition), "\nstate: ") {
+		args = append(args, "--state", filepath.Join(w.dir, "state"))
+	}
+	w.formetl(args...)
 	w.formetl("verify", definition)
 	var report struct {
 		Forms []struct {

@@ -48,9 +48,12 @@ func families() []family {
 		{"formetl_pipeline_duration_seconds", "How long the last run of the pipeline took.", pipeline},
 		{"formetl_pipeline_exit_code", "Exit code of the last run of the pipeline, 0 if all of it was done.", pipeline},
 		{"formetl_requests", "Attempts of requests in the last run, by what became of them.", []string{"pipeline", "outcome"}},
+		{"formetl_day_budget_used", "Requests of the account's budget that were booked in the 24 hours before the last run ended.", pipeline},
+		{"formetl_day_budget", "Requests that the account's budget of 24 hours allows.", pipeline},
 		{lastSuccess, "When the form was last read and written as a whole; kept while runs fail.", form},
 		{lastRun, "When the last run of the form ended.", form},
 		{runSuccess, "Whether the last run of the form read and wrote it as a whole.", form},
+		{"formetl_unproven", "Whether the last run of the form did not prove that nothing is missing, as its report says.", form},
 		{"formetl_run_duration_seconds", "How long the last run of the form took.", form},
 		{"formetl_rows", "Results that the last run read and did not reject.", form},
 		{"formetl_rejects", "Results that the last run rejected.", form},
@@ -113,6 +116,9 @@ func (m metrics) addRun(r *pipelines.Report) {
 	if code := sampleOf("formetl_pipeline_exit_code", r.Pipeline); m[code] == 0 {
 		m[code] = float64(r.ExitCode)
 	}
+	if b := r.DayBudget; b != nil {
+		m[sampleOf("formetl_day_budget_used", r.Pipeline)], m[sampleOf("formetl_day_budget", r.Pipeline)] = float64(b.Used), float64(b.Of)
+	}
 	for outcome, n := range r.RequestOutcomes {
 		m[sampleOf("formetl_requests", r.Pipeline, outcome)] += float64(n)
 	}
@@ -150,6 +156,9 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		m[success] = 1
 	}
 	m[sample{lastRun, success.labels}] = unix(f.EndedAt)
+	if v := f.Verified; v != nil {
+		m[sample{"formetl_unproven", success.labels}] = map[bool]float64{v.Unproven != "": 1}[true]
+	}
 	var nulled int64
 	for _, n := range f.Nulled {
 		nulled += n.Count

@@ -3,30 +3,25 @@ package worker
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 )
 
-// connection are the flags that say where Temporal is. Each has a variable of the
-// environment, which is the one of Temporal's own programs.
+// connection says where Temporal is, as Temporal's own programs are told: by its file
+// temporal.toml and its variables TEMPORAL_…. Flags come before them.
 type connection struct {
-	address, namespace, queue      string
-	tls                            bool
-	cert, key, authority, hostName string
-	keyFile                        string
+	address, namespace, queue, keyFile string
 
 	lookup flags.Environment
 }
@@ -35,78 +30,38 @@ func (c *connection) register(set *pflag.FlagSet) {
 	set.StringVar(&c.address, "address", "", "HOST:PORT of Temporal (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&c.namespace, "namespace", "", "namespace at Temporal (TEMPORAL_NAMESPACE; default default)")
 	set.StringVar(&c.queue, "task-queue", "formetl", "task queue of the workers")
-	set.BoolVar(&c.tls, "tls", false, "connect by TLS (TEMPORAL_TLS; set by any other flag of TLS and by an API key)")
-	set.StringVar(&c.cert, "tls-cert-path", "", "file of the client's certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)")
-	set.StringVar(&c.key, "tls-key-path", "", "file of the certificate's key (TEMPORAL_TLS_CLIENT_KEY_PATH)")
-	set.StringVar(&c.authority, "tls-ca-path", "", "file of the authority that signed the server's certificate (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
-	set.StringVar(&c.hostName, "tls-server-name", "", "host name in the server's certificate (TEMPORAL_TLS_SERVER_NAME)")
 	set.StringVar(&c.keyFile, "temporal-api-key-file", "", "file that holds the API key of Temporal (else TEMPORAL_API_KEY)")
 }
 
-// variable returns a flag's value, or else that of a variable.
-func (c *connection) variable(flag, name string) string {
-	if flag != "" {
-		return flag
-	}
-	value, _ := c.lookup(name)
-	return value
-}
+// variables are those of the environment.
+type variables flags.Environment
 
-// options are those of the client.
+// Environ returns none: no group of variables is looked for.
+func (variables) Environ() []string { return nil }
+
+// LookupEnv returns one.
+func (v variables) LookupEnv(name string) (string, bool) { return v(name) }
+
+// options are those of the client. With a key it connects by TLS.
 func (c *connection) options() (o client.Options, err error) {
-	o.HostPort = cmp.Or(c.variable(c.address, "TEMPORAL_ADDRESS"), client.DefaultHostPort)
-	o.Namespace = cmp.Or(c.variable(c.namespace, "TEMPORAL_NAMESPACE"), client.DefaultNamespace)
-	key, _ := c.lookup("TEMPORAL_API_KEY")
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: variables(c.lookup)})
+	if err != nil {
+		return o, exit.Usagef("what is set of Temporal cannot be read: %w", err)
+	}
+	profile.Address = cmp.Or(c.address, profile.Address, client.DefaultHostPort)
+	profile.Namespace = cmp.Or(c.namespace, profile.Namespace, client.DefaultNamespace)
 	if c.keyFile != "" {
 		data, err := os.ReadFile(c.keyFile)
 		if err != nil {
 			return o, exit.Usagef("--temporal-api-key-file: %w", err)
 		}
-		key = string(data)
+		profile.APIKey = string(data)
 	}
-	if key = strings.TrimSpace(key); key != "" {
-		o.Credentials = client.NewAPIKeyStaticCredentials(key)
+	profile.APIKey = strings.TrimSpace(profile.APIKey)
+	if o, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err != nil {
+		return o, exit.Usagef("what is set of Temporal cannot be used: %w; see TEMPORAL_TLS_… in the documentation", err)
 	}
-	o.ConnectionOptions.TLS, err = c.config()
-	if err == nil && o.ConnectionOptions.TLS == nil && key != "" {
-		o.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12} // a key never travels unprotected
-	}
-	return o, err
-}
-
-// config is the configuration of TLS, nil for plain connections.
-func (c *connection) config() (*tls.Config, error) {
-	cert, key := c.variable(c.cert, "TEMPORAL_TLS_CLIENT_CERT_PATH"), c.variable(c.key, "TEMPORAL_TLS_CLIENT_KEY_PATH")
-	authority, name := c.variable(c.authority, "TEMPORAL_TLS_SERVER_CA_CERT_PATH"), c.variable(c.hostName, "TEMPORAL_TLS_SERVER_NAME")
-	wanted := c.tls
-	if text, ok := c.lookup("TEMPORAL_TLS"); ok && text != "" && !wanted {
-		var err error
-		if wanted, err = strconv.ParseBool(text); err != nil {
-			return nil, exit.Usagef("TEMPORAL_TLS is %q; give true or false", text)
-		}
-	}
-	if !wanted && cert+key+authority+name == "" {
-		return nil, nil
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name}
-	if cert+key != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, exit.Usagef("the client's certificate for Temporal cannot be read: %w; give both --tls-cert-path and --tls-key-path", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	if authority != "" {
-		data, err := os.ReadFile(authority)
-		if err != nil {
-			return nil, exit.Usagef("--tls-ca-path: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, exit.Usagef("--tls-ca-path: %s holds no certificate in PEM form", authority)
-		}
-	}
-	return config, nil
+	return o, nil
 }
 
 // dial connects to Temporal.

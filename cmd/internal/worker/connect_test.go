@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 )
 
-// TestConnection holds that flags come before Temporal's variables, that a key never travels
-// without TLS, and that what cannot be read is wrong usage.
+// TestConnection holds that flags come before Temporal's variables, that a key brings TLS, and
+// that what cannot be read is wrong usage.
 func TestConnection(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(dir, "key")
@@ -29,14 +29,12 @@ func TestConnection(t *testing.T) {
 		{"--address b:2 --namespace m", "TEMPORAL_ADDRESS=a:1 TEMPORAL_NAMESPACE=n", "b:2", "m", false, false, ""},
 		{"", "TEMPORAL_API_KEY=k", "localhost:7233", "default", true, true, ""},
 		{"--temporal-api-key-file " + key, "", "localhost:7233", "default", true, true, ""},
-		{"--tls", "", "localhost:7233", "default", true, false, ""},
 		{"", "TEMPORAL_TLS=true", "localhost:7233", "default", true, false, ""},
 		{"", "TEMPORAL_TLS=false", "localhost:7233", "default", false, false, ""},
-		{"--tls-server-name x", "", "localhost:7233", "default", true, false, ""},
-		{"", "TEMPORAL_TLS=perhaps", "", "", false, false, "give true or false"},
-		{"--tls-cert-path /none", "", "", "", false, false, "give both"},
-		{"--tls-ca-path /none", "", "", "", false, false, "--tls-ca-path"},
-		{"--tls-ca-path " + key, "", "", "", false, false, "holds no certificate"},
+		{"", "TEMPORAL_TLS_SERVER_NAME=x", "localhost:7233", "default", true, false, ""},
+		{"", "TEMPORAL_CONFIG_FILE=" + key, "", "", false, false, "cannot be read"},
+		{"", "TEMPORAL_TLS_CLIENT_CERT_PATH=/none", "", "", false, false, "cert or key path"},
+		{"", "TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + key, "", "", false, false, "CA"},
 		{"--temporal-api-key-file /none", "", "", "", false, false, "--temporal-api-key-file"},
 	} {
 		variables := map[string]string{}
