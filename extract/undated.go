@@ -33,23 +33,48 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	if undated <= 0 {
 		return nil, nil
 	}
-	whole := []UndatedRange{{Mixed: undated < total}}
+	anywhere := []UndatedRange{{Mixed: undated < total}}
 	pages, finding := undatedCost(s.PageSize(), total, undated)
 	if finding >= pages {
-		return whole, nil
+		return anywhere, nil
 	}
 	highest, ok, err := highestID(ctx, s, form, total)
 	if err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
 	if !ok {
-		return whole, nil
+		return anywhere, nil
 	}
-	h := halver{service: s, form: form, budget: int(pages)}
-	if err := h.halve(ctx, IDRange{0, highest}, total, undated); err != nil {
+	type ids struct {
+		IDRange
+		all int64 // results in it, also those with a date
+	}
+	budget, size := int(pages), int64(s.PageSize()) // budget: counts that may still be spent
+	var found []UndatedRange
+	err = Halving[ids]{
+		Visit: func(_ context.Context, r ids, n int64, _ bool) (bool, error) {
+			deeper := n > 0 && r.all > max(n, size) && r.Max-r.Min >= size && budget >= 2
+			if n > 0 && !deeper {
+				found = append(found, UndatedRange{IDs: r.IDRange, Mixed: r.all > n})
+			}
+			return deeper, nil
+		},
+		Divide: func(ctx context.Context, r ids) (lower, upper ids, inLower int64, err error) {
+			budget -= 2
+			middle := r.Min + (r.Max-r.Min)/2
+			lower.IDRange, upper.IDRange = IDRange{r.Min, middle}, IDRange{middle + 1, r.Max}
+			if lower.all, err = s.Count(ctx, form, CountQuery{IDs: lower.IDRange}); err != nil {
+				return lower, upper, 0, err
+			}
+			dated, err := s.Count(ctx, form, CountQuery{IDs: lower.IDRange, Window: Window{From: Epoch}})
+			upper.all = max(0, r.all-lower.all)
+			return lower, upper, max(0, lower.all-dated), err
+		},
+	}.Halve(ctx, ids{IDRange{0, highest}, total}, undated, true)
+	if err != nil {
 		return nil, fmt.Errorf("looking for results without a date: %w", err)
 	}
-	return h.found, nil
+	return found, nil
 }
 
 // undatedCost returns how many requests it takes to read all results, and to find the
@@ -99,38 +124,4 @@ func highestID(ctx context.Context, s Service, form string, total int64) (highes
 		highest *= 2
 	}
 	return highest, true, nil
-}
-
-type halver struct {
-	service Service
-	form    string
-	budget  int // counts that may still be spent
-	found   []UndatedRange
-}
-
-// halve finds the n undated results among the results of range r; all counts these.
-func (h *halver) halve(ctx context.Context, r IDRange, all, n int64) (err error) {
-	if n <= 0 {
-		return nil
-	}
-	size := int64(h.service.PageSize())
-	if all <= n || all <= size || r.Max-r.Min < size || h.budget < 2 {
-		h.found = append(h.found, UndatedRange{IDs: r, Mixed: all > n})
-		return nil
-	}
-	h.budget -= 2
-	lower := IDRange{r.Min, r.Min + (r.Max-r.Min)/2}
-	lowerAll, err := h.service.Count(ctx, h.form, CountQuery{IDs: lower})
-	if err != nil {
-		return err
-	}
-	dated, err := h.service.Count(ctx, h.form, CountQuery{IDs: lower, Window: Window{From: Epoch}})
-	if err != nil {
-		return err
-	}
-	inLower := max(0, lowerAll-dated)
-	if err := h.halve(ctx, lower, lowerAll, inLower); err != nil {
-		return err
-	}
-	return h.halve(ctx, IDRange{lower.Max + 1, r.Max}, max(0, all-lowerAll), n-inLower)
 }

@@ -52,14 +52,14 @@ type Budget struct {
 	now    func() time.Time
 	waits  func(perMinute int, until time.Time)
 
-	turns chan struct{} // holds an element while a goroutine uses what follows
-	left  int         // reserved and not used
-	until time.Time   // when the reservation ends
-	used  []time.Time // since the last write of the ledger
-	since time.Time   // of the last write
-	turn   int        // number of the last write that was tried
-	landed int        // of the last one that is known to have been carried out
-	told  time.Time   // the last moment that waits was called with
+	turns  chan struct{} // holds an element while a goroutine uses what follows
+	left   int           // reserved and not used
+	until  time.Time     // when the reservation ends
+	used   []time.Time   // since the last write of the ledger
+	since  time.Time     // of the last write
+	turn   int           // number of the last write that was tried
+	landed int           // of the last one that is known to have been carried out
+	told   time.Time     // the last moment that waits was called with
 }
 
 // limits are what a definition allows. 0 is no limit.

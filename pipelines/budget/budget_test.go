@@ -265,4 +265,3 @@ func TestBudgetOfADayBearsAJumpingClock(t *testing.T) {
 		})
 	}
 }
-

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
 )
 
 // sampled are the objects of a checkpoint of two pieces.

@@ -47,7 +47,9 @@ func folderState(folder string) State {
 	return State{Destination: d, Place: folder}
 }
 
-func memoryState() State { return State{Destination: loadtest.NewMemory(), Place: "s3://bucket/state/"} }
+func memoryState() State {
+	return State{Destination: loadtest.NewMemory(), Place: "s3://bucket/state/"}
+}
 
 // opened opens the checkpoint of the tests' form.
 func opened(t testing.TB, s State) *Checkpoint {

@@ -455,27 +455,34 @@ func (s *search) locate(ctx context.Context, line []span, hint int, change extra
 			return hint, err
 		}
 	}
-	end := line[len(line)-1].To
-	lo, hi := 0, len(line)
-	if there, err := asked(extract.Window{From: line[0].From, To: end}); !there || err != nil {
-		return -1, err
+	there, err := asked(timeOf(line))
+	at = -1
+	if err != nil || !there {
+		return at, err
 	}
-	for hi-lo > 1 {
-		middle := (lo + hi) / 2
-		lower, err := asked(extract.Window{From: line[lo].From, To: line[middle-1].To})
-		if err != nil {
-			return -1, err
-		}
-		if lower {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
-	if there, err := asked(line[lo].Window); !there || err != nil {
-		return -1, err
-	}
-	return lo, nil
+	err = extract.Halving[[2]int]{ // of indexes of the line
+		Visit: func(_ context.Context, of [2]int, n int64, exact bool) (bool, error) {
+			if n == 0 || of[1]-of[0] > 1 {
+				return n > 0, nil
+			}
+			if !exact { // it may have moved meanwhile
+				if there, err := asked(line[of[0]].Window); err != nil || !there {
+					return false, err
+				}
+			}
+			at = of[0]
+			return false, nil
+		},
+		Divide: func(_ context.Context, of [2]int) (lower, upper [2]int, n int64, err error) {
+			middle := (of[0] + of[1]) / 2
+			there, err := asked(timeOf(line[of[0]:middle]))
+			if there {
+				n = 1
+			}
+			return [2]int{of[0], middle}, [2]int{middle, of[1]}, n, err
+		},
+	}.Halve(ctx, [2]int{0, len(line)}, 1, false)
+	return at, err
 }
 
 // named returns the ids of the results that the service named as changed.

@@ -93,13 +93,31 @@ func (s *sums) compare() []span {
 }
 
 // differing returns the spans of the datasets that do not agree with the last count. The
-// first round looks only where results are missing most probably.
-func (s *sums) differing(ctx context.Context, round int) ([]span, error) {
-	line := s.compare()
+// first round suspects few spans, see suspects.
+func (s *sums) differing(ctx context.Context, round int) (wrong []span, err error) {
+	line, thorough := s.compare(), round > 0
 	if line == nil {
 		return nil, nil
 	}
-	return s.halve(ctx, line, s.counted(), round > 0)
+	err = extract.Halving[[]span]{
+		Visit: func(_ context.Context, line []span, n int64, _ bool) (bool, error) {
+			if sum(line) == n {
+				return false, nil
+			}
+			likely := suspects(line, thorough)
+			if len(likely) == 1 { // the next round shows if it was another one
+				wrong = append(wrong, line[likely[0]])
+			}
+			return len(likely) > 1, nil
+		},
+		Divide: func(ctx context.Context, line []span) (lower, upper []span, n int64, err error) {
+			middle := divide(line, suspects(line, thorough), s.c.whole().To.Add(-s.c.Reader.Def.Extract.Lookback))
+			lower, upper = line[:middle], line[middle:]
+			n, err = s.c.count(ctx, timeOf(lower))
+			return lower, upper, n, err
+		},
+	}.Halve(ctx, line, s.counted(), true)
+	return wrong, err
 }
 
 // recount asks for the count of all results that the datasets should hold, and then
@@ -122,30 +140,6 @@ func (s *sums) count(ctx context.Context) error {
 	n, err := s.c.count(ctx, s.c.whole())
 	s.counts = append(s.counts, n)
 	return err
-}
-
-// halve returns those of the spans that do not agree. counted is how many results
-// they hold by the counts. Without thorough it suspects few spans, see suspects.
-func (s *sums) halve(ctx context.Context, line []span, counted int64, thorough bool) ([]span, error) {
-	if sum(line) == counted {
-		return nil, nil
-	}
-	likely := suspects(line, thorough)
-	if len(likely) == 1 {
-		return line[likely[0] : likely[0]+1], nil // the next round shows if it was another one
-	}
-	middle := divide(line, likely, s.c.whole().To.Add(-s.c.Reader.Def.Extract.Lookback))
-	lower, upper := line[:middle], line[middle:]
-	n, err := s.c.count(ctx, extract.Window{From: lower[0].From, To: lower[len(lower)-1].To})
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.halve(ctx, lower, n, thorough)
-	if err != nil {
-		return nil, err
-	}
-	more, err := s.halve(ctx, upper, counted-n, thorough)
-	return slices.Concat(found, more), err
 }
 
 // suspects returns the indexes of the spans that may not agree. Without thorough these
@@ -175,6 +169,11 @@ func divide(line []span, suspects []int, lookback time.Time) int {
 		at = len(suspects) / 2
 	}
 	return suspects[at]
+}
+
+// timeOf returns the time of a line of spans.
+func timeOf(line []span) extract.Window {
+	return extract.Window{From: line[0].From, To: line[len(line)-1].To}
 }
 
 func sum(line []span) (n int64) {

@@ -237,7 +237,7 @@ func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	if v.c.counted.own != extract.Unknown { // the whole range agrees
 		windows, counted = v.ownWindows(), v.c.counted.own
 	}
-	found, err := v.halve(ctx, windows, counted, true)
+	found, err := v.differing(ctx, windows, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -249,51 +249,57 @@ func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
 	return found, nil
 }
 
-// halve returns those windows of ws that do not agree. counted is how many results ws
-// hold by the counts. exact means that the service was asked for this number. Otherwise
-// it is a difference of two counts, and the form may have changed between them.
-func (v *verification) halve(ctx context.Context, ws []*reading.Window, counted int64, exact bool) ([]*reading.Window, error) {
-	if len(ws) == 0 {
-		return nil, nil
-	}
-	if v.agree(ws, counted) {
-		if exact {
-			v.c.Reader.CountAgreed(counted)
-		}
-		return nil, nil
-	}
-	if len(ws) == 1 {
-		w := ws[0]
-		if !exact {
-			var err error
-			if counted, err = v.c.count(ctx, w.Planned.Window); err != nil {
-				return nil, err
+// differing returns those of the windows that do not agree. counted is how many results they
+// hold by the service's count.
+func (v *verification) differing(ctx context.Context, windows []*reading.Window, counted int64) (found []*reading.Window, err error) {
+	err = extract.Halving[[]*reading.Window]{
+		Visit: func(ctx context.Context, ws []*reading.Window, n int64, exact bool) (bool, error) {
+			switch {
+			case len(ws) == 0:
+				return false, nil
+			case v.agree(ws, n):
+				if exact {
+					v.c.Reader.CountAgreed(n)
+				}
+				return false, nil
+			case len(ws) == 1:
+				if !exact {
+					var err error
+					if n, err = v.c.count(ctx, ws[0].Planned.Window); err != nil {
+						return false, err
+					}
+				}
+				if v.differs(ws[0], n) {
+					found = append(found, ws[0])
+				}
+				return false, nil
+			case v.thorough && v.blind(ws):
+				changed, err := v.countEach(ctx, ws)
+				found = append(found, changed...)
+				return false, err
 			}
-		}
-		w.Counts = append(w.Counts, counted)
-		if w.Results() == counted {
-			if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
-				v.c.Reader.CountAgreed(counted)
-			}
-			w.Still.Agrees()
-			return nil, nil
-		}
-		return ws, nil
+			return true, nil
+		},
+		Divide: func(ctx context.Context, ws []*reading.Window) (lower, upper []*reading.Window, n int64, err error) {
+			lower, upper = ws[:len(ws)/2], ws[len(ws)/2:]
+			n, err = v.c.count(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
+			return lower, upper, n, err
+		},
+	}.Halve(ctx, windows, counted, true)
+	return found, err
+}
+
+// differs notes a window's count, and tells whether another number of results was read.
+func (v *verification) differs(w *reading.Window, counted int64) bool {
+	w.Counts = append(w.Counts, counted)
+	if w.Results() != counted {
+		return true
 	}
-	if v.thorough && v.blind(ws) {
-		return v.countEach(ctx, ws)
+	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
+		v.c.Reader.CountAgreed(counted)
 	}
-	lower, upper := ws[:len(ws)/2], ws[len(ws)/2:]
-	n, err := v.c.count(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
-	if err != nil {
-		return nil, err
-	}
-	found, err := v.halve(ctx, lower, n, true)
-	if err != nil {
-		return nil, err
-	}
-	more, err := v.halve(ctx, upper, counted-n, false)
-	return slices.Concat(found, more), err
+	w.Still.Agrees()
+	return false
 }
 
 // agree tells whether windows need no closer look. What was read must equal

@@ -176,11 +176,13 @@ func TestPythonRecipes(t *testing.T) {
 	t.Setenv("PATH", stub+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for recipe, want := range map[string]struct{ calls, methods, keywords []string }{
 		"airflow_dag.py": {
-			[]string{"DAG", "SubprocessHook", "AirflowException", "AirflowFailException", "list_forms"}, []string{"partial", "expand", "send_sigterm"},
+			[]string{"DAG", "SubprocessHook", "AirflowException", "AirflowFailException", "list_forms"},
+			[]string{"partial", "expand", "send_sigterm"},
 			[]string{"retries", "retry_delay", "catchup", "max_active_runs", "execution_timeout", "pool", "form"},
 		},
 		"dagster_assets.py": {
-			[]string{"open_pipes_session", "RetryRequested", "Failure", "MaterializeResult", "Definitions", "asset_of"}, []string{"get_bootstrap_env_vars"},
+			[]string{"open_pipes_session", "RetryRequested", "Failure", "MaterializeResult", "Definitions", "asset_of"},
+			[]string{"get_bootstrap_env_vars"},
 			[]string{"allow_retries", "max_retries", "seconds_to_wait", "cron_schedule", "pool"},
 		},
 	} {

@@ -22,7 +22,7 @@ func TestBugHidesSecrets(t *testing.T) {
 		Folder: t.TempDir(), State: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Load: func(context.Context, string, map[string]string) (*definition.Definition, error) {
 			return &definition.Definition{
-				Source: definition.Source{Key: transport.NewSecret(key)},
+				Source:  definition.Source{Key: transport.NewSecret(key)},
 				Outputs: []definition.Output{{Database: &definition.Database{Secrets: []transport.Secret{transport.NewSecret(password)}}}},
 			}, nil
 		},
