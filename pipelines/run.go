@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -84,7 +83,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	}
 	defer func() {
 		client.Close() // it gives back what it had reserved
-		if u, err := budget.Read(ctx, def, o.state, o.Now()); err == nil && u.PerDay > 0 {
+		if u, err := account.BudgetUse(ctx, def, o.Options, o.Now()); err == nil && u.PerDay > 0 {
 			report.DayBudget = &DayBudget{Used: u.Day, Of: u.PerDay}
 		}
 	}()
