@@ -124,7 +124,9 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if !bar.Shown() {
 		stop = p.beat(ctx, &options)
 	}
+	quiet := time.AfterFunc(time.Second, func() { f.tellWait(p, def, bar) })
 	report, err := f.run(ctx, p, def, options)
+	quiet.Stop()
 	stop()
 	bar.Finish()
 	gone := exit.ReaderGone(err)
@@ -147,6 +149,18 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 	}
 	o.Full, o.Resume = f.fresh, resumption(p.log, o.Now, f.fresh)
 	return pipelines.Run(ctx, def, o)
+}
+
+// tellWait tells a person who waits for rows on standard output why there are none yet.
+func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *telemetry.Progress) {
+	const why = "rows come at the end; quick look: --limit"
+	switch {
+	case f.limit > 0 || def.Outputs[0].Path != definition.StdoutPath:
+	case bar.Shown():
+		bar.Say(why)
+	case show.IsTerminal(p.stdout):
+		p.log.Tell(slog.LevelInfo, why)
+	}
 }
 
 // noteZone says in the first line what it means that nobody named the account's zone and

@@ -172,3 +172,18 @@ func unsealed(file []byte) []byte {
 	}
 	return text
 }
+
+// TestWaitIsTold: who waits for rows on standard output is told why there are none yet, and what
+// gives a quick look. That gives them at once.
+func TestWaitIsTold(t *testing.T) {
+	service, server := newService(testKey, largeForm("form1", 450))
+	defer server.Close()
+	service.SetFaults(formservice.Faults{Latency: 250 * time.Millisecond})
+	for limit, told := range map[string]bool{"": true, "--limit=5": false} {
+		args := slices.DeleteFunc(append([]string{"export", "--form", "form1", "--progress", "on", limit}, serviceArgs(server.URL)...), func(a string) bool { return a == "" })
+		p := command(t, t.TempDir(), testKey, args...)
+		if code := p.code(t, p.Run()); code != 0 || strings.Contains(p.stderr.String(), "rows come at the end") != told {
+			t.Errorf("%v ends with %d:\n%s", args, code, &p.stderr)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type Progress struct {
 	ended  string              // a form that ended and whose bar may be replaced, "" for none
 
 	until atomic.Pointer[time.Time] // when requests go on that wait for their budget, nil for none
+	aside atomic.Pointer[string]    // see Say
 }
 
 // ProgressAuto is the mode of --progress that draws bars on a terminal only.
@@ -88,17 +89,20 @@ func (p *Progress) Update(u pipelines.Progress) {
 // Wait lets the bars say that requests wait for their budget.
 func (p *Progress) Wait(until time.Time) { p.until.Store(&until) }
 
-// waits is what a bar says of such a wait, "" for nothing.
-func (p *Progress) waits(decor.Statistics) string {
-	until := p.until.Load()
-	if until == nil {
-		return ""
+// Say lets the bars end with a text.
+func (p *Progress) Say(text string) { p.aside.Store(&text) }
+
+// says is what a bar says of a wait, or else of anything, "" for nothing.
+func (p *Progress) says(decor.Statistics) string {
+	if until := p.until.Load(); until != nil {
+		if left := time.Until(*until).Round(time.Second); left > 0 {
+			return fmt.Sprintf(" waits %s for the budget", left)
+		}
 	}
-	left := time.Until(*until).Round(time.Second)
-	if left <= 0 {
-		return ""
+	if text := p.aside.Load(); text != nil {
+		return " " + *text
 	}
-	return fmt.Sprintf(" waits %s for the budget", left)
+	return ""
 }
 
 // bar is the bar of a form, a new one where it has none, and nil where
@@ -118,7 +122,7 @@ func (p *Progress) bar(form string) *mpb.Bar {
 	// A bar that begins without a total completes only when it is told to.
 	p.bars[form] = p.screen.AddBar(0,
 		mpb.PrependDecorators(decor.Name(plain.Line(form)+" "), decor.CountersNoUnit("%d / %d results")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(p.waits)))
+		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Any(p.says)))
 	return p.bars[form]
 }
 

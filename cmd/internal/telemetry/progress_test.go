@@ -149,7 +149,7 @@ func TestProgressWaits(t *testing.T) {
 	if text := out.drawn(); !strings.Contains(text, "waits 1h0m0s for the budget") && !strings.Contains(text, "waits 59m5") {
 		t.Errorf("drawn %q", text)
 	}
-	if p.Wait(time.Now()); p.waits(decor.Statistics{}) != "" {
+	if p.Wait(time.Now()); p.says(decor.Statistics{}) != "" {
 		t.Error("a bar waits for a moment that has come")
 	}
 }
