@@ -29,7 +29,7 @@ type process struct {
 // command prepares formetl. fault is where it kills itself, "" for nowhere.
 func (w *world) command(fault string, args ...string) *process {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), max(patience, w.patience))
 	w.t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, shared.program, args...), ctx: ctx, began: make(chan struct{})}
 	p.Dir, p.Stderr = w.dir, &p.stderr

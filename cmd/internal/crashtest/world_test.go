@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
@@ -30,8 +31,9 @@ type world struct {
 	moment   *moment
 	gate     *gate // before the S3 server, nil on disk
 	output   output
-	attempts string // AWS_MAX_ATTEMPTS, "" for the default
-	extract  string // what the definition says of it
+	attempts string        // AWS_MAX_ATTEMPTS, "" for the default
+	patience time.Duration // how long a process may take, if longer than usual
+	extract  string        // what the definition says of it
 	env      []string
 }
 
