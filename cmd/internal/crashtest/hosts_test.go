@@ -1,13 +1,14 @@
 package crashtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -36,7 +37,7 @@ func newFleet(t *testing.T, forms, results, budget int, answers time.Duration) *
 	f := &fleet{world: &world{t: t, dir: t.TempDir(), moment: &moment{}, patience: 10 * time.Minute}, budget: budget, answers: answers, at: map[int]func(){}}
 	for i := range forms {
 		f.forms = append(f.forms, formservice.Generate(formservice.GenerateOptions{
-			Directory: fmt.Sprintf("form%03d", i), Results: results, Items: 4, Seed: uint64(i + 1), //nolint:gosec // not negative
+			Directory: fmt.Sprintf("form%03d", i), Results: results, Items: 4, Seed: uint64(i + 1), NoUndated: true, NoUnfinished: true, NoLate: true, //nolint:gosec // not negative
 			From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 		}))
 	}
@@ -73,7 +74,8 @@ name: fleet
 source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: 6, retries: 8, per_minute: %d}}
 forms: ["*"]
 state: %s
-load: [{path: "out/{form}.ndjson"}]
+extract: {from: 2026-01-01, mode: incremental}
+load: [{path: "out/{form}/", format: ndjson, partition: month}]
 `, f.url, perMinute, state)
 	if err := os.WriteFile(f.definition(), []byte(text), 0o600); err != nil {
 		f.t.Fatal(err)
@@ -88,17 +90,39 @@ func (f *fleet) names(first, n int) (args []string) {
 	return args
 }
 
-// whole checks that each form's file equals the truth.
+// whole checks that each form's dataset equals the truth.
 func (f *fleet) whole() {
 	f.t.Helper()
 	for _, form := range f.forms {
-		data, err := os.ReadFile(filepath.Join(f.dir, "out", form.Directory+".ndjson"))
+		parts, err := filepath.Glob(filepath.Join(f.dir, "out", form.Directory, "*", "*.ndjson"))
 		if err != nil {
-			f.t.Error(err)
-			continue
+			f.t.Fatal(err)
 		}
-		if got, want := strings.Count(string(data), "\n"), form.Len(); got != want {
-			f.t.Errorf("%s has %d lines, and the form %d results", form.Directory, got, want)
+		times := map[int64]int{}
+		for _, part := range parts {
+			data, err := os.ReadFile(part)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			for line := range bytes.Lines(data) {
+				var row struct {
+					ID int64 `json:"result_id"`
+				}
+				if err := json.Unmarshal(line, &row); err != nil {
+					f.t.Fatal(err)
+				}
+				times[row.ID]++
+			}
+		}
+		missing := 0
+		form.Each(func(r formservice.Result) bool {
+			if times[r.ID] != 1 {
+				missing++
+			}
+			return true
+		})
+		if missing > 0 || len(times) != form.Len() {
+			f.t.Errorf("%s: %d of %d results are not there once, and %d in all", form.Directory, missing, form.Len(), len(times))
 		}
 	}
 }
