@@ -64,7 +64,7 @@ func someForms(def *definition.Definition, o Options, forms []string) error {
 // Forms that a glob matches. A new form is read from its beginning. A form that the
 // service no longer lists is not read, and its outputs stay.
 func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
-	names := def.Forms
+	var names []string
 	if !NeedsForms(def, o) {
 		names, _ = NamedForms(def, o) // those that are chosen need not be listed
 	} else {
@@ -72,7 +72,6 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 		if err != nil {
 			return nil, err
 		}
-		names = nil
 		for _, f := range listed {
 			names = append(names, f.Directory)
 		}

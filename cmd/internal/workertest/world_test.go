@@ -196,8 +196,8 @@ func (p *program) code() int {
 }
 
 // worker starts a worker for the world's task queue.
-func (w *world) worker(args ...string) *program {
-	return w.start(shared.worker, w.environment("XDG_CACHE_HOME="+w.t.TempDir()), append([]string{"run", "--task-queue", w.name, "--definitions", w.dir}, args...)...)
+func (w *world) worker() *program {
+	return w.start(shared.worker, w.environment("XDG_CACHE_HOME="+w.t.TempDir()), "run", "--task-queue", w.name, "--definitions", w.dir)
 }
 
 // workflow starts the workflow of the definition, and waits for its end.

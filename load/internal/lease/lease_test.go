@@ -35,20 +35,6 @@ func (c *cell) set(change func()) {
 	change()
 }
 
-// exists tells whether the lease lies in the store.
-func (c *cell) exists() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.there
-}
-
-// writes tells how often the lease was written.
-func (c *cell) writes() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.version
-}
-
 func (c *cell) current() string {
 	if !c.there {
 		return load.NoVersion
