@@ -76,18 +76,20 @@ type clock struct {
 	known  bool
 }
 
-// note notes the date of an answer. Dates are cut to whole seconds, and answers are on their
-// way for a while. So of several the greatest offset is the nearest, unless a clock was set.
-func (c *clock) note(date string, now time.Time) {
+// note notes the date of an answer to a request that was sent at a time. Dates are cut to whole
+// seconds, and the answer may have been on its way for long. So the offset lies between what it
+// is now and what it was then, and the greatest of the former is the nearest. If even the latter
+// is less than what was known, a clock was set.
+func (c *clock) note(date string, sent, now time.Time) {
 	at, err := http.ParseTime(date)
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	offset := at.Sub(now)
-	if !c.known || offset > c.offset || c.offset-offset > 3*time.Second {
-		c.offset, c.known = offset, true
+	least, most := at.Sub(now), at.Add(time.Second).Sub(sent)
+	if !c.known || least > c.offset || most < c.offset {
+		c.offset, c.known = least, true
 	}
 }
 
@@ -106,9 +108,10 @@ type dated struct {
 
 // Do sends a request.
 func (d dated) Do(r *http.Request) (*http.Response, error) {
+	sent := time.Now()
 	answer, err := d.HTTPClient.Do(r)
 	if err == nil {
-		d.clock.note(answer.Header.Get("Date"), time.Now())
+		d.clock.note(answer.Header.Get("Date"), sent, time.Now())
 	}
 	return answer, err
 }

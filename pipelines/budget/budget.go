@@ -16,8 +16,11 @@ import (
 
 const (
 	// lentFor is how long requests are reserved ahead of their use. What a killed process
-	// had reserved is lent to nobody else for as long.
-	lentFor = 5 * time.Second
+	// had reserved is lent to nobody else for as long. Where the state is so slow that a
+	// reservation ends before it is known, the next one is twice as long, up to mostLent.
+	lentFor, mostLent = 5 * time.Second, 80 * time.Second
+	// lapsedFor is for how long a process may be away that says afterwards what it had used.
+	lapsedFor = time.Hour
 	// ahead is for how long a process reserves requests at the pace of its last ones.
 	ahead = 3 * time.Second
 	// again is how long a process waits that gets nothing because others have reserved
@@ -49,7 +52,8 @@ type Budget struct {
 	limits limits
 	ledger ledger
 	id     string // of this Budget, in the ledger
-	now    func() time.Time
+	now    func() time.Time // of the state
+	here   func() time.Time // of this machine
 	waits  func(perMinute int, until time.Time)
 
 	turns  chan struct{} // holds an element while a goroutine uses what follows
@@ -76,7 +80,7 @@ func Shared(def *definition.Definition, state checkpoint.State, now func() time.
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
 	}
-	return &Budget{turns: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), waits: waits}
+	return &Budget{turns: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), here: now, waits: waits}
 }
 
 func limitsOf(def *definition.Definition, state checkpoint.State) limits {
@@ -89,11 +93,18 @@ func limitsOf(def *definition.Definition, state checkpoint.State) limits {
 
 // clockOf returns the clock of the state. now is this machine's.
 func clockOf(state checkpoint.State, now func() time.Time) func() time.Time {
-	if c, ok := state.Destination.(load.Clocked); ok {
-		return func() time.Time { return now().Add(c.Offset()) }
+	c, remote := state.Destination.(load.Clocked)
+	return func() time.Time {
+		at := now().Round(0) // without a monotonic part, which stands still while a machine sleeps
+		if remote {
+			at = at.Add(c.Offset())
+		}
+		return at
 	}
-	return now
 }
+
+// local returns a moment of the state's clock by this machine's.
+func (b *Budget) local(at time.Time) time.Time { return at.Add(b.here().Round(0).Sub(b.now())) }
 
 // Reserve books a request. It waits while the budget of the minute is used up.
 func (b *Budget) Reserve(ctx context.Context) error {
@@ -130,14 +141,14 @@ func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.T
 	case <-ctx.Done():
 		return free, context.Cause(ctx)
 	}
-	for {
+	for length := lentFor; ; length = min(2*length, mostLent) {
 		at := now()
 		if b.left > 0 && at.Before(b.until) {
 			b.left--
 			b.used = append(b.used, at)
 			return time.Time{}, nil
 		}
-		if free, err = b.lend(ctx, now); err != nil {
+		if free, err = b.lend(ctx, now, length); err != nil {
 			return free, err
 		}
 		if b.left == 0 {
@@ -147,16 +158,17 @@ func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.T
 	}
 }
 
-// lend reserves requests. If none is free, it returns when to ask again.
-func (b *Budget) lend(ctx context.Context, now func() time.Time) (free time.Time, err error) {
+// lend reserves requests for a while. If none is free, it returns when to ask again.
+func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Duration) (free time.Time, err error) {
 	want := b.want(now())
 	var refused error
 	err = b.write(ctx, func(r *record) bool {
 		at := now()
 		r.settle(at, b.id, b.used)
 		r.trim(at, b.limits)
-		b.left, free, refused = r.lend(at, b.id, b.turn, want, b.limits)
-		b.since, b.until = at, at.Add(lentFor)
+		b.left, free, refused = r.lend(at, want, b.limits)
+		b.since, b.until = at, at.Add(length)
+		r.sign(b.id, loan{N: b.left, Until: b.until.UnixMilli(), Turn: b.turn})
 		return b.left > 0 || len(b.used) > 0 || refused != nil || r.moved
 	})
 	if err != nil {
@@ -164,6 +176,9 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time) (free time.Time
 		return free, err
 	}
 	b.used = nil
+	if over, ok := errors.AsType[*transport.BudgetError](refused); ok {
+		over.Until = b.local(over.Until)
+	}
 	return free, refused
 }
 
@@ -235,10 +250,11 @@ func (b *Budget) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	now := b.now()
 	_ = b.write(ctx, func(r *record) bool {
+		now := b.now()
 		r.settle(now, b.id, b.used)
 		r.trim(now, b.limits)
+		r.sign(b.id, loan{Until: now.UnixMilli(), Turn: b.turn})
 		return true
 	})
 	b.left, b.used = 0, nil
@@ -251,7 +267,7 @@ const closing = 2 * time.Second
 func (b *Budget) tell(now, until time.Time) {
 	if b.waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
 		b.told = until
-		b.waits(b.limits.perMinute, until)
+		b.waits(b.limits.perMinute, b.local(until))
 	}
 }
 

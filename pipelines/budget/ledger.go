@@ -76,6 +76,9 @@ type loan struct {
 	N     int   `json:"n"`
 	Until int64 `json:"until"`
 	Turn  int   `json:"turn"` // of the write that lent it
+	// Lapsed is set once another process has booked all of it, because it had ended. Its owner
+	// says with its next write how much it had used.
+	Lapsed bool `json:"lapsed,omitempty"`
 }
 
 // book counts n requests at a time.
@@ -92,17 +95,38 @@ func (r *record) book(at time.Time, n int) {
 	r.Booked = slices.Insert(r.Booked, i, booking{ms, int64(n)})
 }
 
+// unbook takes n requests back that were booked at a time, unless that booking is gone. Bookings
+// of some time ago stand with others of their minute, see trim.
+func (r *record) unbook(now, at time.Time, n int64) {
+	for i := range r.Booked {
+		b := &r.Booked[i]
+		together := b.at().Before(now.Add(-2*time.Minute)) && b.at().After(at) && b.at().Truncate(time.Minute).Equal(at.Truncate(time.Minute))
+		if b.at().Equal(at) || together {
+			b[1] = max(0, b[1]-n)
+			return
+		}
+	}
+}
+
 // settle books what a process has used, and takes back what it had reserved. What others had
-// reserved and not settled in time counts as used when it ended.
+// reserved and not settled in time counts as used when it ended, until they settle it.
 func (r *record) settle(now time.Time, id string, used []time.Time) {
+	if own := r.Lent[id]; own.Lapsed {
+		r.unbook(now, time.UnixMilli(own.Until), int64(own.N))
+	}
 	delete(r.Lent, id)
 	for _, at := range used {
 		r.book(at, 1)
 	}
 	for other, l := range r.Lent {
-		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*lentFor)) { // a clock was set back
-			r.book(until, l.N)
+		until := time.UnixMilli(l.Until)
+		switch {
+		case l.Lapsed && until.Before(now.Add(-lapsedFor)):
 			delete(r.Lent, other)
+		case !l.Lapsed && (!until.After(now) || until.After(now.Add(2*mostLent))): // or a clock was set back
+			r.book(until, l.N)
+			l.Lapsed = true
+			r.Lent[other] = l
 		}
 	}
 	for i, b := range r.Booked {
@@ -112,11 +136,29 @@ func (r *record) settle(now time.Time, id string, used []time.Time) {
 	}
 }
 
+// lent returns how many requests are reserved, and by how many processes.
+func (r *record) lent() (n, processes int) {
+	for _, l := range r.Lent {
+		if !l.Lapsed && l.N > 0 {
+			n, processes = n+l.N, processes+1
+		}
+	}
+	return n, processes
+}
+
+// sign notes the last write of a process, and what it has reserved until then.
+func (r *record) sign(id string, l loan) {
+	if r.Lent == nil {
+		r.Lent = map[string]loan{}
+	}
+	r.Lent[id] = l
+}
+
 // trim drops the bookings that no budget counts any more. Those that count for a day alone
 // are kept by the minute.
 func (r *record) trim(now time.Time, l limits) {
 	if l.perDay > 0 {
-		r.DayUntil = now.Add(day).UnixMilli()
+		r.DayUntil = now.Add(2 * day).UnixMilli() // a daily run may begin a little later
 	}
 	recent := now.Add(-l.minute)
 	var booked []booking
@@ -136,13 +178,8 @@ func (r *record) trim(now time.Time, l limits) {
 
 // lend reserves up to want requests for a process. If none is free, it returns when to ask
 // again. If the day's are used up, the error is a *transport.BudgetError.
-func (r *record) lend(now time.Time, id string, turn, want int, l limits) (n int, free time.Time, err error) {
-	lent, others := 0, 0
-	for _, o := range r.Lent {
-		if lent += o.N; o.N > 0 {
-			others++
-		}
-	}
+func (r *record) lend(now time.Time, want int, l limits) (n int, free time.Time, err error) {
+	lent, others := r.lent()
 	room, free := want, now
 	for _, span := range []struct {
 		limit  int
@@ -164,10 +201,6 @@ func (r *record) lend(now time.Time, id string, turn, want int, l limits) (n int
 			return 0, until, &transport.BudgetError{Limit: span.limit, Per: day, Until: until}
 		}
 	}
-	if r.Lent == nil {
-		r.Lent = map[string]loan{}
-	}
-	r.Lent[id] = loan{N: room, Until: now.Add(lentFor).UnixMilli(), Turn: turn}
 	return room, free, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,4 +228,59 @@ func TestHostsShareABudget(t *testing.T) {
 			t.Errorf("%d requests of %d, by %d writes", len(sent), limit*minutes, writes)
 		}
 	})
+}
+
+// TestSlowAnswersAreBookedOnce: each of two hosts waits eight seconds for an answer, longer than a
+// reservation holds. Another host books what lapsed, and its owner does not book it again.
+func TestSlowAnswersAreBookedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, minutes = 12, 10
+		bucket := loadtest.NewMemory()
+		began := time.Now()
+		var sent atomic.Int64
+		var group sync.WaitGroup
+		for i := range uint64(2) {
+			h := &host{Destination: bucket.Fresh(), random: rand.New(rand.NewPCG(i, 1)), from: began, to: began} //nolint:gosec // for a test
+			b := Shared(budgeted("", limit, 0), checkpoint.State{Destination: h, Place: "s3://bucket/state/"}, h.now, nil)
+			group.Go(func() {
+				for time.Since(began) < minutes*time.Minute {
+					if err := b.Reserve(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+					sent.Add(1)
+					time.Sleep(8 * time.Second)
+				}
+			})
+		}
+		group.Wait()
+		if n := sent.Load(); n*10 < 9*limit*minutes {
+			t.Errorf("%d requests of %d", n, limit*minutes)
+		}
+	})
+}
+
+// TestVerySlowState: each write of the ledger takes longer than a reservation holds. The next
+// reservation is longer, so that requests are sent all the same.
+func TestVerySlowState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := Shared(budgeted("", 60, 0), checkpoint.State{Destination: slow{loadtest.NewMemory()}, Place: "s3://bucket/state/"}, time.Now, nil)
+		began := time.Now()
+		for range 10 {
+			if err := b.Reserve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 10*time.Minute {
+			t.Errorf("10 requests wait %s", took)
+		}
+	})
+}
+
+// slow is a destination whose writes take 12 seconds.
+type slow struct{ load.Destination }
+
+func (s slow) Put(ctx context.Context, name string, data []byte, version string) error {
+	time.Sleep(12 * time.Second)
+	return s.Destination.Put(ctx, name, data, version)
 }

@@ -31,10 +31,7 @@ func Read(ctx context.Context, def *definition.Definition, state checkpoint.Stat
 	here := now
 	now = clockOf(state, func() time.Time { return here })()
 	r.settle(now, "", nil)
-	lent := 0
-	for _, o := range r.Lent {
-		lent += o.N
-	}
+	lent, _ := r.lent()
 	for _, span := range []struct {
 		limit  int
 		length time.Duration

@@ -154,7 +154,7 @@ func (w *world) stateInBucket() prefix {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	at := fmt.Sprintf("state: {path: %s, s3: {endpoint: %q, path_style: true}}\n", state.address(), w.gate.URL)
+	at := fmt.Sprintf("state: {path: %q, s3: {endpoint: %q, path_style: true}}\n", state.address(), w.gate.URL)
 	data = bytes.Replace(data, []byte("state: state\n"), []byte(at), 1)
 	if err := os.WriteFile(w.definition(), data, 0o600); err != nil {
 		w.t.Fatal(err)
