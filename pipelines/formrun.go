@@ -137,7 +137,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
-	defer func() { err = errors.Join(err, f.closeCheckpoint(ctx, err)) }()
+	defer func() { f.closeCheckpoint(ctx, err) }()
 	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconcile, f.commit} {
 		if err := step(ctx); err != nil {
 			f.endFaults(ctx, err)
@@ -253,9 +253,7 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 func (f *formRun) commit(ctx context.Context) error {
 	f.summarise(f.snapshot)
 	err := f.outputs.Commit(ctx, f.snapshot, func(ctx context.Context) {
-		if err := f.reader.Checkpoint.Clear(ctx); err != nil {
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
-		}
+		f.tellStays(ctx, f.reader.Checkpoint.Clear(ctx))
 	})
 	if f.outputs.Committed() {
 		f.progress(f.reader.Total(), f.reader.Expected(), true)

@@ -192,13 +192,21 @@ func (f *formRun) keeps(err error) bool {
 func keepsRead(err error) bool { return !errors.Is(err, load.ErrConflict) && !DataAtFault(err) }
 
 // closeCheckpoint closes the checkpoint, and removes it unless the run keeps it. A
-// run that failed tells the log and the report what the next one need not ask for.
-func (f *formRun) closeCheckpoint(ctx context.Context, err error) error {
+// run that failed tells the log and the report what the next one need not ask for. What the
+// outputs hold does not depend on whether the checkpoint could be removed.
+func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
 	keep := f.keeps(err)
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}
-	return f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep)
+	f.tellStays(ctx, f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep))
+}
+
+// tellStays tells of an error of removing the checkpoint.
+func (f *formRun) tellStays(ctx context.Context, err error) {
+	if err != nil {
+		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "the checkpoint could not be removed; the next run does it", slog.String("error", err.Error()))
+	}
 }
 
 func (f *formRun) tellKept(ctx context.Context, kept bool) {

@@ -99,7 +99,8 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 const readers = 8
 
 // check calls read for all pieces, several at a time. It replaces pieces that fail by
-// faults, and leaves out passing pieces. It returns an error only if the run was stopped.
+// faults, and leaves out passing pieces. It returns an error only if the run was stopped, or
+// if a bucket does not answer, where the pieces may be intact.
 func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Piece) error) error {
 	failed := make([]error, len(found.all))
 	var group errgroup.Group
@@ -117,6 +118,9 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 	all := found.all
 	found.all = nil
 	for i, p := range all {
+		if _, away := errors.AsType[*StateError](failed[i]); away && c.state.Remote() {
+			return failed[i]
+		}
 		if failed[i] != nil {
 			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(p.number, recordSuffix), failed[i]))
 		} else if !p.Passing {

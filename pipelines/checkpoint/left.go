@@ -44,6 +44,9 @@ func LeftOf(ctx context.Context, s State, pipeline, form string) ([]Left, error)
 			continue
 		}
 		found, err := c.Found(ctx)
+		if _, unreadable := errors.AsType[*StateError](err); unreadable {
+			return nil, err
+		}
 		if err != nil || found == nil {
 			continue // nobody takes it over
 		}
@@ -102,11 +105,17 @@ func DiscardOthers(ctx context.Context, s State, pipeline, form, key string, h l
 
 // Sweep removes checkpoints that no run holds and no run may take over. These have no
 // header, or were not changed for longer than KeepFor. It returns their number. With dryRun
-// it only counts them.
+// it only counts them. The error is an *UnreachedError if a bucket cannot be listed.
 func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int, err error) {
 	all, err := find(ctx, s, folderName)
-	if err != nil || len(all) == 0 {
+	switch {
+	case err != nil && s.Remote():
+		return 0, &UnreachedError{err}
+	case err != nil:
 		return 0, err
+	}
+	if len(all) == 0 {
+		return 0, nil
 	}
 	held, err := heldIn(ctx, s)
 	if err != nil {

@@ -46,6 +46,20 @@ func (e *StateError) Error() string {
 // Unwrap returns the cause.
 func (e *StateError) Unwrap() error { return e.Err }
 
+// Temporary is false: the state was tried for long already, and whatever needs it is not tried
+// again at once.
+func (e *StateError) Temporary() bool { return false }
+
+// UnreachedError reports that the state cannot be reached at the start, before anything is asked
+// of the service.
+type UnreachedError struct{ Err error }
+
+// Error is that of the state.
+func (e *UnreachedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnreachedError) Unwrap() error { return e.Err }
+
 // Fail wraps an error of the state in a *StateError. A missing object and a lost race are
 // none: they are part of how the state is used.
 func (s State) Fail(err error) error {

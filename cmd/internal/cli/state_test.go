@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
@@ -265,5 +267,24 @@ load:
 	}
 	if out := show().Forms[0].Outputs[0]; !out.Watermark.IsZero() || *out.Rows != *state.Forms[0].Outputs[0].Rows || out.UnderWay != nil {
 		t.Errorf("after the reset: %+v", out)
+	}
+}
+
+// TestStateUnreached: a state that cannot be reached ends a run with 74 before the service is asked.
+func TestStateUnreached(t *testing.T) {
+	service, server := newService(testKey, largeForm("form1", 3))
+	defer server.Close()
+	dir := t.TempDir()
+	file := write(t, dir, "p.yaml", fmt.Sprintf(`version: 1
+name: p
+source: {base_url: %q, account: acme, timezone: UTC}
+forms: ["*"]
+state: {path: s3://bucket/state/, s3: {endpoint: "http://127.0.0.1:1", path_style: true}}
+load: [{path: "out/{form}.csv"}]
+`, server.URL))
+	p := command(t, dir, testKey, "run", file)
+	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_MAX_ATTEMPTS=1", "AWS_EC2_METADATA_DISABLED=true")
+	if code := p.code(t, p.Run()); code != exit.IO || len(service.Log()) > 0 || !strings.Contains(p.stderr.String(), "the state in s3://bucket/state/") {
+		t.Errorf("it ends with %d after %d requests:\n%s", code, len(service.Log()), &p.stderr)
 	}
 }

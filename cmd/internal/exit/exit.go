@@ -26,6 +26,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -160,7 +161,7 @@ func codeOf(err error) int {
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
-	case *load.IOError, *output.StdoutError, *interval.ClockError:
+	case *load.IOError, *output.StdoutError, *interval.ClockError, *checkpoint.UnreachedError:
 		return IO
 	case *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)

@@ -13,10 +13,12 @@ import (
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
 // An activity's error is of the type "exit N", by the exit code that a command ends with.
-// Only 75 is tried again, and what a worker did not end because it was stopped.
+// Only 75 is tried again, and what a worker did not end because it was stopped, or because the
+// state was not there.
 
 // typePrefix begins the type of every error of an activity.
 const typePrefix = "exit "
@@ -37,12 +39,13 @@ func failure(own context.Context, err error) error {
 		return own.Err()
 	}
 	code := exit.Code(err)
+	_, away := errors.AsType[*checkpoint.UnreachedError](err)
 	text := err.Error()
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + " …"
 	}
 	return temporal.NewApplicationErrorWithOptions(text, typePrefix+strconv.Itoa(code), temporal.ApplicationErrorOptions{
-		NonRetryable: !passes(code), NextRetryDelay: pauseAfter(err),
+		NonRetryable: !passes(code) && !away, NextRetryDelay: pauseAfter(err),
 	})
 }
 
