@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 	v2 "github.com/formetl/formetl/extract/v2"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -36,7 +35,7 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		if err != nil {
 			return nil, err
 		}
-		requests = budget.Shared(def, state, o.Now, o.waiting)
+		requests = o.Client.Budgets.Shared(def, state, o.Now, o.waiting)
 	}
 	sends := transport.Config{
 		Key:     s.Key,

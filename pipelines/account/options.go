@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -43,6 +44,8 @@ type ClientOptions struct {
 	// Waits is told when requests begin to wait for long for the budget per minute; nil
 	// tells nobody.
 	Waits func(until time.Time)
+	// Budgets are those of the process; nil if it has one run.
+	Budgets *budget.Budgets
 }
 
 // waiting tells the log, and whoever watches, that requests wait for the budget.

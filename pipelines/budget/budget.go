@@ -51,7 +51,7 @@ const (
 type Budget struct {
 	limits limits
 	ledger ledger
-	id     string // of this Budget, in the ledger
+	id     string           // of this Budget, in the ledger
 	now    func() time.Time // of the state
 	here   func() time.Time // of this machine
 	waits  func(perMinute int, until time.Time)

@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -81,7 +82,7 @@ func work(ctx context.Context, p *process, f *runFlags) error {
 	defer connected.Close()
 	w := newWorker(connected, f.queue, f.activities, &Activities{
 		Folder: folder, State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
-		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version())},
+		Load: p.withKey(f.keyFile), Client: account.ClientOptions{UserAgent: userAgent(telemetry.Version()), Budgets: &budget.Budgets{}},
 	})
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+f.queue, err)
