@@ -17,6 +17,32 @@ type Window struct {
 // with ".." for a missing bound.
 func (w Window) String() string { return onWire(w.From, "..") + "/" + onWire(w.To, "..") }
 
+// Holds tells whether a time lies in the window.
+func (w Window) Holds(t time.Time) bool {
+	return !t.Before(w.From) && (w.To.IsZero() || t.Before(w.To))
+}
+
+// Overlaps tells whether the windows have time in common.
+func (w Window) Overlaps(other Window) bool {
+	return (w.To.IsZero() || other.From.Before(w.To)) && (other.To.IsZero() || w.From.Before(other.To))
+}
+
+// Earlier returns the earlier one of two times.
+func Earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Later returns the later one of two times.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // place names the window before a page for people: "window 2026-01-01 …, ". It is "" for
 // the window without bounds.
 func (w Window) place() string {

@@ -119,7 +119,7 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 		case known:
 			return from(base)
 		case since.Later:
-			return floor(earlier(newest, now))
+			return floor(extract.Earlier(newest, now))
 		}
 		return newest
 	}
@@ -140,7 +140,7 @@ func Ask(ctx context.Context, f reading.Form, since Since) (*Start, error) {
 	}
 	s.Usable, s.Continues = true, known
 	s.take(feed, since.Manifests, known)
-	if newest := earlier(feed.Newest(), now); len(feed.Changes) > 0 && newest.After(base.KnownTo.Time) {
+	if newest := extract.Earlier(feed.Newest(), now); len(feed.Changes) > 0 && newest.After(base.KnownTo.Time) {
 		s.state.KnownTo = load.Wall(newest)
 	}
 	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
@@ -180,7 +180,7 @@ func (s *Start) take(feed *extract.Feed, manifests []*load.Manifest, known bool)
 // results changed in all. The lookback itself is read.
 func (s *Start) askOlder(ctx context.Context, f reading.Form, since Since, failed *extract.FeedError, back func(time.Time) time.Time, now time.Time) error {
 	s.Reason = failed.Problem
-	s.state.KnownTo, s.state.Known = load.Wall(earlier(failed.Newest, now)), nil
+	s.state.KnownTo, s.state.Known = load.Wall(extract.Earlier(failed.Newest, now)), nil
 	s.state.KnownFrom = s.state.KnownTo // else the next run meets the same changes again
 	if !failed.Newest.After(s.base.KnownTo.Time) {
 		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second)) // their second is long over
@@ -248,13 +248,6 @@ func from(c load.Changes) time.Time {
 
 // floor returns where the feed is read back to for a moment that is known.
 func floor(t time.Time) time.Time { return t.Add(-Margin) }
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // Void gives the feed up, because results carry no time of change.
 func (s *Start) Void(f reading.Form, reason string) {

@@ -69,7 +69,7 @@ func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, erro
 	i := Interval{Given: Given(def.Extract, flags), Complete: Settled(def, now)}
 	i.Asked = i.Given
 	if i.Asked.To.IsZero() && !needsNoDates(def, i.Given) {
-		i.Asked.To = later(i.Complete, flags.Beyond)
+		i.Asked.To = extract.Later(i.Complete, flags.Beyond)
 	}
 	if !i.Asked.From.IsZero() && !i.Asked.From.Before(i.Asked.To) {
 		return i, &RangeError{Window: i.Asked, Endless: i.Given.To.IsZero()}
@@ -128,7 +128,7 @@ func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Dateless() }
 // oldest piece was requested that the run may take over, zero if there is none.
 func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*load.Manifest, oldest time.Time) Interval {
 	if !oldest.IsZero() {
-		i.Complete = earlier(i.Complete, Settled(def, oldest))
+		i.Complete = extract.Earlier(i.Complete, Settled(def, oldest))
 	}
 	if def.Extract.Incremental && !flags.Full && flags.From.IsZero() {
 		if w := LeastWatermark(committed); !w.IsZero() {
@@ -139,7 +139,7 @@ func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*l
 	if i.Endless() {
 		for _, m := range committed {
 			for _, p := range partsOf(m) { // an earlier run met results that are dated later than now
-				i.Asked.To = later(i.Asked.To, p.To.Time)
+				i.Asked.To = extract.Later(i.Asked.To, p.To.Time)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ const smallPart = 200
 // watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
-	tail.Asked.From = later(LeastWatermark(committed), def.Extract.From) // it may have been reset to before the range
+	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From) // it may have been reset to before the range
 	if tail.Asked.From.Equal(i.Asked.To) {
 		tail.Read, tail.Given.From = tail.Asked, tail.Asked.From
 		return tail
@@ -237,7 +237,7 @@ func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 // Since returns where a run up to `to` begins that continues a watermark. It
 // lies before `to` even if the clock was set back meanwhile.
 func Since(e definition.Extract, watermark, to time.Time) time.Time {
-	from := nextStart(earlier(watermark, to), e.Lookback)
+	from := nextStart(extract.Earlier(watermark, to), e.Lookback)
 	if !from.Before(to) {
 		from = extract.UnitDay.Start(to.Add(-time.Second))
 	}
@@ -296,7 +296,7 @@ func (i Interval) reached() time.Time {
 	if i.Dateless() {
 		return i.Complete
 	}
-	return earlier(i.Read.To, i.Complete)
+	return extract.Earlier(i.Read.To, i.Complete)
 }
 
 // Watermark returns the time up to which a dataset has results without a gap after
@@ -310,22 +310,8 @@ func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.Wal
 		if !from.IsZero() && (e.From.IsZero() || from.After(e.From)) {
 			return before
 		}
-	case from.After(later(before.Time, e.From)) || to.Before(before.Time):
+	case from.After(extract.Later(before.Time, e.From)) || to.Before(before.Time):
 		return before
 	}
 	return to
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

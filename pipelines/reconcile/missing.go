@@ -407,7 +407,7 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 		at := -1
 		if len(change.Dates) > 0 {
-			at = slices.IndexFunc(line, func(s span) bool { return holds(s.Window, change.Dates[0]) })
+			at = slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(change.Dates[0]) })
 		}
 		if places[at] {
 			continue // the place is read again, which will show whether the result is there
@@ -442,47 +442,36 @@ func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again 
 
 // locate returns the index of the span that a result is in, or -1 if it is in none.
 // hint is the index of the span that is asked first, or -1. If the result is not
-// there, the spans are halved by counts.
+// there, the line is halved by asking for the id.
 func (s *search) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
-	if len(line) == 0 {
-		return -1, nil
-	}
-	asked := func(w extract.Window) (bool, error) {
-		return s.c.Reader.Holds(ctx, w, extract.IDRange{Min: change.ID, Max: change.ID})
+	asked := func(of []span) (bool, error) {
+		return s.c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
 	}
 	if hint >= 0 {
-		if there, err := asked(line[hint].Window); there || err != nil {
+		if there, err := asked(line[hint : hint+1]); there || err != nil {
 			return hint, err
 		}
 	}
-	there, err := asked(timeOf(line))
-	at = -1
-	if err != nil || !there {
-		return at, err
+	lo, hi := 0, len(line)
+	for hi-lo > 1 {
+		middle := (lo + hi) / 2
+		lower, err := asked(line[lo:middle])
+		switch {
+		case err != nil:
+			return -1, err
+		case lower:
+			hi = middle
+		default:
+			lo = middle
+		}
 	}
-	err = extract.Halving[[2]int]{ // of indexes of the line
-		Visit: func(_ context.Context, of [2]int, n int64, exact bool) (bool, error) {
-			if n == 0 || of[1]-of[0] > 1 {
-				return n > 0, nil
-			}
-			if !exact { // it may have moved meanwhile
-				if there, err := asked(line[of[0]].Window); err != nil || !there {
-					return false, err
-				}
-			}
-			at = of[0]
-			return false, nil
-		},
-		Divide: func(_ context.Context, of [2]int) (lower, upper [2]int, n int64, err error) {
-			middle := (of[0] + of[1]) / 2
-			there, err := asked(timeOf(line[of[0]:middle]))
-			if there {
-				n = 1
-			}
-			return [2]int{of[0], middle}, [2]int{middle, of[1]}, n, err
-		},
-	}.Halve(ctx, [2]int{0, len(line)}, 1, false)
-	return at, err
+	if hi == lo || lo == hint { // there is none, or it has been asked for there
+		return -1, nil
+	}
+	if there, err := asked(line[lo:hi]); err != nil || !there {
+		return -1, err
+	}
+	return lo, nil
 }
 
 // named returns the ids of the results that the service named as changed.

@@ -130,7 +130,7 @@ func (o *older) isSmall(w extract.Window, held int64) bool {
 	if w.From.IsZero() { // it may be undivided where it is one part of each dataset
 		return !slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
 			return slices.ContainsFunc(m.Parts, func(p load.Part) bool {
-				return !p.Undated && overlaps(windowOf(p), w) && windowOf(p) != w
+				return !p.Undated && windowOf(p).Overlaps(w) && windowOf(p) != w
 			})
 		})
 	}

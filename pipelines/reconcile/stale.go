@@ -123,7 +123,7 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 		again[w] = w.Undated != nil && w.IDs != nil && w.IDs.Intersects(ids)
 	}
 	for _, s := range c.timeline() {
-		dated := slices.ContainsFunc(named, func(change extract.Change) bool { return len(change.Dates) > 0 && holds(s.Window, change.Dates[0]) })
+		dated := slices.ContainsFunc(named, func(change extract.Change) bool { return len(change.Dates) > 0 && s.Window.Holds(change.Dates[0]) })
 		switch {
 		case s.window != nil:
 			again[s.window] = dated || s.window.IDs != nil && s.window.IDs.Intersects(ids)
@@ -177,10 +177,6 @@ func (o *older) read(ctx context.Context, spans []extract.Window, why string) er
 func (o *older) isRead(w extract.Window) bool {
 	c := o.c
 	return slices.ContainsFunc(c.Windows, func(is *reading.Window) bool {
-		return is.Undated == nil && overlaps(is.Planned.Window, w)
+		return is.Undated == nil && is.Planned.Window.Overlaps(w)
 	})
-}
-
-func overlaps(a, b extract.Window) bool {
-	return (a.To.IsZero() || b.From.Before(a.To)) && (b.To.IsZero() || a.From.Before(b.To))
 }

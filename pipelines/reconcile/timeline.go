@@ -16,44 +16,26 @@ import (
 // run does not read. A gap ends at the boundaries of the finest partition.
 func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
 	whole := c.whole()
-	if !holds(whole, date) {
+	if !whole.Holds(date) {
 		return place, false
 	}
 	place = whole
 	if unit := c.Reader.Def.FinestUnit(); unit != extract.UnitNone {
 		cell := extract.Window{From: unit.Start(date), To: unit.Next(date)}
-		place = extract.Window{From: later(place.From, cell.From), To: earlier(place.To, cell.To)}
+		place = extract.Window{From: extract.Later(place.From, cell.From), To: extract.Earlier(place.To, cell.To)}
 	}
 	for _, s := range c.timeline() {
 		switch {
 		case s.gap:
-		case holds(s.Window, date):
+		case s.Window.Holds(date):
 			return s.Window, s.window == nil
 		case s.To.After(date):
-			place.To = earlier(place.To, s.From)
+			place.To = extract.Earlier(place.To, s.From)
 		default:
-			place.From = later(place.From, s.To)
+			place.From = extract.Later(place.From, s.To)
 		}
 	}
 	return place, true
-}
-
-func holds(w extract.Window, t time.Time) bool {
-	return !t.Before(w.From) && (w.To.IsZero() || t.Before(w.To))
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // span is a stretch of the datasets' time as it will be after this run.
@@ -83,13 +65,13 @@ func (c *Reconciler) timeline() []span {
 func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 	whole := c.whole()
 	for _, w := range c.Windows {
-		if w.Undated == nil && overlaps(w.Planned.Window, whole) {
+		if w.Undated == nil && w.Planned.Window.Overlaps(whole) {
 			line = append(line, span{Window: w.Planned.Window, results: w.Results(), window: w})
 		}
 	}
 	_, kept := c.Replaced().Divide(m)
 	for _, p := range kept {
-		if w := windowOf(p); !p.Undated && overlaps(w, whole) {
+		if w := windowOf(p); !p.Undated && w.Overlaps(whole) {
 			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w { // one part of several objects
 				line[n-1].results += p.Rows + p.Rejected
 				continue
