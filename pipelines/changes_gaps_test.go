@@ -214,3 +214,25 @@ func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int
 	}
 	return nil
 }
+
+// TestCountOfBeforeAResultCame: a result comes between the count and the list of changes, so that
+// one too few is counted. The span that is suspected then has eleven results, and a page holds ten:
+// what it cuts off must not make all agree with that count.
+func TestCountOfBeforeAResultCame(t *testing.T) {
+	for _, date := range []string{"2025-03-10 10:00:00", "2025-11-10 10:00:00"} {
+		s := newStamped(t)
+		for i := range int64(8) {
+			s.insert(4000+i, fmt.Sprintf("2025-12-28 12:00:%02d", i))
+		}
+		s.hour()
+		s.later(func() {})
+		s.service.SetFaults(formservice.Faults{PageCap: 10})
+		n := 0
+		s.service.Before = func(formservice.Request) {
+			if n++; n == 2 {
+				s.insert(5000, date)
+			}
+		}
+		s.hour()
+	}
+}
