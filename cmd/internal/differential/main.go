@@ -47,9 +47,9 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`next_run|[Nn]ext run|dead_letters|stale_(parts|left)|\.(warnings|patterns|unlisted)`,                  // forecasts, letters of failed runs, parts left to later runs, limits of spreadsheets, forms looked for at outputs: no such things
 	`json: \.(\S*\.)?(columns|api|labels_before|labels_before\[\d+\]|index): |codebook\.csv: |"reordered"`, // digests of columns, the generation, earlier headings and places are not kept
 	`report\.json: .*\.(planned|spans)`, // what the page of a run shows is in its report
-	`^output of \(schema (ddl.*: "I+", now ""$|ddl.*: "II+", now "I+"$|diff.*(\| reordered |\bretyped\b))`,              // ddl prints no loads, nor what a run added to declared columns of a single file; diff may tell one column that moved as several, and tells values that do not fit last
-	`\.(requests\.results|request_outcomes\.ok): |^request of run: v[12] results .*(fs_search|after_id).*: "", now "I"`, // where no count can be compared, a run asks once more behind what changed while it read
-	`^(request|end|output) of \(?preview.*(: "I", now ""|"exit status 65", now .*|: "", now .*|"\[\]string", now .*)$`,  // a look knows its last page, and no column comes too late for it
+	`^output of \(schema (ddl.*: "I+", now ""$|ddl.*: "II+", now "I+"$|diff.*(\| reordered |\bretyped\b))`,                                                                        // ddl prints no loads, nor what a run added to declared columns of a single file; diff may tell one column that moved as several, and tells values that do not fit last
+	`\.(requests\.results|request_outcomes\.ok): |^request of run: v[12] results .*((fs_search|after_id).*|fs_min_id=\d+&fs_sort_direction=asc&fs_include_headings): "", now "I"`, // a run asks once more behind what changed while it read, and behind a part that the count of all made it read
+	`^(request|end|output) of \(?preview.*(: "I", now ""|"exit status 65", now .*|: "", now .*|"\[\]string", now .*)$`,                                                            // a look knows its last page, and no column comes too late for it
 }, "|"))
 
 // guarded tells whether two lines of CSV for Excel differ only in the ' in front of cells:
