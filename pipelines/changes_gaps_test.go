@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -216,13 +217,25 @@ func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int
 }
 
 // TestCountOfBeforeAResultCame: a result comes between the count and the list of changes, so that
-// one too few is counted. The span that is suspected then has eleven results, and a page holds ten:
-// what it cuts off must not make all agree with that count.
+// one too few is counted. A page holds ten. The span that is suspected then has eleven results, or
+// the day that the result comes to has ten, and one of them has a higher id: what a page cuts off
+// must not make all agree with that count.
 func TestCountOfBeforeAResultCame(t *testing.T) {
-	for _, date := range []string{"2025-03-10 10:00:00", "2025-11-10 10:00:00"} {
-		s := newStamped(t)
-		for i := range int64(8) {
-			s.insert(4000+i, fmt.Sprintf("2025-12-28 12:00:%02d", i))
+	days := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
+	for _, c := range []struct {
+		outs  []definition.Output
+		more  int64  // results that were added
+		on    string // their day
+		id    int64  // of the one that comes
+		comes string // its date
+	}{
+		{nil, 8, "2025-12-28", 5000, "2025-03-10 10:00:00"},
+		{nil, 8, "2025-12-28", 5000, "2025-11-10 10:00:00"},
+		{[]definition.Output{days}, 7, "2025-03-10", 3000, "2025-03-10 10:00:00"},
+	} {
+		s := newStamped(t, c.outs...)
+		for i := range c.more {
+			s.insert(4000+i, fmt.Sprintf("%s 12:00:%02d", c.on, i))
 		}
 		s.hour()
 		s.later(func() {})
@@ -230,7 +243,7 @@ func TestCountOfBeforeAResultCame(t *testing.T) {
 		n := 0
 		s.service.Before = func(formservice.Request) {
 			if n++; n == 2 {
-				s.insert(5000, date)
+				s.insert(c.id, c.comes)
 			}
 		}
 		s.hour()

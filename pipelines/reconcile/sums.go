@@ -207,14 +207,7 @@ func (s *sums) readDiffering(ctx context.Context, line []span) error {
 	if err := c.readAgain(ctx, windows, "the service counts otherwise", c.Reader.Forget); err != nil {
 		return err
 	}
-	known := slices.Clone(c.Windows)
 	if err := c.older.read(ctx, spans, "the service counts otherwise"); err != nil {
-		return err
-	}
-	// They were not counted by themselves, and the count of all may be of before a result came.
-	// So that one which a page cut off does not make them agree, their tails are asked for.
-	fresh := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return slices.Contains(known, w) })
-	if _, err := c.Reader.ReadTails(ctx, fresh); err != nil {
 		return err
 	}
 	return c.settleDuplicates(ctx)
