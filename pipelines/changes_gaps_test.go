@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -213,4 +214,38 @@ func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int
 		}
 	}
 	return nil
+}
+
+// TestCountOfBeforeAResultCame: a result comes between the count and the list of changes, so that
+// one too few is counted. A page holds ten. The span that is suspected then has eleven results, or
+// the day that the result comes to has ten, and one of them has a higher id: what a page cuts off
+// must not make all agree with that count.
+func TestCountOfBeforeAResultCame(t *testing.T) {
+	days := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
+	for _, c := range []struct {
+		outs  []definition.Output
+		more  int64  // results that were added
+		on    string // their day
+		id    int64  // of the one that comes
+		comes string // its date
+	}{
+		{nil, 8, "2025-12-28", 5000, "2025-03-10 10:00:00"},
+		{nil, 8, "2025-12-28", 5000, "2025-11-10 10:00:00"},
+		{[]definition.Output{days}, 7, "2025-03-10", 3000, "2025-03-10 10:00:00"},
+	} {
+		s := newStamped(t, c.outs...)
+		for i := range c.more {
+			s.insert(4000+i, fmt.Sprintf("%s 12:00:%02d", c.on, i))
+		}
+		s.hour()
+		s.later(func() {})
+		s.service.SetFaults(formservice.Faults{PageCap: 10})
+		n := 0
+		s.service.Before = func(formservice.Request) {
+			if n++; n == 2 {
+				s.insert(c.id, c.comes)
+			}
+		}
+		s.hour()
+	}
 }

@@ -156,7 +156,7 @@ func stretchesOf(w *Window) []*stretch {
 	todo := []gap{wholeOf(extract.Window{})}
 	if w.Undated == nil {
 		if todo = w.unread(); len(todo) == 0 {
-			todo = gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps)
+			todo = w.unasked()
 		}
 	}
 	expected := w.Planned.Count
@@ -364,7 +364,7 @@ func (r *Reader) ReadBehind(ctx context.Context, windows []*Window) (asked bool,
 		if w.Undated != nil || w.IDs == nil {
 			continue
 		}
-		if behind := gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps); len(behind) > 0 {
+		if behind := w.unasked(); len(behind) > 0 {
 			s.ask(w, nil, behind)
 			asked = true
 		}

@@ -132,8 +132,11 @@ func (w *Window) tails() []gap {
 	if w.Undated != nil || w.reached() {
 		return nil
 	}
-	return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps)
+	return w.unasked()
 }
+
+// unasked returns what nobody asked for of a window: all its gaps.
+func (w *Window) unasked() []gap { return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps) }
 
 // unread returns what is still to be read of a window: its gaps, but for the tails.
 func (w *Window) unread() []gap {

@@ -64,9 +64,42 @@ func (s *search) settle(ctx context.Context) (again bool, err error) {
 		return true, s.readHeld(ctx, hits)
 	}
 	if unnamed := s.unnamedOf(missing); !unnamed.IsEmpty() {
+		cut, err := s.cutOff(ctx, unnamed)
+		if err != nil {
+			return false, err
+		}
+		if asked, err := c.Reader.ReadTails(ctx, cut); err != nil || asked {
+			return true, err
+		}
 		return true, s.explain(ctx, unnamed)
 	}
 	return s.askFor(ctx, missing)
+}
+
+// cutOff returns the windows that end before a missing result which a part of their time held. A
+// page may have cut it off, and a count of all that is of before a result came does not show that.
+func (s *search) cutOff(ctx context.Context, missing *roaring64.Bitmap) (windows []*reading.Window, err error) {
+	for _, w := range readWindows(s.c.Windows) {
+		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Maximum() >= missing.Maximum() {
+			continue
+		}
+		held, err := s.c.Parts.IDs(ctx, func(d Dataset) []load.Part {
+			if d.Child || d.Manifest == nil {
+				return nil
+			}
+			return slices.DeleteFunc(slices.Clone(d.Manifest.Parts), func(p load.Part) bool { return p.Undated || !windowOf(p).Overlaps(w.Planned.Window) })
+		})
+		if err != nil && !errors.Is(err, load.ErrIDs) {
+			return nil, err
+		}
+		if err == nil {
+			held.And(missing)
+		}
+		if err != nil || !held.IsEmpty() && held.Maximum() > w.IDs.Maximum() {
+			windows = append(windows, w)
+		}
+	}
+	return windows, nil
 }
 
 // unnamedOf returns the missing ids that the service did not name as changed. There

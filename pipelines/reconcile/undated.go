@@ -75,8 +75,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
 	// Where neither counts nor the list of changes would show that one of them got a date, dates tell.
-	untold := !c.Verifies() && c.Changes == nil
-	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Started: untold}, n)
+	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Started: !c.Verifies() && c.Changes == nil}, n)
 }
 
 // counted holds what the service was asked for once all windows were read.

@@ -48,7 +48,7 @@ var meant = regexp.MustCompile(strings.Join([]string{
 	`json: \.(\S*\.)?(columns|api|labels_before|labels_before\[\d+\]|index): |codebook\.csv: |"reordered"`, // digests of columns, the generation, earlier headings and places are not kept
 	`report\.json: .*\.(planned|spans)`, // what the page of a run shows is in its report
 	`^output of \(schema (ddl.*: "I+", now ""$|ddl.*: "II+", now "I+"$|diff.*(\| reordered |\bretyped\b))`,                                                                                  // ddl prints no loads, nor what a run added to declared columns of a single file; diff may tell one column that moved as several, and tells values that do not fit last
-	`\.(requests\.(results|count)|request_outcomes\.ok): |^request of run: v[12] results.*((fs_search|after_id).*: "", now "I"|(min|after)_id=\d+&(fs_max|before)_id=\d+.*: "I+", now "I?"$)`, // where no count can be compared, a run asks once more behind what changed while it read; it asks less for where a result is that it found
+	`\.(requests\.(results|count)|request_outcomes\.ok): |^request of run: v[12] results.*(((fs_search|after_id).*|fs_min_id=\d+&fs_sort_direction=asc&fs_include_headings): "", now "I"|(min|after)_id=\d+&(fs_max|before)_id=\d+.*: "I+", now "I?"$)`, // where no count can be compared, a run asks once more behind what changed while it read; it asks less for where a result is that it found
 	`^(request|end|output) of \(?preview.*(: "I", now ""|"exit status 65", now .*|: "", now .*|"\[\]string", now .*)$`,                                                                      // a look knows its last page, and no column comes too late for it
 }, "|"))
 
