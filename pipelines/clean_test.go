@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -48,7 +49,8 @@ func (w *world) leaveCheckpoint(name string) {
 		w.t.Fatal(err)
 	}
 	for _, file := range []string{"lock", "0000000-rows", "0000000-record"} {
-		if err := os.WriteFile(filepath.Join(folder, file), nil, 0o600); err != nil {
+		name, then := filepath.Join(folder, file), time.Now().Add(-24*time.Hour)
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, then, then)); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -172,7 +172,7 @@ func (r *formRuns) result(report *Report) error {
 // tidyState gives a function that removes the state folder if the run made it and
 // left nothing in it.
 func (r *formRuns) tidyState() func() {
-	if _, err := os.Stat(r.def.State); r.o.state.Remote() || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(r.def.State); r.o.State.Remote() || !errors.Is(err, fs.ErrNotExist) {
 		return func() {}
 	}
 	return func() { _ = os.Remove(r.def.State) } // kept where it holds anything

@@ -38,12 +38,12 @@ func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, 
 	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots
 	}
-	c, err := checkpoint.Open(ctx, o.state, key, slots, h)
+	c, err := checkpoint.Open(ctx, o.State, key, slots, h)
 	if err != nil || slots > 1 || def.File == "" { // only a definition in a file can have changed
 		return c, err
 	}
 	log := o.Logger.With(slog.String("form", form))
-	others, err := checkpoint.DiscardOthers(ctx, o.state, def.Name, form, key, h)
+	others, err := checkpoint.DiscardOthers(ctx, o.State, def.Name, form, key, h)
 	for _, l := range others {
 		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
 	}

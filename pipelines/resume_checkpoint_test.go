@@ -363,7 +363,7 @@ func TestCheckpointOlderThanTheFile(t *testing.T) {
 
 // TestDamagedCheckpoint costs what is damaged, and no run.
 func TestDamagedCheckpoint(t *testing.T) {
-	for pattern, want := range map[string]int{"0000001-rows": 2, "*-record": 4, "header": 4} {
+	for pattern, want := range map[string]int{"0000001-*-rows": 2, "*-record": 4, "header": 4} {
 		t.Run(pattern, func(t *testing.T) {
 			r := newDeclared(t)
 			r.stopAt(r.daily(file()), "read", 3)

@@ -3,6 +3,7 @@ package pipelines_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,20 +93,22 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 		kept   int
 	}{
 		"the header":             {"header", 0},
-		"the first rows":         {"0000000-rows", 0},
-		"the first record":       {"0000000-record", 0},
-		"the rows of the third":  {"0000002-rows", 2},
-		"the record of the last": {"0000003-record", 3},
+		"the first rows":         {"0000000-RUN-rows", 0},
+		"the first record":       {"0000000-RUN-record", 0},
+		"the rows of the third":  {"0000002-RUN-rows", 2},
+		"the record of the last": {"0000003-RUN-record", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDeclared(t)
 			o := r.o
+			o.RunID = "run1"
+			object := strings.Replace(c.object, "RUN", fmt.Sprintf("%x", sha256.Sum256([]byte(o.RunID)))[:8], 1)
 			var once sync.Once
 			o.At = func(p string) {
 				if p == "planned" {
 					once.Do(func() {
 						folder := r.path("state/checkpoint/" + account.CheckpointKey(r.daily(days()), "form1"))
-						if err := os.MkdirAll(filepath.Join(folder, c.object), 0o700); err != nil {
+						if err := os.MkdirAll(filepath.Join(folder, object), 0o700); err != nil {
 							t.Error(err)
 						}
 					})
@@ -116,7 +119,7 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 			if !errors.As(err, &failed) || !strings.Contains(err.Error(), "the state in "+r.path("state")) || !strings.Contains(err.Error(), "--state") {
 				t.Errorf("error %v", err)
 			}
-			for _, at := range r.checkpoints(c.object) {
+			for _, at := range r.checkpoints(object) {
 				if err := os.Remove(at); err != nil {
 					t.Fatal(err)
 				}
@@ -277,7 +280,7 @@ func TestRecordOfNoUse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newDeclared(t)
 			r.stopAt(r.daily(days()), "read", 2)
-			r.reseal("0000000-record", damage)
+			r.reseal("0000000-*-record", damage)
 			asked, report := r.asked(r.daily(days()))
 			if want := []string{"2026-01-01", "2026-01-03", "2026-01-04"}; !slices.Equal(asked, want) || report.Forms[0].Kept != 1 {
 				t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)

@@ -39,7 +39,6 @@ type Options struct {
 	forms    int              // how many forms are run, set by Run
 	windows  reading.Slots    // of the windows of all forms, set by Run
 	encoders reading.Slots    // of the objects that are encoded at once, set by Run
-	state    checkpoint.State // of the definition, set by Run
 	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
 }
 
@@ -72,10 +71,10 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
 	defer func() { report.EndedAt = o.Now().UTC() }()
 	var err error
-	if o.state, err = account.OpenState(ctx, def, o.Options); err != nil {
+	if o.State, err = account.OpenState(ctx, def, o.Options); err != nil {
 		return report, err
 	}
-	if _, err := checkpoint.Sweep(ctx, o.state, o.Job(def, "").Holder(), false); err != nil && ctx.Err() == nil {
+	if _, err := checkpoint.Sweep(ctx, o.State, o.Job(def, "").Holder(), false); err != nil && ctx.Err() == nil {
 		if isError[*checkpoint.UnreachedError](err) {
 			return report, err
 		}

@@ -64,8 +64,8 @@ type Config struct {
 
 // Budget bounds requests. The sender asks it before every attempt of a request.
 type Budget interface {
-	// Reserve waits until one more request may be sent. Its error is that of
-	// ctx, or a *BudgetError if the budget is used up.
+	// Reserve waits until one more request may be sent. Its error is that of ctx, a
+	// *BudgetError if the budget is used up, or that of the place where the budget is kept.
 	Reserve(ctx context.Context) error
 }
 

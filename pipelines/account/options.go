@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -20,6 +21,7 @@ import (
 // Options fill in the defaults by WithDefaults.
 type Options struct {
 	Tables output.Tables
+	State  checkpoint.State // of the definition, where it is open already
 	// From and To override the definition's range where they are not zero.
 	From, To time.Time
 	// Full replaces what an earlier run left, whatever its schema was.

@@ -3,7 +3,6 @@ package account
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/pipelines/budget"
@@ -11,10 +10,13 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// OpenState opens the state of a definition. It asks nothing yet.
+// OpenState opens the state of a definition, unless the options have it. It asks nothing yet.
 func OpenState(ctx context.Context, def *definition.Definition, o Options) (checkpoint.State, error) {
+	if o.State.Destination != nil {
+		return o.State, nil
+	}
 	dest, err := o.Tables.State(ctx, def.State, def.StateS3)
-	s := checkpoint.State{Destination: dest, Place: def.State}
+	s := checkpoint.NewState(dest, def.State)
 	return s, s.Fail(err)
 }
 
@@ -39,20 +41,12 @@ func CheckpointKey(def *definition.Definition, form string) string {
 
 // Checkpoints returns the checkpoints of forms that earlier runs of the definition left and
 // that no run holds, oldest first.
-func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (left []checkpoint.Left, err error) {
+func Checkpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) ([]checkpoint.Left, error) {
 	state, err := OpenState(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, form := range forms {
-		of, err := checkpoint.LeftOf(ctx, state, def.Name, form)
-		if err != nil {
-			return left, err
-		}
-		left = append(left, of...)
-	}
-	slices.SortStableFunc(left, func(a, b checkpoint.Left) int { return a.OpenedAt.Compare(b.OpenedAt) })
-	return left, nil
+	return checkpoint.LeftOf(ctx, state, def.Name, forms...)
 }
 
 // DiscardCheckpoints removes the checkpoints of forms that earlier runs left, and

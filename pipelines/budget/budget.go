@@ -26,8 +26,6 @@ const (
 	// again is how long a process waits that gets nothing because others have reserved
 	// requests, which they may give back.
 	again = time.Second
-	// patience is how long a request waits for a state that cannot be reached.
-	patience = time.Minute
 	// longWait is the least wait that Waits is told of. Shorter ones come with almost every
 	// request of a budget that is used evenly.
 	longWait = 5 * time.Second
@@ -56,14 +54,14 @@ type Budget struct {
 	here   func() time.Time // of this machine
 	waits  func(perMinute int, until time.Time)
 
-	turns  chan struct{} // holds an element while a goroutine uses what follows
-	left   int           // reserved and not used
-	until  time.Time     // when the reservation ends
-	used   []time.Time   // since the last write of the ledger
-	since  time.Time     // of the last write
-	turn   int           // number of the last write that was tried
-	landed int           // of the last one that is known to have been carried out
-	told   time.Time     // the last moment that waits was called with
+	mutex     chan struct{} // holds an element while a goroutine uses what follows
+	left      int           // reserved and not used
+	until     time.Time     // when the reservation ends
+	used      []time.Time   // since the last write of the ledger
+	since     time.Time     // of the last write
+	attempt   int           // number of the last write that was tried
+	confirmed int           // number of the last one that is known to have been carried out
+	told      time.Time     // the last moment that waits was called with
 }
 
 // limits are what a definition allows. 0 is no limit.
@@ -80,7 +78,7 @@ func Shared(def *definition.Definition, state checkpoint.State, now func() time.
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
 	}
-	return &Budget{turns: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), here: now, waits: waits}
+	return &Budget{mutex: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), here: now, waits: waits}
 }
 
 func limitsOf(def *definition.Definition, state checkpoint.State) limits {
@@ -136,8 +134,8 @@ func (b *Budget) Reserve(ctx context.Context) error {
 // returns when to ask again.
 func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.Time, err error) {
 	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
+	case b.mutex <- struct{}{}:
+		defer func() { <-b.mutex }()
 	case <-ctx.Done():
 		return free, context.Cause(ctx)
 	}
@@ -168,7 +166,7 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Dur
 		r.trim(at, b.limits)
 		b.left, free, refused = r.lend(at, want, b.limits)
 		b.since, b.until = at, at.Add(length)
-		r.sign(b.id, loan{N: b.left, Until: b.until.UnixMilli(), Turn: b.turn})
+		r.sign(b.id, loan{N: b.left, Until: b.until.UnixMilli(), Attempt: b.attempt})
 		return b.left > 0 || len(b.used) > 0 || refused != nil || r.moved
 	})
 	if err != nil {
@@ -192,25 +190,15 @@ func (b *Budget) want(now time.Time) int {
 	return int(math.Ceil(float64(len(b.used)) * min(max(pace, 1), 4)))
 }
 
-// write changes the ledger, if change returns true. It does so again where another process was faster, and for a
-// while where a bucket cannot be reached.
+// write changes the ledger, if change returns true. It does so again where another process was
+// faster.
 func (b *Budget) write(ctx context.Context, change func(*record) bool) error {
-	var failing time.Time // since when
 	for {
 		err := b.try(ctx, change)
-		_, away := errors.AsType[*checkpoint.StateError](err)
-		wait := again
-		switch {
-		case err == nil || ctx.Err() != nil:
+		if ctx.Err() != nil || !errors.Is(err, load.ErrConflict) {
 			return err
-		case errors.Is(err, load.ErrConflict):
-			wait = rand.N(maxJitter)
-		case !away || !b.ledger.state.Remote() || !failing.IsZero() && time.Since(failing) > patience:
-			return err
-		case failing.IsZero():
-			failing = time.Now()
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause(ctx, rand.N(maxJitter)); err != nil {
 			return err
 		}
 	}
@@ -226,25 +214,25 @@ func (b *Budget) try(ctx context.Context, change func(*record) bool) error {
 	if err != nil {
 		return err
 	}
-	if h, ok := r.Lent[b.id]; ok && h.Turn > b.landed {
-		b.used, b.landed = nil, h.Turn
+	if h, ok := r.Lent[b.id]; ok && h.Attempt > b.confirmed {
+		b.used, b.confirmed = nil, h.Attempt
 	}
-	b.turn++
+	b.attempt++
 	if !change(&r) {
 		return nil
 	}
 	if err := b.ledger.write(ctx, r, version); err != nil {
 		return err
 	}
-	b.landed = b.turn
+	b.confirmed = b.attempt
 	return nil
 }
 
 // Close books what was used, and gives back what is still reserved. If that fails, the
 // reservation ends by itself.
 func (b *Budget) Close() {
-	b.turns <- struct{}{}
-	defer func() { <-b.turns }()
+	b.mutex <- struct{}{}
+	defer func() { <-b.mutex }()
 	if b.left == 0 && len(b.used) == 0 {
 		return
 	}
@@ -254,7 +242,7 @@ func (b *Budget) Close() {
 		now := b.now()
 		r.settle(now, b.id, b.used)
 		r.trim(now, b.limits)
-		r.sign(b.id, loan{Until: now.UnixMilli(), Turn: b.turn})
+		r.sign(b.id, loan{Until: now.UnixMilli(), Attempt: b.attempt})
 		return true
 	})
 	b.left, b.used = 0, nil

@@ -23,12 +23,12 @@ func stateAt(folder string) checkpoint.State {
 	if err != nil {
 		panic(err)
 	}
-	return checkpoint.State{Destination: d, Place: folder}
+	return checkpoint.NewState(d, folder)
 }
 
 // budgetOf returns a budget in a state of its own.
 func budgetOf(perMinute, perDay int, now func() time.Time) *Budget {
-	state := checkpoint.State{Destination: loadtest.NewMemory(), Place: "/state"}
+	state := checkpoint.NewState(loadtest.NewMemory(), "/state")
 	return Shared(budgeted("", perMinute, perDay), state, now, nil).(*Budget)
 }
 

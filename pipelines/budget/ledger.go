@@ -30,12 +30,16 @@ func ledgerOf(def *definition.Definition, state checkpoint.State) ledger {
 // read reads the record, and the version of its object. One that cannot be parsed counts as
 // empty. Runs may then spend one budget too much, but they do not fail for good.
 func (l ledger) read(ctx context.Context) (r record, version string, err error) {
-	data, version, err := l.state.Get(ctx, l.name)
+	var data []byte
+	err = l.state.Try(ctx, func() error {
+		data, version, err = l.state.Get(ctx, l.name)
+		return err
+	})
 	if errors.Is(err, load.ErrNotExist) {
 		return record{}, load.NoVersion, nil
 	}
 	if err != nil {
-		return record{}, "", l.state.Fail(err)
+		return record{}, "", err
 	}
 	if json.Unmarshal(data, &r) != nil {
 		r = record{}
@@ -50,7 +54,7 @@ func (l ledger) write(ctx context.Context, r record, version string) error {
 	if err != nil {
 		return err
 	}
-	return l.state.Fail(l.state.Put(ctx, l.name, data, version))
+	return l.state.Try(ctx, func() error { return l.state.Put(ctx, l.name, data, version) })
 }
 
 // record is what the ledger holds. Times are Unix milliseconds by the clock of the state.
@@ -73,9 +77,9 @@ func (b booking) at() time.Time { return time.UnixMilli(b[0]) }
 
 // loan is what a process has reserved.
 type loan struct {
-	N     int   `json:"n"`
-	Until int64 `json:"until"`
-	Turn  int   `json:"turn"` // of the write that lent it
+	N       int   `json:"n"`
+	Until   int64 `json:"until"`
+	Attempt int   `json:"attempt"` // number of the write that lent it
 	// Lapsed is set once another process has booked all of it, because it had ended. Its owner
 	// says with its next write how much it had used.
 	Lapsed bool `json:"lapsed,omitempty"`

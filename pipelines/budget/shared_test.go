@@ -93,7 +93,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	state := t.TempDir()
 	def := budgeted(state, 2, 0)
 	file := filepath.Join(state, ledgerOf(def, stateAt(state)).name)
-	if err := os.WriteFile(file, []byte(`{"booked":[[9999999999999,2]],"lent":{"x":{"n":5,"until":9999999999999,"turn":1}}}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"booked":[[9999999999999,2]],"lent":{"x":{"n":5,"until":9999999999999,"attempt":1}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -118,11 +118,11 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 
 // FuzzLedger reads budgets that anybody may have written: they count or are none.
 func FuzzLedger(f *testing.F) {
-	f.Add([]byte(`{"day_until":1,"booked":[[1,2],[3,4]],"lent":{"a":{"n":3,"until":9,"turn":2}}}`))
+	f.Add([]byte(`{"day_until":1,"booked":[[1,2],[3,4]],"lent":{"a":{"n":3,"until":9,"attempt":2}}}`))
 	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[[9223372036854775807,-9223372036854775808]]}`))
 	f.Add([]byte(`{"booked":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		state := checkpoint.State{Destination: loadtest.NewMemory(), Place: "/state"}
+		state := checkpoint.NewState(loadtest.NewMemory(), "/state")
 		def := budgeted("", 5, 50)
 		if err := state.Put(t.Context(), ledgerOf(def, state).name, data, load.AnyVersion); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ type host struct {
 	writes   int
 }
 
-var errAway = &load.IOError{Op: "write", Path: "s3://bucket/state/", Err: errors.New("no answer")}
+var errAway = &load.TemporaryError{Op: "write", Path: "s3://bucket/state/", Err: errors.New("no answer")}
 
 func (h *host) Offset() time.Duration { return -h.off.Round(time.Second) } // as the dates of answers tell it
 
@@ -193,7 +193,7 @@ func TestHostsShareABudget(t *testing.T) {
 				random: rand.New(rand.NewPCG(uint64(i), 1)), from: began.Add(4 * time.Minute), to: began.Add(4*time.Minute + 20*time.Second), //nolint:gosec // small
 			}
 			hosts[i] = h
-			b := Shared(budgeted("", limit, 0), checkpoint.State{Destination: h, Place: "s3://bucket/state/"}, h.now, nil).(*Budget)
+			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*Budget)
 			for range 4 {
 				group.Go(func() {
 					for time.Since(began) < minutes*time.Minute {
@@ -241,7 +241,7 @@ func TestSlowAnswersAreBookedOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range uint64(2) {
 			h := &host{Destination: bucket.Fresh(), random: rand.New(rand.NewPCG(i, 1)), from: began, to: began} //nolint:gosec // for a test
-			b := Shared(budgeted("", limit, 0), checkpoint.State{Destination: h, Place: "s3://bucket/state/"}, h.now, nil)
+			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil)
 			group.Go(func() {
 				for time.Since(began) < minutes*time.Minute {
 					if err := b.Reserve(t.Context()); err != nil {
@@ -264,7 +264,7 @@ func TestSlowAnswersAreBookedOnce(t *testing.T) {
 // reservation is longer, so that requests are sent all the same.
 func TestVerySlowState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := Shared(budgeted("", 60, 0), checkpoint.State{Destination: slow{loadtest.NewMemory()}, Place: "s3://bucket/state/"}, time.Now, nil)
+		b := Shared(budgeted("", 60, 0), checkpoint.NewState(slow{loadtest.NewMemory()}, "s3://bucket/state/"), time.Now, nil)
 		began := time.Now()
 		for range 10 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -291,7 +291,7 @@ func TestRunsOfAProcessShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{Destination: loadtest.NewMemory(), random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // for a test
 		var all Budgets
-		state, def := checkpoint.State{Destination: h, Place: "s3://bucket/state/"}, budgeted("", 0, 5000)
+		state, def := checkpoint.NewState(h, "s3://bucket/state/"), budgeted("", 0, 5000)
 		var group sync.WaitGroup
 		for range 16 {
 			b := all.Shared(def, state, h.now, nil)

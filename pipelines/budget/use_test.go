@@ -36,7 +36,7 @@ func TestBudgetState(t *testing.T) {
 		{"one is left", 4, 6, 3, 5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			state := checkpoint.State{Destination: loadtest.NewMemory(), Place: "/state"}
+			state := checkpoint.NewState(loadtest.NewMemory(), "/state")
 			def := budgeted("", c.perMinute, c.perDay)
 			if err := ledgerOf(def, state).write(t.Context(), r, load.NoVersion); err != nil {
 				t.Fatal(err)

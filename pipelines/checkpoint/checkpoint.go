@@ -49,6 +49,8 @@ type Checkpoint struct {
 	state  State
 	prefix string     // of the names of its objects; it ends in a slash
 	lease  load.Lease // nil where it is only looked at
+	run    string     // of the names of the pieces that this run writes
+	seen   []byte     // the header, as this run found or wrote it
 
 	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
 	rooms   sync.Pool // of *[]byte, for the rows of pieces that are read back
@@ -100,17 +102,30 @@ type Count struct {
 // are not read.
 const headerVersion = 1
 
-// Begin writes the header and replaces an older one. Without a header no other
-// run takes over the pieces.
+// Begin writes the header and replaces the one that this run found or wrote. Without a header
+// no other run takes over the pieces. The error wraps load.ErrConflict if another run has
+// written the header since.
 func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	h.Version = headerVersion
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	if err := c.put(ctx, headerName, seal(data)); err != nil {
+	data = seal(data)
+	err = c.change(ctx, func() error {
+		there, version, err := c.state.Get(ctx, c.prefix+headerName)
+		switch {
+		case err != nil && !errors.Is(err, load.ErrNotExist):
+			return err
+		case !bytes.Equal(there, c.seen) && !bytes.Equal(there, data): // it is data where the answer to the write was lost
+			return c.taken()
+		}
+		return c.state.Put(ctx, c.prefix+headerName, data, version)
+	})
+	if err != nil {
 		return err
 	}
+	c.seen = data
 	c.begun.Store(true)
 	return nil
 }
@@ -144,7 +159,7 @@ func (c *Checkpoint) ids(ctx context.Context, p Piece) (*roaring64.Bitmap, error
 }
 
 func (c *Checkpoint) record(ctx context.Context, p Piece) (r record, err error) {
-	data, err := c.get(ctx, objectName(p.number, recordSuffix))
+	data, err := c.get(ctx, p.object(recordSuffix))
 	if err != nil {
 		return r, err
 	}
@@ -158,12 +173,11 @@ func (c *Checkpoint) record(ctx context.Context, p Piece) (r record, err error) 
 }
 
 // header reads the header. The error wraps load.ErrNotExist if there is none.
-func (c *Checkpoint) header(ctx context.Context) (Header, error) {
-	data, err := c.get(ctx, headerName)
-	if err != nil {
-		return Header{}, err
+func (c *Checkpoint) header(ctx context.Context) (h Header, err error) {
+	if c.seen, err = c.get(ctx, headerName); err != nil {
+		return h, err
 	}
-	return decodeHeader(data)
+	return decodeHeader(c.seen)
 }
 
 // Rows calls visit with each record batch of a piece, in order. A batch is
@@ -193,7 +207,7 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 
 // rows reads the Arrow streams of a piece and verifies their checksums.
 func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
-	name, bytes := objectName(p.number, rowsSuffix), int64(0)
+	name, bytes := p.object(rowsSuffix), int64(0)
 	for _, s := range p.streams {
 		if s.Bytes < 0 || s.Bytes > mostBytes {
 			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
@@ -238,7 +252,7 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 			if suffix == rowsSuffix && len(p.streams) == 0 {
 				continue
 			}
-			if err := c.remove(ctx, objectName(p.number, suffix)); err != nil {
+			if err := c.remove(ctx, p.object(suffix)); err != nil {
 				return err
 			}
 		}
@@ -261,6 +275,7 @@ func (c *Checkpoint) Clear(ctx context.Context) error {
 			return err
 		}
 	}
+	c.seen = nil
 	c.begun.Store(false)
 	return nil
 }

@@ -7,7 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -90,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("rows %q", rows)
 		}
 		got.IDs, want.IDs, want.Stats.Seen = nil, nil, nil
-		want.number, want.streams = written.number, written.streams
+		want.number, want.by, want.streams = written.number, written.by, written.streams
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("the piece is\n%+v, want\n%+v", got, want)
 		}
@@ -126,7 +129,7 @@ func TestNumbersFollow(t *testing.T) {
 		c := open()
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}}, draft{window: "/", after: First, through: Last, ids: []uint64{5}, passing: true})
-		must(t, c.put(t.Context(), objectName(7, rowsSuffix), []byte("torn")))
+		must(t, c.put(t.Context(), Piece{number: 7, by: c.run}.object(rowsSuffix), []byte("torn")))
 		must(t, c.Close(t.Context(), true))
 
 		c = open()
@@ -140,7 +143,7 @@ func TestNumbersFollow(t *testing.T) {
 		names, err := c.list(t.Context())
 		must(t, err)
 		slices.Sort(names)
-		if got := strings.Join(names, " "); got != "0000000-record 0000000-rows 0000001-record 0000001-rows 0000007-rows 0000008-record 0000008-rows header" {
+		if got := strings.ReplaceAll(strings.Join(names, " "), "-"+c.run, ""); got != "0000000-record 0000000-rows 0000001-record 0000001-rows 0000007-rows 0000008-record 0000008-rows header" {
 			t.Errorf("it holds %s", got)
 		}
 		must(t, c.Close(t.Context(), false))
@@ -165,15 +168,15 @@ func TestOrders(t *testing.T) {
 		}
 		begin(t, c)
 		pieces := write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-01/01-02", after: 5, through: Last})
-		check("writing", "put header, put 0000000-rows, put 0000000-record, put 0000001-record")
+		check("writing", "put header, put 0000000-34e9aede-rows, put 0000000-34e9aede-record, put 0000001-34e9aede-record")
 		must(t, c.Forget(t.Context(), pieces...))
-		check("forgetting", "remove 0000000-record, remove 0000001-record, remove 0000000-rows")
+		check("forgetting", "remove 0000000-34e9aede-record, remove 0000001-34e9aede-record, remove 0000000-34e9aede-rows")
 		must(t, c.Forget(t.Context(), pieces...)) // again
 		s.done = nil
 		pieces = write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2}})
 		s.done = nil
 		must(t, c.Keep(t.Context(), []Chain{{Pieces: pieces[1:]}}))
-		if slices.Sort(s.done); !slices.Equal(s.done, []string{"remove 0000002-record", "remove 0000002-rows"}) {
+		if slices.Sort(s.done); !slices.Equal(s.done, []string{"remove 0000002-34e9aede-record", "remove 0000002-34e9aede-rows"}) {
 			t.Errorf("keeping one: %v", s.done)
 		}
 		s.done = nil
@@ -290,7 +293,7 @@ func TestDamage(t *testing.T) {
 		c := open()
 		begin(t, c)
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2, 7}, rejects: []uint64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
-		for _, name := range []string{"0000000-record", "0000000-rows", headerName} {
+		for _, name := range []string{"0000000-34e9aede-record", "0000000-34e9aede-rows", headerName} {
 			data, err := c.get(t.Context(), name)
 			must(t, err)
 			check := func(what string, damaged []byte) {
@@ -306,12 +309,12 @@ func TestDamage(t *testing.T) {
 				if err == nil {
 					err = c.Verify(t.Context(), i)
 				}
-				if err != nil || len(i.all) != 1 || len(i.Faults) != 1 || !strings.Contains(i.Faults[0].Error(), "0000000-record") {
+				if err != nil || len(i.all) != 1 || len(i.Faults) != 1 || !strings.Contains(i.Faults[0].Error(), "0000000-34e9aede-record") {
 					t.Errorf("%s with %s: %d pieces, faults %v, %v", name, what, len(i.all), i.Faults, err)
 				}
 			}
 			step := 1
-			if name == "0000000-rows" {
+			if name == "0000000-34e9aede-rows" {
 				step = 7
 			}
 			for n := 0; n < len(data); n += step {
@@ -324,7 +327,7 @@ func TestDamage(t *testing.T) {
 			}
 			must(t, c.put(t.Context(), name, data))
 		}
-		must(t, c.put(t.Context(), "0000000-record", seal([]byte("null"))))
+		must(t, c.put(t.Context(), "0000000-34e9aede-record", seal([]byte("null"))))
 		if i, err := c.Found(t.Context()); err != nil || len(i.all) != 1 || len(i.Faults) != 1 {
 			t.Errorf("with an empty record %+v, %v", i, err)
 		}
@@ -353,7 +356,7 @@ func TestRowsAreLost(t *testing.T) {
 		c := open()
 		begin(t, c)
 		p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}})[0]
-		must(t, c.remove(t.Context(), objectName(p.number, rowsSuffix)))
+		must(t, c.remove(t.Context(), p.object(rowsSuffix)))
 		nothing := func(arrow.RecordBatch) error { return errors.New("a batch") }
 		if err := c.Rows(t.Context(), p, nothing); !errors.Is(err, load.ErrNotExist) {
 			t.Errorf("error %v", err)
@@ -427,4 +430,87 @@ func TestLostLease(t *testing.T) {
 	if found, err := c.Found(t.Context()); err != nil || found == nil || found.RunID != "run1" {
 		t.Errorf("%+v, %v", found, err)
 	}
+}
+
+// TestLateWrites: a run whose lease another one took without its knowing neither replaces that
+// one's header, nor its pieces.
+func TestLateWrites(t *testing.T) {
+	s := memoryState()
+	late := opened(t, s)
+	begin(t, late)
+	must(t, late.lease.Release(t.Context()))
+	late.lease = losable{}
+
+	c, err := Open(t.Context(), s, testKey, 1, load.Holder{RunID: "run2"})
+	must(t, err)
+	found(t, c)
+	must(t, c.Begin(t.Context(), Header{RunID: "run2", Runs: []string{"run1", "run2"}}))
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+	write(t, late, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2, 3}})
+	if err := late.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); !errors.Is(err, load.ErrConflict) {
+		t.Errorf("begin: %v", err)
+	}
+	i := found(t, c)
+	must(t, c.Verify(t.Context(), i))
+	if got := shown(i.Chains); i.RunID != "run2" || !strings.HasPrefix(got, "01-01/01-02 (-1,end]") || len(i.Faults) > 0 {
+		t.Errorf("%s of %s, %v", got, i.RunID, i.Faults)
+	}
+}
+
+// absent is a bucket that cannot be reached until a time, and then loses the answer to a write.
+type absent struct {
+	load.Destination
+	until time.Time
+	loses bool
+}
+
+var errNoAnswer = &load.TemporaryError{Op: "reach", Path: "s3://bucket/state/", Err: errors.New("no answer")}
+
+func (a *absent) Get(ctx context.Context, name string) ([]byte, string, error) {
+	if time.Now().Before(a.until) {
+		return nil, "", errNoAnswer
+	}
+	return a.Destination.Get(ctx, name)
+}
+
+func (a *absent) Put(ctx context.Context, name string, data []byte, version string) error {
+	if time.Now().Before(a.until) {
+		return errNoAnswer
+	}
+	err := a.Destination.Put(ctx, name, data, version)
+	if a.loses {
+		a.loses = false
+		return errNoAnswer
+	}
+	return err
+}
+
+// TestBucketAway: what a bucket does not answer is asked again for a minute, by all together that
+// wait for it. A write whose answer was lost is no conflict.
+func TestBucketAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := opened(t, memoryState())
+		a := &absent{Destination: c.state.Destination, until: time.Now().Add(40 * time.Second), loses: true}
+		c.state.Destination = a
+		begin(t, c)
+		began := time.Now()
+		a.until = began.Add(time.Hour)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				if _, err := c.get(t.Context(), headerName); !errors.As(err, new(*StateError)) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(began); took < patience || took > patience+5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		time.Sleep(2 * patience)
+		a.until = time.Now().Add(30 * time.Second) // another outage
+		if found(t, c).RunID != "run1" {
+			t.Error("the header is lost")
+		}
+	})
 }

@@ -44,11 +44,11 @@ func folderState(folder string) State {
 	if err != nil {
 		panic(err)
 	}
-	return State{Destination: d, Place: folder}
+	return NewState(d, folder)
 }
 
 func memoryState() State {
-	return State{Destination: loadtest.NewMemory(), Place: "s3://bucket/state/"}
+	return NewState(loadtest.NewMemory(), "s3://bucket/state/")
 }
 
 // opened opens the checkpoint of the tests' form.

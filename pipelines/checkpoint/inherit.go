@@ -122,7 +122,7 @@ func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Pie
 			return failed[i]
 		}
 		if failed[i] != nil {
-			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, objectName(p.number, recordSuffix), failed[i]))
+			found.Faults = append(found.Faults, fmt.Errorf("%s/%s: %w", c.Place, p.object(recordSuffix), failed[i]))
 		} else if !p.Passing {
 			found.all = append(found.all, p)
 		}
@@ -202,10 +202,10 @@ func within(in, of extract.Window) bool {
 
 // Keep removes all pieces that are not in the chains that the run took over.
 func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
-	keep := map[int]bool{}
+	keep := map[string]bool{}
 	for _, chain := range taken {
 		for _, p := range chain.Pieces {
-			keep[p.number] = true
+			keep[p.object(recordSuffix)], keep[p.object(rowsSuffix)] = true, true
 		}
 	}
 	names, err := c.list(ctx)
@@ -213,7 +213,7 @@ func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
 		return err
 	}
 	for _, name := range names {
-		if p, _, ok := pieceOf(name); ok && !keep[p.number] {
+		if _, _, ok := pieceOf(name); ok && !keep[name] {
 			if err := c.remove(ctx, name); err != nil {
 				return err
 			}

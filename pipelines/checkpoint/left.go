@@ -15,6 +15,10 @@ import (
 // would remove it once the pipeline is gone.
 const KeepFor = 7 * 24 * time.Hour
 
+// beginning is how long a checkpoint without a header is left alone, because a run on another host
+// may be about to take its lease.
+const beginning = time.Hour
+
 // Left describes, for people, the checkpoint of a run that ended early.
 type Left struct {
 	Header
@@ -25,22 +29,29 @@ type Left struct {
 	c *Checkpoint
 }
 
-// LeftOf returns the checkpoints of a form that runs left, oldest first, also those for
-// other outputs than the definition has now. It skips those that a run holds or that cannot
-// be taken over. It changes nothing.
-func LeftOf(ctx context.Context, s State, pipeline, form string) ([]Left, error) {
-	all, err := find(ctx, s, folderName+formKey(pipeline, form))
-	if err != nil || len(all) == 0 {
-		return nil, err
+// LeftOf returns the checkpoints of forms that runs left, oldest first, also those for other
+// outputs than the definition has now. It skips those that a run holds or that cannot be taken
+// over. It changes nothing.
+func LeftOf(ctx context.Context, s State, pipeline string, forms ...string) (left []Left, err error) {
+	var all []folder
+	for _, form := range forms {
+		found, err := find(ctx, s, folderName+formKey(pipeline, form))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
-	held, err := heldIn(ctx, s)
+	sweeper, ok := s.Destination.(load.Sweeper)
+	if len(all) == 0 || !ok {
+		return nil, nil
+	}
+	holders, err := sweeper.Holders(ctx)
 	if err != nil {
-		return nil, err
+		return nil, s.Fail(err)
 	}
-	var left []Left
 	for _, f := range all {
 		c := checkpointAt(s, f.name)
-		if held(c) {
+		if slices.ContainsFunc(holders, func(h load.ScopedHolder) bool { return h.Scope == c.prefix+headerName }) {
 			continue
 		}
 		found, err := c.Found(ctx)
@@ -103,9 +114,9 @@ func DiscardOthers(ctx context.Context, s State, pipeline, form, key string, h l
 	return discarded, err
 }
 
-// Sweep removes checkpoints that no run holds and no run may take over. These have no
-// header, or were not changed for longer than KeepFor. It returns their number. With dryRun
-// it only counts them. The error is an *UnreachedError if a bucket cannot be listed.
+// Sweep removes checkpoints that no run holds and no run may take over. These were not changed for
+// longer than KeepFor, or have no header. It returns their number. With dryRun it only counts them. The error is an *UnreachedError if a
+// bucket cannot be listed.
 func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int, err error) {
 	all, err := find(ctx, s, folderName)
 	switch {
@@ -114,22 +125,15 @@ func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int,
 	case err != nil:
 		return 0, err
 	}
-	if len(all) == 0 {
-		return 0, nil
-	}
-	held, err := heldIn(ctx, s)
-	if err != nil {
-		return 0, err
-	}
 	for _, f := range all {
-		c := checkpointAt(s, f.name)
-		if held(c) || f.header && time.Since(f.changed).Abs() <= KeepFor { // a wrong clock writes times of the future
-			continue
+		keep := KeepFor
+		if !f.header {
+			keep = beginning
 		}
-		gone := dryRun
-		if !dryRun {
+		gone := !f.changed.IsZero() && time.Since(f.changed).Abs() > keep // a wrong clock writes times of the future
+		if gone && !dryRun {
 			var failed error
-			gone, failed = discard(ctx, c, h)
+			gone, failed = discard(ctx, checkpointAt(s, f.name), h)
 			err = errors.Join(err, failed)
 		}
 		if gone {
@@ -167,16 +171,4 @@ func find(ctx context.Context, s State, prefix string) (all []folder, err error)
 		}
 	}
 	return all, nil
-}
-
-// heldIn returns a function that tells whether a run holds a checkpoint.
-func heldIn(ctx context.Context, s State) (func(*Checkpoint) bool, error) {
-	sweeper, ok := s.Destination.(load.Sweeper)
-	if !ok {
-		return func(*Checkpoint) bool { return false }, nil
-	}
-	holders, err := sweeper.Holders(ctx)
-	return func(c *Checkpoint) bool {
-		return slices.ContainsFunc(holders, func(h load.ScopedHolder) bool { return h.Scope == c.prefix+headerName })
-	}, s.Fail(err)
 }

@@ -7,67 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/formetl/formetl/load"
 )
-
-// State is where runs keep what later runs need: a folder, or a prefix of a bucket that
-// several hosts share.
-type State struct {
-	load.Destination
-	Place string // the folder's absolute path or the bucket's address, for people
-}
-
-// Remote tells whether each object costs a request.
-func (s State) Remote() bool { return strings.Contains(s.Place, "://") }
-
-// Of returns the place of an object, for people.
-func (s State) Of(name string) string {
-	if s.Remote() {
-		return strings.TrimSuffix(s.Place, "/") + "/" + name
-	}
-	return filepath.Join(s.Place, filepath.FromSlash(name))
-}
-
-// StateError reports that the state cannot be read or written.
-type StateError struct {
-	Place string
-	Err   error
-}
-
-// Error names the place and what to do.
-func (e *StateError) Error() string {
-	return fmt.Sprintf("the state in %s: %v; or keep it elsewhere with --state", e.Place, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *StateError) Unwrap() error { return e.Err }
-
-// Temporary is false: the state was tried for long already, and whatever needs it is not tried
-// again at once.
-func (e *StateError) Temporary() bool { return false }
-
-// UnreachedError reports that the state cannot be reached at the start, before anything is asked
-// of the service.
-type UnreachedError struct{ Err error }
-
-// Error is that of the state.
-func (e *UnreachedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *UnreachedError) Unwrap() error { return e.Err }
-
-// Fail wraps an error of the state in a *StateError. A missing object and a lost race are
-// none: they are part of how the state is used.
-func (s State) Fail(err error) error {
-	if err == nil || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
-		return err
-	}
-	return &StateError{Place: s.Place, Err: err}
-}
 
 // folderName is the folder of the state that holds all checkpoints.
 const folderName = "checkpoint/"
@@ -125,6 +68,7 @@ func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
 	if !ok {
 		return errors.New("it has no leases")
 	}
+	c.run = digest(h.RunID)[:8]
 	c.lease, err = leaser.Acquire(ctx, c.prefix+headerName, h)
 	return err
 }
@@ -133,16 +77,23 @@ func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
 func (c *Checkpoint) held() error {
 	select {
 	case <-c.lease.Lost():
-		return fmt.Errorf("another run has taken the checkpoint %s: %w", c.Place, load.ErrConflict)
+		return c.taken()
 	default:
 		return nil
 	}
 }
 
+func (c *Checkpoint) taken() error {
+	return fmt.Errorf("another run has taken the checkpoint %s: %w", c.Place, load.ErrConflict)
+}
+
 // get reads an object. The error wraps load.ErrNotExist if there is none.
-func (c *Checkpoint) get(ctx context.Context, name string) ([]byte, error) {
-	data, _, err := c.state.Get(ctx, c.prefix+name)
-	return data, c.state.Fail(err)
+func (c *Checkpoint) get(ctx context.Context, name string) (data []byte, err error) {
+	err = c.state.Try(ctx, func() error {
+		data, _, err = c.state.Get(ctx, c.prefix+name)
+		return err
+	})
+	return data, err
 }
 
 // read reads an object of at least so many bytes into memory that it may use.
@@ -151,43 +102,49 @@ func (c *Checkpoint) read(ctx context.Context, name string, bytes int64, room []
 	if !ok {
 		return c.get(ctx, name)
 	}
-	object, err := opener.Open(ctx, c.prefix+name)
-	if err != nil {
-		return nil, c.state.Fail(err)
-	}
-	defer func() { _ = object.Close() }() // it is only read
 	data := slices.Grow(room[:0], int(bytes))[:bytes]
-	if _, err = io.ReadFull(object, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return nil, ErrDamaged
-	}
-	return data, c.state.Fail(err)
+	return data, c.state.Try(ctx, func() error {
+		object, err := opener.Open(ctx, c.prefix+name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = object.Close() }() // it is only read
+		if _, err = io.ReadFull(object, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return ErrDamaged
+		}
+		return err
+	})
 }
 
 // put writes a whole object and replaces one of the same name.
 func (c *Checkpoint) put(ctx context.Context, name string, data []byte) error {
-	if err := c.held(); err != nil {
-		return err
-	}
-	return c.state.Fail(c.state.Put(ctx, c.prefix+name, data, load.AnyVersion))
-}
-
-// list returns the names of all objects.
-func (c *Checkpoint) list(ctx context.Context) ([]string, error) {
-	found, err := c.state.List(ctx, c.prefix)
-	if err != nil {
-		return nil, c.state.Fail(err)
-	}
-	names := load.NamesOf(found)
-	for i := range names {
-		names[i] = names[i][len(c.prefix):]
-	}
-	return names, nil
+	return c.change(ctx, func() error { return c.state.Put(ctx, c.prefix+name, data, load.AnyVersion) })
 }
 
 // remove deletes an object. It is no error if there is none.
 func (c *Checkpoint) remove(ctx context.Context, name string) error {
-	if err := c.held(); err != nil {
+	return c.change(ctx, func() error { return c.state.Delete(ctx, c.prefix+name) })
+}
+
+// change calls do as State.Try does, while the run holds the checkpoint.
+func (c *Checkpoint) change(ctx context.Context, do func() error) error {
+	return c.state.Try(ctx, func() error {
+		if err := c.held(); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// list returns the names of all objects.
+func (c *Checkpoint) list(ctx context.Context) (names []string, err error) {
+	var found []load.Object
+	err = c.state.Try(ctx, func() error {
+		found, err = c.state.List(ctx, c.prefix)
 		return err
+	})
+	for _, name := range load.NamesOf(found) {
+		names = append(names, name[len(c.prefix):])
 	}
-	return c.state.Fail(c.state.Delete(ctx, c.prefix+name))
+	return names, err
 }

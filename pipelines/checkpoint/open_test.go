@@ -221,7 +221,8 @@ func TestSweep(t *testing.T) {
 		"of use":             {true, KeepFor - time.Hour, false},
 		"too old":            {true, KeepFor + time.Hour, true},
 		"of another clock":   {true, -KeepFor - time.Hour, true},
-		"without a header":   {false, 0, true},
+		"just begun":         {false, 0, false},
+		"without a header":   {false, 2 * beginning, true},
 		"ahead a little":     {true, -time.Hour, false},
 		"both, and then old": {false, KeepFor + time.Hour, true},
 	} {

@@ -46,7 +46,8 @@ type Piece struct {
 	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
 	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
 
-	number  int // part of the names of its objects
+	number  int    // of the names of its objects
+	by      string // of these names: the run that wrote them
 	streams []stream
 }
 
@@ -201,7 +202,7 @@ type stats struct {
 func (r record) piece(at Piece) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
-	p.Stats, p.number, p.streams = r.Stats.Stats, at.number, r.Streams
+	p.Stats, p.number, p.by, p.streams = r.Stats.Stats, at.number, at.by, r.Streams
 	p.Stats.Seen = nil
 	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
 		return p, err
@@ -252,17 +253,20 @@ const (
 // mostBytes is more than the rows of any piece take.
 const mostBytes = 1 << 31
 
-func objectName(number int, suffix string) string { return fmt.Sprintf("%07d%s", number, suffix) }
+// object returns the name of an object of the piece. It holds a part of the run's id, so that
+// what a process writes late that has lost its lease replaces nothing.
+func (p Piece) object(suffix string) string { return fmt.Sprintf("%07d-%s%s", p.number, p.by, suffix) }
 
-// pieceOf returns the number in the name of a piece's object. ok is false for other names.
+// pieceOf returns the piece that an object's name tells of. ok is false for other names.
 func pieceOf(name string) (p Piece, isRecord, ok bool) {
-	digits, isRecord := strings.CutSuffix(name, recordSuffix)
+	piece, isRecord := strings.CutSuffix(name, recordSuffix)
 	if !isRecord {
-		if digits, ok = strings.CutSuffix(name, rowsSuffix); !ok {
+		if piece, ok = strings.CutSuffix(name, rowsSuffix); !ok {
 			return p, false, false
 		}
 	}
+	digits, by, ok := strings.Cut(piece, "-")
 	n, err := strconv.ParseUint(digits, 10, 31)
-	p.number = int(n) //nolint:gosec // of 31 bits
-	return p, isRecord, err == nil
+	p.number, p.by = int(n), by //nolint:gosec // of 31 bits
+	return p, isRecord, ok && err == nil
 }

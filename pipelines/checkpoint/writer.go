@@ -67,7 +67,7 @@ func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 	if err := w.endStream(); err != nil {
 		return p, err
 	}
-	p.number, p.streams = int(w.c.next.Add(1)-1), w.streams
+	p.number, p.by, p.streams = int(w.c.next.Add(1)-1), w.c.run, w.streams
 	ids, err := p.IDs.ToBytes()
 	if err != nil {
 		return p, err
@@ -79,11 +79,11 @@ func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 		return p, err
 	}
 	if len(p.streams) > 0 {
-		if err := w.c.put(ctx, objectName(p.number, rowsSuffix), w.data.Bytes()); err != nil {
+		if err := w.c.put(ctx, p.object(rowsSuffix), w.data.Bytes()); err != nil {
 			return p, err
 		}
 	}
-	if err := w.c.put(ctx, objectName(p.number, recordSuffix), seal(data)); err != nil {
+	if err := w.c.put(ctx, p.object(recordSuffix), seal(data)); err != nil {
 		return p, err
 	}
 	p.Stats.Seen = nil

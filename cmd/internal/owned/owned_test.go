@@ -73,7 +73,7 @@ func stateIn(t *testing.T, folder string) checkpoint.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return checkpoint.State{Destination: d, Place: folder}
+	return checkpoint.NewState(d, folder)
 }
 
 // own is what exports write in these tests.

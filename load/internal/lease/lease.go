@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -63,10 +64,11 @@ type Lease struct {
 	version string
 	log     *slog.Logger
 
-	stop  context.CancelFunc
-	lost  chan struct{}
-	ended chan struct{} // closed when the renewing goroutine has ended
-	once  sync.Once
+	renewed atomic.Pointer[time.Time] // when the last good renewal was sent
+	stop    context.CancelFunc
+	lost    chan struct{}
+	ended   chan struct{} // closed when the renewing goroutine has ended
+	once    sync.Once
 }
 
 // Take takes a lease for the holder in a record, whose other fields it fills. where is the
@@ -147,9 +149,10 @@ func (l *Lease) settle(ctx context.Context) error {
 // is cancelled, because a stopped run may still be committing.
 func (l *Lease) start(ctx context.Context, sent time.Time) {
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	l.renewed.Store(&sent)
 	go func() {
 		defer close(l.ended)
-		if !l.keep(ctx, sent) {
+		if !l.keep(ctx) {
 			close(l.lost)
 		}
 	}()
@@ -157,7 +160,7 @@ func (l *Lease) start(ctx context.Context, sent time.Time) {
 
 // keep renews the lease until ctx is cancelled. It returns false if the lease
 // is lost: another run took it, or it could not be renewed in time.
-func (l *Lease) keep(ctx context.Context, renewed time.Time) bool {
+func (l *Lease) keep(ctx context.Context) bool {
 	timer := time.NewTimer(l.times.Renew)
 	defer timer.Stop()
 	for {
@@ -167,13 +170,13 @@ func (l *Lease) keep(ctx context.Context, renewed time.Time) bool {
 		case <-timer.C:
 		}
 		sent := time.Now()
-		deadline := renewed.Add(l.times.Hold)
+		deadline := l.renewed.Load().Add(l.times.Hold)
 		err := l.renew(ctx, sent, deadline)
 		switch {
 		case ctx.Err() != nil:
 			return true
 		case err == nil:
-			renewed = sent
+			l.renewed.Store(&sent)
 			timer.Reset(l.times.Renew)
 		case errors.Is(err, load.ErrConflict), !time.Now().Before(deadline):
 			return false
@@ -197,9 +200,21 @@ func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 	return err
 }
 
-// Lost returns a channel that is closed when another run has taken the lease or
-// may take it.
-func (l *Lease) Lost() <-chan struct{} { return l.lost }
+// Lost returns a channel that is closed when another run has taken the lease or may take it. A
+// process that was stopped and goes on learns it here before its next renewal fails.
+func (l *Lease) Lost() <-chan struct{} {
+	if time.Since(*l.renewed.Load()) > l.times.Hold {
+		return expired
+	}
+	return l.lost
+}
+
+// expired is closed.
+var expired = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // givingBack bounds how long it takes to give a lease back. A run that is stopped has 10 s
 // for all that it cleans up.

@@ -211,6 +211,25 @@ func TestLeaseCannotBeRenewed(t *testing.T) {
 	}
 }
 
+// A process that was stopped for long learns that others may have taken the lease before it does
+// anything else.
+func TestLeaseOfAStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leaseOf(&cell{}, "run1")
+		if err := l.take(t.Context(), "here"); err != nil {
+			t.Fatal(err)
+		}
+		long := time.Now().Add(-time.Minute)
+		l.renewed.Store(&long)
+		if !isLost(l) {
+			t.Error("not lost")
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A lease that cannot be given back is left to expire, and that is logged.
 func TestLeaseReleaseFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

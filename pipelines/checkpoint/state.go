@@ -1,0 +1,131 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/formetl/formetl/load"
+)
+
+// State is where runs keep what later runs need: a folder, or a prefix of a bucket that
+// several hosts share.
+type State struct {
+	load.Destination
+	Place string // the folder's absolute path or the bucket's address, for people
+
+	outage *outage
+}
+
+// NewState returns the state that a destination keeps. place is the folder's absolute path or
+// the bucket's address.
+func NewState(d load.Destination, place string) State {
+	return State{Destination: d, Place: place, outage: &outage{}}
+}
+
+// Remote tells whether each object costs a request.
+func (s State) Remote() bool { return strings.Contains(s.Place, "://") }
+
+// Of returns the place of an object, for people.
+func (s State) Of(name string) string {
+	if s.Remote() {
+		return strings.TrimSuffix(s.Place, "/") + "/" + name
+	}
+	return filepath.Join(s.Place, filepath.FromSlash(name))
+}
+
+// StateError reports that the state cannot be read or written.
+type StateError struct {
+	Place string
+	Err   error
+}
+
+// Error names the place and what to do.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("the state in %s: %v; or keep it elsewhere with --state", e.Place, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *StateError) Unwrap() error { return e.Err }
+
+// Temporary is false: the state was tried for long already, and whatever needs it is not tried
+// again at once.
+func (e *StateError) Temporary() bool { return false }
+
+// UnreachedError reports that the state cannot be reached at the start, before anything is asked
+// of the service.
+type UnreachedError struct{ Err error }
+
+// Error is that of the state.
+func (e *UnreachedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnreachedError) Unwrap() error { return e.Err }
+
+// Fail wraps an error of the state in a *StateError. A missing object and a lost race are
+// none: they are part of how the state is used.
+func (s State) Fail(err error) error {
+	if err == nil || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
+		return err
+	}
+	return &StateError{Place: s.Place, Err: err}
+}
+
+const (
+	// patience is how long a bucket that does not answer is tried again.
+	patience = time.Minute
+	// again is the pause before that.
+	again = time.Second
+)
+
+// outage is how long a bucket has not answered, for all that use it side by side.
+type outage struct {
+	mu          sync.Mutex
+	since, last time.Time // the first and last failure in a row
+}
+
+// end notes that the bucket answered.
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.since = time.Time{}
+}
+
+// fail notes that the bucket did not answer what was asked at a time. It returns how long it has
+// been away. Where nothing was asked for a while, that was another outage.
+func (o *outage) fail(asked time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() || asked.Sub(o.last) > patience {
+		o.since = asked
+	}
+	o.last = time.Now()
+	return o.last.Sub(o.since)
+}
+
+// Try calls do, which reads or writes the state. Where a bucket cannot be reached, it calls do
+// again for a minute. The error is that of Fail.
+func (s State) Try(ctx context.Context, do func() error) error {
+	for {
+		asked := time.Now()
+		err := do()
+		switch _, away := errors.AsType[*load.TemporaryError](err); {
+		case !s.Remote():
+			return s.Fail(err)
+		case !away:
+			s.outage.end()
+			return s.Fail(err)
+		case s.outage.fail(asked) > patience:
+			return s.Fail(err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(again):
+		}
+	}
+}
