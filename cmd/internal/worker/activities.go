@@ -5,32 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
-	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
 // Activities are what a worker does for workflows.
 type Activities struct {
-	// Folder holds the definitions. Others are not read.
-	Folder string
 	// State, where it is set, takes the place of the definitions' own.
 	State string
-	// Load reads a definition's file.
-	Load func(ctx context.Context, file string, variables map[string]string) (*definition.Definition, error)
+	// Load reads a definition.
+	Load func(context.Context, Source) (*definition.Definition, error)
 	// Tables are the formats and destinations of the program.
 	Tables func(*slog.Logger) output.Tables
 	Client account.ClientOptions
@@ -76,8 +76,12 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 		if err != nil {
 			return err
 		}
-		end = formEnd(report.RunID, report.Forms[0])
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form is written", slog.String("form", in.Form), slog.String("run_id", end.RunID), slog.Int64("rows", end.Rows), slog.Int("windows", end.Windows))
+		form := report.Forms[0]
+		end = &FormEnd{Form: form.Form, RunID: report.RunID, Rows: form.Rows, Requests: form.Requests}
+		for _, out := range form.Outputs {
+			end.Outputs = append(end.Outputs, OutputEnd{Path: out.Path, Rows: out.Rows})
+		}
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the form is written", slog.String("form", in.Form), slog.String("run_id", end.RunID), slog.Int64("rows", end.Rows))
 		return nil
 	})
 	return end, err
@@ -91,10 +95,7 @@ func (a *Activities) options(log *slog.Logger, forms ...string) account.Options 
 // definition reads the definition that a workflow names. Its secrets stay out of what is
 // told of a bug in the activity.
 func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*definition.Definition, error) {
-	if !filepath.IsLocal(filepath.FromSlash(s.Path)) || path.IsAbs(s.Path) {
-		return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("the definition %q does not lie in the folder of this worker's definitions; start the workflow with a path below --definitions", s.Path)}
-	}
-	def, err := a.Load(ctx, filepath.Join(a.Folder, filepath.FromSlash(s.Path)), s.Variables)
+	def, err := a.Load(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -102,17 +103,7 @@ func (a *Activities) definition(ctx context.Context, s Source, p *progress) (*de
 	if a.State != "" {
 		def.State, def.StateS3 = a.State, nil
 	}
-	return def, runnable(def)
-}
-
-// runnable tells why a worker cannot run a definition.
-func runnable(def *definition.Definition) error {
-	for _, o := range def.Outputs {
-		if o.Path == definition.StdoutPath {
-			return &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
-		}
-	}
-	return nil
+	return def, nil
 }
 
 // do does the work of an activity: it tells Temporal that the activity is alive, ends it
@@ -175,18 +166,77 @@ func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) 
 	}
 }
 
-// relative returns a definition's path as workflows name it.
-func relative(folder, file string) (string, error) {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return "", err
+// An activity's error is of the type "exit N", by the exit code that a command ends with.
+// Only 75 is tried again, and what a worker did not end because it was stopped, or because the
+// state was not there.
+
+// typePrefix begins the type of every error of an activity.
+const typePrefix = "exit "
+
+// mostText bounds the text of an error in a history.
+const mostText = 2000
+
+// heldPause is how long a workflow waits for a run that holds the lease.
+const heldPause = 20 * time.Second
+
+// failure is what an activity returns for an error. own is the activity's context: where
+// Temporal cancelled it, the activity tells that it is cancelled.
+func failure(own context.Context, err error) error {
+	if err == nil {
+		return nil
 	}
-	if file, err = filepath.Abs(file); err != nil {
-		return "", err
+	if own.Err() != nil {
+		return own.Err()
 	}
-	rel, err := filepath.Rel(folder, file)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", exit.Usagef("%s does not lie in %s: give the folder that the workers have with --definitions", file, folder)
+	code := exit.Code(err)
+	_, away := errors.AsType[*checkpoint.UnreachedError](err)
+	text := err.Error()
+	if len(text) > mostText {
+		text = strings.ToValidUTF8(text[:mostText], "") + " …"
 	}
-	return strings.TrimPrefix(filepath.ToSlash(rel), "./"), nil
+	return temporal.NewApplicationErrorWithOptions(text, typePrefix+strconv.Itoa(code), temporal.ApplicationErrorOptions{
+		NonRetryable: !passes(code) && !away, NextRetryDelay: pauseAfter(err),
+	})
+}
+
+// passes tells whether an error of this exit code may pass by itself.
+func passes(code int) bool {
+	return code == exit.Temporary || code == exit.HungUp || code == exit.Interrupted || code == exit.Terminated
+}
+
+// pauseAfter is how long to wait before the next try; 0 leaves that to the retry policy.
+func pauseAfter(err error) time.Duration {
+	if b, ok := errors.AsType[*transport.BudgetError](err); ok && !b.Until.IsZero() {
+		return max(time.Second, time.Until(b.Until))
+	}
+	if _, ok := errors.AsType[*load.HeldError](err); ok {
+		return heldPause
+	}
+	if _, ok := errors.AsType[*exit.StopError](err); ok {
+		return time.Second
+	}
+	return 0
+}
+
+// codeOf is the exit code and the text of an error that a workflow got.
+func codeOf(err error) (int, string) {
+	if err == nil {
+		return exit.OK, ""
+	}
+	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		if n, wrong := strconv.Atoi(strings.TrimPrefix(failed.Type(), typePrefix)); wrong == nil && strings.HasPrefix(failed.Type(), typePrefix) {
+			return n, failed.Message()
+		}
+		return exit.Bug, failed.Message()
+	}
+	if temporal.IsCanceledError(err) {
+		return exit.Interrupted, "it was cancelled"
+	}
+	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
+		return exit.Temporary, "another workflow of this definition is under way; it goes on"
+	}
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		return exit.Temporary, fmt.Sprintf("no worker has ended the work in time: %v", timeout)
+	}
+	return exit.Bug, err.Error()
 }

@@ -19,8 +19,8 @@ func TestBugHidesSecrets(t *testing.T) {
 	const key, password = "canary-key", "canary-password"
 	var log bytes.Buffer
 	a := &Activities{
-		Folder: t.TempDir(), State: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Load: func(context.Context, string, map[string]string) (*definition.Definition, error) {
+		State: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Load: func(context.Context, Source) (*definition.Definition, error) {
 			return &definition.Definition{
 				Source:  definition.Source{Key: transport.NewSecret(key)},
 				Outputs: []definition.Output{{Database: &definition.Database{Secrets: []transport.Secret{transport.NewSecret(password)}}}},

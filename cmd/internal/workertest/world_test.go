@@ -202,7 +202,7 @@ func (w *world) worker() *program {
 
 // workflow starts the workflow of the definition, and waits for its end.
 func (w *world) workflow(args ...string) *program {
-	return w.start(shared.worker, w.environment(), append([]string{"start", w.definition(), "--definitions", w.dir, "--task-queue", w.name}, args...)...)
+	return w.start(shared.worker, w.environment(), append([]string{"start", filepath.Base(w.definition()), "--definitions", w.dir, "--task-queue", w.name}, args...)...)
 }
 
 // formetl runs the definition by one process.

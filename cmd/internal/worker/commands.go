@@ -1,0 +1,309 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/formetl/formetl/cmd/internal/built"
+	"github.com/formetl/formetl/cmd/internal/collector"
+	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/program"
+	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// process is what a command gets from the process, and the flags that both commands have.
+type process struct {
+	stdout, stderr io.Writer
+	lookup         flags.Environment
+	log            *telemetry.Log
+
+	queue, folder string
+}
+
+// Main runs one command of formetl-worker and returns its exit code. Data goes to stdout,
+// everything else to stderr; lookup reads the environment.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
+	ctx, settle := exit.OnSignal(context.Background())
+	defer settle()
+	stdout, stderr = program.Freed(ctx, stdout), program.Freed(ctx, stderr)
+	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
+	defer collector.Tune(lookup)()
+	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
+	root := program.Root(&cobra.Command{
+		Use:   "formetl-worker",
+		Short: "Run formetl's pipelines on Temporal, on several machines",
+		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
+workers on any number of machines run its forms, and keep to the request budget of
+the account together if their state is a bucket.
+
+A worker needs the definitions in a folder, the keys that they refer to, and
+outputs that all workers reach: s3://, or a local path with a single worker.
+Temporal is where its own programs find it: by TEMPORAL_ADDRESS and its other
+variables, or a profile of temporal.toml.`,
+		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
+  formetl-worker start feedback.yaml --definitions /etc/formetl --wait`,
+	}, p.log)
+	root.SetIn(stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.AddCommand(p.runCommand(), p.startCommand())
+	for _, cmd := range root.Commands() {
+		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "task queue of the workers")
+		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder of the definitions; no others are run")
+	}
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "", "") })
+}
+
+// Environ is for Temporal's configuration. It returns none: no group of variables is looked for.
+func (p *process) Environ() []string { return nil }
+
+// LookupEnv is for Temporal's configuration.
+func (p *process) LookupEnv(name string) (string, bool) { return p.lookup(name) }
+
+// temporal returns where Temporal is, as its own programs are told. With a key it is reached by
+// TLS.
+func (p *process) temporal() (o client.Options, err error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: p})
+	if err != nil {
+		return o, exit.Usagef("what is set of Temporal cannot be read: %w", err)
+	}
+	profile.Address = cmp.Or(profile.Address, client.DefaultHostPort)
+	profile.Namespace = cmp.Or(profile.Namespace, client.DefaultNamespace)
+	profile.APIKey = strings.TrimSpace(profile.APIKey) // files of secrets end with a line feed
+	if o, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err != nil {
+		return o, exit.Usagef("what is set of Temporal cannot be used: %w; see TEMPORAL_TLS_… in the documentation", err)
+	}
+	return o, nil
+}
+
+// dial connects to Temporal.
+func (p *process) dial(ctx context.Context) (client.Client, error) {
+	o, err := p.temporal()
+	if err != nil {
+		return nil, err
+	}
+	o.Logger = sdklog.NewStructuredLogger(p.log.Logger)
+	connected, err := client.DialContext(ctx, o)
+	if err != nil {
+		return nil, temporalError("connect to Temporal at "+o.HostPort, err)
+	}
+	return connected, nil
+}
+
+// temporalError says what failed at Temporal, and with which exit code.
+func temporalError(what string, err error) error {
+	code := exit.Temporary
+	denied, refused := errors.AsType[*serviceerror.PermissionDenied](err)
+	_, noNamespace := errors.AsType[*serviceerror.NamespaceNotFound](err)
+	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
+	switch {
+	case refused:
+		code, err = exit.NoPermission, denied
+	case noNamespace || invalid:
+		code = exit.Config
+	}
+	return &exit.Error{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server runs", what, err)}
+}
+
+// load reads a definition that lies in the folder of the definitions, and checks that a worker can
+// run it.
+func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definition, error) {
+	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
+		return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("the definition %q does not lie in the folder of the definitions; give its path below --definitions", s.Path)}
+	}
+	o.Variables = s.Variables
+	def, err := definition.Load(filepath.Join(p.folder, filepath.FromSlash(s.Path)), o)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range def.Outputs {
+		if out.Path == definition.StdoutPath {
+			return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
+		}
+	}
+	return def, nil
+}
+
+// runFlags are the flags of run.
+type runFlags struct {
+	state, keyFile string
+	activities     int
+}
+
+func (p *process) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Work for the workflows of a task queue until stopped",
+		Long: `Run works until it is stopped. A worker that stops in order keeps what its
+activities have read, and other workers go on at once if they have the same state.
+After kill -9 they go on when it has been silent for half a minute.`,
+		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
+  TEMPORAL_ADDRESS=… TEMPORAL_NAMESPACE=… TEMPORAL_API_KEY=… formetl-worker run`,
+		Args: flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
+	}
+	set := cmd.Flags()
+	set.StringVar(&f.state, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	set.StringVar(&f.keyFile, "api-key-file", "", "file that holds the API key of the form service, instead of the definitions' references")
+	set.IntVar(&f.activities, "activities", 16, "most forms that this worker runs at once")
+	return cmd
+}
+
+const (
+	// stopWithin is how long a worker that is told to stop waits for its activities, which
+	// keep what they have read. The process ends soon after, see program.Run.
+	stopWithin = 2 * time.Second
+	// mostSilence is how seldom Temporal is told of an activity, and so how long a
+	// cancellation may take to arrive.
+	mostSilence = 5 * time.Second
+)
+
+// run works until ctx ends.
+func (p *process) run(ctx context.Context, f runFlags) error {
+	if f.activities < 1 {
+		return exit.Usagef("--activities %d: give 1 or more", f.activities)
+	}
+	state, err := flags.StatePath(f.state)
+	if err != nil {
+		return err
+	}
+	if err := p.log.Start(slog.LevelInfo); err != nil {
+		return err
+	}
+	connected, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer connected.Close()
+	host, _ := os.Hostname() // for people
+	w := worker.New(connected, p.queue, worker.Options{
+		MaxConcurrentActivityExecutionSize: f.activities, WorkerStopTimeout: stopWithin,
+		MaxHeartbeatThrottleInterval: mostSilence, DefaultHeartbeatThrottleInterval: mostSilence,
+		DisableRegistrationAliasing: true, Identity: fmt.Sprintf("formetl-worker %d on %s", os.Getpid(), host),
+	})
+	w.RegisterWorkflow(Pipeline)
+	w.RegisterActivity(&Activities{
+		State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
+		Load: func(ctx context.Context, s Source) (*definition.Definition, error) {
+			o := built.Checks(ctx, p.lookup)
+			if f.keyFile != "" {
+				var err error
+				if o.Key, err = definition.KeyFromFile(f.keyFile); err != nil {
+					return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("--api-key-file: %w", err)}
+				}
+			}
+			return p.load(s, o)
+		},
+		Client: account.ClientOptions{UserAgent: "formetl-worker/" + telemetry.Version(), Budgets: &budget.Budgets{}},
+	})
+	if err := w.Start(); err != nil {
+		return temporalError("work for the task queue "+p.queue, err)
+	}
+	p.log.LogAttrs(ctx, slog.LevelInfo, "the worker works", slog.String("task_queue", p.queue), slog.String("definitions", p.folder), slog.Int("activities", f.activities))
+	<-ctx.Done()
+	w.Stop()
+	return &exit.ServedError{}
+}
+
+// startFlags are the flags of start.
+type startFlags struct {
+	flags.Definition
+	wait bool
+}
+
+func (p *process) startCommand() *cobra.Command {
+	var f startFlags
+	cmd := &cobra.Command{
+		Use:   "start DEFINITION",
+		Short: "Start the workflow of a definition",
+		Long: `Start checks the definition, which it takes by its path below --definitions, and
+starts its workflow. The workflow's id is formetl/PIPELINE, so that one is under
+way at a time. With --wait it ends when that has ended, with its exit code.`,
+		Example: `  formetl-worker start feedback.yaml
+  formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
+		Args: flags.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.start(cmd.Context(), &f, args[0]) },
+	}
+	set := cmd.Flags()
+	set.StringArrayVar(&f.Forms, "form", nil, "only this form of the definition; repeatable")
+	f.RegisterVariables(set)
+	set.BoolVar(&f.wait, "wait", false, "wait for the end, and end with its exit code")
+	return cmd
+}
+
+func (p *process) start(ctx context.Context, f *startFlags, path string) error {
+	variables, err := f.Variables()
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	if err := p.log.Start(slog.LevelWarn); err != nil {
+		return err
+	}
+	in := PipelineInput{Source: Source{Path: filepath.ToSlash(filepath.Clean(path)), Variables: variables}, Forms: f.Forms}
+	o := built.Checks(ctx, p.lookup)
+	o.WithoutSecrets = true
+	def, err := p.load(in.Source, o)
+	if err != nil {
+		return err
+	}
+	c, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	id := PipelineID(def.Name)
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: p.queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+	}, Pipeline, in)
+	switch {
+	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
+		return &exit.Error{Code: exit.Temporary, Err: fmt.Errorf("the workflow %s is under way; start it again when it has ended", id)}
+	case err != nil:
+		return temporalError("start the workflow "+id, err)
+	}
+	fmt.Fprintf(p.stderr, "started %s (%s)\n", id, run.GetRunID())
+	if !f.wait {
+		return nil
+	}
+	var end PipelineEnd
+	if err := run.Get(ctx, &end); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
+		code, text := codeOf(err)
+		return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s", def.Name, text)}
+	}
+	failed := &account.FormsError{Forms: len(end.Forms)}
+	for _, form := range end.Forms {
+		if form.Code != exit.OK {
+			failed.Errors = append(failed.Errors, &exit.Error{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, form.Error)})
+		}
+		for _, o := range form.Outputs {
+			fmt.Fprintf(p.stdout, "%s\t%s\t%d\t%s\n", def.Name, form.Form, o.Rows, o.Path)
+		}
+	}
+	return failed.OrNil()
+}
