@@ -78,7 +78,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 		return nil
 	}
 	first.LeaveOut(c.before)
-	c.search.explained.Or(c.before)
+	c.explained.Or(c.before)
 	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, c.before) }
 	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", forget)
 }
@@ -195,7 +195,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	}
 	for _, w := range slices.Concat(dated, undated) {
 		if w.IDs != nil {
-			c.search.expected.Or(w.IDs)
+			c.expected.Or(w.IDs)
 		}
 		if err := forget(ctx, w); err != nil {
 			return err

@@ -19,20 +19,11 @@ import (
 // read in another window. The run reads it again and replaces it in the same
 // commit. So each id is in a dataset only once.
 
-// older reads parts outside the run's range again.
-type older struct {
-	c        *Reconciler
-	spans    []*reading.Older // that are read again
-	compared roaring64.Bitmap // ids that were already looked for in older parts
-	undated  bool             // a result that had no date has one now
-}
-
-// settle finds older parts that hold an id which this run read in another
+// settleStale finds older parts that hold an id which this run read in another
 // window, and reads them again. It repeats this until no such part is left.
-func (o *older) settle(ctx context.Context) error {
-	c := o.c
+func (c *Reconciler) settleStale(ctx context.Context) error {
 	for {
-		ids := o.fresh()
+		ids := c.uncompared()
 		if ids.IsEmpty() {
 			return nil
 		}
@@ -40,8 +31,8 @@ func (o *older) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		o.compared.Or(ids)
-		if err := o.readHits(ctx, hits); err != nil {
+		c.compared.Or(ids)
+		if err := c.readHits(ctx, hits); err != nil {
 			return err
 		}
 		if err := c.settleDuplicates(ctx); err != nil {
@@ -50,36 +41,34 @@ func (o *older) settle(ctx context.Context) error {
 	}
 }
 
-// fresh returns the ids that were read and not yet compared with older parts.
-func (o *older) fresh() *roaring64.Bitmap {
-	c := o.c
+// uncompared returns the ids that were read and not yet compared with older parts.
+func (c *Reconciler) uncompared() *roaring64.Bitmap {
 	if c.Full {
 		return roaring64.New() // all parts are replaced
 	}
 	ids := c.readIDs()
-	ids.AndNot(&o.compared)
+	ids.AndNot(&c.compared)
 	return ids
 }
 
 // readHits reads the older parts in hits again.
-func (o *older) readHits(ctx context.Context, hits []Held) error {
-	if err := o.read(ctx, spansOf(hits), "a result of it has another date now"); err != nil {
+func (c *Reconciler) readHits(ctx context.Context, hits []Held) error {
+	if err := c.readOlder(ctx, spansOf(hits), "a result of it has another date now"); err != nil {
 		return err
 	}
-	return o.readUndated(ctx, hits)
+	return c.readUndatedOf(ctx, hits)
 }
 
 // mostCells is how many partitions a span may have that is read without a count.
 const mostCells = 8
 
-// plan divides a span outside the run's range into windows and inserts them
+// planOlder divides a span outside the run's range into windows and inserts them
 // into the run's windows. It returns the new windows that may hold results. A run
 // that continues the datasets knows about how many results there are. So it asks
 // for no count if there are few.
-func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
-	c := o.c
+func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
 	r := &reading.Older{Window: w}
-	o.spans = append(o.spans, r)
+	c.older = append(c.older, r)
 	at := slices.IndexFunc(c.Windows, func(is *reading.Window) bool {
 		return is.Undated != nil || !is.Planned.Window.From.IsZero() && !is.Planned.Window.From.Before(w.To)
 	})
@@ -87,7 +76,7 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 		at = len(c.Windows)
 	}
 	count, cuts, held := c.Reader.Counter(), []time.Time(nil), interval.ResultsIn(w, manifestsOf(c.Parts))
-	if o.isSmall(w, held) {
+	if c.isSmall(w, held) {
 		count, cuts = nil, cutsOf(w, held)
 	}
 	plan, todo, err := c.plan(ctx, w, r, at, at, count, cuts...)
@@ -121,8 +110,7 @@ func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
 
 // isSmall tells whether a window of whole parts needs no count to be divided,
 // because the datasets hold few results of it.
-func (o *older) isSmall(w extract.Window, held int64) bool {
-	c := o.c
+func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 	if c.Changes == nil || !c.Changes.Continues || held > extract.DefaultTarget {
 		return false
 	}
@@ -142,12 +130,11 @@ func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
 }
 
-// verify compares what was read of older ranges with their counts. The
+// verifyOlder compares what was read of older ranges with their counts. The
 // first count is that of the plan. If it does not agree, the range is counted
 // again, and read again if it still does not agree.
-func (o *older) verify(ctx context.Context) error {
-	c := o.c
-	for _, r := range o.spans {
+func (c *Reconciler) verifyOlder(ctx context.Context) error {
+	for _, r := range c.older {
 		for round := 0; ; round++ {
 			windows := windowsOf(c.Windows, r)
 			n := reading.Results(windows)

@@ -84,9 +84,21 @@ type Reconciler struct {
 	looked  bool              // for results that are dated later than now
 	planned int64             // requests until anything was read or compared again, see again; 0 before
 	counted counted
-	older   older
-	search  search
-	sums    sums
+
+	older    []*reading.Older // spans outside the range that are read again
+	compared roaring64.Bitmap // ids that were already looked for in older parts
+	datedNow bool             // a result that had no date has one now
+
+	expected  roaring64.Bitmap // ids that must be found
+	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
+	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
+	later     []int64          // of outside, those that lie after the range
+	followed  bool             // the feed was asked once more, if that is needed
+	weak      bool             // not every loss would be noticed
+
+	counts []int64 // the service's counts of all that the datasets should hold
+	still  reading.Standstill
+	held   int64 // results of the first dataset that differs, or else of the first one
 }
 
 // New returns a Reconciler of what a reader reads. full is Reconciler.Full.
@@ -103,24 +115,23 @@ type Work struct {
 // Reconcile reads windows again until what was read agrees with itself, with
 // older parts, with the service's counts, and with what changed meanwhile.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
-	c.older.c, c.search.c, c.sums.c = c, c, c
-	if err := c.older.readStale(ctx); err != nil {
+	if err := c.readStale(ctx); err != nil {
 		return err
 	}
 	for {
 		if err := c.settleDuplicates(ctx); err != nil {
 			return err
 		}
-		if err := c.older.settle(ctx); err != nil {
+		if err := c.settleStale(ctx); err != nil {
 			return err
 		}
 		if err := c.verify(ctx); err != nil {
 			return err
 		}
-		if !c.older.fresh().IsEmpty() {
+		if !c.uncompared().IsEmpty() {
 			continue
 		}
-		again, err := c.search.settle(ctx)
+		again, err := c.settleMissing(ctx)
 		if err != nil {
 			return err
 		}
@@ -141,7 +152,7 @@ func (c *Reconciler) nameMethod() error {
 	case c.Reader.Countless != "":
 		v.Method, v.Unproven = load.MethodRead, c.Reader.Countless
 	case !c.Verifies():
-		if !c.search.weak {
+		if !c.weak {
 			v.Method = load.MethodChanges
 		} else if reading.MayMiss(c.Plan) {
 			v.Unproven = "results that moved while they were read may be missing, because the service does not tell what changed"
@@ -149,7 +160,7 @@ func (c *Reconciler) nameMethod() error {
 		if !c.Reader.Def.Extract.Verify {
 			v.Unproven = "no counts are compared, as was asked for"
 		}
-	case c.search.weak:
+	case c.weak:
 		v.Method = c.Reader.CountMethod()
 	default:
 		v.Method = load.MethodChanges
@@ -178,7 +189,7 @@ type Replaced struct {
 // Replaced returns which parts the run replaces so far.
 func (c *Reconciler) Replaced() Replaced {
 	r := Replaced{Read: c.Interval.Read, Undated: c.wantsUndated(), Full: c.Full}
-	for _, o := range c.older.spans {
+	for _, o := range c.older {
 		r.Older = append(r.Older, o.Window)
 	}
 	return r

@@ -41,12 +41,12 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
 		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.counted.own,
-		whole: c.Changes != nil && c.Changes.Continues, Changes: c.changesAfter(), Older: len(c.older.spans),
+		whole: c.Changes != nil && c.Changes.Continues, Changes: c.changesAfter(), Older: len(c.older),
 	}
 	if c.Changes != nil && c.Interval.Continues {
 		s.Named = len(c.Changes.Named)
 	}
-	for _, r := range c.older.spans {
+	for _, r := range c.older {
 		s.older += r.Counts[len(r.Counts)-1]
 	}
 	var err error
@@ -79,9 +79,9 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
 	})
 	seen := c.readIDs()
-	seen.Or(&c.search.outside)
+	seen.Or(&c.outside)
 	e := changes.End{
-		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
+		Seen: seen, Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}

@@ -18,12 +18,11 @@ import (
 
 // readStale reads the parts again that are known to be stale before anything else
 // is compared. With them it reads the places that changed results are in now.
-func (o *older) readStale(ctx context.Context) error {
-	c := o.c
+func (c *Reconciler) readStale(ctx context.Context) error {
 	if c.Full {
 		return nil // all parts are replaced
 	}
-	spans, ids := o.staleBefore(ctx), roaring64.New()
+	spans, ids := c.staleBefore(ctx), roaring64.New()
 	if c.Interval.Continues {
 		ids = named(c.Changes)
 	}
@@ -32,19 +31,18 @@ func (o *older) readStale(ctx context.Context) error {
 		return err
 	}
 	spans = append(spans, spansOf(hits)...)
-	if spans, err = o.addHinted(ctx, spans, hits); err != nil {
+	if spans, err = c.addHinted(ctx, spans, hits); err != nil {
 		return err
 	}
-	if err := o.read(ctx, spans, "a result of it changed, or it is damaged"); err != nil {
+	if err := c.readOlder(ctx, spans, "a result of it changed, or it is damaged"); err != nil {
 		return err
 	}
-	return o.readUndated(ctx, hits)
+	return c.readUndatedOf(ctx, hits)
 }
 
 // staleBefore returns the spans that are stale whatever the service named: those of
 // damaged parts. If too much changed to know which parts are stale, it returns all parts.
-func (o *older) staleBefore(ctx context.Context) (spans []extract.Window) {
-	c := o.c
+func (c *Reconciler) staleBefore(ctx context.Context) (spans []extract.Window) {
 	for _, d := range c.Parts.Datasets() {
 		for _, p := range d.Damaged {
 			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
@@ -81,8 +79,7 @@ func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.T
 // addHinted adds the places that changed results are probably in now. The date
 // by which the service filters is not known. So the place is confirmed by a count
 // if a part elsewhere holds the result, because then it may have stayed there.
-func (o *older) addHinted(ctx context.Context, spans []extract.Window, hits []Held) ([]extract.Window, error) {
-	c := o.c
+func (c *Reconciler) addHinted(ctx context.Context, spans []extract.Window, hits []Held) ([]extract.Window, error) {
 	if c.Changes == nil || !c.Changes.Continues {
 		return spans, nil // all other time is read, or is no part of the dataset
 	}
@@ -110,8 +107,7 @@ func (o *older) addHinted(ctx context.Context, spans []extract.Window, hits []He
 
 // readNamed reads everything again that results which changed may concern: what
 // holds them, and the place of their date.
-func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
-	c := o.c
+func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
 	ids := idsOf(named)
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
@@ -135,31 +131,30 @@ func (o *older) readNamed(ctx context.Context, named []extract.Change) error {
 	if err := c.readAgain(ctx, windows, "a result of it changed", c.Reader.Forget); err != nil {
 		return err
 	}
-	if err := o.read(ctx, spans, "a result of it changed"); err != nil {
+	if err := c.readOlder(ctx, spans, "a result of it changed"); err != nil {
 		return err
 	}
-	return o.readUndated(ctx, hits)
+	return c.readUndatedOf(ctx, hits)
 }
 
-// readUndated reads the undated results again if one of the hits is a part of such.
-func (o *older) readUndated(ctx context.Context, hits []Held) error {
-	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !o.c.wantsUndated() {
-		return o.c.readKnownUndated(ctx)
+// readUndatedOf reads the undated results again if one of the hits is a part of such.
+func (c *Reconciler) readUndatedOf(ctx context.Context, hits []Held) error {
+	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !c.wantsUndated() {
+		return c.readKnownUndated(ctx)
 	}
 	return nil
 }
 
-// read reads spans again that the run has not read.
-func (o *older) read(ctx context.Context, spans []extract.Window, why string) error {
-	c := o.c
+// readOlder reads spans again that the run has not read.
+func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why string) error {
 	before := c.sent()
 	var todo []*reading.Window
 	for _, w := range spans {
 		w = interval.Widen(w, manifestsOf(c.Parts), false)
-		if o.isRead(w) {
+		if c.isRead(w) {
 			continue
 		}
-		windows, err := o.plan(ctx, w, why)
+		windows, err := c.planOlder(ctx, w, why)
 		if err != nil {
 			return err
 		}
@@ -174,8 +169,7 @@ func (o *older) read(ctx context.Context, spans []extract.Window, why string) er
 }
 
 // isRead tells whether the run reads the time of a span, which consists of whole parts.
-func (o *older) isRead(w extract.Window) bool {
-	c := o.c
+func (c *Reconciler) isRead(w extract.Window) bool {
 	return slices.ContainsFunc(c.Windows, func(is *reading.Window) bool {
 		return is.Undated == nil && is.Planned.Window.Overlaps(w)
 	})

@@ -15,33 +15,24 @@ import (
 // their time shows whether anything else differs, such as a result that was
 // deleted. Then the time is halved by counts, down to the parts that differ.
 
-// sums compares the datasets, as they will be after this run, with the service's count.
-type sums struct {
-	c      *Reconciler
-	counts []int64 // the service's counts of all that the datasets should hold
-	still  reading.Standstill
-	held   int64 // results of the first dataset that differs, or else of the first one
-}
-
 // SumsUp tells whether all of the datasets is compared with one count.
 func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
 
-// verify reads again what does not agree with the count.
-func (s *sums) verify(ctx context.Context) error {
-	c := s.c
-	if s.counts == nil {
-		s.counts = []int64{c.Changes.Counted}
+// verifyWhole reads again what does not agree with the count.
+func (c *Reconciler) verifyWhole(ctx context.Context) error {
+	if c.counts == nil {
+		c.counts = []int64{c.Changes.Counted}
 	}
 	for round := 0; ; round++ {
-		if round > 0 && s.compare() != nil {
+		if round > 0 && c.compare() != nil {
 			if err := c.again(); err != nil {
 				return err
 			}
-			if err := s.recount(ctx); err != nil {
+			if err := c.recount(ctx); err != nil {
 				return err
 			}
 		}
-		if s.compare() != nil && s.held < s.counted() {
+		if c.compare() != nil && c.held < c.lastCount() {
 			if asked, err := c.Reader.ReadTails(ctx, c.Windows); err != nil {
 				return err
 			} else if asked {
@@ -50,40 +41,40 @@ func (s *sums) verify(ctx context.Context) error {
 				}
 			}
 		}
-		wrong, err := s.differing(ctx, round)
+		wrong, err := c.differingSpans(ctx, round)
 		if err != nil {
 			return err
 		}
-		counted := s.counted()
+		counted := c.lastCount()
 		switch {
-		case len(wrong) == 0, round >= reading.Rereads && reading.Plausible(s.counts[max(0, len(s.counts)-2):], s.held):
-			s.still.Agrees()
-			c.Verified = &load.Verified{Counted: counted, Extracted: s.held, Match: counted == s.held}
+		case len(wrong) == 0, round >= reading.Rereads && reading.Plausible(c.counts[max(0, len(c.counts)-2):], c.held):
+			c.still.Agrees()
+			c.Verified = &load.Verified{Counted: counted, Extracted: c.held, Match: counted == c.held}
 			c.Reader.At(PointVerified)
 			return nil
-		case s.still.Disagrees(counted, s.held):
-			return &VerifyError{Counted: counted, Extracted: s.held, Windows: windowsIn(wrong), Untold: !c.Reader.CountsAgreed()}
+		case c.still.Disagrees(counted, c.held):
+			return &VerifyError{Counted: counted, Extracted: c.held, Windows: windowsIn(wrong), Untold: !c.Reader.CountsAgreed()}
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
-			slog.Int64("counted", counted), slog.Int64("extracted", s.held), slog.Int("windows", len(wrong)))
-		if err := s.readDiffering(ctx, wrong); err != nil {
+			slog.Int64("counted", counted), slog.Int64("extracted", c.held), slog.Int("windows", len(wrong)))
+		if err := c.readDiffering(ctx, wrong); err != nil {
 			return err
 		}
 	}
 }
 
-// counted returns the last count.
-func (s *sums) counted() int64 { return s.counts[len(s.counts)-1] }
+// lastCount returns the last count.
+func (c *Reconciler) lastCount() int64 { return c.counts[len(c.counts)-1] }
 
 // compare returns the time of the first dataset that does not agree with the last
 // count, or nil if all agree.
-func (s *sums) compare() []span {
-	counted := s.counted()
-	for i, m := range wholeOf(s.c.Parts) {
-		line := s.c.timelineOf(m)
+func (c *Reconciler) compare() []span {
+	counted := c.lastCount()
+	for i, m := range wholeOf(c.Parts) {
+		line := c.timelineOf(m)
 		n := sum(line)
 		if i == 0 || n != counted {
-			s.held = n
+			c.held = n
 		}
 		if n != counted {
 			return line
@@ -92,10 +83,10 @@ func (s *sums) compare() []span {
 	return nil
 }
 
-// differing returns the spans of the datasets that do not agree with the last count. The
+// differingSpans returns the spans of the datasets that do not agree with the last count. The
 // first round suspects few spans, see suspects.
-func (s *sums) differing(ctx context.Context, round int) (wrong []span, err error) {
-	line, thorough := s.compare(), round > 0
+func (c *Reconciler) differingSpans(ctx context.Context, round int) (wrong []span, err error) {
+	line, thorough := c.compare(), round > 0
 	if line == nil {
 		return nil, nil
 	}
@@ -111,34 +102,33 @@ func (s *sums) differing(ctx context.Context, round int) (wrong []span, err erro
 			return len(likely) > 1, nil
 		},
 		Divide: func(ctx context.Context, line []span) (lower, upper []span, n int64, err error) {
-			middle := divide(line, suspects(line, thorough), s.c.whole().To.Add(-s.c.Reader.Def.Extract.Lookback))
+			middle := divide(line, suspects(line, thorough), c.whole().To.Add(-c.Reader.Def.Extract.Lookback))
 			lower, upper = line[:middle], line[middle:]
-			n, err = s.c.count(ctx, timeOf(lower))
+			n, err = c.count(ctx, timeOf(lower))
 			return lower, upper, n, err
 		},
-	}.Halve(ctx, line, s.counted(), true)
+	}.Halve(ctx, line, c.lastCount(), true)
 	return wrong, err
 }
 
 // recount asks for the count of all results that the datasets should hold, and then
 // what changed since the feed was asked before. It reads that. So a new result that
 // is counted is read too, and cannot hide that another one was deleted.
-func (s *sums) recount(ctx context.Context) error {
-	c := s.c
-	if err := s.count(ctx); err != nil {
+func (c *Reconciler) recount(ctx context.Context) error {
+	if err := c.countWhole(ctx); err != nil {
 		return err
 	}
 	more, err := c.Changes.More(ctx, c.Reader.Form)
 	if err != nil || len(more) == 0 {
 		return err
 	}
-	return c.older.readNamed(ctx, more)
+	return c.readNamed(ctx, more)
 }
 
-// count asks for the count of all results that the datasets should hold.
-func (s *sums) count(ctx context.Context) error {
-	n, err := s.c.count(ctx, s.c.whole())
-	s.counts = append(s.counts, n)
+// countWhole asks for the count of all results that the datasets should hold.
+func (c *Reconciler) countWhole(ctx context.Context) error {
+	n, err := c.count(ctx, c.whole())
+	c.counts = append(c.counts, n)
 	return err
 }
 
@@ -192,8 +182,7 @@ func windowsIn(line []span) (windows []extract.Window) {
 
 // readDiffering reads spans again: windows of the run once more, parts and gaps as
 // older ones.
-func (s *sums) readDiffering(ctx context.Context, line []span) error {
-	c := s.c
+func (c *Reconciler) readDiffering(ctx context.Context, line []span) error {
 	var windows []*reading.Window
 	var spans []extract.Window
 	for _, at := range line {
@@ -206,7 +195,7 @@ func (s *sums) readDiffering(ctx context.Context, line []span) error {
 	if err := c.readAgain(ctx, windows, "the service counts otherwise", c.Reader.Forget); err != nil {
 		return err
 	}
-	if err := c.older.read(ctx, spans, "the service counts otherwise"); err != nil {
+	if err := c.readOlder(ctx, spans, "the service counts otherwise"); err != nil {
 		return err
 	}
 	return c.settleDuplicates(ctx)

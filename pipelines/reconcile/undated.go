@@ -17,7 +17,7 @@ import (
 // wantsUndated tells whether results without a date are read. They may belong
 // to the answer, or a dataset that is replaced as a whole may hold some.
 func (c *Reconciler) wantsUndated() bool {
-	if c.Interval.Everything() || c.older.undated {
+	if c.Interval.Everything() || c.datedNow {
 		return true
 	}
 	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), holdsUndated)
@@ -143,8 +143,8 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if leftOut.IsEmpty() {
 		return false, nil
 	}
-	if leftOut.AndNot(&c.search.explained); !leftOut.IsEmpty() {
-		if again, err := c.search.askFor(ctx, leftOut); err != nil || again {
+	if leftOut.AndNot(&c.explained); !leftOut.IsEmpty() {
+		if again, err := c.askFor(ctx, leftOut); err != nil || again {
 			return again, err
 		}
 	}
@@ -172,7 +172,7 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 // this run holds them. If their ids are not known, it looks for all results
 // without a date.
 func (c *Reconciler) readKnownUndated(ctx context.Context) error {
-	c.older.undated = true
+	c.datedNow = true
 	only, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 		if d.Manifest == nil {
 			return nil

@@ -30,7 +30,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		return c.lateUncounted(ctx)
 	}
 	if c.SumsUp() {
-		return c.sums.verify(ctx)
+		return c.verifyWhole(ctx)
 	}
 	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
 	for {
@@ -41,7 +41,7 @@ func (c *Reconciler) verify(ctx context.Context) error {
 			return err
 		}
 		read := c.Reader.Reads()
-		if err := c.older.verify(ctx); err != nil {
+		if err := c.verifyOlder(ctx); err != nil {
 			return err
 		}
 		if c.Reader.Reads() == read {
