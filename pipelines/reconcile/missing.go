@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -485,7 +484,7 @@ func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change e
 }
 
 // named returns the ids of the results that the service named as changed.
-func named(s *changes.Start) *roaring64.Bitmap {
+func named(s *Changes) *roaring64.Bitmap {
 	if s == nil {
 		return roaring64.New()
 	}
@@ -501,7 +500,7 @@ func idsOf(changed []extract.Change) *roaring64.Bitmap {
 }
 
 // laterBefore returns the ids of the results that lay after the range of earlier runs.
-func laterBefore(s *changes.Start) *roaring64.Bitmap {
+func laterBefore(s *Changes) *roaring64.Bitmap {
 	ids := roaring64.New()
 	for _, id := range s.Later() {
 		ids.Add(uint64(id)) //nolint:gosec // ids are not negative

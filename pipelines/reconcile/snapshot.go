@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -66,7 +65,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	}
 	asked := c.Changes
 	if c.Lookback != "" {
-		asked = changes.Off(manifestsOf(c.Parts), c.Lookback)
+		asked = NoChanges(manifestsOf(c.Parts), c.Lookback)
 	}
 	if asked == nil {
 		return nil
@@ -80,12 +79,12 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	})
 	seen := c.readIDs()
 	seen.Or(&c.outside)
-	e := changes.End{
+	e := changesEnd{
 		Seen: seen, Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}
-	return asked.Manifest(e)
+	return asked.manifest(e)
 }
 
 // Own returns the windows of the range that was asked for. It leaves out those
