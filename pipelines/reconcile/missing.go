@@ -105,15 +105,12 @@ func (c *Reconciler) unnamedOf(missing *roaring64.Bitmap) *roaring64.Bitmap {
 // since. If the result was deleted after the count, it may hide an earlier deletion,
 // which the next run finds.
 func (c *Reconciler) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
-	more, err := c.Changes.More(ctx, c.Reader.Form)
+	more, err := c.readMore(ctx)
 	if err != nil {
 		return err
 	}
-	if len(more) > 0 {
-		if err := c.readNamed(ctx, more); err != nil {
-			return err
-		}
-		if err := c.recount(ctx); err != nil {
+	if more > 0 {
+		if err := c.recount(ctx, c.proofOfAll()); err != nil {
 			return err
 		}
 	}
@@ -350,7 +347,7 @@ func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (aga
 	if missing.And(&c.explained); err != nil || !missing.Intersects(replaced) {
 		return again, err
 	}
-	return true, c.recount(ctx)
+	return true, c.recount(ctx, c.proofOfAll())
 }
 
 // changesIn asks for the results of a window with certain ids.

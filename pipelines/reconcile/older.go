@@ -126,47 +126,6 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 	return unit.Spans(w.From, w.To) <= mostCells
 }
 
-// windowsOf returns those of the windows that belong to an older range.
-func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
-}
-
-// verifyOlder compares what was read of older ranges with their counts. The
-// first count is that of the plan. If it does not agree, the range is counted
-// again, and read again if it still does not agree.
-func (c *Reconciler) verifyOlder(ctx context.Context) error {
-	for _, r := range c.older {
-		for round := 0; ; round++ {
-			windows := windowsOf(c.Windows, r)
-			n := reading.Results(windows)
-			if n == r.Counts[len(r.Counts)-1] {
-				break
-			}
-			counted, err := c.Reader.Counter()(ctx, r.Window)
-			if err != nil {
-				return err
-			}
-			if n != counted {
-				overlap, err := c.Reader.Overlap(ctx, r.Window.From)
-				if err != nil {
-					return err
-				}
-				counted -= overlap
-			}
-			if r.Counts = append(r.Counts, counted); n == counted || round >= reading.Rereads && reading.Plausible(r.Counts[len(r.Counts)-2:], n) {
-				break
-			}
-			if r.Still.Disagrees(counted, n) {
-				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows), Untold: !c.Reader.CountsAgreed()}
-			}
-			if err := c.readChanged(ctx, windows); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // A part outside the run's range is stale if the service named a changed result of
 // it, or if its object is damaged. The run reads all such parts again.
 

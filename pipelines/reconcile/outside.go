@@ -167,6 +167,86 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 	return nil
 }
 
+// proveUndated compares the number of results without a date with its count. It
+// counts again only if the first count does not agree. Then results have come,
+// gone, or got a date. The other windows are settled first, because the results
+// in them have a date.
+func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
+	w := undatedWindow(c.Windows)
+	if w == nil || w.Undated.Only != nil {
+		return nil
+	}
+	n := w.Counts[0]
+	for {
+		if err := c.settleLeftOut(ctx, dated); err != nil || w.Results() == n {
+			return err
+		}
+		var total int64
+		var err error
+		if total, n, err = c.countUndated(ctx); err != nil {
+			return err
+		}
+		w.Counts = append(w.Counts, n)
+		switch {
+		case w.Results() == n:
+			return nil
+		case w.Still.Disagrees(n, w.Results()):
+			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
+		case len(w.Counts) > reading.Rereads && w.Plausible():
+			return nil
+		}
+		if w.Results() > n && !w.Undated.Started {
+			// A window may lack one of them, and hold another result that is gone.
+			w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
+		}
+		if err := c.proveRange(ctx, dated); err != nil {
+			return err
+		}
+		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
+			return err
+		}
+		if err := c.readDiffering(ctx, dated, []span{{window: w}}); err != nil {
+			return err
+		}
+	}
+}
+
+// settleLeftOut reads the windows again that hold results which were left out of those without a
+// date, see readLeftOut.
+func (c *Reconciler) settleLeftOut(ctx context.Context, dated *proof) error {
+	for {
+		if again, err := c.readLeftOut(ctx); err != nil || !again {
+			return err
+		}
+		if err := c.again(); err != nil {
+			return err
+		}
+		if err := c.proveRange(ctx, dated); err != nil {
+			return err
+		}
+	}
+}
+
+// countUndated counts the results that no window with a date can hold. From all
+// results it subtracts those up to the range's end and those after it. This
+// takes one more request than total and extract.CountUndated. But it agrees with the
+// windows, however the service treats results before 1970 and however it treats
+// undated results.
+func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
+	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
+		n, err := c.count(ctx, w)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 {
+			total, undated = n, n
+		} else {
+			undated -= n
+		}
+	}
+	return total, max(0, undated), nil
+}
+
 // A result that gets a date leaves the part of results without a date. The ids
 // in that part are known, so the run asks for its other results by id. It does
 // not search for them by counts. New results without a date are found only by a

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
@@ -14,12 +13,50 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// verify compares what was read with the service's counts (Get Results Count).
-// Usually one count over the range agrees. If not, verify counts halves of the
-// range until it finds the windows that changed, and reads those again. A form that
-// changes all the time may never agree exactly. So in the end a window passes if
-// its number of results lies between its counts before and after the last reading.
-func (c *Reconciler) verify(ctx context.Context) error {
+// What was read is compared with the service's counts (Get Results Count). Usually one
+// count over the range agrees. If not, halves of the range are counted until the windows
+// are found that changed, and those are read again. A form that changes all the time may
+// never agree exactly. So in the end a window passes if its number of results lies between
+// its counts before and after the last reading. One whose count stands still does not.
+//
+// A run that continues the datasets reads only what changed. One count over all their
+// time shows whether anything else differs, such as a result that was deleted. Then that
+// time is halved by counts in the same way, down to the parts that differ.
+
+// proof is a stretch of time that must hold as many results as the service counts.
+type proof struct {
+	of     proven
+	window extract.Window
+	older  *reading.Older // the span, if the proof is of one
+
+	counts   *[]int64 // the service's counts so far; the first one is of before the reading
+	last     int64    // the last one of the range, with results of the second before that it includes
+	reads    int64    // Reader.Reads at the last one; -1 before it
+	held     int64    // results of the first line that differs, or else of the first one
+	rounds   int      // how often it did not agree
+	still    reading.Standstill
+	thorough bool // see recount
+	looked   bool // for results after the range
+}
+
+// proven is what a proof is of.
+type proven int
+
+const (
+	ofRange proven = iota // the windows of the run's range
+	ofAsked               // those of the range that was asked for, if datasets widened it
+	ofOlder               // the windows of an older span
+	ofAll                 // the datasets, as they will be after this run
+)
+
+// counted returns how many results should be held by the last count.
+func (p *proof) counted() int64 { return (*p.counts)[len(*p.counts)-1] }
+
+// SumsUp tells whether all of the datasets is compared with one count.
+func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
+
+// verify compares what was read with the service's counts, and reads again what differs.
+func (c *Reconciler) verify(ctx context.Context) (err error) {
 	if !c.Verifies() {
 		c.Verified = &load.Verified{Extracted: reading.Results(reading.OfRange(c.Windows)), Reason: "not asked for"}
 		switch {
@@ -30,115 +67,276 @@ func (c *Reconciler) verify(ctx context.Context) error {
 		}
 		return c.lateUncounted(ctx)
 	}
+	var p *proof
 	if c.SumsUp() {
-		return c.verifyWhole(ctx)
+		p = c.proofOfAll()
+		err = c.prove(ctx, p)
+	} else {
+		p = &proof{of: ofRange, window: c.Interval.Read, counts: &[]int64{c.Plan.Total}, last: c.Plan.Total}
+		err = c.proveWindows(ctx, p)
 	}
-	v := &verification{c: c, before: c.Plan.Total, last: c.Plan.Total}
-	for {
-		if err := v.settle(ctx); err != nil {
-			return err
-		}
-		if err := v.undated(ctx); err != nil {
-			return err
-		}
-		read := c.Reader.Reads()
-		if err := c.verifyOlder(ctx); err != nil {
-			return err
-		}
-		if c.Reader.Reads() == read {
-			break // otherwise windows were read again and must agree, too
-		}
-	}
-	if err := v.countOwn(ctx); err != nil {
+	if err != nil {
 		return err
 	}
-	c.Verified = &load.Verified{Counted: v.after, Extracted: v.extracted(), Match: v.after == v.extracted()}
+	c.differing(p, p.counted())
+	c.Verified = &load.Verified{Counted: p.counted(), Extracted: p.held, Match: p.counted() == p.held}
 	c.Reader.At(PointVerified)
 	return nil
 }
 
-// settle reads windows again until they agree with their counts. A window whose count
-// moves all the time passes if its results lie between its counts. One whose count stands
-// still does not.
-func (v *verification) settle(ctx context.Context) error {
+// proofOfAll returns the proof of a run that continues the datasets. It is one for the run.
+func (c *Reconciler) proofOfAll() *proof {
+	if c.all == nil {
+		c.all = &proof{of: ofAll, window: c.whole(), counts: &[]int64{c.Changes.Counted}}
+	}
+	return c.all
+}
+
+// proveWindows proves the range, the results without a date, and older spans.
+func (c *Reconciler) proveWindows(ctx context.Context, p *proof) error {
 	for {
-		agrees, err := v.whole(ctx)
-		if err != nil || agrees {
+		if err := c.proveRange(ctx, p); err != nil {
 			return err
 		}
-		changed, err := v.changed(ctx)
-		if err != nil {
+		if err := c.proveUndated(ctx, p); err != nil {
 			return err
 		}
-		if v.thorough && len(changed) == 0 {
+		read := c.Reader.Reads()
+		for _, r := range c.older {
+			if err := c.prove(ctx, &proof{of: ofOlder, window: r.Window, older: r, counts: &r.Counts}); err != nil {
+				return err
+			}
+		}
+		if c.Reader.Reads() == read {
+			return nil // otherwise windows were read again and must agree, too
+		}
+	}
+}
+
+// proveRange proves the range that was read. It also proves the range that was asked for,
+// if datasets widened it and a single file holds just what was asked for.
+func (c *Reconciler) proveRange(ctx context.Context, p *proof) error {
+	asked := &proof{of: ofAsked, window: c.Interval.Asked, counts: &[]int64{extract.Unknown}, reads: -1}
+	for {
+		if err := c.prove(ctx, p); err != nil || c.Interval.Asked == c.Interval.Read || !c.Files {
+			return err
+		}
+		read := c.Reader.Reads()
+		if err := c.prove(ctx, asked); err != nil {
+			return err
+		}
+		if c.counted.own = asked.counted(); c.Reader.Reads() == read {
 			return nil
 		}
-		again, wrong := v.judge(changed)
+	}
+}
+
+// prove reads again what does not agree, until all of a proof does or lies between its counts.
+func (c *Reconciler) prove(ctx context.Context, p *proof) error {
+	for p.rounds = 0; ; p.rounds++ {
+		line, err := c.compare(ctx, p)
+		if err != nil || line == nil {
+			p.still.Agrees()
+			return err
+		}
+		changed, err := c.halve(ctx, p, line)
+		if err != nil || p.thorough && len(changed) == 0 {
+			return err
+		}
+		again, wrong := p.judge(changed)
 		if len(wrong) > 0 {
-			untold, err := v.c.untold(ctx, wrong)
+			untold, err := c.untold(ctx, line, wrong)
 			if err != nil {
 				return err
 			}
-			return &VerifyError{Counted: v.after, Extracted: v.extracted(), Windows: spans(wrong), Untold: untold}
+			return &VerifyError{Counted: p.counted(), Extracted: p.held, Windows: timesOf(wrong), Untold: untold}
 		}
 		if len(again) == 0 {
-			if len(changed) > 0 && reading.Plausible([]int64{v.before, v.after}, v.extracted()) {
+			if len(changed) > 0 && p.plausible() {
 				return nil
 			}
 			again = changed
 		}
-		if err := v.c.again(); err != nil { // also where the range's count is not the sum of its windows'
+		if err := c.again(); err != nil { // also where the count is not the sum of its windows'
 			return err
 		}
-		if err := v.c.readChanged(ctx, again); err != nil {
+		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
+			slog.Int64("counted", p.counted()), slog.Int64("extracted", p.held), slog.Int("windows", len(again)))
+		if err := c.readDiffering(ctx, p, again); err != nil {
 			return err
 		}
 	}
 }
 
-// judge sorts the windows that do not agree with their last count. again are those to read
-// once more. wrong are those whose count stood still meanwhile. The others lie between
-// their counts.
-func (v *verification) judge(changed []*reading.Window) (again, wrong []*reading.Window) {
-	for _, w := range changed {
-		w.Disagreed++
-		switch {
-		case w.Disagreed > reading.Rereads && w.Plausible():
-		case w.Still.Disagrees(w.Counts[len(w.Counts)-1], w.Results()):
-			wrong = append(wrong, w)
-		default:
-			again = append(again, w)
+// compare counts a proof's time once more if its last count does not agree, or may hide that
+// something changed. It returns the first line that does not agree, nil if all do.
+func (c *Reconciler) compare(ctx context.Context, p *proof) (line []span, err error) {
+	line = c.differing(p, p.counted())
+	after := p.of == ofRange || p.of == ofAsked && p.reads != c.Reader.Reads() // a count of before the reading does not do
+	if after || line != nil && (p.of == ofOlder || p.rounds > 0) {
+		if err := c.recount(ctx, p); err != nil {
+			return nil, err
 		}
+		line = c.differing(p, p.counted())
 	}
-	return again, wrong
-}
-
-// untold tells whether no count of the service can be believed: those of windows that are
-// not among the wrong ones do not agree either. A count that agreed before may have done so
-// by chance, while results came. So it counts only where nothing else was read.
-func (c *Reconciler) untold(ctx context.Context, wrong []*reading.Window) (bool, error) {
-	if c.Reader.CountMethod() != load.MethodPagination {
-		return false, nil
-	}
-	others := slices.DeleteFunc(reading.OfRange(c.Windows), func(w *reading.Window) bool { return w.Results() == 0 || slices.Contains(wrong, w) })
-	asked := 0
-	for _, w := range others {
-		overlap, err := c.Reader.Overlap(ctx, w.Planned.Window.From)
+	if line != nil && p.of == ofAll && p.held < p.counted() {
+		asked, err := c.Reader.ReadTails(ctx, c.Windows)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if overlap > 0 {
-			continue // two counts that are one too high or too low have the right difference
-		}
-		n, err := c.Reader.Counter()(ctx, w.Planned.Window)
-		if err != nil || n == w.Results() {
-			return false, err
-		}
-		if asked++; asked == reading.Rereads {
-			break
+		if asked {
+			if err := c.settleDuplicates(ctx); err != nil {
+				return nil, err
+			}
+			line = c.differing(p, p.counted())
 		}
 	}
-	return asked > 0 || !c.Reader.CountsAgreed(), nil
+	switch {
+	case line != nil:
+	case p.thorough:
+		line = c.lines(p)[0]
+	case len(*p.counts) > 1 && (*p.counts)[0] == p.held && p.of != ofAsked:
+		c.Reader.CountAgreed(p.held)
+	}
+	return line, nil
+}
+
+// lines returns what is held of a proof's time, in order of time. Each dataset is one line.
+func (c *Reconciler) lines(p *proof) (lines [][]span) {
+	if p.of == ofAll {
+		for _, m := range wholeOf(c.Parts) {
+			lines = append(lines, c.timelineOf(m))
+		}
+		return lines
+	}
+	windows := c.Windows
+	if p.of == ofAsked {
+		windows = ownOf(c.Interval, windows)
+	}
+	line := []span{}
+	for _, w := range windows {
+		if w.Undated == nil && w.Older == p.older {
+			line = append(line, span{Window: w.Planned.Window, results: w.Results(), window: w})
+		}
+	}
+	return [][]span{line}
+}
+
+// differing returns the first line of a proof that does not hold so many results, or nil.
+func (c *Reconciler) differing(p *proof, counted int64) []span {
+	for i, line := range c.lines(p) {
+		n := sum(line)
+		if i == 0 || n != counted {
+			p.held = n
+		}
+		if n != counted {
+			return line
+		}
+	}
+	return nil
+}
+
+// recount counts a proof's time. If the count of the range changed since the last one, a missed
+// result and a deleted one may cancel out. So windows are compared even if the whole range
+// agrees, unless the service tells what changed. After the count of all, it reads what
+// changed since the feed was asked before. So a new result that is counted is read too, and
+// cannot hide that another one was deleted.
+func (c *Reconciler) recount(ctx context.Context, p *proof) (err error) {
+	n := int64(extract.Unknown)
+	if p.of == ofRange {
+		if c.counted.reads == c.Reader.Reads() {
+			n = c.counted.read
+		}
+		c.counted.read = extract.Unknown
+	}
+	if n == extract.Unknown {
+		if n, err = c.Reader.Counter()(ctx, p.window); err != nil {
+			return err
+		}
+	}
+	if p.counted() == extract.Unknown { // nothing was counted for the plan
+		*p.counts, p.last = []int64{n}, n
+	}
+	if p.of == ofRange {
+		if p.last > n && c.Plan.Range.Endless && !p.looked {
+			p.looked = true
+			late, err := c.late(ctx)
+			if err != nil {
+				return err
+			}
+			p.last -= late
+			(*p.counts)[0] -= late
+		}
+		p.thorough, p.last = n != p.last && (c.Changes == nil || !c.Changes.Usable), n
+	}
+	if c.differing(p, n) != nil {
+		overlap, err := c.Reader.Overlap(ctx, p.window.From)
+		if err != nil {
+			return err
+		}
+		n -= overlap
+	}
+	*p.counts, p.reads = append(*p.counts, n), c.Reader.Reads()
+	if p.of == ofAll {
+		_, err = c.readMore(ctx)
+	}
+	return err
+}
+
+// readMore reads what changed since the feed was asked before, and returns how much that was.
+func (c *Reconciler) readMore(ctx context.Context) (int, error) {
+	more, err := c.Changes.More(ctx, c.Reader.Form)
+	if err != nil || len(more) == 0 {
+		return 0, err
+	}
+	return len(more), c.readNamed(ctx, more)
+}
+
+// halve returns the spans of a line that do not agree. It finds them by counts.
+func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []span, err error) {
+	var lookback time.Time
+	if p.of == ofAll {
+		lookback = c.whole().To.Add(-c.Reader.Def.Extract.Lookback)
+	}
+	err = extract.Halving[[]span]{
+		Visit: func(ctx context.Context, line []span, n int64, exact bool) (bool, error) {
+			if len(line) == 0 || sum(line) == n && (!p.thorough || countedBefore(line) == n) {
+				if exact {
+					c.Reader.CountAgreed(n)
+				}
+				return false, nil
+			}
+			likely := suspects(line, p.rounds > 0)
+			each := p.thorough && blind(line)
+			switch {
+			case len(likely) > 1 && !each:
+				return true, nil
+			case p.of == ofAll: // the next round shows if it was another one
+				wrong = append(wrong, line[likely[0]])
+				return false, nil
+			}
+			counts := []int64{n}
+			if !exact || len(line) > 1 {
+				var err error
+				if counts, err = c.countEach(ctx, line); err != nil {
+					return false, err
+				}
+			}
+			for i, s := range line {
+				if c.differs(s.window, counts[i]) {
+					wrong = append(wrong, s)
+				}
+			}
+			return false, nil
+		},
+		Divide: func(ctx context.Context, line []span) (lower, upper []span, n int64, err error) {
+			middle := divide(line, suspects(line, p.rounds > 0), lookback)
+			lower, upper = line[:middle], line[middle:]
+			n, err = c.count(ctx, timeOf(lower))
+			return lower, upper, n, err
+		},
+	}.Halve(ctx, line, p.counted(), true)
+	return wrong, err
 }
 
 // count asks how many results a window holds, without those of the second before it.
@@ -151,428 +349,148 @@ func (c *Reconciler) count(ctx context.Context, w extract.Window) (int64, error)
 	return n - overlap, err
 }
 
-// readChanged reads the windows again that do not agree with their counts.
-func (c *Reconciler) readChanged(ctx context.Context, changed []*reading.Window) error {
-	if err := c.readAgain(ctx, changed, "the service counts otherwise", c.Reader.ForgetMiscounted); err != nil {
-		return err
+// countEach counts each span of a line, several at a time.
+func (c *Reconciler) countEach(ctx context.Context, line []span) ([]int64, error) {
+	counts := make([]int64, len(line))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.Reader.Def.Source.Requests.Concurrency)
+	for i, s := range line {
+		group.Go(func() (err error) {
+			counts[i], err = c.count(ctx, s.Window)
+			return err
+		})
 	}
-	return c.settleDuplicates(ctx)
-}
-
-// verification compares what one run read with the service's counts.
-type verification struct {
-	c             *Reconciler
-	before, after int64 // counts over the range before and after the reading
-	last          int64 // the range's count in the last round
-	// thorough is set if the range's count changed since the last round. Then a
-	// missed result and a deleted one may cancel out. So windows are compared even
-	// if the whole range agrees, unless the service tells what changed.
-	thorough bool
-	looked   bool // for results after the range
-}
-
-func (v *verification) extracted() int64 { return reading.Results(reading.OfRange(v.c.Windows)) }
-
-// whole counts the range once more. It returns true if the count equals what
-// was read and what was counted before.
-func (v *verification) whole(ctx context.Context) (bool, error) {
-	n := v.c.counted.read
-	if n == extract.Unknown || v.c.counted.reads != v.c.Reader.Reads() {
-		var err error
-		if n, err = v.c.Reader.Counter()(ctx, v.c.Interval.Read); err != nil {
-			return false, err
-		}
-	}
-	v.c.counted.read = extract.Unknown
-	if v.before == extract.Unknown { // nothing was counted for the plan
-		v.before, v.last = n, n
-	}
-	if late := v.last - n; late > 0 && v.c.Plan.Range.Endless && !v.looked {
-		v.looked = true
-		late, err := v.c.late(ctx)
-		if err != nil {
-			return false, err
-		}
-		v.before, v.last = v.before-late, v.last-late
-	}
-	v.thorough = n != v.last && (v.c.Changes == nil || !v.c.Changes.Usable)
-	v.after, v.last, v.c.counted.own = n, n, extract.Unknown
-	if n != v.extracted() {
-		overlap, err := v.c.Reader.Overlap(ctx, v.c.Interval.Read.From)
-		if err != nil {
-			return false, err
-		}
-		v.after -= overlap
-	}
-	if v.after != v.extracted() || v.thorough {
-		return false, nil
-	}
-	if v.after == v.before {
-		v.c.Reader.CountAgreed(v.after)
-	}
-	err := v.countOwn(ctx)
-	return v.c.counted.own == extract.Unknown || v.c.counted.own == reading.Results(v.ownWindows()), err
-}
-
-// countOwn counts the range that was asked for, once in each round. It does so only
-// if datasets widened the range and a single file holds just what was asked for.
-func (v *verification) countOwn(ctx context.Context) error {
-	c := v.c
-	if c.counted.own != extract.Unknown || c.Interval.Asked == c.Interval.Read || !c.Files {
-		return nil
-	}
-	n, err := c.count(ctx, c.Interval.Asked)
-	c.counted.own = n
-	return err
-}
-
-// ownWindows returns the windows of the range that was asked for, without undated results.
-func (v *verification) ownWindows() []*reading.Window {
-	return slices.DeleteFunc(ownOf(v.c.Interval, v.c.Windows), func(w *reading.Window) bool { return w.Undated != nil })
-}
-
-// changed returns the windows that do not agree with their counts. It finds
-// them by halving the list of windows.
-func (v *verification) changed(ctx context.Context) ([]*reading.Window, error) {
-	windows, counted := reading.OfRange(v.c.Windows), v.after
-	if v.c.counted.own != extract.Unknown { // the whole range agrees
-		windows, counted = v.ownWindows(), v.c.counted.own
-	}
-	found, err := v.differing(ctx, windows, counted)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	v.c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "the count does not agree",
-		slog.Int64("counted", counted), slog.Int64("extracted", reading.Results(windows)), slog.Int("windows", len(found)))
-	return found, nil
-}
-
-// differing returns those of the windows that do not agree. counted is how many results they
-// hold by the service's count.
-func (v *verification) differing(ctx context.Context, windows []*reading.Window, counted int64) (found []*reading.Window, err error) {
-	err = extract.Halving[[]*reading.Window]{
-		Visit: func(ctx context.Context, ws []*reading.Window, n int64, exact bool) (bool, error) {
-			switch {
-			case len(ws) == 0:
-				return false, nil
-			case v.agree(ws, n):
-				if exact {
-					v.c.Reader.CountAgreed(n)
-				}
-				return false, nil
-			case len(ws) == 1:
-				if !exact {
-					var err error
-					if n, err = v.c.count(ctx, ws[0].Planned.Window); err != nil {
-						return false, err
-					}
-				}
-				if v.differs(ws[0], n) {
-					found = append(found, ws[0])
-				}
-				return false, nil
-			case v.thorough && v.blind(ws):
-				changed, err := v.countEach(ctx, ws)
-				found = append(found, changed...)
-				return false, err
-			}
-			return true, nil
-		},
-		Divide: func(ctx context.Context, ws []*reading.Window) (lower, upper []*reading.Window, n int64, err error) {
-			lower, upper = ws[:len(ws)/2], ws[len(ws)/2:]
-			n, err = v.c.count(ctx, extract.Window{From: lower[0].Planned.Window.From, To: lower[len(lower)-1].Planned.Window.To})
-			return lower, upper, n, err
-		},
-	}.Halve(ctx, windows, counted, true)
-	return found, err
+	return counts, group.Wait()
 }
 
 // differs notes a window's count, and tells whether another number of results was read.
-func (v *verification) differs(w *reading.Window, counted int64) bool {
+func (c *Reconciler) differs(w *reading.Window, counted int64) bool {
 	w.Counts = append(w.Counts, counted)
 	if w.Results() != counted {
 		return true
 	}
 	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
-		v.c.Reader.CountAgreed(counted)
+		c.Reader.CountAgreed(counted)
 	}
 	w.Still.Agrees()
 	return false
 }
 
-// agree tells whether windows need no closer look. What was read must equal
-// their count and, if thorough is set, also their earlier count.
-func (v *verification) agree(ws []*reading.Window, counted int64) bool {
-	return reading.Results(ws) == counted && (!v.thorough || v.countedBefore(ws) == counted)
+// countedBefore returns how many results windows held by their last counts. It returns
+// extract.Unknown if neither they nor the planner's groups of them were counted.
+func countedBefore(line []span) (total int64) {
+	for len(line) > 0 {
+		w, size := line[0].window, 1
+		if n := len(w.Counts); n > 0 {
+			total += w.Counts[n-1]
+		} else {
+			size = len(w.Group.Windows)
+			if size == 0 || size > len(line) || !slices.EqualFunc(w.Group.Windows, line[:size], func(w *reading.Window, s span) bool { return w == s.window }) {
+				return extract.Unknown
+			}
+			total += w.Group.Count
+		}
+		line = line[size:]
+	}
+	return total
 }
 
-// countedBefore returns how many results the windows held by their last counts. It
-// returns extract.Unknown if neither they nor the planner's groups of them were counted.
-func (v *verification) countedBefore(ws []*reading.Window) int64 {
-	var sum int64
-	for i := 0; i < len(ws); {
-		if n := len(ws[i].Counts); n > 0 {
-			sum += ws[i].Counts[n-1]
-			i++
+// blind tells whether halving is useless, because neither the windows nor smaller groups of
+// them were counted before.
+func blind(line []span) bool {
+	return !slices.ContainsFunc(line, func(s span) bool { return len(s.window.Counts) > 0 || len(s.window.Group.Windows) < len(line) })
+}
+
+// judge sorts the spans that do not agree with their last count: those to read once more, and
+// those whose count stood still meanwhile. The others lie between their counts. All of the
+// datasets is judged together, because where they differ is a guess at first.
+func (p *proof) judge(changed []span) (again, wrong []span) {
+	if p.of == ofAll {
+		switch {
+		case p.rounds >= reading.Rereads && p.plausible():
+			p.still.Agrees()
+			return nil, nil
+		case p.still.Disagrees(p.counted(), p.held):
+			return nil, changed
+		}
+		return changed, nil
+	}
+	for _, s := range changed {
+		w := s.window
+		w.Disagreed++
+		switch {
+		case w.Disagreed > reading.Rereads && w.Plausible():
+		case w.Still.Disagrees(w.Counts[len(w.Counts)-1], w.Results()):
+			wrong = append(wrong, s)
+		default:
+			again = append(again, s)
+		}
+	}
+	return again, wrong
+}
+
+// plausible tells whether what is held lies between the counts before and after the reading.
+func (p *proof) plausible() bool {
+	before := 0
+	if p.of == ofAll || p.of == ofOlder {
+		before = max(0, len(*p.counts)-2)
+	}
+	return reading.Plausible([]int64{(*p.counts)[before], p.counted()}, p.held)
+}
+
+// untold tells whether no count of the service can be believed: those of spans that are not
+// among the wrong ones do not agree either. A count that agreed before may have done so by
+// chance, while results came. So it counts only where nothing else was held.
+func (c *Reconciler) untold(ctx context.Context, line, wrong []span) (bool, error) {
+	if c.Reader.CountMethod() != load.MethodPagination {
+		return false, nil
+	}
+	asked := 0
+	for _, s := range line {
+		if s.results == 0 || slices.ContainsFunc(wrong, func(w span) bool { return w.Window == s.Window }) {
 			continue
 		}
-		group := ws[i].Group
-		size := len(group.Windows)
-		if size == 0 || size > len(ws)-i || !slices.Equal(group.Windows, ws[i:i+size]) {
-			return extract.Unknown
-		}
-		sum += group.Count
-		i += size
-	}
-	return sum
-}
-
-// blind tells whether halving is useless, because neither the windows nor
-// smaller groups of them were counted before.
-func (v *verification) blind(ws []*reading.Window) bool {
-	for _, w := range ws {
-		if len(w.Counts) > 0 || len(w.Group.Windows) < len(ws) {
-			return false
-		}
-	}
-	return true
-}
-
-// countEach counts each window, several at a time. It returns those that do not agree.
-func (v *verification) countEach(ctx context.Context, ws []*reading.Window) ([]*reading.Window, error) {
-	counts := make([]int64, len(ws))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(v.c.Reader.Def.Source.Requests.Concurrency)
-	for i, w := range ws {
-		group.Go(func() (err error) {
-			counts[i], err = v.c.count(ctx, w.Planned.Window)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var changed []*reading.Window
-	for i, w := range ws {
-		w.Counts = append(w.Counts, counts[i])
-		if w.Results() != counts[i] {
-			changed = append(changed, w)
-		}
-	}
-	return changed, nil
-}
-
-// undated compares the number of results without a date with its count. It
-// counts again only if the first count does not agree. Then results have come,
-// gone, or got a date. The other windows are settled first, because the results
-// in them have a date.
-func (v *verification) undated(ctx context.Context) error {
-	c := v.c
-	w := undatedWindow(c.Windows)
-	if w == nil || w.Undated.Only != nil {
-		return nil
-	}
-	n := w.Counts[0]
-	for {
-		if err := v.settleLeftOut(ctx); err != nil || w.Results() == n {
-			return err
-		}
-		var total int64
-		var err error
-		if total, n, err = c.countUndated(ctx); err != nil {
-			return err
-		}
-		w.Counts = append(w.Counts, n)
-		switch {
-		case w.Results() == n:
-			return nil
-		case w.Still.Disagrees(n, w.Results()):
-			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
-		case len(w.Counts) > reading.Rereads && w.Plausible():
-			return nil
-		}
-		if w.Results() > n && !w.Undated.Started {
-			// A window may lack one of them, and hold another result that is gone.
-			w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
-		}
-		if err := v.settle(ctx); err != nil {
-			return err
-		}
-		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
-			return err
-		}
-		if err := c.readChanged(ctx, []*reading.Window{w}); err != nil {
-			return err
-		}
-	}
-}
-
-// settleLeftOut reads the windows again that hold results which were left out of those without a
-// date, see readLeftOut.
-func (v *verification) settleLeftOut(ctx context.Context) error {
-	for {
-		if again, err := v.c.readLeftOut(ctx); err != nil || !again {
-			return err
-		}
-		if err := v.c.again(); err != nil {
-			return err
-		}
-		if err := v.settle(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// countUndated counts the results that no window with a date can hold. From all
-// results it subtracts those up to the range's end and those after it. This
-// takes one more request than total and extract.CountUndated. But it agrees with the
-// windows, however the service treats results before 1970 and however it treats
-// undated results.
-func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
-	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
-		n, err := c.count(ctx, w)
+		overlap, err := c.Reader.Overlap(ctx, s.From)
 		if err != nil {
-			return 0, 0, err
+			return false, err
 		}
-		if i == 0 {
-			total, undated = n, n
+		if overlap > 0 {
+			continue // two counts that are one too high or too low have the right difference
+		}
+		n, err := c.Reader.Counter()(ctx, s.Window)
+		if err != nil || n == s.results {
+			return false, err
+		}
+		if asked++; asked == reading.Rereads {
+			break
+		}
+	}
+	return asked > 0 || !c.Reader.CountsAgreed(), nil
+}
+
+// readDiffering reads spans again: windows of the run once more, parts and gaps as older ones.
+func (c *Reconciler) readDiffering(ctx context.Context, p *proof, line []span) error {
+	const why = "the service counts otherwise"
+	var windows []*reading.Window
+	var spans []extract.Window
+	for _, s := range line {
+		if s.window != nil {
+			windows = append(windows, s.window)
 		} else {
-			undated -= n
+			spans = append(spans, s.Window)
 		}
 	}
-	return total, max(0, undated), nil
-}
-
-func spans(ws []*reading.Window) []extract.Window {
-	out := make([]extract.Window, 0, len(ws))
-	for _, w := range ws {
-		out = append(out, w.Planned.Window)
+	forget := c.Reader.ForgetMiscounted
+	if p.of == ofAll {
+		forget = c.Reader.Forget // nobody counted the window by itself
 	}
-	return out
-}
-
-// A run that continues the datasets reads only what changed. One count over all
-// their time shows whether anything else differs, such as a result that was
-// deleted. Then the time is halved by counts, down to the parts that differ.
-
-// SumsUp tells whether all of the datasets is compared with one count.
-func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
-
-// verifyWhole reads again what does not agree with the count.
-func (c *Reconciler) verifyWhole(ctx context.Context) error {
-	if c.counts == nil {
-		c.counts = []int64{c.Changes.Counted}
-	}
-	for round := 0; ; round++ {
-		if round > 0 && c.compare() != nil {
-			if err := c.again(); err != nil {
-				return err
-			}
-			if err := c.recount(ctx); err != nil {
-				return err
-			}
-		}
-		if c.compare() != nil && c.held < c.lastCount() {
-			if asked, err := c.Reader.ReadTails(ctx, c.Windows); err != nil {
-				return err
-			} else if asked {
-				if err := c.settleDuplicates(ctx); err != nil {
-					return err
-				}
-			}
-		}
-		wrong, err := c.differingSpans(ctx, round)
-		if err != nil {
-			return err
-		}
-		counted := c.lastCount()
-		switch {
-		case len(wrong) == 0, round >= reading.Rereads && reading.Plausible(c.counts[max(0, len(c.counts)-2):], c.held):
-			c.still.Agrees()
-			c.Verified = &load.Verified{Counted: counted, Extracted: c.held, Match: counted == c.held}
-			c.Reader.At(PointVerified)
-			return nil
-		case c.still.Disagrees(counted, c.held):
-			return &VerifyError{Counted: counted, Extracted: c.held, Windows: windowsIn(wrong), Untold: !c.Reader.CountsAgreed()}
-		}
-		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
-			slog.Int64("counted", counted), slog.Int64("extracted", c.held), slog.Int("windows", len(wrong)))
-		if err := c.readDiffering(ctx, wrong); err != nil {
-			return err
-		}
-	}
-}
-
-// lastCount returns the last count.
-func (c *Reconciler) lastCount() int64 { return c.counts[len(c.counts)-1] }
-
-// compare returns the time of the first dataset that does not agree with the last
-// count, or nil if all agree.
-func (c *Reconciler) compare() []span {
-	counted := c.lastCount()
-	for i, m := range wholeOf(c.Parts) {
-		line := c.timelineOf(m)
-		n := sum(line)
-		if i == 0 || n != counted {
-			c.held = n
-		}
-		if n != counted {
-			return line
-		}
-	}
-	return nil
-}
-
-// differingSpans returns the spans of the datasets that do not agree with the last count. The
-// first round suspects few spans, see suspects.
-func (c *Reconciler) differingSpans(ctx context.Context, round int) (wrong []span, err error) {
-	line, thorough := c.compare(), round > 0
-	if line == nil {
-		return nil, nil
-	}
-	err = extract.Halving[[]span]{
-		Visit: func(_ context.Context, line []span, n int64, _ bool) (bool, error) {
-			if sum(line) == n {
-				return false, nil
-			}
-			likely := suspects(line, thorough)
-			if len(likely) == 1 { // the next round shows if it was another one
-				wrong = append(wrong, line[likely[0]])
-			}
-			return len(likely) > 1, nil
-		},
-		Divide: func(ctx context.Context, line []span) (lower, upper []span, n int64, err error) {
-			middle := divide(line, suspects(line, thorough), c.whole().To.Add(-c.Reader.Def.Extract.Lookback))
-			lower, upper = line[:middle], line[middle:]
-			n, err = c.count(ctx, timeOf(lower))
-			return lower, upper, n, err
-		},
-	}.Halve(ctx, line, c.lastCount(), true)
-	return wrong, err
-}
-
-// recount asks for the count of all results that the datasets should hold, and then
-// what changed since the feed was asked before. It reads that. So a new result that
-// is counted is read too, and cannot hide that another one was deleted.
-func (c *Reconciler) recount(ctx context.Context) error {
-	if err := c.countWhole(ctx); err != nil {
+	if err := c.readAgain(ctx, windows, why, forget); err != nil {
 		return err
 	}
-	more, err := c.Changes.More(ctx, c.Reader.Form)
-	if err != nil || len(more) == 0 {
+	if err := c.readOlder(ctx, spans, why); err != nil {
 		return err
 	}
-	return c.readNamed(ctx, more)
-}
-
-// countWhole asks for the count of all results that the datasets should hold.
-func (c *Reconciler) countWhole(ctx context.Context) error {
-	n, err := c.count(ctx, c.whole())
-	c.counts = append(c.counts, n)
-	return err
+	return c.settleDuplicates(ctx)
 }
 
 // suspects returns the indexes of the spans that may not agree. Without thorough these
@@ -609,37 +527,16 @@ func timeOf(line []span) extract.Window {
 	return extract.Window{From: line[0].From, To: line[len(line)-1].To}
 }
 
-func sum(line []span) (n int64) {
-	for _, s := range line {
-		n += s.results
-	}
-	return n
-}
-
-func windowsIn(line []span) (windows []extract.Window) {
+func timesOf(line []span) (windows []extract.Window) {
 	for _, s := range line {
 		windows = append(windows, s.Window)
 	}
 	return windows
 }
 
-// readDiffering reads spans again: windows of the run once more, parts and gaps as
-// older ones.
-func (c *Reconciler) readDiffering(ctx context.Context, line []span) error {
-	var windows []*reading.Window
-	var spans []extract.Window
-	for _, at := range line {
-		if at.window != nil {
-			windows = append(windows, at.window)
-		} else {
-			spans = append(spans, at.Window)
-		}
+func sum(line []span) (n int64) {
+	for _, s := range line {
+		n += s.results
 	}
-	if err := c.readAgain(ctx, windows, "the service counts otherwise", c.Reader.Forget); err != nil {
-		return err
-	}
-	if err := c.readOlder(ctx, spans, "the service counts otherwise"); err != nil {
-		return err
-	}
-	return c.settleDuplicates(ctx)
+	return n
 }

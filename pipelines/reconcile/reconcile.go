@@ -97,9 +97,7 @@ type Reconciler struct {
 	followed  bool             // the feed was asked once more, if that is needed
 	weak      bool             // not every loss would be noticed
 
-	counts []int64 // the service's counts of all that the datasets should hold
-	still  reading.Standstill
-	held   int64 // results of the first dataset that differs, or else of the first one
+	all *proof // see proofOfAll; nil before it is needed
 }
 
 // New returns a Reconciler of what a reader reads. full is Reconciler.Full.
