@@ -28,12 +28,8 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 		if ids.IsEmpty() {
 			return nil
 		}
-		hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
-		if err != nil {
-			return err
-		}
 		c.compared.Or(ids)
-		if err := c.readHits(ctx, hits); err != nil {
+		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
 			return err
 		}
 		if err := c.settleDuplicates(ctx); err != nil {
@@ -50,14 +46,6 @@ func (c *Reconciler) uncompared() *roaring64.Bitmap {
 	ids := c.readIDs()
 	ids.AndNot(&c.compared)
 	return ids
-}
-
-// readHits reads the older parts in hits again.
-func (c *Reconciler) readHits(ctx context.Context, hits []Held) error {
-	if err := c.readOlder(ctx, spansOf(hits), "a result of it has another date now"); err != nil {
-		return err
-	}
-	return c.readUndatedOf(ctx, hits)
 }
 
 // mostCells is how many partitions a span may have that is read without a count.
@@ -135,22 +123,11 @@ func (c *Reconciler) readStale(ctx context.Context) error {
 	if c.Full {
 		return nil // all parts are replaced
 	}
-	spans, ids := c.staleBefore(ctx), roaring64.New()
-	if c.Interval.Continues {
-		ids = named(c.Changes)
+	var named []extract.Change
+	if c.Changes != nil && c.Interval.Continues {
+		named = c.Changes.Named
 	}
-	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
-	if err != nil {
-		return err
-	}
-	spans = append(spans, spansOf(hits)...)
-	if spans, err = c.addHinted(ctx, spans, hits); err != nil {
-		return err
-	}
-	if err := c.readOlder(ctx, spans, "a result of it changed, or it is damaged"); err != nil {
-		return err
-	}
-	return c.readUndatedOf(ctx, hits)
+	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "a result of it changed, or it is damaged")
 }
 
 // staleBefore returns the spans that are stale whatever the service named: those of
@@ -177,37 +154,54 @@ func (c *Reconciler) staleBefore(ctx context.Context) (spans []extract.Window) {
 	return spans
 }
 
-// spansOf returns the times of the parts that hold dated results.
-func spansOf(hits []Held) (spans []extract.Window) {
+func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
+
+// readNamed reads everything again that results which changed may concern: what
+// holds them, and the place of their date.
+func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
+	const why = "a result of it changed"
+	ids := idsOf(named)
+	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool {
+		dated := w.Undated == nil && slices.ContainsFunc(named, func(change extract.Change) bool {
+			return len(change.Dates) > 0 && w.Planned.Window.Holds(change.Dates[0])
+		})
+		return !dated && (w.IDs == nil || !w.IDs.Intersects(ids))
+	})
+	if err := c.readAgain(ctx, windows, why, c.Reader.Forget); err != nil {
+		return err
+	}
+	return c.readConcerned(ctx, named, ids, nil, why)
+}
+
+// readConcerned reads spans and the parts that hold one of the ids. With them it reads the
+// places that changed results are probably in now. The date by which the service filters is
+// not known. So the place is confirmed by a count if a part elsewhere holds the result,
+// because then it may have stayed there.
+func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids *roaring64.Bitmap, spans []extract.Window, why string) error {
+	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
+	if err != nil {
+		return err
+	}
+	undated := false
+	held := roaring64.New()
 	for _, h := range hits {
-		if !h.Undated {
+		held.Or(h.IDs)
+		if undated = undated || h.Undated; !h.Undated {
 			spans = append(spans, windowOf(h.Part))
 		}
 	}
-	return spans
-}
-
-func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
-
-// addHinted adds the places that changed results are probably in now. The date
-// by which the service filters is not known. So the place is confirmed by a count
-// if a part elsewhere holds the result, because then it may have stayed there.
-func (c *Reconciler) addHinted(ctx context.Context, spans []extract.Window, hits []Held) ([]extract.Window, error) {
-	if c.Changes == nil || !c.Changes.Continues {
-		return spans, nil // all other time is read, or is no part of the dataset
-	}
-	for _, change := range c.Changes.Named {
-		if len(change.Dates) == 0 {
-			continue
+	for _, change := range named {
+		if !c.Changes.Continues || len(change.Dates) == 0 {
+			continue // all other time is read, or is no part of the dataset
 		}
 		at, ok := c.placeOf(change.Dates[0])
 		if !ok || slices.Contains(spans, at) {
 			continue
 		}
-		if slices.ContainsFunc(hits, func(h Held) bool { return h.IDs.Contains(uint64(change.ID)) }) { //nolint:gosec // ids are not negative
+		if held.Contains(uint64(change.ID)) { //nolint:gosec // ids are not negative
 			there, err := c.Reader.Holds(ctx, at, extract.IDRange{Min: change.ID, Max: change.ID})
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !there {
 				continue
@@ -215,47 +209,10 @@ func (c *Reconciler) addHinted(ctx context.Context, spans []extract.Window, hits
 		}
 		spans = append(spans, at)
 	}
-	return spans, nil
-}
-
-// readNamed reads everything again that results which changed may concern: what
-// holds them, and the place of their date.
-func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
-	ids := idsOf(named)
-	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
-	if err != nil {
+	if err := c.readOlder(ctx, spans, why); err != nil || !undated || c.wantsUndated() {
 		return err
 	}
-	spans := spansOf(hits)
-	again := map[*reading.Window]bool{}
-	for _, w := range c.Windows {
-		again[w] = w.Undated != nil && w.IDs != nil && w.IDs.Intersects(ids)
-	}
-	for _, s := range c.timeline() {
-		dated := slices.ContainsFunc(named, func(change extract.Change) bool { return len(change.Dates) > 0 && s.Window.Holds(change.Dates[0]) })
-		switch {
-		case s.window != nil:
-			again[s.window] = dated || s.window.IDs != nil && s.window.IDs.Intersects(ids)
-		case dated:
-			spans = append(spans, s.Window)
-		}
-	}
-	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return !again[w] })
-	if err := c.readAgain(ctx, windows, "a result of it changed", c.Reader.Forget); err != nil {
-		return err
-	}
-	if err := c.readOlder(ctx, spans, "a result of it changed"); err != nil {
-		return err
-	}
-	return c.readUndatedOf(ctx, hits)
-}
-
-// readUndatedOf reads the undated results again if one of the hits is a part of such.
-func (c *Reconciler) readUndatedOf(ctx context.Context, hits []Held) error {
-	if slices.ContainsFunc(hits, func(h Held) bool { return h.Undated }) && !c.wantsUndated() {
-		return c.readKnownUndated(ctx)
-	}
-	return nil
+	return c.readKnownUndated(ctx)
 }
 
 // readOlder reads spans again that the run has not read.
@@ -294,25 +251,14 @@ func (c *Reconciler) isRead(w extract.Window) bool {
 // placeOf returns the part, or the gap between parts, that holds a date and that the
 // run does not read. A gap ends at the boundaries of the finest partition.
 func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
-	whole := c.whole()
-	if !whole.Holds(date) {
+	line := c.timeline()
+	at := slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(date) })
+	if at < 0 || line[at].window != nil {
 		return place, false
 	}
-	place = whole
-	if unit := c.Reader.Def.FinestUnit(); unit != extract.UnitNone {
-		cell := extract.Window{From: unit.Start(date), To: unit.Next(date)}
-		place = extract.Window{From: extract.Later(place.From, cell.From), To: extract.Earlier(place.To, cell.To)}
-	}
-	for _, s := range c.timeline() {
-		switch {
-		case s.gap:
-		case s.Window.Holds(date):
-			return s.Window, s.window == nil
-		case s.To.After(date):
-			place.To = extract.Earlier(place.To, s.From)
-		default:
-			place.From = extract.Later(place.From, s.To)
-		}
+	place = line[at].Window
+	if unit := c.Reader.Def.FinestUnit(); line[at].gap && unit != extract.UnitNone {
+		place = extract.Window{From: extract.Later(place.From, unit.Start(date)), To: extract.Earlier(place.To, unit.Next(date))}
 	}
 	return place, true
 }
@@ -362,15 +308,12 @@ func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 	if c.Changes == nil || !c.Changes.Continues {
 		return line
 	}
-	var gaps []span
-	at := whole.From
-	for _, s := range line {
+	at, filled := whole.From, make([]span, 0, len(line))
+	for _, s := range append(line, span{Window: extract.Window{From: whole.To}}) {
 		if at.Before(s.From) {
-			gaps = append(gaps, span{Window: extract.Window{From: at, To: s.From}, gap: true})
+			filled = append(filled, span{Window: extract.Window{From: at, To: s.From}, gap: true})
 		}
-		at = s.To
+		filled, at = append(filled, s), s.To
 	}
-	line = append(line, gaps...)
-	slices.SortStableFunc(line, func(a, b span) int { return a.From.Compare(b.From) })
-	return line
+	return filled[:len(filled)-1]
 }
