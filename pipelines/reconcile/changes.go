@@ -343,8 +343,44 @@ func entry(c extract.Change) load.ChangedResult {
 	return load.ChangedResult{ID: c.ID, At: load.Wall(c.At)}
 }
 
-// Later returns the ids of results that lay after the range of earlier runs.
-func (s *Changes) Later() []int64 { return s.base.Later }
+// continues tells whether the datasets hold everything but Named. Nobody asked for changes
+// if s is nil.
+func (s *Changes) continues() bool { return s != nil && s.Continues }
+
+// ids returns the ids of the results that the service named as changed, and of those that
+// lay after the range of earlier runs.
+func (s *Changes) ids() *roaring64.Bitmap {
+	if s == nil {
+		return roaring64.New()
+	}
+	return roaring64.Or(idsOf(s.Named), s.laterThan(time.Time{}))
+}
+
+// laterThan returns those of ids whose results probably lie at a time or later: they did so
+// before, or their date says so.
+func (s *Changes) laterThan(at time.Time) *roaring64.Bitmap {
+	ids := roaring64.New()
+	if s == nil {
+		return ids
+	}
+	for _, id := range s.base.Later {
+		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	for _, c := range s.Named {
+		if len(c.Dates) > 0 && !c.Dates[0].Before(at) {
+			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+		}
+	}
+	return ids
+}
+
+func idsOf(changed []extract.Change) *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, c := range changed {
+		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+	}
+	return ids
+}
 
 // Saw tells whether the feed already held a change when the run began. It is false
 // where a further change of the same second may look the same.

@@ -50,7 +50,8 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 	if len(hits) > 0 {
 		return true, c.readHeld(ctx, hits)
 	}
-	if unnamed := c.unnamedOf(missing); !unnamed.IsEmpty() {
+	// A run that does not continue the datasets knows too little of what is not named.
+	if unnamed := roaring64.AndNot(missing, c.Changes.ids()); c.Changes.continues() && !unnamed.IsEmpty() {
 		cut, err := c.cutOff(ctx, unnamed)
 		if err != nil {
 			return false, err
@@ -89,47 +90,30 @@ func (c *Reconciler) cutOff(ctx context.Context, missing *roaring64.Bitmap) (win
 	return windows, nil
 }
 
-// unnamedOf returns the missing ids that the service did not name as changed. There
-// are none in a run that does not continue the datasets, which knows too little.
-func (c *Reconciler) unnamedOf(missing *roaring64.Bitmap) *roaring64.Bitmap {
-	if c.Changes == nil || !c.Changes.Continues {
-		return roaring64.New()
-	}
-	unnamed := roaring64.AndNot(missing, named(c.Changes))
-	unnamed.AndNot(laterBefore(c.Changes))
-	return unnamed
-}
-
 // explain asks once more what changed. A missing result that is not named then did
 // not move: it is gone. The count is asked for again only if something else changed
 // since. If the result was deleted after the count, it may hide an earlier deletion,
 // which the next run finds.
 func (c *Reconciler) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
 	more, err := c.readMore(ctx)
-	if err != nil {
-		return err
+	if err == nil && more > 0 {
+		err = c.recount(ctx, c.proofOfAll())
 	}
-	if more > 0 {
-		if err := c.recount(ctx, c.proofOfAll()); err != nil {
-			return err
-		}
-	}
-	unnamed.AndNot(named(c.Changes))
+	unnamed.AndNot(c.Changes.ids())
 	c.explained.Or(unnamed)
-	return nil
+	return err
 }
 
 // missing returns the ids that were expected and that no window holds.
 func (c *Reconciler) missing(ctx context.Context) (*roaring64.Bitmap, error) {
 	missing := c.expected.Clone()
-	if c.Changes != nil && c.Changes.Continues {
-		missing.Or(named(c.Changes))
+	if c.Changes.continues() {
 		replaced, err := c.replacedIDs(ctx)
 		if err != nil {
 			return nil, err
 		}
 		missing.Or(replaced)
-		missing.Or(laterBefore(c.Changes))
+		missing.Or(c.Changes.ids())
 	}
 	missing.AndNot(c.readIDs())
 	missing.AndNot(&c.explained)
@@ -238,22 +222,20 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 	if unnamed.IsEmpty() {
 		return nil
 	}
-	return c.notNamed(ctx, int64(unnamed.Minimum())) //nolint:gosec // it was an int64
+	return c.notNamed(ctx, unnamed.Minimum())
 }
 
 // notNamed returns the error for a new result that the feed does not name. It asks
 // when that result changed, if it is still there.
-func (c *Reconciler) notNamed(ctx context.Context, id int64) error {
+func (c *Reconciler) notNamed(ctx context.Context, id uint64) error {
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
-	err := c.Reader.Pages.Each(ctx, extract.Window{}, extract.IDRange{Min: id, Max: id}, func(p *page.Page) error {
-		for _, change := range extract.ChangesOf(p) {
-			e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
-			if e.Newest = change.At; e.Newest.IsZero() {
-				e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
-			}
+	found, err := c.changesIn(ctx, extract.Window{}, roaring64.BitmapOf(id))
+	for _, change := range found {
+		e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
+		if e.Newest = change.At; e.Newest.IsZero() {
+			e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
 		}
-		return nil
-	})
+	}
 	return cmp.Or(err, error(e))
 }
 
@@ -297,49 +279,36 @@ func (c *Reconciler) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 		}
 	}
 	ids.AndNot(replaced)
-	ids.AndNot(named(c.Changes))
-	ids.AndNot(laterBefore(c.Changes))
+	ids.AndNot(c.Changes.ids())
 	return ids, nil
 }
 
 // askFor asks for ids. Those that are gone or outside are explained. For the
 // others it reads the windows again that they are in.
 func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
-	after := c.likelyLater(missing)
-	if err := c.keepLater(ctx, after); err != nil {
+	after := c.Changes.laterThan(c.whole().To)
+	if err := c.keepLater(ctx, roaring64.And(missing, after)); err != nil {
 		return false, err
 	}
-	rest := roaring64.AndNot(missing, &c.explained)
-	var found []extract.Change
-	inside := roaring64.New()
 	time := c.Interval.Read
 	if c.Interval.Continues {
 		time = c.whole()
 	}
-	for _, r := range clusters(rest) {
-		changed, err := c.changesIn(ctx, time, r.IDs)
-		if err != nil {
-			return false, err
-		}
-		for _, change := range changed {
-			if id := uint64(change.ID); rest.Contains(id) && inside.CheckedAdd(id) { //nolint:gosec // ids are not negative
-				found = append(found, change)
-			}
-		}
+	found, err := c.changesIn(ctx, time, roaring64.AndNot(missing, &c.explained))
+	if err != nil {
+		return false, err
 	}
+	inside := idsOf(found)
 	c.explained.Or(missing)
-	for _, change := range found {
-		c.explained.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
-	}
+	c.explained.AndNot(inside)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
 		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
 	outside := roaring64.AndNot(missing, inside)
 	c.outside.Or(outside)
-	outside.AndNot(after)
-	if err := c.keepLater(ctx, outside); err != nil {
+	if err := c.keepLater(ctx, roaring64.AndNot(outside, after)); err != nil {
 		return false, err
 	}
-	if again, err = c.readPlaces(ctx, found); err != nil || c.Changes == nil || !c.Changes.Continues {
+	if again, err = c.readPlaces(ctx, found); err != nil || !c.Changes.continues() {
 		return again, err
 	}
 	// A result that left the range since the count may hide one that was deleted before it.
@@ -350,57 +319,37 @@ func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (aga
 	return true, c.recount(ctx, c.proofOfAll())
 }
 
-// changesIn asks for the results of a window with certain ids.
-func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids extract.IDRange) (changed []extract.Change, err error) {
-	err = c.Reader.Pages.Each(ctx, w, ids, func(p *page.Page) error {
-		changed = append(changed, extract.ChangesOf(p)...)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("results that are in no window: %w", err)
-	}
-	return changed, nil
-}
-
-// likelyLater returns those of the missing ids that probably lie after the range: they
-// did so before, or their date says so.
-func (c *Reconciler) likelyLater(missing *roaring64.Bitmap) *roaring64.Bitmap {
-	ids := roaring64.New()
-	if c.Changes == nil || !c.Changes.Continues {
-		return ids
-	}
-	ids.Or(laterBefore(c.Changes))
-	for _, change := range c.Changes.Named {
-		if len(change.Dates) > 0 && !change.Dates[0].Before(c.whole().To) {
-			ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+// changesIn asks for those results of a window that have one of the ids.
+func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids *roaring64.Bitmap) (found []extract.Change, err error) {
+	seen := roaring64.New()
+	for _, r := range clusters(ids) {
+		err := c.Reader.Pages.Each(ctx, w, r.IDs, func(p *page.Page) error {
+			for _, change := range extract.ChangesOf(p) {
+				if id := uint64(change.ID); ids.Contains(id) && seen.CheckedAdd(id) { //nolint:gosec // ids are not negative
+					found = append(found, change)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("results that are in no window: %w", err)
 		}
 	}
-	ids.And(missing)
-	return ids
+	return found, nil
 }
 
 // keepLater notes those of the missing ids that lie after the range, and explains
 // them. The next run looks for them again, though nobody names them then.
 func (c *Reconciler) keepLater(ctx context.Context, missing *roaring64.Bitmap) error {
-	if c.Changes == nil || !c.Changes.Continues {
+	if !c.Changes.continues() {
 		return nil
 	}
-	ids := named(c.Changes)
-	ids.Or(laterBefore(c.Changes))
-	ids.And(missing)
-	for _, r := range clusters(ids) {
-		changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
-		if err != nil {
-			return err
-		}
-		for _, change := range changed {
-			if id := uint64(change.ID); ids.Contains(id) { //nolint:gosec // ids are not negative
-				c.explained.Add(id)
-				c.later = append(c.later, change.ID)
-			}
-		}
+	changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, roaring64.And(missing, c.Changes.ids()))
+	for _, change := range changed {
+		c.later = append(c.later, change.ID)
 	}
-	return nil
+	c.explained.Or(idsOf(changed))
+	return err
 }
 
 // readPlaces reads the places again that results are in now.
@@ -478,29 +427,4 @@ func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change e
 		return -1, err
 	}
 	return lo, nil
-}
-
-// named returns the ids of the results that the service named as changed.
-func named(s *Changes) *roaring64.Bitmap {
-	if s == nil {
-		return roaring64.New()
-	}
-	return idsOf(s.Named)
-}
-
-func idsOf(changed []extract.Change) *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, c := range changed {
-		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
-	}
-	return ids
-}
-
-// laterBefore returns the ids of the results that lay after the range of earlier runs.
-func laterBefore(s *Changes) *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, id := range s.Later() {
-		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
-	}
-	return ids
 }

@@ -100,7 +100,7 @@ func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
 // isSmall tells whether a window of whole parts needs no count to be divided,
 // because the datasets hold few results of it.
 func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
-	if c.Changes == nil || !c.Changes.Continues || held > extract.DefaultTarget {
+	if !c.Changes.continues() || held > extract.DefaultTarget {
 		return false
 	}
 	unit := c.Reader.Def.FinestUnit()
@@ -305,7 +305,7 @@ func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 		}
 	}
 	slices.SortStableFunc(line, func(a, b span) int { return a.From.Compare(b.From) })
-	if c.Changes == nil || !c.Changes.Continues {
+	if !c.Changes.continues() {
 		return line
 	}
 	at, filled := whole.From, make([]span, 0, len(line))

@@ -97,7 +97,7 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	group, asking := errgroup.WithContext(ctx)
 	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
 	group.Go(func() (err error) {
-		if total, err = c.Reader.Counter()(asking, extract.Window{}); err != nil || !c.Verifies() || c.Changes != nil && c.Changes.Continues {
+		if total, err = c.Reader.Counter()(asking, extract.Window{}); err != nil || !c.Verifies() || c.Changes.continues() {
 			return err
 		}
 		c.counted.read, err = c.Reader.Counter()(asking, c.Interval.Read)
@@ -126,7 +126,7 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 		}
 		return dated
 	}
-	if c.Changes == nil || !c.Changes.Continues {
+	if !c.Changes.continues() {
 		u.LeftOut = roaring64.New()
 	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}

@@ -53,7 +53,7 @@ const (
 func (p *proof) counted() int64 { return (*p.counts)[len(*p.counts)-1] }
 
 // SumsUp tells whether all of the datasets is compared with one count.
-func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes != nil && c.Changes.Continues }
+func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes.continues() }
 
 // verify compares what was read with the service's counts, and reads again what differs.
 func (c *Reconciler) verify(ctx context.Context) (err error) {

@@ -40,7 +40,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
 		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.counted.own,
-		whole: c.Changes != nil && c.Changes.Continues, Changes: c.changesAfter(), Older: len(c.older),
+		whole: c.Changes.continues(), Changes: c.changesAfter(), Older: len(c.older),
 	}
 	if c.Changes != nil && c.Interval.Continues {
 		s.Named = len(c.Changes.Named)
