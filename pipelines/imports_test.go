@@ -83,7 +83,7 @@ func layers() []layer {
 		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
-			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/internal/strictyaml", "pipelines/interval",
+			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/doctor", "pipelines/internal/strictyaml", "pipelines/interval",
 			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "extract!", "extract/transport", "transform!", "load!", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},

@@ -25,6 +25,15 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
+// What two clocks, and two zones, can differ by.
+const (
+	// ClockLeeway is by how much two clocks differ that agree: `settle` and lookbacks make
+	// up for it.
+	ClockLeeway = time.Minute
+	// WidestZone is more than any two zones of the world differ by.
+	WidestZone = 26 * time.Hour
+)
+
 // Interval says which span of time a run reads.
 type Interval struct {
 	Given extract.Window // what the user asked for; a missing bound is zero
