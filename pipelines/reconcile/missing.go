@@ -355,44 +355,33 @@ func (c *Reconciler) keepLater(ctx context.Context, missing *roaring64.Bitmap) e
 // readPlaces reads the places again that results are in now.
 func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (again bool, err error) {
 	line := c.timeline()
-	var windows []*reading.Window
-	var spans []extract.Window
-	places, ids := map[int]bool{}, roaring64.New()
+	var places []span
+	read, ids := map[int]bool{}, idsOf(found)
 	for _, change := range found {
-		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 		at := -1
 		if len(change.Dates) > 0 {
 			at = slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(change.Dates[0]) })
 		}
-		if places[at] {
+		if read[at] {
 			continue // the place is read again, which will show whether the result is there
 		}
 		if at, err = c.locate(ctx, line, at, change); err != nil {
 			return false, err
 		}
-		switch {
-		case at < 0:
+		if at < 0 {
 			c.explained.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 			continue
-		case places[at]:
-		case line[at].window != nil:
-			if yielded := line[at].window.Earlier; yielded != nil {
-				yielded.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
-			}
-			windows = append(windows, line[at].window)
-		default:
-			spans = append(spans, line[at].Window)
 		}
-		places[at] = true
-	}
-	if len(places) == 0 {
-		return false, nil
+		if w := line[at].window; w != nil && w.Earlier != nil {
+			w.Earlier.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
+		}
+		if !read[at] {
+			places = append(places, line[at])
+		}
+		read[at] = true
 	}
 	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, ids) }
-	if err := c.readAgain(ctx, windows, "a result moved into it", forget); err != nil {
-		return false, err
-	}
-	return true, c.readOlder(ctx, spans, "a result moved into it")
+	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", forget)
 }
 
 // locate returns the index of the span that a result is in, or -1 if it is in none.

@@ -238,6 +238,24 @@ func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why 
 	return err
 }
 
+// readSpans reads spans again: windows of the run once more, as forget says, and parts and
+// gaps as older ones.
+func (c *Reconciler) readSpans(ctx context.Context, line []span, why string, forget func(context.Context, *reading.Window) error) error {
+	var windows []*reading.Window
+	var older []extract.Window
+	for _, s := range line {
+		if s.window != nil {
+			windows = append(windows, s.window)
+		} else {
+			older = append(older, s.Window)
+		}
+	}
+	if err := c.readAgain(ctx, windows, why, forget); err != nil {
+		return err
+	}
+	return c.readOlder(ctx, older, why)
+}
+
 // isRead tells whether the run reads the time of a span, which consists of whole parts.
 func (c *Reconciler) isRead(w extract.Window) bool {
 	return slices.ContainsFunc(c.Windows, func(is *reading.Window) bool {

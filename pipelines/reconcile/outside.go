@@ -205,7 +205,10 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
 			return err
 		}
-		if err := c.readDiffering(ctx, dated, []span{{window: w}}); err != nil {
+		if err := c.readAgain(ctx, []*reading.Window{w}, whyCounted, c.Reader.Forget); err != nil {
+			return err
+		}
+		if err := c.settleDuplicates(ctx); err != nil {
 			return err
 		}
 	}

@@ -162,7 +162,14 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
 			slog.Int64("counted", p.counted()), slog.Int64("extracted", p.held), slog.Int("windows", len(again)))
-		if err := c.readDiffering(ctx, p, again); err != nil {
+		forget := c.Reader.ForgetMiscounted
+		if p.of == ofAll {
+			forget = c.Reader.Forget // nobody counted the window by itself
+		}
+		if err := c.readSpans(ctx, again, whyCounted, forget); err != nil {
+			return err
+		}
+		if err := c.settleDuplicates(ctx); err != nil {
 			return err
 		}
 	}
@@ -339,6 +346,9 @@ func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []
 	return wrong, err
 }
 
+// whyCounted is why something is read again that does not agree with a count.
+const whyCounted = "the service counts otherwise"
+
 // count asks how many results a window holds, without those of the second before it.
 func (c *Reconciler) count(ctx context.Context, w extract.Window) (int64, error) {
 	n, err := c.Reader.Counter()(ctx, w)
@@ -466,31 +476,6 @@ func (c *Reconciler) untold(ctx context.Context, line, wrong []span) (bool, erro
 		}
 	}
 	return asked > 0 || !c.Reader.CountsAgreed(), nil
-}
-
-// readDiffering reads spans again: windows of the run once more, parts and gaps as older ones.
-func (c *Reconciler) readDiffering(ctx context.Context, p *proof, line []span) error {
-	const why = "the service counts otherwise"
-	var windows []*reading.Window
-	var spans []extract.Window
-	for _, s := range line {
-		if s.window != nil {
-			windows = append(windows, s.window)
-		} else {
-			spans = append(spans, s.Window)
-		}
-	}
-	forget := c.Reader.ForgetMiscounted
-	if p.of == ofAll {
-		forget = c.Reader.Forget // nobody counted the window by itself
-	}
-	if err := c.readAgain(ctx, windows, why, forget); err != nil {
-		return err
-	}
-	if err := c.readOlder(ctx, spans, why); err != nil {
-		return err
-	}
-	return c.settleDuplicates(ctx)
 }
 
 // suspects returns the indexes of the spans that may not agree. Without thorough these
