@@ -43,13 +43,6 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 	if missing.IsEmpty() {
 		return c.readLeftOut(ctx)
 	}
-	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
-	if err != nil {
-		return false, err
-	}
-	if len(hits) > 0 {
-		return true, c.readHeld(ctx, hits)
-	}
 	// A run that does not continue the datasets knows too little of what is not named.
 	if unnamed := roaring64.AndNot(missing, c.Changes.ids()); c.Changes.continues() && !unnamed.IsEmpty() {
 		cut, err := c.cutOff(ctx, unnamed)
@@ -144,20 +137,6 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error)
 		return roaring64.New(), nil
 	}
 	return ids, err
-}
-
-// readHeld reads the parts again that hold missing ids. A run of a range of its own leaves
-// them, and they explain their ids.
-func (c *Reconciler) readHeld(ctx context.Context, hits []Held) error {
-	var spans []extract.Window
-	for _, h := range hits {
-		if h.Undated || !c.Interval.Continues {
-			c.explained.Or(h.IDs)
-			continue
-		}
-		spans = append(spans, windowOf(h.Part))
-	}
-	return c.readOlder(ctx, spans, "it holds a result that changed")
 }
 
 // follow asks the feed once more where that is needed. A run that reads everything
