@@ -291,7 +291,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
+	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Reread, c.Older, c.Verified
 	r.Outputs = f.outputs.Reports()
 	r.Spans = spansOf(c.Windows)
 	if err != nil {

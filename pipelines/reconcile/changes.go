@@ -462,12 +462,9 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 // those that they held before, and those whose results were seen since. It leaves
 // out a second that was perhaps not over.
 func (s *Changes) known(since time.Time, seen *roaring64.Bitmap) (list []load.ChangedResult) {
-	named := make(map[int64]bool, len(s.Named))
-	for _, c := range s.Named {
-		named[c.ID] = true
-	}
+	unseen := roaring64.AndNot(idsOf(s.Named), seen)
 	for _, c := range s.margin {
-		if !c.At.Before(since) && !c.At.Equal(s.open) && (!named[c.ID] || seen.Contains(uint64(c.ID))) { //nolint:gosec // ids are not negative
+		if !c.At.Before(since) && !c.At.Equal(s.open) && !unseen.Contains(uint64(c.ID)) { //nolint:gosec // ids are not negative
 			list = append(list, entry(c))
 		}
 	}

@@ -201,7 +201,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 			return err
 		}
 	}
-	c.Work.Reread += len(dated) + len(undated)
+	c.Reread += len(dated) + len(undated)
 	if err := c.Reader.Read(ctx, dated); err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why 
 		}
 		todo = append(todo, windows...)
 	}
-	c.Work.Older += len(todo)
+	c.Older += len(todo)
 	err := c.Reader.Read(ctx, todo)
 	if c.planned > 0 { // they are no rereads, so that the budget of these grows with them
 		c.planned += c.sent() - before

@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -79,7 +81,8 @@ type Reconciler struct {
 	Windows []*reading.Window
 
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
-	Work     Work
+	Reread   int            // windows that were read again
+	Older    int            // windows of older parts that were read
 
 	before  *roaring64.Bitmap // results of the second before the range; nil if it was not asked for
 	looked  bool              // for results that are dated later than now
@@ -103,12 +106,6 @@ type Reconciler struct {
 // New returns a Reconciler of what a reader reads. full is Reconciler.Full.
 func New(r *reading.Reader, full bool) *Reconciler {
 	return &Reconciler{Reader: r, Full: full, counted: counted{own: extract.Unknown, read: extract.Unknown}}
-}
-
-// Work says what was read in addition to the windows of the plan.
-type Work struct {
-	Reread int // windows that were read again
-	Older  int // windows of older parts
 }
 
 // Reconcile reads windows again until what was read agrees with itself, with
@@ -284,13 +281,8 @@ func (c *Reconciler) again() error {
 	if spent <= 2*max(leastRereads, c.planned) {
 		return nil
 	}
-	e := &BusyError{Requests: spent}
-	for _, w := range c.Windows {
-		if w.Tries > e.Times {
-			e.Window, e.Times = w.Name(), w.Tries
-		}
-	}
-	return e
+	w := slices.MaxFunc(c.Windows, func(a, b *reading.Window) int { return cmp.Compare(a.Tries, b.Tries) })
+	return &BusyError{Window: w.Name(), Times: w.Tries, Requests: spent}
 }
 
 // sent returns how many requests the form has cost so far.
