@@ -76,16 +76,16 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		// Parts that are kept cannot show which results lie before the run's
 		// range, because they lack late results.
 		for _, u := range w.Undated.Ranges {
-			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
+			if err := AddIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return known, addIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+	return known, AddIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
 }
 
-// addIDs adds the ids of a span's results to a set.
-func addIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
+// AddIDs adds the ids of a span's results to a set.
+func AddIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
 	return pages.Each(ctx, span, ids, func(p *page.Page) error {
 		for _, id := range p.IDs() {
 			set.Add(uint64(id)) //nolint:gosec // ids are not negative

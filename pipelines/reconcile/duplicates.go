@@ -11,7 +11,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -63,13 +62,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	}
 	if c.before == nil {
 		c.before = roaring64.New()
-		err := c.Reader.Pages.Each(ctx, extract.Window{From: from, To: from}, extract.IDRange{}, func(p *page.Page) error {
-			for _, id := range p.IDs() {
-				c.before.Add(uint64(id)) //nolint:gosec // ids are not negative
-			}
-			return nil
-		})
-		if err != nil {
+		if err := reading.AddIDs(ctx, c.Reader.Pages, c.before, extract.Window{From: from, To: from}, extract.IDRange{}); err != nil {
 			return fmt.Errorf("the second before the range: %w", err)
 		}
 	}

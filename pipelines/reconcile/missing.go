@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -187,7 +188,8 @@ func (c *Reconciler) comparesChanges() bool {
 
 // checkNamed makes sure that the service named all new results. A run that continues
 // the datasets knows all others. If it met a result that nobody named, the feed is
-// asked for it once more, because it may have come during the run.
+// asked for it once more, because it may have come during the run. If it does not name it
+// then, the error says when that result changed, if it is still there.
 func (c *Reconciler) checkNamed(ctx context.Context) error {
 	unnamed, err := c.unnamed(ctx)
 	if err != nil || unnamed.IsEmpty() {
@@ -197,16 +199,10 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unnamed.AndNot(named)
-	if unnamed.IsEmpty() {
+	if unnamed.AndNot(named); unnamed.IsEmpty() {
 		return nil
 	}
-	return c.notNamed(ctx, unnamed.Minimum())
-}
-
-// notNamed returns the error for a new result that the feed does not name. It asks
-// when that result changed, if it is still there.
-func (c *Reconciler) notNamed(ctx context.Context, id uint64) error {
+	id := unnamed.Minimum()
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
 	found, err := c.changesIn(ctx, extract.Window{}, roaring64.BitmapOf(id))
 	for _, change := range found {
@@ -227,13 +223,8 @@ func (c *Reconciler) askAgain(ctx context.Context) (named, changed *roaring64.Bi
 			return nil, nil, err
 		}
 	}
-	named, changed = roaring64.New(), roaring64.New()
-	for _, change := range since {
-		named.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
-		if !c.Changes.Saw(change) {
-			changed.Add(uint64(change.ID)) //nolint:gosec // as above
-		}
-	}
+	named = idsOf(since)
+	changed = idsOf(slices.DeleteFunc(slices.Clone(since), c.Changes.Saw))
 	c.expected.Or(changed)
 	return named, changed, nil
 }
@@ -367,32 +358,18 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 // hint is the index of the span that is asked first, or -1. If the result is not
 // there, the line is halved by asking for the id.
 func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
-	asked := func(of []span) (bool, error) {
-		return c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
-	}
-	if hint >= 0 {
-		if there, err := asked(line[hint : hint+1]); there || err != nil {
-			return hint, err
+	holds := func(of []span) (there bool) {
+		if err == nil {
+			there, err = c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
 		}
+		return there
 	}
-	lo, hi := 0, len(line)
-	for hi-lo > 1 {
-		middle := (lo + hi) / 2
-		lower, err := asked(line[lo:middle])
-		switch {
-		case err != nil:
-			return -1, err
-		case lower:
-			hi = middle
-		default:
-			lo = middle
-		}
+	if hint >= 0 && holds(line[hint:hint+1]) {
+		return hint, err
 	}
-	if hi == lo || lo == hint { // there is none, or it has been asked for there
-		return -1, nil
-	}
-	if there, err := asked(line[lo:hi]); err != nil || !there {
+	at = sort.Search(len(line)-1, func(i int) bool { return holds(line[:i+1]) })
+	if at == hint || at >= len(line) || !holds(line[at:at+1]) { // there is none, or it has been asked for there
 		return -1, err
 	}
-	return lo, nil
+	return at, err
 }

@@ -24,12 +24,9 @@ func (c *Reconciler) wantsUndated() bool {
 	if c.Interval.Everything() || c.datedNow {
 		return true
 	}
-	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), holdsUndated)
-}
-
-// holdsUndated tells whether a dataset has results without a date from an earlier run.
-func holdsUndated(m *load.Manifest) bool {
-	return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
+	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
+		return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
+	})
 }
 
 // ReadUndated looks for results without a date if the run needs them. It reads
@@ -168,39 +165,47 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 }
 
 // proveUndated compares the number of results without a date with its count. It
-// counts again only if the first count does not agree. Then results have come,
-// gone, or got a date. The other windows are settled first, because the results
-// in them have a date.
+// counts again only if the last count does not agree. Then results have come,
+// gone, or got a date. The other windows are proven first, because the results
+// in them have a date. That is so too after results were read that were left out of
+// those without a date, see readLeftOut.
 func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 	w := undatedWindow(c.Windows)
 	if w == nil || w.Undated.Only != nil {
 		return nil
 	}
-	n := w.Counts[0]
 	for {
-		if err := c.settleLeftOut(ctx, dated); err != nil || w.Results() == n {
+		leftOut, err := c.readLeftOut(ctx)
+		n := w.Counts[len(w.Counts)-1]
+		if err != nil || !leftOut && w.Results() == n {
 			return err
 		}
 		var total int64
-		var err error
-		if total, n, err = c.countUndated(ctx); err != nil {
+		if !leftOut {
+			if total, n, err = c.countUndated(ctx); err != nil {
+				return err
+			}
+			w.Counts = append(w.Counts, n)
+			switch {
+			case w.Results() == n:
+				return nil
+			case w.Still.Disagrees(n, w.Results()):
+				return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
+			case len(w.Counts) > reading.Rereads && w.Plausible():
+				return nil
+			case w.Results() > n && !w.Undated.Started:
+				// A window may lack one of them, and hold another result that is gone.
+				w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
+			}
+		}
+		if err := c.again(); err != nil {
 			return err
-		}
-		w.Counts = append(w.Counts, n)
-		switch {
-		case w.Results() == n:
-			return nil
-		case w.Still.Disagrees(n, w.Results()):
-			return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
-		case len(w.Counts) > reading.Rereads && w.Plausible():
-			return nil
-		}
-		if w.Results() > n && !w.Undated.Started {
-			// A window may lack one of them, and hold another result that is gone.
-			w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
 		}
 		if err := c.proveRange(ctx, dated); err != nil {
 			return err
+		}
+		if leftOut {
+			continue
 		}
 		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
 			return err
@@ -209,22 +214,6 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 			return err
 		}
 		if err := c.settleDuplicates(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// settleLeftOut reads the windows again that hold results which were left out of those without a
-// date, see readLeftOut.
-func (c *Reconciler) settleLeftOut(ctx context.Context, dated *proof) error {
-	for {
-		if again, err := c.readLeftOut(ctx); err != nil || !again {
-			return err
-		}
-		if err := c.again(); err != nil {
-			return err
-		}
-		if err := c.proveRange(ctx, dated); err != nil {
 			return err
 		}
 	}
