@@ -330,7 +330,7 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 	for _, change := range found {
 		at := -1
 		if len(change.Dates) > 0 {
-			at = slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(change.Dates[0]) })
+			at = slices.IndexFunc(line, func(s span) bool { return s.Holds(change.Dates[0]) })
 		}
 		if read[at] {
 			continue // the place is read again, which will show whether the result is there

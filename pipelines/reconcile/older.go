@@ -270,7 +270,7 @@ func (c *Reconciler) isRead(w extract.Window) bool {
 // run does not read. A gap ends at the boundaries of the finest partition.
 func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
 	line := c.timeline()
-	at := slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(date) })
+	at := slices.IndexFunc(line, func(s span) bool { return s.Holds(date) })
 	if at < 0 || line[at].window != nil {
 		return place, false
 	}

@@ -201,7 +201,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		if err := c.again(); err != nil {
 			return err
 		}
-		if err := c.proveRange(ctx, dated); err != nil {
+		if err := c.prove(ctx, dated); err != nil {
 			return err
 		}
 		if leftOut {

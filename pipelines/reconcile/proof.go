@@ -92,16 +92,24 @@ func (c *Reconciler) proofOfAll() *proof {
 	return c.all
 }
 
-// proveWindows proves the range, the results without a date, and older spans.
+// proveWindows proves the range that was read, the results without a date, older spans, and
+// the range that was asked for, if datasets widened it and a single file holds just that.
 func (c *Reconciler) proveWindows(ctx context.Context, p *proof) error {
+	asked := &proof{of: ofAsked, window: c.Interval.Asked, counts: &[]int64{extract.Unknown}, reads: -1}
 	for {
-		if err := c.proveRange(ctx, p); err != nil {
+		if err := c.prove(ctx, p); err != nil {
 			return err
 		}
 		if err := c.proveUndated(ctx, p); err != nil {
 			return err
 		}
 		read := c.Reader.Reads()
+		if c.Interval.Asked != c.Interval.Read && c.Files {
+			if err := c.prove(ctx, asked); err != nil {
+				return err
+			}
+			c.counted.own = asked.counted()
+		}
 		for _, r := range c.older {
 			if err := c.prove(ctx, &proof{of: ofOlder, window: r.Window, older: r, counts: &r.Counts}); err != nil {
 				return err
@@ -109,24 +117,6 @@ func (c *Reconciler) proveWindows(ctx context.Context, p *proof) error {
 		}
 		if c.Reader.Reads() == read {
 			return nil // otherwise windows were read again and must agree, too
-		}
-	}
-}
-
-// proveRange proves the range that was read. It also proves the range that was asked for,
-// if datasets widened it and a single file holds just what was asked for.
-func (c *Reconciler) proveRange(ctx context.Context, p *proof) error {
-	asked := &proof{of: ofAsked, window: c.Interval.Asked, counts: &[]int64{extract.Unknown}, reads: -1}
-	for {
-		if err := c.prove(ctx, p); err != nil || c.Interval.Asked == c.Interval.Read || !c.Files {
-			return err
-		}
-		read := c.Reader.Reads()
-		if err := c.prove(ctx, asked); err != nil {
-			return err
-		}
-		if c.counted.own = asked.counted(); c.Reader.Reads() == read {
-			return nil
 		}
 	}
 }
