@@ -198,6 +198,9 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	if err := c.Reader.Read(ctx, dated); err != nil {
 		return err
 	}
+	for _, w := range undated {
+		w.Undated.Dated = c.datedIDs()
+	}
 	return c.Reader.Read(ctx, undated)
 }
 

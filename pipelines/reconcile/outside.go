@@ -112,17 +112,20 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	return total, group.Wait()
 }
 
+// datedIDs returns the ids that the windows with a date hold.
+func (c *Reconciler) datedIDs() *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, w := range readWindows(c.Windows) {
+		if w.Undated == nil {
+			ids.Or(w.IDs)
+		}
+	}
+	return ids
+}
+
 // addUndated reads results without a date as the run's last window.
 func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts ...int64) error {
-	u.Read, u.Dated = c.Interval.Read, func() *roaring64.Bitmap {
-		dated := roaring64.New()
-		for _, w := range readWindows(c.Windows) {
-			if w.Undated == nil {
-				dated.Or(w.IDs)
-			}
-		}
-		return dated
-	}
+	u.Read, u.Dated = c.Interval.Read, c.datedIDs()
 	if !c.Changes.continues() {
 		u.LeftOut = roaring64.New()
 	}
@@ -140,7 +143,7 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if w == nil || w.Undated.LeftOut == nil {
 		return false, nil
 	}
-	leftOut := roaring64.AndNot(w.Undated.LeftOut, w.Undated.Dated())
+	leftOut := roaring64.AndNot(w.Undated.LeftOut, c.datedIDs())
 	if leftOut.IsEmpty() {
 		return false, nil
 	}
