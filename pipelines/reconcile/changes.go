@@ -147,7 +147,7 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 	}
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), back)
 	if err == nil {
-		err = s.prove(ctx, f, feed, since.Later)
+		err = s.proveOrder(ctx, f, feed, since.Later)
 	}
 	failed, ok := errors.AsType[*extract.FeedError](err)
 	switch {
@@ -224,10 +224,10 @@ func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSin
 	return nil
 }
 
-// prove looks for the proof that the service sorts. If a later run continues this one,
-// prove makes sure too that no result lacks the time of its change. In other runs the
+// proveOrder looks for the proof that the service sorts. If a later run continues this one,
+// proveOrder makes sure too that no result lacks the time of its change. In other runs the
 // results that are read show it. A proof is remembered, and looked at again once a day.
-func (s *Changes) prove(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
+func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
 	at := f.Now().UTC()
 	recent := at.Sub(s.base.WitnessAt).Abs() < daily
 	if feed.Apart {
