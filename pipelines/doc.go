@@ -8,8 +8,8 @@
 //   - output opens the destinations, takes their leases and finishes commits that
 //     a dead run recorded (output.Set.Open).
 //   - interval decides which span is read and where the next run begins.
-//   - changes asks the service which results changed since earlier runs, so that an
-//     incremental run reads only the parts that hold them (changes.Ask).
+//   - reconcile asks the service which results changed since earlier runs, so that an
+//     incremental run reads only the parts that hold them (reconcile.AskChanges).
 //   - reading divides the span into windows and reads them, piece by piece, into
 //     the checkpoint (reading.Form.NewPlan, reading.Reader.Read).
 //   - reconcile has windows and older parts read again until they agree with the

@@ -9,7 +9,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -29,11 +28,11 @@ func (f *formRun) follow(ctx context.Context) error {
 		return nil
 	}
 	if f.noFeed != nil {
-		f.reconciler.Changes = changes.Doubt(manifests, f.reader.Form, f.noFeed)
+		f.reconciler.Changes = reconcile.ChangesInDoubt(manifests, f.reader.Form, f.noFeed)
 		return nil //nolint:nilerr // the error is why the feed is not asked
 	}
 	if reason := feedless(f.reader); reason != "" {
-		f.reconciler.Changes = changes.Off(manifests, reason)
+		f.reconciler.Changes = reconcile.NoChanges(manifests, reason)
 		return nil
 	}
 	if f.reconciler.Lookback = whyLookback(f.reader); f.reconciler.Lookback != "" {
@@ -83,11 +82,11 @@ func whyLookback(r *reading.Reader) string {
 func (f *formRun) askChanges(ctx context.Context) (err error) {
 	manifests := f.outputs.Manifests()
 	if f.left != nil && len(f.left.Chains)+len(f.left.Counts) > 0 && !f.iv.Continues {
-		f.reconciler.Changes = changes.Resume(manifests, f.left.Changes)
+		f.reconciler.Changes = reconcile.ResumeChanges(manifests, f.left.Changes)
 		f.reader.Pages.CountUnstamped(f.reconciler.Changes.Usable)
 		return nil
 	}
-	f.reconciler.Changes, err = changes.Ask(ctx, f.reader.Form, changes.Since{
+	f.reconciler.Changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
 		Manifests: manifests, Lookback: f.iv.Read, Later: f.reader.Def.Extract.Incremental,
 		Continues: f.iv.Continues && countable(f.outputs) && whyLookback(f.reader) == "", Whole: f.iv.Whole(f.reader.Def, manifests),
 	})
@@ -155,7 +154,7 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 
 // planTail plans what follows the datasets. It is empty if nothing does, or no changed
 // result is there, which the count over the datasets confirms. A short one is not counted.
-func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *changes.Start, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
+func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *reconcile.Changes, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
 	held := interval.ResultsIn(iv.Read, manifests)
 	empty := iv.Read.From.Equal(iv.Read.To)
 	if empty || held == 0 && !s.NamesSince(interval.LeastWatermark(manifests)) {

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -240,7 +241,7 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 		if theirs.IsZero() {
 			ours = now
 		}
-		if what, cure := interval.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
+		if what, cure := doctor.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
 			f.drift(what)
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("hint", cure))
 		}
@@ -290,7 +291,7 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 func (f *formRun) endReport(err error) {
 	r, c := f.report, f.reconciler
 	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Work.Reread, c.Work.Older, c.Verified
+	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Reread, c.Older, c.Verified
 	r.Outputs = f.outputs.Reports()
 	r.Spans = spansOf(c.Windows)
 	if err != nil {

@@ -73,8 +73,7 @@ func layers() []layer {
 		{"pipelines/interval", []string{"pipelines/definition", "extract!", "load!"}, nil},
 		{"pipelines/checkpoint", []string{"transform!", "schemas!", "extract!", "extract/page", "load!"}, []string{"*"}},
 		{"pipelines/reading", []string{"extract!", "extract/page", "pipelines/checkpoint", "pipelines/interval", "pipelines/definition", "transform!", "schemas!", "load!"}, []string{"*"}},
-		{"pipelines/changes", []string{"pipelines/reading", "extract!", "load!"}, []string{"github.com/RoaringBitmap/roaring/v2"}},
-		{"pipelines/reconcile", []string{"pipelines/changes", "pipelines/reading", "pipelines/checkpoint", "pipelines/interval", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
+		{"pipelines/reconcile", []string{"pipelines/reading", "pipelines/checkpoint", "pipelines/interval", "extract!", "extract/page", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "pipelines/codebook", "extract!", "load!", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/stream", []string{"pipelines/reading", "extract!", "extract/page", "transform!", "schemas!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
@@ -84,7 +83,7 @@ func layers() []layer {
 		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
-			"pipelines/account", "pipelines/changes", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/internal/strictyaml", "pipelines/interval",
+			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/doctor", "pipelines/internal/strictyaml", "pipelines/interval",
 			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "extract!", "extract/transport", "transform!", "load!", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},

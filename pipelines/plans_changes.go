@@ -7,10 +7,10 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // PlannedChanges says how an incremental run would find the results that changed
@@ -38,7 +38,7 @@ type following struct {
 // follows says what a run would ask about changes, and how it would find them.
 func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *output.Set, now time.Time) *following {
 	f := &following{form: form, iv: i, manifests: outputs.Manifests(), now: now}
-	f.base, f.known = changes.Known(f.manifests)
+	f.base, f.known = reconcile.KnownChanges(f.manifests)
 	base := f.base
 	f.known = f.known && i.Continues && countable(outputs)
 	if !i.Continues {
@@ -52,7 +52,7 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 		p.Changes.Reason = why
 	case !countable(outputs):
 		p.Changes.Reason = "no dataset holds each result once"
-	case changes.MostRequests(base, now, true) == 0:
+	case reconcile.MostFeedRequests(base, now, true) == 0:
 		p.Changes.Reason = base.Reason
 	case base.KnownTo.IsZero():
 		p.Changes.Reason = "no earlier run found out up to when changes are known; this one asks"
@@ -110,7 +110,7 @@ func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	if !asks || f.iv.Dateless() || feedless(r) != "" || whyLookback(r) != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
-	feed = int64(changes.MostRequests(f.base, f.now, f.form.Def.Extract.Incremental))
+	feed = int64(reconcile.MostFeedRequests(f.base, f.now, f.form.Def.Extract.Incremental))
 	if feed > 0 && f.known {
 		counts = 1 // over all time of the datasets
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -109,16 +110,52 @@ func judgeClock(s clockSight) Check {
 	case s.came.Before(s.date):
 		off = s.came.Sub(s.date)
 	}
-	c := Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + interval.Rounded(max(off.Abs(), time.Second))}
+	c := Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + rounded(max(off.Abs(), time.Second))}
 	if off.Abs() < interval.ClockLeeway {
 		return c
 	}
-	err := &interval.ClockError{Ours: s.came, Theirs: s.date, Off: off}
+	err := &ClockError{Ours: s.came, Theirs: s.date, Off: off}
 	c.State, c.Detail = Warning, err.Error()
-	c.Cure = interval.ClockCure
+	c.Cure = clockCure
 	if off.Abs() >= clockFault {
 		c.State, c.Err = Failed, err
 		c.Detail += "; a range without `to` ends by this machine's clock, and S3 refuses requests of such a clock"
 	}
 	return c
+}
+
+// ClockError says that this machine's clock and the service's differ too much.
+type ClockError struct {
+	Ours, Theirs time.Time
+	Off          time.Duration // by how much at least ours is ahead; negative if it is behind
+}
+
+// Error gives both clocks.
+func (e *ClockError) Error() string {
+	direction := "ahead of"
+	if e.Off < 0 {
+		direction = "behind"
+	}
+	return fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
+		rounded(e.Off.Abs()), direction, e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
+}
+
+// rounded is a length of time in words that people read.
+func rounded(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return several(int(d.Round(time.Second)/time.Second), "second")
+	case d.Round(time.Minute) < 3*time.Hour:
+		return several(int(d.Round(time.Minute)/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return several(int(d.Round(time.Hour)/time.Hour), "hour")
+	}
+	return several(int(d/(24*time.Hour)), "day")
+}
+
+func several(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }

@@ -25,6 +25,15 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
+// What two clocks, and two zones, can differ by.
+const (
+	// ClockLeeway is by how much two clocks differ that agree: `settle` and lookbacks make
+	// up for it.
+	ClockLeeway = time.Minute
+	// WidestZone is more than any two zones of the world differ by.
+	WidestZone = 26 * time.Hour
+)
+
 // Interval says which span of time a run reads.
 type Interval struct {
 	Given extract.Window // what the user asked for; a missing bound is zero
@@ -259,33 +268,26 @@ func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 // Widen extends a span to whole parts of all datasets. With full it extends the
 // span to all parts that have a date.
 func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Window {
-	for {
-		before := w
-		for _, m := range committed {
-			if m != nil {
-				w = widen(w, m.Parts, full)
+	before := w
+	for _, m := range committed {
+		_, rest, whole := load.Intersecting(partsOf(m), load.Span(w.From, w.To))
+		for _, p := range rest {
+			if !full || p.Undated {
+				continue
+			}
+			if p.From.IsZero() || !whole.From.IsZero() && p.From.Before(whole.From.Time) {
+				whole.From = p.From
+			}
+			if whole.To.Before(p.To.Time) {
+				whole.To = p.To
 			}
 		}
-		if w == before {
-			return w
-		}
+		w = extract.Window{From: whole.From.Time, To: whole.To.Time}
 	}
-}
-
-func widen(w extract.Window, parts []load.Part, full bool) extract.Window {
-	_, rest, whole := load.Intersecting(parts, load.Span(w.From, w.To))
-	for _, p := range rest {
-		if !full || p.Undated {
-			continue
-		}
-		if p.From.IsZero() || !whole.From.IsZero() && p.From.Before(whole.From.Time) {
-			whole.From = p.From
-		}
-		if whole.To.Before(p.To.Time) {
-			whole.To = p.To
-		}
+	if w != before {
+		return Widen(w, committed, full) // it may meet further parts of the first datasets
 	}
-	return extract.Window{From: whole.From.Time, To: whole.To.Time}
+	return w
 }
 
 // reached returns the time up to which the run's results are complete. It never

@@ -73,3 +73,29 @@ func TestDecide(t *testing.T) {
 		t.Error("a range that begins in the future is taken")
 	}
 }
+
+// TestBehind: a watermark does not pass the service's clock, which may show an hour less
+// because the zone's clocks were put forward in between.
+func TestBehind(t *testing.T) {
+	chicago, err := time.LoadLocation("America/Chicago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		now   time.Time
+		by    time.Duration
+		lower time.Duration
+	}{
+		{"on a day like others", time.Date(2026, 6, 15, 12, 0, 0, 0, chicago), 40 * time.Minute, 40 * time.Minute},
+		{"clocks that agree", time.Date(2026, 6, 15, 12, 0, 0, 0, chicago), time.Minute, 0},
+		{"clocks were put forward", time.Date(2026, 3, 8, 3, 30, 0, 0, chicago), 40 * time.Minute, 100 * time.Minute},
+		{"clocks were put back", time.Date(2026, 11, 1, 7, 30, 0, 0, time.UTC).In(chicago), 40 * time.Minute, 40 * time.Minute},
+	} {
+		complete := load.Wall(c.now).Time
+		is := interval.Interval{Complete: complete}.Behind(c.by, c.now)
+		if lower := complete.Sub(is.Complete); lower != c.lower {
+			t.Errorf("%s: lowered by %s, and should be by %s", c.name, lower, c.lower)
+		}
+	}
+}

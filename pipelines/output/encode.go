@@ -243,10 +243,10 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 	m := load.Manifest{
 		Format: p.format.Name, Pipeline: j.Def.Name, Form: j.Form, RunID: j.RunID, CreatedAt: j.Now(),
 		Range: load.Span(s.Interval.Read.From, s.Interval.Read.To), Schema: described, Names: j.naming(), Source: j.source(), Profile: profileRule(p.out.Profile),
-		Rejected: rejectsOf(windows), Verified: s.Verified(windows, own), Requests: j.Requests(),
+		Rejected: rejectsOf(windows), Verified: s.Verified, Requests: j.Requests(),
 	}
 	if own {
-		m.Range = load.Span(s.Interval.Asked.From, s.Interval.Asked.To)
+		m.Range, m.Verified = load.Span(s.Interval.Asked.From, s.Interval.Asked.To), s.VerifiedOwn
 	}
 	return m
 }

@@ -14,9 +14,8 @@ import (
 type Undated struct {
 	Ranges []extract.UndatedRange
 	Only   *roaring64.Bitmap // the results that it may hold; nil for any
-	// Dated returns the ids that the run's other windows hold now.
-	Dated func() *roaring64.Bitmap
-	Read  extract.Window // the span of the other windows
+	Dated  *roaring64.Bitmap // what the run's other windows hold when it is read
+	Read   extract.Window    // the span of the other windows
 	// LeftOut are the results that were left out because they seem to have a date in Read,
 	// though no window held them. They came while the windows were read, so that these
 	// are read again. It is nil where dates are not looked at.
@@ -58,9 +57,7 @@ func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap 
 // leaves out results dated outside the run's range. If the window is read again,
 // every range may be mixed, because results get a date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
-	r.mu.Lock()
-	dated := w.Undated.Dated()
-	r.mu.Unlock()
+	dated := w.Undated.Dated.Clone()
 	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
 	if only := w.Undated.Only; only != nil {
 		return func(id int64) bool { return known(id) || !only.Contains(uint64(id)) }, nil //nolint:gosec // as above
@@ -76,16 +73,16 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		// Parts that are kept cannot show which results lie before the run's
 		// range, because they lack late results.
 		for _, u := range w.Undated.Ranges {
-			if err := addIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
+			if err := AddIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return known, addIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+	return known, AddIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
 }
 
-// addIDs adds the ids of a span's results to a set.
-func addIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
+// AddIDs adds the ids of a span's results to a set.
+func AddIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
 	return pages.Each(ctx, span, ids, func(p *page.Page) error {
 		for _, id := range p.IDs() {
 			set.Add(uint64(id)) //nolint:gosec // ids are not negative

@@ -41,8 +41,7 @@ func (s *Standstill) Agrees() { *s = Standstill{} }
 // whole parts of every dataset.
 type Older struct {
 	Window extract.Window
-	Counts []int64    // the service's counts so far; extract.Unknown if it was not asked
-	Still  Standstill `json:"-"`
+	Counts []int64 // the service's counts so far; extract.Unknown if it was not asked
 }
 
 // Window is one window of a run, with what was read of it.

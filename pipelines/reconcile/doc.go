@@ -12,8 +12,12 @@
 // A run that reads a range compares that range with the count. A run that reads
 // only what changed compares the whole dataset, in one count.
 //
-// The package itself neither reads nor writes. Package reading reads for it,
+// The package itself reads no windows and writes nothing. Package reading reads for it,
 // and package output stages the snapshot.
 //
-// Begin reading with Reconciler.Reconcile and Snapshot.
+// Begin reading with Reconciler.Reconcile and Snapshot. The other files are its steps:
+// what changed since earlier runs (changes), parts of earlier runs that are read again
+// (older), results in two windows (duplicates), the comparison with counts (proof),
+// results that no window holds (missing), and those without a date or with one that is
+// still to come (outside).
 package reconcile

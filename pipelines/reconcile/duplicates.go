@@ -11,7 +11,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -63,13 +62,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	}
 	if c.before == nil {
 		c.before = roaring64.New()
-		err := c.Reader.Pages.Each(ctx, extract.Window{From: from, To: from}, extract.IDRange{}, func(p *page.Page) error {
-			for _, id := range p.IDs() {
-				c.before.Add(uint64(id)) //nolint:gosec // ids are not negative
-			}
-			return nil
-		})
-		if err != nil {
+		if err := reading.AddIDs(ctx, c.Reader.Pages, c.before, extract.Window{From: from, To: from}, extract.IDRange{}); err != nil {
 			return fmt.Errorf("the second before the range: %w", err)
 		}
 	}
@@ -78,7 +71,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 		return nil
 	}
 	first.LeaveOut(c.before)
-	c.search.explained.Or(c.before)
+	c.explained.Or(c.before)
 	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, c.before) }
 	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", forget)
 }
@@ -195,15 +188,18 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	}
 	for _, w := range slices.Concat(dated, undated) {
 		if w.IDs != nil {
-			c.search.expected.Or(w.IDs)
+			c.expected.Or(w.IDs)
 		}
 		if err := forget(ctx, w); err != nil {
 			return err
 		}
 	}
-	c.Work.Reread += len(dated) + len(undated)
+	c.Reread += len(dated) + len(undated)
 	if err := c.Reader.Read(ctx, dated); err != nil {
 		return err
+	}
+	for _, w := range undated {
+		w.Undated.Dated = c.datedIDs()
 	}
 	return c.Reader.Read(ctx, undated)
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -24,66 +24,48 @@ import (
 // of parts that it replaces, and those that the service named as changed. An id
 // that is in no window in the end is asked for.
 
-// search looks for results that no window holds, though they were expected.
-type search struct {
-	c         *Reconciler
-	expected  roaring64.Bitmap // ids that must be found
-	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
-	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
-	later     []int64          // of outside, those that lie after the range
-	followed  bool             // the feed was asked once more, if that is needed
-	weak      bool             // not every loss would be noticed
-}
-
-// settle asks for expected ids that no window holds, and reads the windows
+// settleMissing asks for expected ids that no window holds, and reads the windows
 // again that they are in now. It returns true if it read any.
-func (s *search) settle(ctx context.Context) (again bool, err error) {
-	c := s.c
+func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) {
 	if c.Interval.Dateless() {
-		s.weak = true
+		c.weak = true
 		return false, nil // there is only one window
 	}
-	if again, err := s.follow(ctx); err != nil || again {
+	if again, err := c.follow(ctx); err != nil || again {
 		return again, err
 	}
 	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
-		s.expected.Or(w.Undated.LeftOut) // they were left out of those without a date
+		c.expected.Or(w.Undated.LeftOut) // they were left out of those without a date
 	}
-	missing, err := s.missing(ctx)
+	missing, err := c.missing(ctx)
 	if err != nil {
 		return false, err
 	}
 	if missing.IsEmpty() {
 		return c.readLeftOut(ctx)
 	}
-	hits, err := c.Parts.Holding(ctx, missing, c.Replaced())
-	if err != nil {
-		return false, err
-	}
-	if len(hits) > 0 {
-		return true, s.readHeld(ctx, hits)
-	}
-	if unnamed := s.unnamedOf(missing); !unnamed.IsEmpty() {
-		cut, err := s.cutOff(ctx, unnamed)
+	// A run that does not continue the datasets knows too little of what is not named.
+	if unnamed := roaring64.AndNot(missing, c.Changes.ids()); c.Changes.continues() && !unnamed.IsEmpty() {
+		cut, err := c.cutOff(ctx, unnamed)
 		if err != nil {
 			return false, err
 		}
 		if asked, err := c.Reader.ReadTails(ctx, cut); err != nil || asked {
 			return true, err
 		}
-		return true, s.explain(ctx, unnamed)
+		return true, c.explain(ctx, unnamed)
 	}
-	return s.askFor(ctx, missing)
+	return c.askFor(ctx, missing)
 }
 
 // cutOff returns the windows that end before a missing result which a part of their time held. A
 // page may have cut it off, and a count of all that is of before a result came does not show that.
-func (s *search) cutOff(ctx context.Context, missing *roaring64.Bitmap) (windows []*reading.Window, err error) {
-	for _, w := range readWindows(s.c.Windows) {
+func (c *Reconciler) cutOff(ctx context.Context, missing *roaring64.Bitmap) (windows []*reading.Window, err error) {
+	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Maximum() >= missing.Maximum() {
 			continue
 		}
-		held, err := s.c.Parts.IDs(ctx, func(d Dataset) []load.Part {
+		held, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 			if d.Child || d.Manifest == nil {
 				return nil
 			}
@@ -102,55 +84,33 @@ func (s *search) cutOff(ctx context.Context, missing *roaring64.Bitmap) (windows
 	return windows, nil
 }
 
-// unnamedOf returns the missing ids that the service did not name as changed. There
-// are none in a run that does not continue the datasets, which knows too little.
-func (s *search) unnamedOf(missing *roaring64.Bitmap) *roaring64.Bitmap {
-	if s.c.Changes == nil || !s.c.Changes.Continues {
-		return roaring64.New()
-	}
-	unnamed := roaring64.AndNot(missing, named(s.c.Changes))
-	unnamed.AndNot(laterBefore(s.c.Changes))
-	return unnamed
-}
-
 // explain asks once more what changed. A missing result that is not named then did
 // not move: it is gone. The count is asked for again only if something else changed
 // since. If the result was deleted after the count, it may hide an earlier deletion,
 // which the next run finds.
-func (s *search) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
-	c := s.c
-	more, err := c.Changes.More(ctx, c.Reader.Form)
-	if err != nil {
-		return err
+func (c *Reconciler) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
+	more, err := c.readMore(ctx)
+	if err == nil && more > 0 {
+		err = c.recount(ctx, c.proofOfAll())
 	}
-	if len(more) > 0 {
-		if err := c.older.readNamed(ctx, more); err != nil {
-			return err
-		}
-		if err := c.sums.recount(ctx); err != nil {
-			return err
-		}
-	}
-	unnamed.AndNot(named(c.Changes))
-	s.explained.Or(unnamed)
-	return nil
+	unnamed.AndNot(c.Changes.ids())
+	c.explained.Or(unnamed)
+	return err
 }
 
 // missing returns the ids that were expected and that no window holds.
-func (s *search) missing(ctx context.Context) (*roaring64.Bitmap, error) {
-	c := s.c
-	missing := s.expected.Clone()
-	if c.Changes != nil && c.Changes.Continues {
-		missing.Or(named(c.Changes))
-		replaced, err := s.replacedIDs(ctx)
+func (c *Reconciler) missing(ctx context.Context) (*roaring64.Bitmap, error) {
+	missing := c.expected.Clone()
+	if c.Changes.continues() {
+		replaced, err := c.replacedIDs(ctx)
 		if err != nil {
 			return nil, err
 		}
 		missing.Or(replaced)
-		missing.Or(laterBefore(c.Changes))
+		missing.Or(c.Changes.ids())
 	}
 	missing.AndNot(c.readIDs())
-	missing.AndNot(&s.explained)
+	missing.AndNot(&c.explained)
 	return missing, nil
 }
 
@@ -164,8 +124,7 @@ func (c *Reconciler) readIDs() *roaring64.Bitmap {
 
 // replacedIDs returns the ids of the parts that the run replaces. If some are not
 // known, the proof is weaker.
-func (s *search) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
-	c := s.c
+func (c *Reconciler) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 	replaced := c.Replaced()
 	ids, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 		if d.Child {
@@ -175,61 +134,46 @@ func (s *search) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
 		return old
 	})
 	if errors.Is(err, load.ErrIDs) {
-		s.weak = true
+		c.weak = true
 		return roaring64.New(), nil
 	}
 	return ids, err
 }
 
-// readHeld reads the parts again that hold missing ids. A run of a range of its own leaves
-// them, and they explain their ids.
-func (s *search) readHeld(ctx context.Context, hits []Held) error {
-	var spans []extract.Window
-	for _, h := range hits {
-		if h.Undated || !s.c.Interval.Continues {
-			s.explained.Or(h.IDs)
-			continue
-		}
-		spans = append(spans, windowOf(h.Part))
-	}
-	return s.c.older.read(ctx, spans, "it holds a result that changed")
-}
-
 // follow asks the feed once more where that is needed. A run that reads everything
 // needs to know what changed while it read. If the service does not tell, follow
 // returns true, because the counts must be compared more thoroughly.
-func (s *search) follow(ctx context.Context) (again bool, err error) {
-	c := s.c
-	if s.followed {
+func (c *Reconciler) follow(ctx context.Context) (again bool, err error) {
+	if c.followed {
 		return false, nil
 	}
-	s.followed = true
+	c.followed = true
 	asked := c.Changes
 	switch {
 	case asked == nil || !asked.Usable:
-		s.weak = true
+		c.weak = true
 		return false, nil
 	case c.Reader.Pages.Unstamped() > 0:
 		problem := fmt.Sprintf("%d results carry no %s", c.Reader.Pages.Unstamped(), extract.UpdateMeta)
 		if asked.Continues {
 			return false, &extract.FeedError{Problem: problem}
 		}
-		s.weak = true
+		c.weak = true
 		asked.Void(c.Reader.Form, problem)
 		return true, nil
 	case asked.Continues:
-		return false, s.checkNamed(ctx)
+		return false, c.checkNamed(ctx)
 	case !c.comparesChanges():
 		return false, nil
 	}
-	_, changed, err := s.askAgain(ctx)
+	_, changed, err := c.askAgain(ctx)
 	if err == nil && !c.Verifies() && !changed.IsEmpty() {
 		// Nothing else shows what a count of an earlier moment cut off: of any window, because a
 		// window's count may be the difference of two, and the change lie before it.
 		again, err = c.Reader.ReadBehind(ctx, c.Windows)
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
-		asked.Usable, s.weak = false, true
+		asked.Usable, c.weak = false, true
 		c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "what changed during the run is not known", slog.String("reason", failed.Problem))
 		return true, nil
 	}
@@ -244,69 +188,54 @@ func (c *Reconciler) comparesChanges() bool {
 
 // checkNamed makes sure that the service named all new results. A run that continues
 // the datasets knows all others. If it met a result that nobody named, the feed is
-// asked for it once more, because it may have come during the run.
-func (s *search) checkNamed(ctx context.Context) error {
-	unnamed, err := s.unnamed(ctx)
+// asked for it once more, because it may have come during the run. If it does not name it
+// then, the error says when that result changed, if it is still there.
+func (c *Reconciler) checkNamed(ctx context.Context) error {
+	unnamed, err := c.unnamed(ctx)
 	if err != nil || unnamed.IsEmpty() {
 		return err
 	}
-	named, _, err := s.askAgain(ctx)
+	named, _, err := c.askAgain(ctx)
 	if err != nil {
 		return err
 	}
-	unnamed.AndNot(named)
-	if unnamed.IsEmpty() {
+	if unnamed.AndNot(named); unnamed.IsEmpty() {
 		return nil
 	}
-	return s.notNamed(ctx, int64(unnamed.Minimum())) //nolint:gosec // it was an int64
-}
-
-// notNamed returns the error for a new result that the feed does not name. It asks
-// when that result changed, if it is still there.
-func (s *search) notNamed(ctx context.Context, id int64) error {
-	c := s.c
+	id := unnamed.Minimum()
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
-	err := c.Reader.Pages.Each(ctx, extract.Window{}, extract.IDRange{Min: id, Max: id}, func(p *page.Page) error {
-		for _, change := range extract.ChangesOf(p) {
-			e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
-			if e.Newest = change.At; e.Newest.IsZero() {
-				e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
-			}
+	found, err := c.changesIn(ctx, extract.Window{}, roaring64.BitmapOf(id))
+	for _, change := range found {
+		e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
+		if e.Newest = change.At; e.Newest.IsZero() {
+			e.Problem = fmt.Sprintf("result %d carries no %s", id, extract.UpdateMeta)
 		}
-		return nil
-	})
+	}
 	return cmp.Or(err, error(e))
 }
 
 // askAgain asks what changed since the run began, and expects the results that changed. Those
 // that are named may have changed shortly before.
-func (s *search) askAgain(ctx context.Context) (named, changed *roaring64.Bitmap, err error) {
-	c := s.c
+func (c *Reconciler) askAgain(ctx context.Context) (named, changed *roaring64.Bitmap, err error) {
 	since := c.counted.since
 	if since == nil || c.counted.reads != c.Reader.Reads() {
 		if since, err = c.Changes.Since(ctx, c.Reader.Form); err != nil {
 			return nil, nil, err
 		}
 	}
-	named, changed = roaring64.New(), roaring64.New()
-	for _, change := range since {
-		named.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
-		if !c.Changes.Saw(change) {
-			changed.Add(uint64(change.ID)) //nolint:gosec // as above
-		}
-	}
-	s.expected.Or(changed)
+	named = idsOf(since)
+	changed = idsOf(slices.DeleteFunc(slices.Clone(since), c.Changes.Saw))
+	c.expected.Or(changed)
 	return named, changed, nil
 }
 
 // unnamed returns the ids that were read, that no replaced part holds and that the
 // service did not name. It leaves out rejected results, because the sets of ids of
 // parts lack them, and what the datasets did not reach before.
-func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
-	c := s.c
+func (c *Reconciler) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 	ids := roaring64.New()
-	replaced, err := s.replacedIDs(ctx)
-	if err != nil || s.weak {
+	replaced, err := c.replacedIDs(ctx)
+	if err != nil || c.weak {
 		return ids, err
 	}
 	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
@@ -320,214 +249,127 @@ func (s *search) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
 		}
 	}
 	ids.AndNot(replaced)
-	ids.AndNot(named(c.Changes))
-	ids.AndNot(laterBefore(c.Changes))
+	ids.AndNot(c.Changes.ids())
 	return ids, nil
 }
 
 // askFor asks for ids. Those that are gone or outside are explained. For the
 // others it reads the windows again that they are in.
-func (s *search) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
-	c := s.c
-	after := s.likelyLater(missing)
-	if err := s.keepLater(ctx, after); err != nil {
+func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
+	after := c.Changes.laterThan(c.whole().To)
+	if err := c.keepLater(ctx, roaring64.And(missing, after)); err != nil {
 		return false, err
 	}
-	rest := roaring64.AndNot(missing, &s.explained)
-	var found []extract.Change
-	inside := roaring64.New()
 	time := c.Interval.Read
 	if c.Interval.Continues {
 		time = c.whole()
 	}
-	for _, r := range clusters(rest) {
-		changed, err := s.changesIn(ctx, time, r.IDs)
-		if err != nil {
-			return false, err
-		}
-		for _, change := range changed {
-			if id := uint64(change.ID); rest.Contains(id) && inside.CheckedAdd(id) { //nolint:gosec // ids are not negative
-				found = append(found, change)
-			}
-		}
+	found, err := c.changesIn(ctx, time, roaring64.AndNot(missing, &c.explained))
+	if err != nil {
+		return false, err
 	}
-	s.explained.Or(missing)
-	for _, change := range found {
-		s.explained.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
-	}
+	inside := idsOf(found)
+	c.explained.Or(missing)
+	c.explained.AndNot(inside)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
 		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
 	outside := roaring64.AndNot(missing, inside)
-	s.outside.Or(outside)
-	outside.AndNot(after)
-	if err := s.keepLater(ctx, outside); err != nil {
+	c.outside.Or(outside)
+	if err := c.keepLater(ctx, roaring64.AndNot(outside, after)); err != nil {
 		return false, err
 	}
-	if again, err = s.readPlaces(ctx, found); err != nil || c.Changes == nil || !c.Changes.Continues {
+	if again, err = c.readPlaces(ctx, found); err != nil || !c.Changes.continues() {
 		return again, err
 	}
 	// A result that left the range since the count may hide one that was deleted before it.
-	replaced, err := s.replacedIDs(ctx)
-	if missing.And(&s.explained); err != nil || !missing.Intersects(replaced) {
+	replaced, err := c.replacedIDs(ctx)
+	if missing.And(&c.explained); err != nil || !missing.Intersects(replaced) {
 		return again, err
 	}
-	return true, c.sums.recount(ctx)
+	return true, c.recount(ctx, c.proofOfAll())
 }
 
-// changesIn asks for the results of a window with certain ids.
-func (s *search) changesIn(ctx context.Context, w extract.Window, ids extract.IDRange) (changed []extract.Change, err error) {
-	err = s.c.Reader.Pages.Each(ctx, w, ids, func(p *page.Page) error {
-		changed = append(changed, extract.ChangesOf(p)...)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("results that are in no window: %w", err)
-	}
-	return changed, nil
-}
-
-// likelyLater returns those of the missing ids that probably lie after the range: they
-// did so before, or their date says so.
-func (s *search) likelyLater(missing *roaring64.Bitmap) *roaring64.Bitmap {
-	ids := roaring64.New()
-	c := s.c
-	if c.Changes == nil || !c.Changes.Continues {
-		return ids
-	}
-	ids.Or(laterBefore(c.Changes))
-	for _, change := range c.Changes.Named {
-		if len(change.Dates) > 0 && !change.Dates[0].Before(c.whole().To) {
-			ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+// changesIn asks for those results of a window that have one of the ids.
+func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids *roaring64.Bitmap) (found []extract.Change, err error) {
+	seen := roaring64.New()
+	for _, r := range clusters(ids) {
+		err := c.Reader.Pages.Each(ctx, w, r.IDs, func(p *page.Page) error {
+			for _, change := range extract.ChangesOf(p) {
+				if id := uint64(change.ID); ids.Contains(id) && seen.CheckedAdd(id) { //nolint:gosec // ids are not negative
+					found = append(found, change)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("results that are in no window: %w", err)
 		}
 	}
-	ids.And(missing)
-	return ids
+	return found, nil
 }
 
 // keepLater notes those of the missing ids that lie after the range, and explains
 // them. The next run looks for them again, though nobody names them then.
-func (s *search) keepLater(ctx context.Context, missing *roaring64.Bitmap) error {
-	c := s.c
-	if c.Changes == nil || !c.Changes.Continues {
+func (c *Reconciler) keepLater(ctx context.Context, missing *roaring64.Bitmap) error {
+	if !c.Changes.continues() {
 		return nil
 	}
-	ids := named(c.Changes)
-	ids.Or(laterBefore(c.Changes))
-	ids.And(missing)
-	for _, r := range clusters(ids) {
-		changed, err := s.changesIn(ctx, extract.Window{From: c.whole().To}, r.IDs)
-		if err != nil {
-			return err
-		}
-		for _, change := range changed {
-			if id := uint64(change.ID); ids.Contains(id) { //nolint:gosec // ids are not negative
-				s.explained.Add(id)
-				s.later = append(s.later, change.ID)
-			}
-		}
+	changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, roaring64.And(missing, c.Changes.ids()))
+	for _, change := range changed {
+		c.later = append(c.later, change.ID)
 	}
-	return nil
+	c.explained.Or(idsOf(changed))
+	return err
 }
 
 // readPlaces reads the places again that results are in now.
-func (s *search) readPlaces(ctx context.Context, found []extract.Change) (again bool, err error) {
-	c := s.c
+func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (again bool, err error) {
 	line := c.timeline()
-	var windows []*reading.Window
-	var spans []extract.Window
-	places, ids := map[int]bool{}, roaring64.New()
+	var places []span
+	read, ids := map[int]bool{}, idsOf(found)
 	for _, change := range found {
-		ids.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 		at := -1
 		if len(change.Dates) > 0 {
-			at = slices.IndexFunc(line, func(s span) bool { return s.Window.Holds(change.Dates[0]) })
+			at = slices.IndexFunc(line, func(s span) bool { return s.Holds(change.Dates[0]) })
 		}
-		if places[at] {
+		if read[at] {
 			continue // the place is read again, which will show whether the result is there
 		}
-		if at, err = s.locate(ctx, line, at, change); err != nil {
+		if at, err = c.locate(ctx, line, at, change); err != nil {
 			return false, err
 		}
-		switch {
-		case at < 0:
-			s.explained.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+		if at < 0 {
+			c.explained.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
 			continue
-		case places[at]:
-		case line[at].window != nil:
-			if yielded := line[at].window.Earlier; yielded != nil {
-				yielded.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
-			}
-			windows = append(windows, line[at].window)
-		default:
-			spans = append(spans, line[at].Window)
 		}
-		places[at] = true
-	}
-	if len(places) == 0 {
-		return false, nil
+		if w := line[at].window; w != nil && w.Earlier != nil {
+			w.Earlier.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
+		}
+		if !read[at] {
+			places = append(places, line[at])
+		}
+		read[at] = true
 	}
 	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, ids) }
-	if err := c.readAgain(ctx, windows, "a result moved into it", forget); err != nil {
-		return false, err
-	}
-	return true, c.older.read(ctx, spans, "a result moved into it")
+	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", forget)
 }
 
 // locate returns the index of the span that a result is in, or -1 if it is in none.
 // hint is the index of the span that is asked first, or -1. If the result is not
 // there, the line is halved by asking for the id.
-func (s *search) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
-	asked := func(of []span) (bool, error) {
-		return s.c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
-	}
-	if hint >= 0 {
-		if there, err := asked(line[hint : hint+1]); there || err != nil {
-			return hint, err
+func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
+	holds := func(of []span) (there bool) {
+		if err == nil {
+			there, err = c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
 		}
+		return there
 	}
-	lo, hi := 0, len(line)
-	for hi-lo > 1 {
-		middle := (lo + hi) / 2
-		lower, err := asked(line[lo:middle])
-		switch {
-		case err != nil:
-			return -1, err
-		case lower:
-			hi = middle
-		default:
-			lo = middle
-		}
+	if hint >= 0 && holds(line[hint:hint+1]) {
+		return hint, err
 	}
-	if hi == lo || lo == hint { // there is none, or it has been asked for there
-		return -1, nil
-	}
-	if there, err := asked(line[lo:hi]); err != nil || !there {
+	at = sort.Search(len(line)-1, func(i int) bool { return holds(line[:i+1]) })
+	if at == hint || at >= len(line) || !holds(line[at:at+1]) { // there is none, or it has been asked for there
 		return -1, err
 	}
-	return lo, nil
-}
-
-// named returns the ids of the results that the service named as changed.
-func named(s *changes.Start) *roaring64.Bitmap {
-	if s == nil {
-		return roaring64.New()
-	}
-	return idsOf(s.Named)
-}
-
-func idsOf(changed []extract.Change) *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, c := range changed {
-		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
-	}
-	return ids
-}
-
-// laterBefore returns the ids of the results that lay after the range of earlier runs.
-func laterBefore(s *changes.Start) *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, id := range s.Later() {
-		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
-	}
-	return ids
+	return at, err
 }

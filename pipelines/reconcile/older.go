@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -19,29 +20,16 @@ import (
 // read in another window. The run reads it again and replaces it in the same
 // commit. So each id is in a dataset only once.
 
-// older reads parts outside the run's range again.
-type older struct {
-	c        *Reconciler
-	spans    []*reading.Older // that are read again
-	compared roaring64.Bitmap // ids that were already looked for in older parts
-	undated  bool             // a result that had no date has one now
-}
-
-// settle finds older parts that hold an id which this run read in another
+// settleStale finds older parts that hold an id which this run read in another
 // window, and reads them again. It repeats this until no such part is left.
-func (o *older) settle(ctx context.Context) error {
-	c := o.c
+func (c *Reconciler) settleStale(ctx context.Context) error {
 	for {
-		ids := o.fresh()
+		ids := c.uncompared()
 		if ids.IsEmpty() {
 			return nil
 		}
-		hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
-		if err != nil {
-			return err
-		}
-		o.compared.Or(ids)
-		if err := o.readHits(ctx, hits); err != nil {
+		c.compared.Or(ids)
+		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
 			return err
 		}
 		if err := c.settleDuplicates(ctx); err != nil {
@@ -50,36 +38,26 @@ func (o *older) settle(ctx context.Context) error {
 	}
 }
 
-// fresh returns the ids that were read and not yet compared with older parts.
-func (o *older) fresh() *roaring64.Bitmap {
-	c := o.c
+// uncompared returns the ids that were read and not yet compared with older parts.
+func (c *Reconciler) uncompared() *roaring64.Bitmap {
 	if c.Full {
 		return roaring64.New() // all parts are replaced
 	}
 	ids := c.readIDs()
-	ids.AndNot(&o.compared)
+	ids.AndNot(&c.compared)
 	return ids
-}
-
-// readHits reads the older parts in hits again.
-func (o *older) readHits(ctx context.Context, hits []Held) error {
-	if err := o.read(ctx, spansOf(hits), "a result of it has another date now"); err != nil {
-		return err
-	}
-	return o.readUndated(ctx, hits)
 }
 
 // mostCells is how many partitions a span may have that is read without a count.
 const mostCells = 8
 
-// plan divides a span outside the run's range into windows and inserts them
+// planOlder divides a span outside the run's range into windows and inserts them
 // into the run's windows. It returns the new windows that may hold results. A run
 // that continues the datasets knows about how many results there are. So it asks
 // for no count if there are few.
-func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
-	c := o.c
+func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
 	r := &reading.Older{Window: w}
-	o.spans = append(o.spans, r)
+	c.older = append(c.older, r)
 	at := slices.IndexFunc(c.Windows, func(is *reading.Window) bool {
 		return is.Undated != nil || !is.Planned.Window.From.IsZero() && !is.Planned.Window.From.Before(w.To)
 	})
@@ -87,7 +65,7 @@ func (o *older) plan(ctx context.Context, w extract.Window, why string) ([]*read
 		at = len(c.Windows)
 	}
 	count, cuts, held := c.Reader.Counter(), []time.Time(nil), interval.ResultsIn(w, manifestsOf(c.Parts))
-	if o.isSmall(w, held) {
+	if c.isSmall(w, held) {
 		count, cuts = nil, cutsOf(w, held)
 	}
 	plan, todo, err := c.plan(ctx, w, r, at, at, count, cuts...)
@@ -121,9 +99,8 @@ func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
 
 // isSmall tells whether a window of whole parts needs no count to be divided,
 // because the datasets hold few results of it.
-func (o *older) isSmall(w extract.Window, held int64) bool {
-	c := o.c
-	if c.Changes == nil || !c.Changes.Continues || held > extract.DefaultTarget {
+func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
+	if !c.Changes.continues() || held > extract.DefaultTarget {
 		return false
 	}
 	unit := c.Reader.Def.FinestUnit()
@@ -137,44 +114,224 @@ func (o *older) isSmall(w extract.Window, held int64) bool {
 	return unit.Spans(w.From, w.To) <= mostCells
 }
 
-// windowsOf returns those of the windows that belong to an older range.
-func windowsOf(windows []*reading.Window, r *reading.Older) []*reading.Window {
-	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.Older != r })
+// A part outside the run's range is stale if the service named a changed result of
+// it, or if its object is damaged. The run reads all such parts again.
+
+// readStale reads the parts again that are known to be stale before anything else
+// is compared. With them it reads the places that changed results are in now.
+func (c *Reconciler) readStale(ctx context.Context) error {
+	if c.Full {
+		return nil // all parts are replaced
+	}
+	var named []extract.Change
+	if c.Changes != nil && c.Interval.Continues {
+		named = c.Changes.Named
+	}
+	return c.readConcerned(ctx, named, idsOf(named), c.staleBefore(ctx), "a result of it changed, or it is damaged")
 }
 
-// verify compares what was read of older ranges with their counts. The
-// first count is that of the plan. If it does not agree, the range is counted
-// again, and read again if it still does not agree.
-func (o *older) verify(ctx context.Context) error {
-	c := o.c
-	for _, r := range o.spans {
-		for round := 0; ; round++ {
-			windows := windowsOf(c.Windows, r)
-			n := reading.Results(windows)
-			if n == r.Counts[len(r.Counts)-1] {
-				break
-			}
-			counted, err := c.Reader.Counter()(ctx, r.Window)
-			if err != nil {
-				return err
-			}
-			if n != counted {
-				overlap, err := c.Reader.Overlap(ctx, r.Window.From)
-				if err != nil {
-					return err
-				}
-				counted -= overlap
-			}
-			if r.Counts = append(r.Counts, counted); n == counted || round >= reading.Rereads && reading.Plausible(r.Counts[len(r.Counts)-2:], n) {
-				break
-			}
-			if r.Still.Disagrees(counted, n) {
-				return &VerifyError{Counted: counted, Extracted: n, Windows: spans(windows), Untold: !c.Reader.CountsAgreed()}
-			}
-			if err := c.readChanged(ctx, windows); err != nil {
-				return err
+// staleBefore returns the spans that are stale whatever the service named: those of
+// damaged parts. If too much changed to know which parts are stale, it returns all parts.
+func (c *Reconciler) staleBefore(ctx context.Context) (spans []extract.Window) {
+	for _, d := range c.Parts.Datasets() {
+		for _, p := range d.Damaged {
+			c.Reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part is missing or has another size; it is made again", slog.String("part", p.Path))
+			if !p.Undated {
+				spans = append(spans, windowOf(p))
 			}
 		}
 	}
-	return nil
+	if c.Changes != nil && c.Changes.AllStale {
+		for _, m := range wholeOf(c.Parts) {
+			_, kept := c.Replaced().Divide(m)
+			for _, p := range kept {
+				if !p.Undated {
+					spans = append(spans, windowOf(p))
+				}
+			}
+		}
+	}
+	return spans
+}
+
+func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
+
+// readNamed reads everything again that results which changed may concern: what
+// holds them, and the place of their date.
+func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
+	const why = "a result of it changed"
+	ids := idsOf(named)
+	windows := slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool {
+		dated := w.Undated == nil && slices.ContainsFunc(named, func(change extract.Change) bool {
+			return len(change.Dates) > 0 && w.Planned.Window.Holds(change.Dates[0])
+		})
+		return !dated && (w.IDs == nil || !w.IDs.Intersects(ids))
+	})
+	if err := c.readAgain(ctx, windows, why, c.Reader.Forget); err != nil {
+		return err
+	}
+	return c.readConcerned(ctx, named, ids, nil, why)
+}
+
+// readConcerned reads spans and the parts that hold one of the ids. With them it reads the
+// places that changed results are probably in now. The date by which the service filters is
+// not known. So the place is confirmed by a count if a part elsewhere holds the result,
+// because then it may have stayed there.
+func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids *roaring64.Bitmap, spans []extract.Window, why string) error {
+	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
+	if err != nil {
+		return err
+	}
+	undated := false
+	held := roaring64.New()
+	for _, h := range hits {
+		held.Or(h.IDs)
+		if undated = undated || h.Undated; !h.Undated {
+			spans = append(spans, windowOf(h.Part))
+		}
+	}
+	for _, change := range named {
+		if !c.Changes.Continues || len(change.Dates) == 0 {
+			continue // all other time is read, or is no part of the dataset
+		}
+		at, ok := c.placeOf(change.Dates[0])
+		if !ok || slices.Contains(spans, at) {
+			continue
+		}
+		if held.Contains(uint64(change.ID)) { //nolint:gosec // ids are not negative
+			there, err := c.Reader.Holds(ctx, at, extract.IDRange{Min: change.ID, Max: change.ID})
+			if err != nil {
+				return err
+			}
+			if !there {
+				continue
+			}
+		}
+		spans = append(spans, at)
+	}
+	if err := c.readOlder(ctx, spans, why); err != nil || !undated || c.wantsUndated() {
+		return err
+	}
+	return c.readKnownUndated(ctx)
+}
+
+// readOlder reads spans again that the run has not read.
+func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why string) error {
+	before := c.sent()
+	var todo []*reading.Window
+	for _, w := range spans {
+		w = interval.Widen(w, manifestsOf(c.Parts), false)
+		if c.isRead(w) {
+			continue
+		}
+		windows, err := c.planOlder(ctx, w, why)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, windows...)
+	}
+	c.Older += len(todo)
+	err := c.Reader.Read(ctx, todo)
+	if c.planned > 0 { // they are no rereads, so that the budget of these grows with them
+		c.planned += c.sent() - before
+	}
+	return err
+}
+
+// readSpans reads spans again: windows of the run once more, as forget says, and parts and
+// gaps as older ones.
+func (c *Reconciler) readSpans(ctx context.Context, line []span, why string, forget func(context.Context, *reading.Window) error) error {
+	var windows []*reading.Window
+	var older []extract.Window
+	for _, s := range line {
+		if s.window != nil {
+			windows = append(windows, s.window)
+		} else {
+			older = append(older, s.Window)
+		}
+	}
+	if err := c.readAgain(ctx, windows, why, forget); err != nil {
+		return err
+	}
+	return c.readOlder(ctx, older, why)
+}
+
+// isRead tells whether the run reads the time of a span, which consists of whole parts.
+func (c *Reconciler) isRead(w extract.Window) bool {
+	return slices.ContainsFunc(c.Windows, func(is *reading.Window) bool {
+		return is.Undated == nil && is.Planned.Window.Overlaps(w)
+	})
+}
+
+// The time of a dataset consists of the windows that the run reads, the parts that it
+// keeps, and the gaps between them.
+
+// placeOf returns the part, or the gap between parts, that holds a date and that the
+// run does not read. A gap ends at the boundaries of the finest partition.
+func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
+	line := c.timeline()
+	at := slices.IndexFunc(line, func(s span) bool { return s.Holds(date) })
+	if at < 0 || line[at].window != nil {
+		return place, false
+	}
+	place = line[at].Window
+	if unit := c.Reader.Def.FinestUnit(); line[at].gap && unit != extract.UnitNone {
+		place = extract.Window{From: extract.Later(place.From, unit.Start(date)), To: extract.Earlier(place.To, unit.Next(date))}
+	}
+	return place, true
+}
+
+// span is a stretch of the datasets' time as it will be after this run.
+type span struct {
+	extract.Window
+	results int64           // that are held there
+	window  *reading.Window // that the run reads; nil for a kept part or a gap
+	gap     bool            // no part and no window is there
+}
+
+// whole returns the time of all results that the datasets should hold.
+func (c *Reconciler) whole() extract.Window {
+	return c.Interval.Whole(c.Reader.Def, manifestsOf(c.Parts))
+}
+
+// timeline returns the spans of the first dataset; without one, those of the windows.
+func (c *Reconciler) timeline() []span {
+	for _, m := range wholeOf(c.Parts) {
+		return c.timelineOf(m)
+	}
+	return c.timelineOf(nil)
+}
+
+// timelineOf returns the time of a dataset in order: the windows that the run
+// reads, the parts that it keeps, and the gaps between them. Only a run that
+// continues the datasets knows that gaps belong to them.
+func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
+	whole := c.whole()
+	for _, w := range c.Windows {
+		if w.Undated == nil && w.Planned.Window.Overlaps(whole) {
+			line = append(line, span{Window: w.Planned.Window, results: w.Results(), window: w})
+		}
+	}
+	_, kept := c.Replaced().Divide(m)
+	for _, p := range kept {
+		if w := windowOf(p); !p.Undated && w.Overlaps(whole) {
+			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w { // one part of several objects
+				line[n-1].results += p.Rows + p.Rejected
+				continue
+			}
+			line = append(line, span{Window: w, results: p.Rows + p.Rejected})
+		}
+	}
+	slices.SortStableFunc(line, func(a, b span) int { return a.From.Compare(b.From) })
+	if !c.Changes.continues() {
+		return line
+	}
+	at, filled := whole.From, make([]span, 0, len(line))
+	for _, s := range append(line, span{Window: extract.Window{From: whole.To}}) {
+		if at.Before(s.From) {
+			filled = append(filled, span{Window: extract.Window{From: at, To: s.From}, gap: true})
+		}
+		filled, at = append(filled, s), s.To
+	}
+	return filled[:len(filled)-1]
 }

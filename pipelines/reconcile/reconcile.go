@@ -1,13 +1,16 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -72,21 +75,32 @@ type Reconciler struct {
 	Lookback string
 	// Changes is what the service named as changed before the run read anything;
 	// nil if it was not asked.
-	Changes *changes.Start
+	Changes *Changes
 	// Windows are the windows of the plan, in order of time. Reconcile adds
 	// windows and divides some.
 	Windows []*reading.Window
 
 	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
-	Work     Work
+	Reread   int            // windows that were read again
+	Older    int            // windows of older parts that were read
 
 	before  *roaring64.Bitmap // results of the second before the range; nil if it was not asked for
 	looked  bool              // for results that are dated later than now
 	planned int64             // requests until anything was read or compared again, see again; 0 before
 	counted counted
-	older   older
-	search  search
-	sums    sums
+
+	older    []*reading.Older // spans outside the range that are read again
+	compared roaring64.Bitmap // ids that were already looked for in older parts
+	datedNow bool             // a result that had no date has one now
+
+	expected  roaring64.Bitmap // ids that must be found
+	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
+	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
+	later     []int64          // of outside, those that lie after the range
+	followed  bool             // the feed was asked once more, if that is needed
+	weak      bool             // not every loss would be noticed
+
+	all *proof // see proofOfAll; nil before it is needed
 }
 
 // New returns a Reconciler of what a reader reads. full is Reconciler.Full.
@@ -94,33 +108,26 @@ func New(r *reading.Reader, full bool) *Reconciler {
 	return &Reconciler{Reader: r, Full: full, counted: counted{own: extract.Unknown, read: extract.Unknown}}
 }
 
-// Work says what was read in addition to the windows of the plan.
-type Work struct {
-	Reread int // windows that were read again
-	Older  int // windows of older parts
-}
-
 // Reconcile reads windows again until what was read agrees with itself, with
 // older parts, with the service's counts, and with what changed meanwhile.
 func (c *Reconciler) Reconcile(ctx context.Context) error {
-	c.older.c, c.search.c, c.sums.c = c, c, c
-	if err := c.older.readStale(ctx); err != nil {
+	if err := c.readStale(ctx); err != nil {
 		return err
 	}
 	for {
 		if err := c.settleDuplicates(ctx); err != nil {
 			return err
 		}
-		if err := c.older.settle(ctx); err != nil {
+		if err := c.settleStale(ctx); err != nil {
 			return err
 		}
 		if err := c.verify(ctx); err != nil {
 			return err
 		}
-		if !c.older.fresh().IsEmpty() {
+		if !c.uncompared().IsEmpty() {
 			continue
 		}
-		again, err := c.search.settle(ctx)
+		again, err := c.settleMissing(ctx)
 		if err != nil {
 			return err
 		}
@@ -141,7 +148,7 @@ func (c *Reconciler) nameMethod() error {
 	case c.Reader.Countless != "":
 		v.Method, v.Unproven = load.MethodRead, c.Reader.Countless
 	case !c.Verifies():
-		if !c.search.weak {
+		if !c.weak {
 			v.Method = load.MethodChanges
 		} else if reading.MayMiss(c.Plan) {
 			v.Unproven = "results that moved while they were read may be missing, because the service does not tell what changed"
@@ -149,7 +156,7 @@ func (c *Reconciler) nameMethod() error {
 		if !c.Reader.Def.Extract.Verify {
 			v.Unproven = "no counts are compared, as was asked for"
 		}
-	case c.search.weak:
+	case c.weak:
 		v.Method = c.Reader.CountMethod()
 	default:
 		v.Method = load.MethodChanges
@@ -178,7 +185,7 @@ type Replaced struct {
 // Replaced returns which parts the run replaces so far.
 func (c *Reconciler) Replaced() Replaced {
 	r := Replaced{Read: c.Interval.Read, Undated: c.wantsUndated(), Full: c.Full}
-	for _, o := range c.older.spans {
+	for _, o := range c.older {
 		r.Older = append(r.Older, o.Window)
 	}
 	return r
@@ -207,4 +214,93 @@ func (r Replaced) Divide(m *load.Manifest) (old, kept []load.Part) {
 		}
 	}
 	return old, kept
+}
+
+// VerifyError reports that what was read does not agree with the service's count, which
+// did not change while it was read again.
+type VerifyError struct {
+	Counted, Extracted int64
+	Windows            []extract.Window // the windows that do not agree
+	Undated            bool             // the results without a date do not agree
+	Untold             bool             // no count of the service has agreed in this run
+}
+
+// Error names the windows.
+func (e *VerifyError) Error() string {
+	what, where := "results", " in the windows "+names(e.Windows, ", ")
+	if e.Undated {
+		what, where = "results without a date", ""
+	}
+	return fmt.Sprintf("the service counts %d %s and sends %d, also when it is asked again%s: its counts do not agree with its pages; nothing was written: `formetl doctor` shows what the service honours",
+		e.Counted, what, e.Extracted, where)
+}
+
+// DataFault returns true: another run would meet the same counts.
+func (e *VerifyError) DataFault() bool { return true }
+
+// UnprovenError reports that a run which must prove what it promises cannot.
+type UnprovenError struct{ What string } // what is not proven, and why
+
+// Error says what is not proven.
+func (e *UnprovenError) Error() string {
+	return "not verified: " + e.What + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)"
+}
+
+// DataFault returns true: another run would prove no more.
+func (e *UnprovenError) DataFault() bool { return true }
+
+// BusyError reports a form that changes faster than it can be read.
+type BusyError struct {
+	Window   string // the one that was read again most often
+	Times    int    // how often it was read
+	Requests int64  // that were sent to find and read again what changed
+}
+
+// Error names the window.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the form changes faster than it can be read: %d requests went into finding and reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
+		e.Requests, e.Window, e.Times)
+}
+
+// Temporary returns true: the form may be quieter later.
+func (e *BusyError) Temporary() bool { return true }
+
+// leastRereads is how many requests a run may always spend on reading again.
+const leastRereads = 200
+
+// again is called before anything is read or compared once more. Reading again may cost as
+// many requests as the run took until the first time, with what older parts take that are
+// read for the first time. Counts and lists of changes, which find what to read, may cost as
+// many besides. The error is a *BusyError.
+func (c *Reconciler) again() error {
+	c.Reader.ForgetOverlaps()
+	if c.planned == 0 {
+		c.planned = c.sent()
+	}
+	spent := c.sent() - c.planned
+	if spent <= 2*max(leastRereads, c.planned) {
+		return nil
+	}
+	w := slices.MaxFunc(c.Windows, func(a, b *reading.Window) int { return cmp.Compare(a.Tries, b.Tries) })
+	return &BusyError{Window: w.Name(), Times: w.Tries, Requests: spent}
+}
+
+// sent returns how many requests the form has cost so far.
+func (c *Reconciler) sent() int64 {
+	r := c.Reader.Client.Requests()
+	return r.Results + r.Count + r.Retries
+}
+
+// names returns the windows as text for people.
+func names(windows []extract.Window, separator string) string {
+	const most = 5
+	list := make([]string, 0, most+1)
+	for i, w := range windows {
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(windows)-most))
+			break
+		}
+		list = append(list, w.String())
+	}
+	return strings.Join(list, separator)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/changes"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -28,26 +27,23 @@ type Snapshot struct {
 	Named   int // results that the service named as changed since earlier runs
 	Older   int // spans outside the range that were read again
 
-	whole    bool // verified is about the datasets as they are after the run
-	rows     *checkpoint.Checkpoint
-	looked   []arrow.RecordBatch // the rows of a snapshot without a checkpoint
-	verified load.Verified       // result for the windows of Interval.Read
-	own      int64               // the service's count of Interval.Asked
-	older    int64               // its count of older parts
+	// Verified is what manifests say about the verification of all windows, and VerifiedOwn
+	// what they say about that of Own.
+	Verified, VerifiedOwn load.Verified
+
+	rows   *checkpoint.Checkpoint
+	looked []arrow.RecordBatch // the rows of a snapshot without a checkpoint
 }
 
 // Snapshot returns what was read. It is called after Reconcile.
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
-		rows: c.Reader.Checkpoint, verified: *c.Verified, own: c.counted.own,
-		whole: c.Changes != nil && c.Changes.Continues, Changes: c.changesAfter(), Older: len(c.older.spans),
+		rows: c.Reader.Checkpoint, Changes: c.changesAfter(), Older: len(c.older),
+		Verified: c.verifiedOf(c.Windows, false), VerifiedOwn: c.verifiedOf(ownOf(c.Interval, c.Windows), true),
 	}
 	if c.Changes != nil && c.Interval.Continues {
 		s.Named = len(c.Changes.Named)
-	}
-	for _, r := range c.older.spans {
-		s.older += r.Counts[len(r.Counts)-1]
 	}
 	var err error
 	s.Stats, err = reading.Stats(ctx, s.rows, s.Windows)
@@ -56,7 +52,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 
 // Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint.
 func Looked(i interval.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
-	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, verified: v, whole: true}
+	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, Verified: v, VerifiedOwn: v}
 }
 
 // changesAfter returns what the manifests say of changes after this run.
@@ -66,7 +62,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 	}
 	asked := c.Changes
 	if c.Lookback != "" {
-		asked = changes.Off(manifestsOf(c.Parts), c.Lookback)
+		asked = NoChanges(manifestsOf(c.Parts), c.Lookback)
 	}
 	if asked == nil {
 		return nil
@@ -79,13 +75,13 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
 	})
 	seen := c.readIDs()
-	seen.Or(&c.search.outside)
-	e := changes.End{
-		Seen: seen, Later: c.search.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
+	seen.Or(&c.outside)
+	e := changesEnd{
+		Seen: seen, Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}
-	return asked.Manifest(e)
+	return asked.manifest(e)
 }
 
 // Own returns the windows of the range that was asked for. It leaves out those
@@ -142,23 +138,23 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 	return s.rows.RowsOf(ctx, w.Chains, visit)
 }
 
-// Verified returns what a manifest of these windows says about the
-// verification. With own it is about the range that was asked for, otherwise
-// about the range that was read.
-func (s *Snapshot) Verified(windows []*reading.Window, own bool) load.Verified {
-	v := s.verified
-	if s.whole {
+// verifiedOf returns what a manifest of these windows says about the verification. With own
+// it is about the range that was asked for, otherwise about the range that was read.
+func (c *Reconciler) verifiedOf(windows []*reading.Window, own bool) load.Verified {
+	v := *c.Verified
+	if c.Changes.continues() {
+		return v // it is about the datasets as they are after the run
+	}
+	if v.Extracted = reading.Results(windows); v.Reason != "" {
 		return v
 	}
-	v.Extracted = reading.Results(windows)
-	if v.Reason != "" {
-		return v
-	}
-	if own && s.Interval.Asked != s.Interval.Read {
-		v.Counted = s.own
-	}
-	if !own {
-		v.Counted += s.older
+	switch {
+	case !own:
+		for _, r := range c.older {
+			v.Counted += r.Counts[len(r.Counts)-1]
+		}
+	case c.Interval.Asked != c.Interval.Read:
+		v.Counted = c.counted.own
 	}
 	switch w := undatedWindow(windows); {
 	case w == nil:

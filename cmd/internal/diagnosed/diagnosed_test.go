@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/diagnosed"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/doctor"
-	"github.com/formetl/formetl/pipelines/interval"
 )
 
 func report() *doctor.Report {
@@ -17,7 +16,7 @@ func report() *doctor.Report {
 		Pipeline: "nightly", Definition: "nightly.yaml", At: time.Date(2026, 3, 10, 18, 0, 0, 5, time.UTC), Requests: 1,
 		Checks: []doctor.Check{
 			{Name: "budget", State: doctor.OK, Detail: "the definition sets none"},
-			{Name: "zone", Of: "form1", State: doctor.Failed, Detail: "results lie in the\nfuture", Cure: "set source.timezone", Err: &interval.ZoneError{}},
+			{Name: "zone", Of: "form1", State: doctor.Failed, Detail: "results lie in the\nfuture", Cure: "set source.timezone", Err: &doctor.ZoneError{}},
 			{Name: "runs", Of: "/lake/form1/", State: doctor.Failed, Detail: "run 1 is writing there", Cure: "wait", Err: &load.HeldError{}},
 			{Name: "conditional writes", Of: "s3://b/", State: doctor.Warning, Detail: "the store ignores them", Cure: "use another store"},
 			{Name: "clock", State: doctor.NotChecked, Detail: "no answer came"},

@@ -132,7 +132,7 @@ func codeOf(err error) int {
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
 		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
 		*transport.NotServiceError, // the base URL is not the service's
-		*interval.ZoneError:
+		*doctor.ZoneError:
 		return Config
 	case *load.DeniedError:
 		return NoPermission
@@ -161,7 +161,7 @@ func codeOf(err error) int {
 		return Temporary
 	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
 		return CantCreate
-	case *load.IOError, *output.StdoutError, *interval.ClockError, *checkpoint.UnreachedError:
+	case *load.IOError, *output.StdoutError, *doctor.ClockError, *checkpoint.UnreachedError:
 		return IO
 	case *fs.PathError, *os.LinkError, *os.SyscallError:
 		return fileCode(err)

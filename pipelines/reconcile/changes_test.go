@@ -1,4 +1,4 @@
-package changes
+package reconcile
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func at(clock string) time.Time {
 func change(id int64, clock string) extract.Change { return extract.Change{ID: id, At: at(clock)} }
 
 // manifest knows changes up to a time, and holds some of the margin.
-func manifest(knownTo string, held ...extract.Change) *load.Manifest {
+func changesKnown(knownTo string, held ...extract.Change) *load.Manifest {
 	c := &load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at(knownTo))}
 	for _, h := range held {
 		c.Known = append(c.Known, entry(h))
@@ -37,10 +37,10 @@ func manifest(knownTo string, held ...extract.Change) *load.Manifest {
 
 // TestKnown: datasets together know what each of them knows.
 func TestKnown(t *testing.T) {
-	early, late := manifest("10:00:00"), manifest("12:00:00")
+	early, late := changesKnown("10:00:00"), changesKnown("12:00:00")
 	early.Changes.Later, late.Changes.Later = []int64{7}, []int64{3, 7}
 	for _, manifests := range [][]*load.Manifest{{early, late}, {late, early}} {
-		got, known := Known(manifests)
+		got, known := KnownChanges(manifests)
 		if !known || !got.KnownTo.Equal(at("10:00:00")) {
 			t.Errorf("known %v, up to %s", known, got.KnownTo)
 		}
@@ -52,7 +52,7 @@ func TestKnown(t *testing.T) {
 		"no dataset": nil, "one was never committed": {early, nil}, "one was reset": {early, {}},
 		"one knows no moment": {early, {Changes: &load.Changes{Method: load.MethodLookback}}},
 	} {
-		if got, known := Known(manifests); known || !got.KnownTo.IsZero() {
+		if got, known := KnownChanges(manifests); known || !got.KnownTo.IsZero() {
 			t.Errorf("%s: %+v is known", name, got)
 		}
 	}
@@ -60,9 +60,9 @@ func TestKnown(t *testing.T) {
 
 // TestNamed: a change is named unless every dataset holds it.
 func TestNamed(t *testing.T) {
-	manifests := []*load.Manifest{manifest("10:00:00", change(1, "09:00:00"), change(2, "08:30:00")), manifest("11:00:00", change(1, "09:00:00"), change(3, "10:30:00"))}
-	base, _ := Known(manifests)
-	s := &Start{base: base}
+	manifests := []*load.Manifest{changesKnown("10:00:00", change(1, "09:00:00"), change(2, "08:30:00")), changesKnown("11:00:00", change(1, "09:00:00"), change(3, "10:30:00"))}
+	base, _ := KnownChanges(manifests)
+	s := &Changes{base: base}
 	s.take(&extract.Feed{Changes: []extract.Change{
 		change(4, "11:30:00"), change(3, "10:30:00"), change(1, "09:00:00"), change(2, "08:30:00"), change(5, "07:59:59"),
 	}}, manifests, true)
@@ -80,8 +80,8 @@ func TestNamed(t *testing.T) {
 // TestManifest: what the next manifest says after different ends of a run.
 func TestManifest(t *testing.T) {
 	base := load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at("10:00:00")), Known: []load.ChangedResult{entry(change(1, "09:00:00"))}, Witness: "user_ip"}
-	start := func() *Start {
-		s := &Start{base: base, state: base, Usable: true, Continues: true, margin: []extract.Change{change(4, "11:30:00"), change(3, "10:30:00"), change(1, "09:45:00")}}
+	start := func() *Changes {
+		s := &Changes{base: base, state: base, Usable: true, Continues: true, margin: []extract.Change{change(4, "11:30:00"), change(3, "10:30:00"), change(1, "09:45:00")}}
 		s.Named = s.margin[:2]
 		s.state.KnownTo = load.Wall(at("11:30:00"))
 		return s
@@ -89,17 +89,17 @@ func TestManifest(t *testing.T) {
 	read := roaring64.BitmapOf(4)
 	for _, c := range []struct {
 		name    string
-		end     End
+		end     changesEnd
 		method  string
 		knownTo string
 		known   []int64
 	}{
-		{"what was read and what was held", End{Seen: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
-		{"pieces of an earlier run", End{Seen: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
-		{"a range of its own", End{Seen: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
-		{"a lookback", End{Seen: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
+		{"what was read and what was held", changesEnd{Seen: read}, load.MethodChanges, "11:30:00", []int64{1, 4}},
+		{"pieces of an earlier run", changesEnd{Seen: read, Older: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a range of its own", changesEnd{Seen: read, Aside: true}, load.MethodChanges, "10:00:00", []int64{1}},
+		{"a lookback", changesEnd{Seen: read, Lookback: true}, load.MethodLookback, "11:30:00", []int64{1, 4}},
 	} {
-		got := start().Manifest(c.end)
+		got := start().manifest(c.end)
 		ids := make([]int64, 0, len(got.Known))
 		for _, k := range got.Known {
 			ids = append(ids, k.ID)
@@ -114,7 +114,7 @@ func TestManifest(t *testing.T) {
 	}
 	s := start()
 	s.base.Method = ""
-	if got := s.Manifest(End{Aside: true}); got != nil {
+	if got := s.manifest(changesEnd{Aside: true}); got != nil {
 		t.Errorf("a manifest that says nothing of changes says %+v", got)
 	}
 }
@@ -126,30 +126,30 @@ func TestUnnamedTo(t *testing.T) {
 		name      string
 		before    string // unnamed_to of the manifests
 		continues bool
-		end       End
+		end       changesEnd
 		want      string
 	}{
-		{"up to now", "", false, End{To: at("11:29:00")}, ""},
-		{"up to a time of the past", "", false, End{To: at("08:00:00")}, "09:30:00"},
-		{"so far again", "09:30:00", true, End{To: at("08:00:00")}, "09:30:00"},
-		{"not quite so far", "09:30:00", true, End{To: at("09:29:59")}, "09:30:00"},
-		{"and behind it", "09:30:00", true, End{To: at("09:30:00")}, ""},
-		{"a range of its own", "09:30:00", false, End{To: at("11:00:00"), Aside: true}, "09:30:00"},
-		{"in place of all", "10:30:00", false, End{To: at("09:00:00")}, "09:30:00"},
-		{"a run that is continued ends early", "", true, End{To: at("08:00:00")}, ""},
+		{"up to now", "", false, changesEnd{To: at("11:29:00")}, ""},
+		{"up to a time of the past", "", false, changesEnd{To: at("08:00:00")}, "09:30:00"},
+		{"so far again", "09:30:00", true, changesEnd{To: at("08:00:00")}, "09:30:00"},
+		{"not quite so far", "09:30:00", true, changesEnd{To: at("09:29:59")}, "09:30:00"},
+		{"and behind it", "09:30:00", true, changesEnd{To: at("09:30:00")}, ""},
+		{"a range of its own", "09:30:00", false, changesEnd{To: at("11:00:00"), Aside: true}, "09:30:00"},
+		{"in place of all", "10:30:00", false, changesEnd{To: at("09:00:00")}, "09:30:00"},
+		{"a run that is continued ends early", "", true, changesEnd{To: at("08:00:00")}, ""},
 	} {
 		base := load.Changes{Method: load.MethodChanges, KnownTo: load.Wall(at("10:00:00"))}
 		if c.before != "" {
 			base.UnnamedTo = load.Wall(at(c.before))
 		}
-		s := &Start{base: base, state: base, Usable: true, Continues: c.continues}
+		s := &Changes{base: base, state: base, Usable: true, Continues: c.continues}
 		s.state.KnownTo = load.Wall(at("11:30:00"))
 		c.end.Seen = roaring64.New()
 		var want load.WallTime
 		if c.want != "" {
 			want = load.Wall(at(c.want))
 		}
-		if got := s.Manifest(c.end); got.UnnamedTo != want {
+		if got := s.manifest(c.end); got.UnnamedTo != want {
 			t.Errorf("%s: %s, want %s", c.name, got.UnnamedTo, want)
 		}
 	}
@@ -158,12 +158,12 @@ func TestUnnamedTo(t *testing.T) {
 // TestOpenSecond: a change of the newest second is not known until that second is over.
 func TestOpenSecond(t *testing.T) {
 	all := []extract.Change{change(4, "11:30:00"), change(3, "11:29:59")}
-	s := &Start{Usable: true, margin: all, Named: all, open: at("11:30:00")}
+	s := &Changes{Usable: true, margin: all, Named: all, open: at("11:30:00")}
 	s.state.KnownTo = load.Wall(at("11:30:00"))
 	if s.Saw(all[0]) || !s.Saw(all[1]) {
 		t.Error("a further change of the open second would look the same")
 	}
-	if m := s.Manifest(End{Seen: roaring64.BitmapOf(3, 4)}); !slices.Equal(m.Known, []load.ChangedResult{entry(all[1])}) {
+	if m := s.manifest(changesEnd{Seen: roaring64.BitmapOf(3, 4)}); !slices.Equal(m.Known, []load.ChangedResult{entry(all[1])}) {
 		t.Errorf("%+v are listed", m.Known)
 	}
 	waits := 0
@@ -191,33 +191,33 @@ func TestOpenSecond(t *testing.T) {
 // TestMarginAfterABulk: changes that could not be told apart are not met again.
 func TestMarginAfterABulk(t *testing.T) {
 	c := load.Changes{KnownTo: load.Wall(at("10:00:00"))}
-	if got := from(c); !got.Equal(at("08:00:00")) {
+	if got := knownFrom(c); !got.Equal(at("08:00:00")) {
 		t.Errorf("from %s", got)
 	}
 	c.KnownFrom = c.KnownTo
-	if got := from(c); !got.Equal(at("10:00:00")) {
+	if got := knownFrom(c); !got.Equal(at("10:00:00")) {
 		t.Errorf("from %s", got)
 	}
 	c.KnownTo = load.Wall(at("15:00:00"))
-	if got := from(c); !got.Equal(at("13:00:00")) {
+	if got := knownFrom(c); !got.Equal(at("13:00:00")) {
 		t.Errorf("from %s", got)
 	}
 }
 
 // TestStateOfAResumedRun: a header keeps the moment of a run that reads everything.
 func TestStateOfAResumedRun(t *testing.T) {
-	s := &Start{Usable: true, state: load.Changes{KnownTo: load.Wall(at("10:00:00")), Witness: "user_ip"}}
-	again := Resume(nil, s.State())
+	s := &Changes{Usable: true, state: load.Changes{KnownTo: load.Wall(at("10:00:00")), Witness: "user_ip"}}
+	again := ResumeChanges(nil, s.State())
 	if !again.Usable || again.Continues || !again.state.KnownTo.Equal(at("10:00:00")) {
 		t.Errorf("%+v", again)
 	}
 	if s.Continues = true; s.State() != nil {
 		t.Error("a run that continues the datasets needs no moment")
 	}
-	if none := Resume(nil, nil); none.Usable || none.Reason == "" {
+	if none := ResumeChanges(nil, nil); none.Usable || none.Reason == "" {
 		t.Errorf("%+v", none)
 	}
-	if got := Off(nil, "because").Manifest(End{}); !reflect.DeepEqual(*got, load.Changes{Method: load.MethodLookback, Reason: "because"}) {
+	if got := NoChanges(nil, "because").manifest(changesEnd{}); !reflect.DeepEqual(*got, load.Changes{Method: load.MethodLookback, Reason: "because"}) {
 		t.Errorf("%+v", got)
 	}
 }

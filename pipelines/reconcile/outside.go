@@ -1,31 +1,32 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // wantsUndated tells whether results without a date are read. They may belong
 // to the answer, or a dataset that is replaced as a whole may hold some.
 func (c *Reconciler) wantsUndated() bool {
-	if c.Interval.Everything() || c.older.undated {
+	if c.Interval.Everything() || c.datedNow {
 		return true
 	}
-	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), holdsUndated)
-}
-
-// holdsUndated tells whether a dataset has results without a date from an earlier run.
-func holdsUndated(m *load.Manifest) bool {
-	return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
+	return c.Full && slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
+		return m != nil && slices.ContainsFunc(m.Parts, func(p load.Part) bool { return p.Undated })
+	})
 }
 
 // ReadUndated looks for results without a date if the run needs them. It reads
@@ -93,7 +94,7 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	group, asking := errgroup.WithContext(ctx)
 	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
 	group.Go(func() (err error) {
-		if total, err = c.Reader.Counter()(asking, extract.Window{}); err != nil || !c.Verifies() || c.Changes != nil && c.Changes.Continues {
+		if total, err = c.Reader.Counter()(asking, extract.Window{}); err != nil || !c.Verifies() || c.Changes.continues() {
 			return err
 		}
 		c.counted.read, err = c.Reader.Counter()(asking, c.Interval.Read)
@@ -111,18 +112,21 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	return total, group.Wait()
 }
 
+// datedIDs returns the ids that the windows with a date hold.
+func (c *Reconciler) datedIDs() *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, w := range readWindows(c.Windows) {
+		if w.Undated == nil {
+			ids.Or(w.IDs)
+		}
+	}
+	return ids
+}
+
 // addUndated reads results without a date as the run's last window.
 func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts ...int64) error {
-	u.Read, u.Dated = c.Interval.Read, func() *roaring64.Bitmap {
-		dated := roaring64.New()
-		for _, w := range readWindows(c.Windows) {
-			if w.Undated == nil {
-				dated.Or(w.IDs)
-			}
-		}
-		return dated
-	}
-	if c.Changes == nil || !c.Changes.Continues {
+	u.Read, u.Dated = c.Interval.Read, c.datedIDs()
+	if !c.Changes.continues() {
 		u.LeftOut = roaring64.New()
 	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
@@ -139,12 +143,12 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if w == nil || w.Undated.LeftOut == nil {
 		return false, nil
 	}
-	leftOut := roaring64.AndNot(w.Undated.LeftOut, w.Undated.Dated())
+	leftOut := roaring64.AndNot(w.Undated.LeftOut, c.datedIDs())
 	if leftOut.IsEmpty() {
 		return false, nil
 	}
-	if leftOut.AndNot(&c.search.explained); !leftOut.IsEmpty() {
-		if again, err := c.search.askFor(ctx, leftOut); err != nil || again {
+	if leftOut.AndNot(&c.explained); !leftOut.IsEmpty() {
+		if again, err := c.askFor(ctx, leftOut); err != nil || again {
 			return again, err
 		}
 	}
@@ -163,6 +167,81 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 	return nil
 }
 
+// proveUndated compares the number of results without a date with its count. It
+// counts again only if the last count does not agree. Then results have come,
+// gone, or got a date. The other windows are proven first, because the results
+// in them have a date. That is so too after results were read that were left out of
+// those without a date, see readLeftOut.
+func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
+	w := undatedWindow(c.Windows)
+	if w == nil || w.Undated.Only != nil {
+		return nil
+	}
+	for {
+		leftOut, err := c.readLeftOut(ctx)
+		n := w.Counts[len(w.Counts)-1]
+		if err != nil || !leftOut && w.Results() == n {
+			return err
+		}
+		var total int64
+		if !leftOut {
+			if total, n, err = c.countUndated(ctx); err != nil {
+				return err
+			}
+			w.Counts = append(w.Counts, n)
+			switch {
+			case w.Results() == n:
+				return nil
+			case w.Still.Disagrees(n, w.Results()):
+				return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
+			case len(w.Counts) > reading.Rereads && w.Plausible():
+				return nil
+			case w.Results() > n && !w.Undated.Started:
+				// A window may lack one of them, and hold another result that is gone.
+				w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
+			}
+		}
+		if err := c.again(); err != nil {
+			return err
+		}
+		if err := c.prove(ctx, dated); err != nil {
+			return err
+		}
+		if leftOut {
+			continue
+		}
+		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
+			return err
+		}
+		if err := c.readAgain(ctx, []*reading.Window{w}, whyCounted, c.Reader.Forget); err != nil {
+			return err
+		}
+		if err := c.settleDuplicates(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// countUndated counts the results that no window with a date can hold. From all
+// results it subtracts those up to the range's end and those after it. This
+// takes one more request than total and extract.CountUndated. But it agrees with the
+// windows, however the service treats results before 1970 and however it treats
+// undated results.
+func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
+	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
+		n, err := c.count(ctx, w)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 {
+			total, undated = n, n
+		} else {
+			undated -= n
+		}
+	}
+	return total, max(0, undated), nil
+}
+
 // A result that gets a date leaves the part of results without a date. The ids
 // in that part are known, so the run asks for its other results by id. It does
 // not search for them by counts. New results without a date are found only by a
@@ -172,7 +251,7 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 // this run holds them. If their ids are not known, it looks for all results
 // without a date.
 func (c *Reconciler) readKnownUndated(ctx context.Context) error {
-	c.older.undated = true
+	c.datedNow = true
 	only, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 		if d.Manifest == nil {
 			return nil
@@ -211,4 +290,61 @@ func clusters(ids *roaring64.Bitmap) []extract.UndatedRange {
 		ranges = append(ranges, extract.UndatedRange{IDs: extract.IDRange{Min: id, Max: id}, Mixed: true})
 	}
 	return ranges
+}
+
+// A range without an end ends a moment ago, by our clock and in the definition's zone. If
+// one of them is wrong, the newest results lie after it, and a count of the range agrees
+// all the same. So the range is counted without its end. Where more is counted than was
+// read, as with a search, one request asks for results after now.
+
+// LateError reports results that are dated later than now. The run reads them if its
+// range ends at Beyond.
+type LateError struct {
+	Now, Beyond time.Time // wall-clock time of the definition's zone
+}
+
+// Error says what now is.
+func (e *LateError) Error() string {
+	return fmt.Sprintf("results are dated later than now, which is %s by this machine's clock and the definition's timezone", e.Now.Format(extract.WireTime))
+}
+
+// late counts the results after the run's range. The error is a *LateError if some
+// are dated later than now.
+func (c *Reconciler) late(ctx context.Context) (int64, error) {
+	n, err := c.Reader.Counter()(ctx, extract.Window{From: c.Interval.Read.To})
+	if err != nil || n == 0 {
+		return n, err
+	}
+	return n, c.lookAhead(ctx)
+}
+
+// lateUncounted looks for results that are dated later than now, where nothing is compared
+// with counts. It asks nothing if the form holds no more than was read.
+func (c *Reconciler) lateUncounted(ctx context.Context) error {
+	if !c.Interval.Endless() || c.Plan.Range.Endless && c.Plan.Total == reading.Results(reading.OfRange(c.Windows)) {
+		return nil
+	}
+	return c.lookAhead(ctx)
+}
+
+// lookAhead looks for results that are dated later than now. The error is a *LateError if
+// there are some. It does not look beyond a range that was extended for them.
+func (c *Reconciler) lookAhead(ctx context.Context) error {
+	now := load.Wall(c.Reader.Now().In(c.Reader.Def.Source.Zone)).Time
+	if c.looked || c.Interval.Read.To.After(now) {
+		return nil
+	}
+	c.looked = true
+	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(interval.ClockLeeway)}, extract.IDRange{})
+	if err != nil || !there {
+		return err
+	}
+	e := &LateError{Now: now}
+	for _, e.Beyond = range []time.Time{now.Add(interval.WidestZone + time.Hour), now.AddDate(1, 0, 0), now.AddDate(30, 0, 0)} {
+		if there, err = c.Reader.Holds(ctx, extract.Window{From: e.Beyond}, extract.IDRange{}); err != nil || !there {
+			return cmp.Or(err, error(e))
+		}
+	}
+	e.Beyond = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	return e
 }

@@ -1,0 +1,499 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// What changed at the service since earlier runs.
+//
+// The results that changed last are one query: they are sorted by date_update
+// (see extract.ReadFeed). A run asks it before it reads anything. AskChanges compares
+// the answer with what the manifests say is known, and names the changes that
+// the datasets do not hold yet. With them an incremental run reads only the
+// parts that changed, whatever their age.
+//
+// A service may ignore fs_sort, and results may lack date_update. So AskChanges wants a
+// proof that the service sorts. Without one the run reads its lookback, and the
+// manifest says why.
+//
+// KnownTo is the moment up to which changes are known, by the service's clock.
+// The next run reads the feed back to changesMargin before it, because that clock may
+// be set back. Of this margin the manifest lists the changes that are known.
+// Our own clock is used only to read further back, never less far. date_update has
+// whole seconds. So AskChanges waits until the second of the newest change is over, if a
+// result that changed then is read. A later change of it has another time.
+
+// changesMargin is how far before the known moment the feed is read again. The
+// service's clock may be set back by an hour when summer time ends.
+const changesMargin = 2 * time.Hour
+
+// daily is how long runs rely on an earlier look for a proof that the service
+// sorts, whether there was one or not.
+const daily = 24 * time.Hour
+
+// second is the resolution of date_update, see extract.WireTime.
+const second = time.Second
+
+// Changes is what a run knows of changes before it reads anything.
+type Changes struct {
+	// Named are changes that some dataset does not hold yet, newest first.
+	Named []extract.Change
+	// Usable tells whether the feed can be asked for what changes from now on.
+	Usable bool
+	// Continues tells whether the datasets hold everything but Named.
+	Continues bool
+	// AllStale is set if the service sorts and it is still not known what changed.
+	// Then every part may be stale.
+	AllStale bool
+	// Counted is the service's count of all results that the datasets should hold. It
+	// was asked for before the feed. So a result that is counted and new is named too,
+	// and cannot hide that another one was deleted.
+	Counted int64
+	// Reason says why the feed does not tell what changed; "" if it does.
+	Reason string
+
+	base   load.Changes     // what the manifests say together
+	state  load.Changes     // what the next manifests say, as far as it is known yet
+	margin []extract.Change // the changes of the margin, newest first
+	newest time.Time        // of the feed that the run asked for first
+	// open is the second of the newest change, if that second was perhaps not over when
+	// the run went on. A further change of the same result would look the same.
+	open time.Time
+}
+
+// ChangesSince says what a run knows before it asks what changed. Manifests are those of
+// all its datasets, nil for one that no run has committed. Lookback is the range
+// that the run reads if the service does not tell.
+type ChangesSince struct {
+	Manifests []*load.Manifest
+	Lookback  extract.Window
+	// Continues tells whether the run continues the datasets. Whole is the time of all
+	// results that they should hold then.
+	Continues bool
+	Whole     extract.Window
+	// Later tells whether a later run continues this one, so that it needs to
+	// know the changes of the margin.
+	Later bool
+}
+
+// NoChanges returns the start of a run that does not ask the service, and why.
+func NoChanges(manifests []*load.Manifest, reason string) *Changes {
+	base, _ := KnownChanges(manifests)
+	return &Changes{base: base, state: base, Reason: reason}
+}
+
+// ChangesInDoubt returns the start of a run that does not ask the service, because an answer of
+// the service lacked a new result. Its clock may have been set back. So
+// the time of that result's change bounds up to when changes are known.
+func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedError) *Changes {
+	s := NoChanges(manifests, e.Problem)
+	if e.Newest.IsZero() {
+		s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
+	} else if at := e.Newest.Add(-daily); at.Before(s.state.KnownTo.Time) {
+		s.state.KnownTo, s.state.Known, s.state.KnownFrom = load.Wall(at), nil, load.WallTime{}
+	}
+	return s
+}
+
+// ResumeChanges returns the start of a run that reads everything and takes over what an
+// earlier run read. state is that run's; nil if the service could not be asked.
+func ResumeChanges(manifests []*load.Manifest, state *load.Changes) *Changes {
+	s := NoChanges(manifests, "")
+	if state == nil {
+		s.Reason = "the run that this one resumes from could not ask the service what changed"
+		return s
+	}
+	s.Usable = true
+	s.state.KnownTo, s.state.Known, s.state.Witness, s.state.WitnessAt = state.KnownTo, nil, state.Witness, state.WitnessAt
+	return s
+}
+
+// AskChanges asks the service what changed. The error is that of a request.
+func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Changes, error) {
+	base, known := KnownChanges(since.Manifests)
+	known = known && since.Continues
+	s := &Changes{base: base, state: base}
+	now := load.Wall(f.Now().In(f.Def.Source.Zone)).Time
+	if base.Witness == "" && f.Now().Sub(base.WitnessAt).Abs() < daily {
+		s.Reason = base.Reason
+		return s, nil
+	}
+	if known {
+		n, err := f.Counter()(ctx, since.Whole)
+		if err != nil {
+			return nil, err
+		}
+		s.Counted = n
+	}
+	back := func(newest time.Time) time.Time {
+		switch {
+		case known:
+			return knownFrom(base)
+		case since.Later:
+			return floor(extract.Earlier(newest, now))
+		}
+		return newest
+	}
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), back)
+	if err == nil {
+		err = s.proveOrder(ctx, f, feed, since.Later)
+	}
+	failed, ok := errors.AsType[*extract.FeedError](err)
+	switch {
+	case ok && failed.Sorts:
+		return s, s.askOlder(ctx, f, since, failed, back, now)
+	case ok:
+		s.Reason = failed.Problem
+		s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
+		return s, nil
+	case err != nil:
+		return nil, err
+	}
+	s.Usable, s.Continues = true, known
+	s.take(feed, since.Manifests, known)
+	if newest := extract.Earlier(feed.Newest(), now); len(feed.Changes) > 0 && newest.After(base.KnownTo.Time) {
+		s.state.KnownTo = load.Wall(newest)
+	}
+	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
+		s.state.KnownFrom = load.WallTime{}
+	}
+	s.newest = feed.Newest()
+	if s.open = s.newest; since.Later {
+		return s, s.close(ctx, f, s.Named, s.newest)
+	}
+	return s, nil
+}
+
+// close waits until the second of the newest change is over, if one of the changes that
+// the run will read is of that second. Whatever changes after the wait has another time.
+func (s *Changes) close(ctx context.Context, f reading.Form, read []extract.Change, newest time.Time) error {
+	s.open = time.Time{}
+	if !slices.ContainsFunc(read, func(c extract.Change) bool { return c.At.Equal(newest) }) {
+		return nil // earlier runs waited
+	}
+	return f.Wait(ctx, second)
+}
+
+// take divides the changes of a feed into those that all datasets hold and Named.
+func (s *Changes) take(feed *extract.Feed, manifests []*load.Manifest, known bool) {
+	for _, c := range feed.Changes {
+		if known && c.At.Before(knownFrom(s.base)) {
+			break
+		}
+		s.margin = append(s.margin, c)
+		if !known || !heldByAll(manifests, c) {
+			s.Named = append(s.Named, c)
+		}
+	}
+}
+
+// askOlder asks what changed of the results before the lookback, because too many
+// results changed in all. The lookback itself is read.
+func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSince, failed *extract.FeedError, back func(time.Time) time.Time, now time.Time) error {
+	s.Reason = failed.Problem
+	s.state.KnownTo, s.state.Known = load.Wall(extract.Earlier(failed.Newest, now)), nil
+	s.state.KnownFrom = s.state.KnownTo // else the next run meets the same changes again
+	if !failed.Newest.After(s.base.KnownTo.Time) {
+		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second)) // their second is long over
+	}
+	if s.base.KnownTo.IsZero() || !since.Continues || since.Lookback.From.IsZero() {
+		return nil // nothing was known before, or everything is read
+	}
+	older := reading.Query(f.Def.Extract)
+	older.Window.To = since.Lookback.From
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, older, back)
+	if _, ok := errors.AsType[*extract.FeedError](err); ok {
+		s.AllStale = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.take(feed, since.Manifests, true)
+	return nil
+}
+
+// proveOrder looks for the proof that the service sorts. If a later run continues this one,
+// proveOrder makes sure too that no result lacks the time of its change. In other runs the
+// results that are read show it. A proof is remembered, and looked at again once a day.
+func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
+	at := f.Now().UTC()
+	recent := at.Sub(s.base.WitnessAt).Abs() < daily
+	if feed.Apart {
+		s.state.Witness = extract.UpdateMeta
+	}
+	if recent && s.state.Witness != "" {
+		return nil
+	}
+	s.state.WitnessAt = at
+	if later {
+		oldest, err := extract.OldestChange(ctx, f.Client, f.Name)
+		if err != nil {
+			return err
+		}
+		if err := feed.Check(oldest); err != nil {
+			return err
+		}
+	}
+	if s.state.Witness != "" {
+		return nil
+	}
+	witness, err := extract.FindWitness(ctx, f.Client, f.Name)
+	if err != nil {
+		return err
+	}
+	if s.state.Witness = witness; witness == "" {
+		return &extract.FeedError{Problem: "nothing shows that the service sorts: its answers are in the order of ids or dates"}
+	}
+	f.Log.LogAttrs(ctx, slog.LevelDebug, "the service sorts", slog.String("column", witness))
+	return nil
+}
+
+// knownFrom returns where the feed is read back to if this is known.
+func knownFrom(c load.Changes) time.Time {
+	if back := floor(c.KnownTo.Time); back.After(c.KnownFrom.Time) {
+		return back
+	}
+	return c.KnownFrom.Time
+}
+
+// floor returns where the feed is read back to for a moment that is known.
+func floor(t time.Time) time.Time { return t.Add(-changesMargin) }
+
+// Void gives the feed up, because results carry no time of change.
+func (s *Changes) Void(f reading.Form, reason string) {
+	s.Usable, s.Reason = false, reason
+	s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
+}
+
+// More asks what changed since the feed was asked before, and adds it to Named. That
+// was a moment ago, so it reads the margin only as far as one page reaches. The error is a *extract.FeedError if the service does not tell.
+func (s *Changes) More(ctx context.Context, f reading.Form) (more []extract.Change, err error) {
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return s.newest })
+	if err != nil {
+		return nil, err
+	}
+	newest := feed.Newest()
+	more = slices.DeleteFunc(feed.Changes, func(c extract.Change) bool { return c.At.Before(knownFrom(s.state)) || s.Saw(c) })
+	s.Named = append(s.Named, more...)
+	s.margin = append(s.margin, more...)
+	return more, s.close(ctx, f, more, newest)
+}
+
+// Since asks what changed since the run began, and in the margin before. The newest
+// change is the first. The error is a *extract.FeedError if the service does not tell.
+func (s *Changes) Since(ctx context.Context, f reading.Form) ([]extract.Change, error) {
+	back := knownFrom(s.state)
+	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return back })
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(feed.Changes, func(c extract.Change) bool { return c.At.Before(back) }), nil
+}
+
+// KnownChanges returns what manifests say together of changes. known is false if one of
+// them does not say up to when it knows them.
+func KnownChanges(manifests []*load.Manifest) (all load.Changes, known bool) {
+	known = len(manifests) > 0
+	for i, m := range manifests {
+		if m == nil || m.Changes == nil {
+			known = false
+			continue
+		}
+		c := *m.Changes
+		known = known && !c.KnownTo.IsZero()
+		if c.UnnamedTo.Before(all.UnnamedTo.Time) {
+			c.UnnamedTo = all.UnnamedTo
+		}
+		c.Later = slices.Concat(all.Later, c.Later)
+		if i > 0 && all.KnownTo.Before(c.KnownTo.Time) {
+			c.KnownTo, c.Known, c.KnownFrom = all.KnownTo, all.Known, all.KnownFrom
+		}
+		all = c
+	}
+	if !known {
+		all.KnownTo, all.Known, all.KnownFrom = load.WallTime{}, nil, load.WallTime{}
+	}
+	slices.Sort(all.Later)
+	all.Later = slices.Compact(all.Later)
+	return all, known
+}
+
+// heldByAll tells whether all datasets hold a change: it lies before the margin,
+// or the manifest lists it.
+func heldByAll(manifests []*load.Manifest, c extract.Change) bool {
+	return !slices.ContainsFunc(manifests, func(m *load.Manifest) bool {
+		return !c.At.Before(knownFrom(*m.Changes)) && !slices.Contains(m.Changes.Known, entry(c))
+	})
+}
+
+// entry returns a change as manifests list it.
+func entry(c extract.Change) load.ChangedResult {
+	return load.ChangedResult{ID: c.ID, At: load.Wall(c.At)}
+}
+
+// continues tells whether the datasets hold everything but Named. Nobody asked for changes
+// if s is nil.
+func (s *Changes) continues() bool { return s != nil && s.Continues }
+
+// ids returns the ids of the results that the service named as changed, and of those that
+// lay after the range of earlier runs.
+func (s *Changes) ids() *roaring64.Bitmap {
+	if s == nil {
+		return roaring64.New()
+	}
+	return roaring64.Or(idsOf(s.Named), s.laterThan(time.Time{}))
+}
+
+// laterThan returns those of ids whose results probably lie at a time or later: they did so
+// before, or their date says so.
+func (s *Changes) laterThan(at time.Time) *roaring64.Bitmap {
+	ids := roaring64.New()
+	if s == nil {
+		return ids
+	}
+	for _, id := range s.base.Later {
+		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
+	}
+	for _, c := range s.Named {
+		if len(c.Dates) > 0 && !c.Dates[0].Before(at) {
+			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+		}
+	}
+	return ids
+}
+
+func idsOf(changed []extract.Change) *roaring64.Bitmap {
+	ids := roaring64.New()
+	for _, c := range changed {
+		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+	}
+	return ids
+}
+
+// Saw tells whether the feed already held a change when the run began. It is false
+// where a further change of the same second may look the same.
+func (s *Changes) Saw(c extract.Change) bool {
+	return !c.At.Equal(s.open) && slices.ContainsFunc(s.margin, c.Same)
+}
+
+// State returns what a run that resumes this one needs to know: the moment up to
+// which changes were known when it began.
+func (s *Changes) State() *load.Changes {
+	if !s.Usable || s.Continues {
+		return nil
+	}
+	return &load.Changes{KnownTo: s.state.KnownTo, Witness: s.state.Witness, WitnessAt: s.state.WitnessAt}
+}
+
+// Unnamed tells whether results after the watermark may be new that no change names.
+func (s *Changes) Unnamed(watermark time.Time) bool { return watermark.Before(s.base.UnnamedTo.Time) }
+
+// NamesSince tells whether a changed result may be dated since the watermark.
+func (s *Changes) NamesSince(watermark time.Time) bool {
+	return len(s.base.Later) > 0 || s.Unnamed(watermark) || !s.Latest().Before(watermark)
+}
+
+// Latest returns the latest date of the changed results. It is zero if none has one.
+func (s *Changes) Latest() (latest time.Time) {
+	for _, c := range s.Named {
+		if len(c.Dates) > 0 && c.Dates[0].After(latest) {
+			latest = c.Dates[0]
+		}
+	}
+	return latest
+}
+
+// changesEnd is what a run did with the changes.
+type changesEnd struct {
+	Seen  *roaring64.Bitmap // the results that it read, or did not find in its range
+	Later []int64           // results that changed, and lie after the range
+	// Older is set if the run took over what was read before the feed was asked.
+	// Then it does not know later changes than the manifests did.
+	Older bool
+	// Lookback is set if the run read only its lookback of what was before.
+	Lookback bool
+	// To is the end of the range.
+	To time.Time
+	// Aside is set if the run read a range of its own. It leaves what the manifests say.
+	Aside bool
+}
+
+// manifest returns what the manifests say of changes after the run, or nil if they
+// stay as they are.
+func (s *Changes) manifest(e changesEnd) *load.Changes {
+	m := s.state
+	m.Later = e.Later
+	if m.Method, m.Reason = load.MethodChanges, s.Reason; e.Lookback || s.Reason != "" {
+		m.Method, m.Reason = load.MethodLookback, cmp.Or(s.Reason, "no earlier run found out up to when changes are known")
+	}
+	switch {
+	case e.Aside && s.base.Method == "":
+		return nil
+	case e.Aside:
+		m.Method, m.Reason, m.Later = s.base.Method, s.base.Reason, s.base.Later
+		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
+	case e.Older:
+		m.KnownTo, m.Known, m.KnownFrom = s.base.KnownTo, s.base.Known, s.base.KnownFrom
+	case s.Usable:
+		m.Known = s.known(knownFrom(m), e.Seen)
+	}
+	if !s.Continues && !e.Aside {
+		m.UnnamedTo = load.Wall(knownFrom(m))
+	}
+	if !e.Aside && !e.To.Before(m.UnnamedTo.Time) {
+		m.UnnamedTo = load.WallTime{}
+	}
+	return &m
+}
+
+// known lists the changes of the margin that the datasets hold after the run:
+// those that they held before, and those whose results were seen since. It leaves
+// out a second that was perhaps not over.
+func (s *Changes) known(since time.Time, seen *roaring64.Bitmap) (list []load.ChangedResult) {
+	unseen := roaring64.AndNot(idsOf(s.Named), seen)
+	for _, c := range s.margin {
+		if !c.At.Before(since) && !c.At.Equal(s.open) && !unseen.Contains(uint64(c.ID)) { //nolint:gosec // ids are not negative
+			list = append(list, entry(c))
+		}
+	}
+	slices.SortFunc(list, func(a, b load.ChangedResult) int { return cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.ID, b.ID)) })
+	return list
+}
+
+// Requests of Get Results that Ask sends besides those for the feed's pages.
+const (
+	checkRequests   = 1 // whether a result without a date_update is at the other end
+	witnessRequests = 2 // whether the service sorts by other metas
+)
+
+// MostFeedRequests returns how many Get Results requests Ask sends at most at the
+// instant now, if the feed has one page. base is what Known returned, and later is
+// ChangesSince.Later. Without a witness the service shows perhaps that it sorts, and perhaps not.
+func MostFeedRequests(base load.Changes, now time.Time, later bool) int {
+	check := 0
+	if later {
+		check = checkRequests
+	}
+	recent := now.Sub(base.WitnessAt).Abs() < daily
+	switch {
+	case recent && base.Witness == "":
+		return 0 // a run of the last day found that the service does not tell
+	case recent:
+		return 1
+	case base.Witness != "":
+		return 1 + check
+	}
+	return 1 + check + witnessRequests
+}
