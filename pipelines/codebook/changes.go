@@ -6,7 +6,38 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
+
+// Form is what a run saw of a form.
+type Form struct {
+	Columns []schemas.Column  // that the run gives its rows
+	Labels  map[string]string // the headings of the service by id; nil where none came
+	Stats   transform.Stats   // of all results that the run read
+}
+
+// gone makes a function that tells whether an item is gone from the form. It is where
+// the service's headings list items and not this one, though it had a label. An item
+// that never had a label may be there.
+//
+// A heading does not say whether it is about an item. It is where a column or a
+// result has an item of that id.
+func (f Form) gone() func(from schemas.Source, label string) bool {
+	listed := func(from schemas.Source) bool {
+		_, listed := f.Labels[from.ID]
+		return listed && from.Kind == schemas.FromItem
+	}
+	items := slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return listed(c.From) })
+	for from := range f.Stats.Seen {
+		items = items || listed(from)
+	}
+	for from := range f.Stats.Ignored {
+		items = items || listed(from)
+	}
+	return func(from schemas.Source, label string) bool {
+		return from.Kind == schemas.FromItem && items && label != "" && !listed(from)
+	}
+}
 
 // comparison compares what a run saw of the form with what was known before. That
 // is the manifest of the run before, or else the labels of the schema.
@@ -125,4 +156,40 @@ func (d *comparison) ignored() []schemas.Change {
 	}
 	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
 	return changes
+}
+
+// Describe fills in what a manifest says of its columns besides their names and
+// types. That is labels, item types, places, and whether a column's item is gone. list are
+// the form's columns as the manifest lists them, in their order.
+// before is the manifest of the run before, nil where there was none. What it says
+// of a column is kept where this run learned nothing.
+func (f Form) Describe(list []load.Column, before *load.Manifest) {
+	gone := f.gone()
+	known := BySource(before)
+	for i, c := range f.Columns {
+		d, seen := &list[i], f.Stats.Seen[c.From]
+		d.Explode = c.Explode
+		if was := known[d.From]; was != nil {
+			d.ItemType, d.Index, d.Gone, d.Label = was.ItemType, was.Index, was.Gone, cmp.Or(was.Label, d.Label)
+		}
+		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
+		label, listed := f.Labels[c.From.ID]
+		d.Gone = !listed && (d.Gone || gone(c.From, d.Label))
+		d.Label = cmp.Or(label, d.Label)
+	}
+}
+
+// BySource gives a manifest's columns by their sources. Of several columns with one
+// source it gives the first; of a nil manifest it gives none.
+func BySource(m *load.Manifest) map[string]*load.Column {
+	if m == nil {
+		return nil
+	}
+	known := make(map[string]*load.Column, len(m.Schema))
+	for i := range m.Schema {
+		if c := &m.Schema[i]; known[c.From] == nil {
+			known[c.From] = c
+		}
+	}
+	return known
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
 )
 
 // place says where an output lies and what the last run left there. Every kind of
@@ -210,4 +214,112 @@ func Recorded(err error) bool {
 // belong to this run. Then the commit is recorded, or another run came first.
 func givenUp(err error) bool {
 	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
+}
+
+// ManifestAt reads the manifest that an earlier run left of an output, and its
+// version. It checks the columns. For a dataset it also checks part names,
+// because a run may remove parts. The error is a *load.ManifestError if the
+// manifest is damaged. If there is none, it returns nil and no error.
+func ManifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
+	m, version, err := load.ReadManifest(ctx, s, name)
+	if errors.Is(err, load.ErrNotExist) {
+		return nil, load.NoVersion, nil
+	}
+	if err != nil {
+		return nil, version, err
+	}
+	if err := checkManifest(m, out); err != nil {
+		return nil, load.NoVersion, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
+	}
+	return m, version, nil
+}
+
+func checkManifest(m *load.Manifest, out definition.Output) error {
+	if m.Form == "" {
+		return errors.New("it names no form")
+	}
+	if len(m.Schema) == 0 && len(m.Parts) > 0 {
+		return errors.New("it has parts and no columns")
+	}
+	for _, p := range m.Parts {
+		if !out.Dataset() {
+			break
+		}
+		if _, err := load.ParsePartName(p.Path); err != nil {
+			return err
+		}
+	}
+	columns := m.Schema
+	if out.Exploded() && len(columns) > positionAt { // position and element have the same source
+		if _, err := checkpoint.DecodeColumns(columns[positionAt : positionAt+1]); err != nil {
+			return err
+		}
+		columns = elements(m).Schema
+	}
+	_, err := checkpoint.DecodeColumns(columns)
+	return err
+}
+
+// ColumnsOf returns the columns of a manifest from ManifestAt.
+func ColumnsOf(m *load.Manifest) ([]schemas.Column, error) { return checkpoint.DecodeColumns(m.Schema) }
+
+// stream is the output that writes to standard output.
+type stream struct{ *place }
+
+// stage encodes nothing yet, because text on standard output cannot be taken
+// back. The results are written when the other outputs record their commits.
+func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
+	o.snapshot = s
+	staged := &stagedOutput{}
+	staged.record = func(ctx context.Context) (publish func(context.Context) error, err error) {
+		staged.report, err = o.write(ctx)
+		return func(context.Context) error { return nil }, err
+	}
+	return staged, nil
+}
+
+// write writes the results to standard output and returns its report.
+func (o *stream) write(ctx context.Context) (Report, error) {
+	windows := o.snapshot.Own()
+	columns, _, err := o.ownColumns(ctx, windows)
+	if err != nil {
+		return Report{}, err
+	}
+	counted := &countingWriter{w: stdoutWriter{o.job.Stdout}}
+	rows, err := o.encode(ctx, counted, columns, windows)
+	return Report{Rows: rows, Parts: 1, Bytes: counted.n}, err
+}
+
+// StdoutError reports a failure to write to standard output.
+type StdoutError struct{ Err error }
+
+// Error names the cause.
+func (e *StdoutError) Error() string { return "cannot write to standard output: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StdoutError) Unwrap() error { return e.Err }
+
+// stdoutWriter wraps errors of its writer in a *StdoutError.
+type stdoutWriter struct{ w io.Writer }
+
+// Write writes p to the underlying writer.
+func (s stdoutWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		err = &StdoutError{Err: err}
+	}
+	return n, err
+}
+
+// countingWriter counts the bytes that were written.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+// Write writes p to the underlying writer and counts the bytes that it accepts.
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }

@@ -276,3 +276,186 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 		}
 	}
 }
+
+// Commit stages all outputs, then records their commits, then publishes them.
+// It does each step for all outputs at once. If some outputs fail, the others
+// go on, and the error is an *OutputsError. It calls recorded once a commit is
+// recorded, before it publishes any.
+func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded func(context.Context)) error {
+	if err := s.LeasesHeld(ctx); err != nil {
+		return err
+	}
+	s.job.At(PointSnapshot)
+	if err := s.eachTarget(ctx, func(ctx context.Context, t *target) (err error) {
+		t.staged, err = t.out.stage(ctx, snapshot)
+		return t.out.at().named(err)
+	}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.publish(ctx, recorded); err != nil {
+		return err
+	}
+	s.writeCodebooks(ctx, snapshot.Schema)
+	return s.outcome(ctx)
+}
+
+// publish records the commits and carries them out. After the first record, no
+// other run may take over what was read.
+func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
+	lingering, cancel := load.Lingering(ctx, commitGrace)
+	defer cancel()
+	err := s.eachTarget(lingering, func(ctx context.Context, t *target) error {
+		publish, err := t.staged.record(ctx)
+		if err == nil {
+			t.publish = publish
+		}
+		return err
+	})
+	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.publish != nil }) {
+		recorded(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	return s.eachTarget(lingering, func(ctx context.Context, t *target) error {
+		if err := t.publish(ctx); err != nil {
+			return t.out.at().named(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		report := t.staged.report
+		report.Path, report.Format, report.Explode = t.report.Path, t.report.Format, t.report.Explode
+		t.report, t.committed = report, true
+		return nil
+	})
+}
+
+// eachTarget calls do for all live outputs at once. It sets aside those that
+// fail, and returns an error only if the run cannot go on.
+func (s *Set) eachTarget(ctx context.Context, do func(context.Context, *target) error) error {
+	live := s.live()
+	failures := make([]error, len(live))
+	var group errgroup.Group
+	for i, t := range live {
+		group.Go(func() error {
+			failures[i] = do(ctx, t)
+			return nil
+		})
+	}
+	_ = group.Wait() // failures holds the errors
+	for i, t := range live {
+		if failures[i] == nil {
+			continue
+		}
+		if err := s.setAside(ctx, t, failures[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome returns the error of a run that has committed what it could: an
+// *OutputsError of the failed outputs, or nil. A committed dataset also counts
+// as failed if its kept parts do not match its manifest.
+func (s *Set) outcome(ctx context.Context) error {
+	for _, t := range s.committed() {
+		if d, ok := t.out.(*dataset); ok {
+			if err := d.damaged(); err != nil {
+				_ = s.setAside(ctx, t, err) // the commits of the others stay
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return failures(s.targets)
+}
+
+// failures returns an *OutputsError of the outputs that failed, or nil if none did.
+func failures(targets []*target) error {
+	failed := &OutputsError{}
+	for _, t := range targets {
+		if t.err != nil {
+			failed.Errors = append(failed.Errors, t.err)
+		}
+	}
+	if len(failed.Errors) > 0 {
+		return failed
+	}
+	return nil
+}
+
+// Look opens the outputs without leases, and reads only the manifests of
+// datasets. Like Open it fails if the definition no longer fits them.
+func Look(ctx context.Context, job *Job) (*Set, error) {
+	s := &Set{job: job}
+	for _, out := range job.Def.Outputs {
+		t := &target{def: out}
+		s.targets = append(s.targets, t)
+		if !out.Dataset() {
+			continue
+		}
+		p, err := job.lookAt(ctx, out)
+		if err != nil {
+			return s, err
+		}
+		d := &dataset{place: p}
+		t.out = d
+		if err := d.fits(); err != nil {
+			return s, err
+		}
+		if job.Full {
+			continue
+		}
+		if _, err := p.columnsKept(); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// lookAt returns the place of an output with the manifest that an earlier run
+// left there. It takes no lease.
+func (j *Job) lookAt(ctx context.Context, out definition.Output) (*place, error) {
+	p, err := j.placeOf(out)
+	if err != nil {
+		return nil, err
+	}
+	if p.dest, err = j.Tables.Open(ctx, p.Root, out); err != nil {
+		return nil, err
+	}
+	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, out)
+	return p, p.named(err)
+}
+
+// Manifest returns the manifest that an earlier run left at an output, or nil
+// if there is none.
+func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
+	p, err := j.lookAt(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	return p.manifest, nil
+}
+
+// Location says where an output of a form lies.
+type Location struct {
+	Path     string // full path, without placeholders, for people
+	Root     string // root of its destination
+	Scope    string // scope of its lease: "" for a dataset, a file's name for that file
+	Manifest string // name of its manifest at the destination
+}
+
+// Locate returns the location of a form's output. The path may depend on the run's id.
+func Locate(def *definition.Definition, out definition.Output, form, runID string) (at Location, err error) {
+	if at.Path, err = definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
+		return at, err
+	}
+	if at.Root, at.Manifest = at.Path, load.ManifestName; !out.Dataset() {
+		at.Root, at.Scope = definition.SplitPath(at.Path)
+		at.Manifest = load.FileManifestName(at.Scope)
+	}
+	return at, nil
+}
