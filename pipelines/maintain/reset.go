@@ -65,6 +65,7 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o ac
 	// The report tells what is discarded, so that the log need not.
 	job := o.Job(def, form)
 	job.Log = slog.New(slog.DiscardHandler)
+	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
 	var failures []error
 	for _, out := range def.Outputs {
 		if !out.Dataset() || !out.Lasting() || ctx.Err() != nil {
@@ -72,9 +73,9 @@ func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o ac
 		}
 		reset := &ResetOutput{Form: form, Path: out.Path}
 		r.Outputs = append(r.Outputs, reset)
-		at, err := output.Locate(def, out, form, o.RunID)
-		if err == nil {
-			reset.Path = at.Path
+		// It is looked at first, because a lease creates the folder of a dataset that was never written.
+		left, err := looker.output(ctx, out, form)
+		if reset.Path = left.Path; err == nil && (left.Manifest != nil || !left.Nothing()) {
 			reset.Reset, err = output.ResetWatermark(ctx, job, out, to)
 		}
 		if reset.Err = err; err != nil {

@@ -110,13 +110,10 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error)
 		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
-		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
+		at, err := s.output(ctx, out, form)
 		f.Outputs = append(f.Outputs, at)
-		if at.PerRun {
-			continue
-		}
-		if at.Err = s.output(ctx, at, out, form); at.Err != nil {
-			failures = append(failures, at.Err)
+		if at.Err = err; err != nil {
+			failures = append(failures, err)
 		}
 	}
 	if len(failures) == 0 {
@@ -126,20 +123,24 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error)
 }
 
 // output looks at one output.
-func (s *stateLooker) output(ctx context.Context, at *OutputState, out definition.Output, form string) error {
+func (s *stateLooker) output(ctx context.Context, out definition.Output, form string) (*OutputState, error) {
+	at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
+	if at.PerRun {
+		return at, nil
+	}
 	lies, err := output.Locate(s.def, out, form, s.o.RunID)
 	if err != nil {
-		return err
+		return at, err
 	}
 	at.Path = lies.Path
 	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
 	if err != nil {
-		return err
+		return at, err
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
-		return fmt.Errorf("%s: %w", at.Path, err)
+		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
 	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
@@ -147,9 +148,9 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", at.Path, err)
+		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
-	return nil
+	return at, nil
 }
 
 // nextBeginning gives where the range of the next incremental run begins, unless

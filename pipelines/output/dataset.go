@@ -6,10 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/codebook"
@@ -21,10 +19,11 @@ import (
 // dataset is an output that consists of parts.
 type dataset struct {
 	*place
-	inventory  load.Inventory // the objects there when the run began
-	generation int
-	lacks      bool // the set of ids of a part is damaged or missing
+	inventory load.Inventory // the objects there when the run began
+	lacks     atomic.Bool    // the set of ids of a part is damaged or missing
 }
+
+func (o *dataset) open(ctx context.Context) error { return o.openWith(ctx, o.lookAround) }
 
 // lookAround compares the parts at the destination with the manifest and
 // chooses a generation that none of them has.
@@ -43,12 +42,22 @@ func (o *dataset) lookAround(ctx context.Context) (err error) {
 	return nil
 }
 
-// fits returns an error if the dataset does not match the definition or holds parts that
-// its manifest does not list. A full run replaces any dataset, so it returns nil then.
-func (o *dataset) fits() error {
+// fits returns the columns of the dataset, which later runs begin with. It returns an
+// error if the dataset does not match the definition or holds parts that its manifest does
+// not list. A full run replaces any dataset.
+func (o *dataset) fits() ([]schemas.Column, error) {
 	if o.job.Full {
-		return nil
+		return nil, nil
 	}
+	if err := o.belongs(); err != nil {
+		return nil, err
+	}
+	return o.columnsKept()
+}
+
+// belongs returns an error if the dataset is another one than the definition describes,
+// or holds parts that its manifest does not list.
+func (o *dataset) belongs() error {
 	if err := o.changed(); err != nil {
 		return err
 	}
@@ -108,19 +117,19 @@ func partitionOf(key load.PartKey) string {
 }
 
 // stage encodes the parts, several at a time, and builds the commit that publishes them.
-func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
+func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	o.snapshot = s
 	columns, _, err := o.ownColumns(ctx, s.Windows)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	parts := o.parts(s)
 	if err := o.stageParts(ctx, parts, columns); err != nil {
-		return nil, err
+		return err
 	}
 	letters, err := o.deadLetters(parts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var fresh []load.PreparedPart
 	for _, p := range parts {
@@ -129,7 +138,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	old, kept := s.Replaced.Divide(o.manifest)
 	reuse, err := o.reuse(ctx, old, fresh)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m := o.wholeManifest(columns, kept, reuse.Parts)
 	commit := load.DatasetCommit{
@@ -138,37 +147,16 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 	}
 	oldLetters, err := o.supersededLetters(ctx, m.Parts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	commit.SupersededBeside = append(commit.SupersededBeside, oldLetters...)
-	var report Report
-	report.holds(&m)
+	o.commit, o.staging = commit, o.report
+	o.staging.holds(&m)
 	if len(letters) > 0 {
-		report.DeadLetters = o.Path + load.RejectsFolder + "/"
+		o.staging.DeadLetters = o.Path + load.RejectsFolder + "/"
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
-	return &stagedOutput{
-		report: report,
-		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
-	}, nil
-}
-
-// stageParts stages the parts, several at a time.
-func (o *dataset) stageParts(ctx context.Context, parts []*outputPart, columns []schemas.Column) error {
-	group, encoding := errgroup.WithContext(ctx)
-	group.SetLimit(cap(o.job.Encoders))
-	for _, part := range parts {
-		group.Go(func() error {
-			return o.job.Encoders.Hold(encoding, func() error { return o.prepare(encoding, part, columns) })
-		})
-	}
-	err := group.Wait()
-	for _, part := range parts {
-		for _, object := range part.prepared {
-			o.staged = append(o.staged, object.Prepared)
-		}
-	}
-	return err
+	return nil
 }
 
 // damaged returns a *load.DamagedPartsError if parts that this run kept do not
@@ -239,7 +227,7 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.Par
 		wanted[p.Name] = true
 	}
 	for _, p := range reuse.Duplicates {
-		wanted[p.Name] = o.lacks
+		wanted[p.Name] = o.lacks.Load()
 	}
 	for _, p := range parts {
 		for i, object := range p.prepared {
@@ -300,11 +288,8 @@ func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.Prepa
 		return r, err
 	}
 	if len(changed) > 0 {
-		r = load.ReuseParts(slices.DeleteFunc(sound, func(p load.Part) bool { return changed[p.Path] }), fresh)
-		for path := range changed {
-			r.Superseded = append(r.Superseded, path)
-		}
-		slices.Sort(r.Superseded)
+		r = load.ReuseParts(slices.DeleteFunc(sound, func(p load.Part) bool { return slices.Contains(changed, p.Path) }), fresh)
+		r.Superseded = slices.Sorted(slices.Values(append(r.Superseded, changed...)))
 	}
 	for _, p := range damaged {
 		r.Superseded = append(r.Superseded, p.Path)
@@ -314,7 +299,7 @@ func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.Prepa
 
 // changedBytes returns the paths of parts of sound that are among parts and whose bytes
 // are not those of the manifest. It also notes whether one of them lacks its set of ids.
-func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) (map[string]bool, error) {
+func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([]string, error) {
 	opener, ok := o.dest.(load.Opener)
 	if !ok {
 		return nil, nil
@@ -323,45 +308,21 @@ func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) (m
 	for _, p := range sound {
 		there[p.Path] = true
 	}
-	differs, lacks := make([]bool, len(parts)), make([]bool, len(parts))
-	group, inGroup := errgroup.WithContext(ctx)
-	group.SetLimit(load.SideBySide)
-	for i, p := range parts {
-		if !there[p.Path] {
-			continue
+	reused := slices.DeleteFunc(slices.Clone(parts), func(p load.Part) bool { return !there[p.Path] })
+	changed := make([]string, len(reused))
+	err := eachPart(ctx, reused, func(ctx context.Context, i int, p load.Part) error {
+		_, sum, err := load.Digest(ctx, opener, p.Path)
+		if err == nil && sum != p.SHA256 || errors.Is(err, load.ErrNotExist) {
+			changed[i], err = p.Path, nil
 		}
-		group.Go(func() (err error) {
-			if differs[i], err = bytesDiffer(inGroup, opener, p); err != nil || p.IDs == "" {
-				return err
-			}
-			_, err = o.idsOf(inGroup, p)
-			lacks[i] = errors.Is(err, load.ErrIDs)
-			if lacks[i] {
+		if err == nil && p.IDs != "" {
+			if _, err = o.idsOf(ctx, p); errors.Is(err, load.ErrIDs) {
 				err = nil
 			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	o.lacks = o.lacks || slices.Contains(lacks, true)
-	changed := map[string]bool{}
-	for i, p := range parts {
-		if differs[i] {
-			changed[p.Path] = true
 		}
-	}
-	return changed, nil
-}
-
-// bytesDiffer tells whether a part's SHA-256 is not the manifest's.
-func bytesDiffer(ctx context.Context, from load.Opener, p load.Part) (bool, error) {
-	_, sum, err := load.Digest(ctx, from, p.Path)
-	if errors.Is(err, load.ErrNotExist) {
-		return true, nil
-	}
-	return sum != p.SHA256, err
+		return err
+	})
+	return slices.DeleteFunc(changed, func(path string) bool { return path == "" }), err
 }
 
 // Reset says what ResetWatermark did to a dataset.
@@ -373,62 +334,26 @@ type Reset struct {
 
 // ResetWatermark sets the watermark of a dataset back to a time, or to none if
 // the time is zero. It holds the dataset's lease meanwhile, and first finishes
-// a recorded commit. It does nothing if no run has left anything there.
+// a recorded commit.
 func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
-	p, err := job.placeOf(out)
-	if err != nil {
+	o := &dataset{place: newPlace(job, out)}
+	if err := o.open(ctx); err != nil {
 		return r, err
 	}
-	found, err := p.left(ctx)
-	if found == nil || err != nil {
-		return r, err
-	}
-	opened, err := p.open(ctx)
-	if err != nil {
-		return r, err
-	}
-	o, _ := opened.(*dataset)
-	err = o.reset(ctx, found, &r, to)
-	return r, errors.Join(err, o.close(context.WithoutCancel(ctx)))
-}
-
-// left returns what runs left at a dataset, or nil if they left nothing. It takes no
-// lease, because that would create the folder of a dataset that was never written.
-func (p *place) left(ctx context.Context) (*load.Found, error) {
-	dest, err := p.job.Tables.Open(ctx, p.Root, p.out)
-	if err != nil {
-		return nil, err
-	}
-	found, err := load.Look(ctx, dest, "")
-	if err != nil && !errors.Is(err, load.ErrNoSweep) {
-		return nil, fmt.Errorf("%s: %w", p.Path, err)
-	}
-	_, _, err = dest.Get(ctx, load.ManifestName)
-	if errors.Is(err, load.ErrNotExist) && found.Nothing() {
-		return nil, nil
-	}
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", p.Path, err)
-	}
-	return &found, nil
-}
-
-// reset sets the watermark back and fills in r. Opening the dataset has already
-// finished a recorded commit.
-func (o *dataset) reset(ctx context.Context, found *load.Found, r *Reset, to load.WallTime) error {
-	r.Recovery = load.Recovery{RunID: found.Pending, Finished: o.manifest != nil && o.manifest.RunID == found.Pending}
+	defer func() { err = errors.Join(err, o.close(context.WithoutCancel(ctx))) }()
+	r.Recovery = o.recovered
 	if o.manifest != nil {
 		r.Before, r.After = o.manifest.Watermark, o.manifest.Watermark
 	}
-	if err := o.fits(); err != nil || o.manifest == nil {
-		return err
+	if err := o.belongs(); err != nil || o.manifest == nil {
+		return r, err
 	}
 	if err := o.held(); err != nil {
-		return err
+		return r, err
 	}
 	if _, err := load.ResetWatermark(ctx, o.dest, to); err != nil {
-		return o.named(err)
+		return r, o.named(err)
 	}
 	r.After = to
-	return nil
+	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -23,15 +24,15 @@ func (s *Set) settleKept(ctx context.Context) error {
 	}
 	var sets, files []schemas.Column
 	var disagree error
-	for _, t := range s.live() {
+	for _, out := range s.live() {
 		var columns []schemas.Column
 		var err error
-		switch p := t.out.at(); {
-		case t.def.Dataset():
-			columns, err = p.columnsKept()
+		p := out.at()
+		if d, ok := out.(*dataset); ok {
+			columns, err = d.fits()
 			disagree = cmp.Or(disagree, checkKept(p.Path, columns, sets))
 			sets = schemas.Merge(sets, columns)
-		case p.resumesColumns():
+		} else if p.resumesColumns() {
 			columns, err = ColumnsOf(p.manifest)
 			err = p.named(err)
 			files = schemas.Merge(files, columns)
@@ -39,7 +40,7 @@ func (s *Set) settleKept(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err := s.setAside(ctx, t, err); err != nil {
+		if err := s.setAside(ctx, p, err); err != nil {
 			return err
 		}
 	}
@@ -67,35 +68,45 @@ func (p *place) resumesColumns() bool {
 // outputs that Open found need it.
 func (s *Set) Full() bool { return s.job.Full }
 
-// columnsKept returns the columns of a dataset's manifest. It returns an error if the
-// definition no longer fits them.
+// columnsKept returns the columns of a dataset's manifest, none of a child output: those
+// follow from the main output. It returns an error if the definition no longer fits them.
 func (p *place) columnsKept() ([]schemas.Column, error) {
-	m, declared, naming := p.manifest, p.job.Def.Schema, p.job.naming()
-	if m == nil {
+	m, schema, naming := p.manifest, p.job.Def.Schema, p.job.naming()
+	if m == nil || p.out.Exploded() && schema == nil {
 		return nil, nil
 	}
-	if p.out.Exploded() {
-		return nil, p.checkChild()
-	}
-	if declared == nil && m.Names != naming {
+	if schema == nil && m.Names != naming {
 		return nil, &DatasetChangedError{Path: p.Path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: naming}
+	}
+	if p.out.Exploded() {
+		m = elements(m)
 	}
 	columns, err := ColumnsOf(m)
 	if err != nil {
 		return nil, p.named(err)
 	}
-	if declared == nil {
+	if schema == nil {
 		return columns, nil
 	}
-	if err := checkKept(p.Path, columns, declared.Columns); err != nil {
+	declared := schema.Columns
+	if p.out.Exploded() {
+		if declared, err = ChildColumns(declared, p.out.Explode); err != nil {
+			return nil, err
+		}
+		declared = slices.Delete(declared, positionAt, positionAt+1)
+	}
+	if err := checkKept(p.Path, columns, declared); err != nil {
 		return nil, err
 	}
-	if p.format.Cells {
-		if err := checkLists(p.Path, m.Schema, declared); err != nil {
+	if p.format.Cells && !p.out.Exploded() {
+		if err := checkLists(p.Path, m.Schema, schema); err != nil {
 			return nil, err
 		}
 	}
-	return columns, checkRules(p.Path, m.Schema, declared)
+	if err := checkRules(p.Path, m.Schema, schema); err != nil || p.out.Exploded() {
+		return nil, err
+	}
+	return columns, nil
 }
 
 // naming returns how columns are named, or "" if the definition itself names them.

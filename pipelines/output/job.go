@@ -62,7 +62,7 @@ type Report struct {
 
 // holds says what a manifest lists.
 func (r *Report) holds(m *load.Manifest) {
-	r.Rows, r.Parts, r.Watermark = m.Rows, len(m.Parts), m.Watermark
+	r.Rows, r.Parts, r.Bytes, r.Watermark = m.Rows, len(m.Parts), 0, m.Watermark
 	for _, p := range m.Parts {
 		r.Bytes += p.Bytes
 	}
