@@ -206,8 +206,9 @@ func (s *Set) Close(ctx context.Context) error {
 // Reports returns the reports of the outputs that were committed or failed, in
 // the order of the definition.
 func (s *Set) Reports() []Report {
-	reports := []Report{}
-	for _, out := range s.those(func(p *place) bool { return p.committed || p.err != nil }) {
+	ended := s.those(func(p *place) bool { return p.committed || p.err != nil })
+	reports := make([]Report, 0, len(ended))
+	for _, out := range ended {
 		reports = append(reports, out.at().report)
 	}
 	return reports
