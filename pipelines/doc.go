@@ -14,8 +14,7 @@
 //     the checkpoint (reading.Form.NewPlan, reading.Reader.Read).
 //   - reconcile has windows and older parts read again until they agree with the
 //     counts, with each other and with what changed, and gives a snapshot.
-//   - output stages and commits the snapshot (output.Set.Commit). It stages parts
-//     that are complete while others are still read (output.Ahead).
+//   - output stages and commits the snapshot (output.Set.Commit).
 //
 // One result goes this way. Get Results answers with a page that holds it
 // (extract.WindowReader, page.Page). A transform.Flattener makes it a row of a

@@ -19,7 +19,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
@@ -292,19 +291,5 @@ func TestExplodeRefusals(t *testing.T) {
 	var unsupported *definition.UnsupportedError
 	if err := def.Explode(); !errors.As(err, &unsupported) {
 		t.Errorf("standard output: the error is %v", err)
-	}
-}
-
-// TestExplodeKeepsItsColumns: what a committed child holds is not renamed.
-func TestExplodeKeepsItsColumns(t *testing.T) {
-	w := newWorld(t, colourForm())
-	days := definition.Output{Path: "days/", Format: "ndjson"}
-	w.run(w.coloured(exploded(), days))
-	def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson"})
-	def.Schema.Columns[0].Type = schemas.Type{Kind: schemas.String}
-	def.Outputs = def.Outputs[1:] // the child alone
-	var changed *output.SchemaChangedError
-	if _, err := pipelines.Run(t.Context(), def, options()); !errors.As(err, &changed) || changed.Column != "id" {
-		t.Errorf("the error is %v", err)
 	}
 }

@@ -3,15 +3,12 @@ package pipelines_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -165,20 +162,6 @@ func TestNothingIsAskedWhereNoOutputCanBeWritten(t *testing.T) {
 // TestDatasetThatTheDefinitionNoLongerFits is refused before any request, left
 // as it is, and replaced whole by --full, also where the range is a part of it.
 func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
-	column := func(name, kind, from string) schemas.Column {
-		typ, err := schemas.ParseType(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := schemas.ParseSource(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return schemas.Column{Name: name, Type: typ, From: source}
-	}
-	schema := func(columns ...schemas.Column) *schemas.Schema {
-		return &schemas.Schema{Name: "s", MaxRejects: 100, Columns: append([]schemas.Column{column("result_id", "int64", "result_id")}, columns...)}
-	}
 	out := definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay}
 	for _, c := range []struct {
 		name   string
@@ -186,33 +169,12 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		change func(*definition.Definition)
 		what   string
 	}{
-		{"format", nil, func(d *definition.Definition) { d.Outputs[0].Format = "csv" }, "format of the dataset was ndjson and is csv"},
 		{"partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, "partition of the dataset was day and is month"},
-		{"no partition", nil, func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionNone }, "was day and is none"},
 		{"naming", nil, func(d *definition.Definition) { d.Labels = true }, "naming of columns of the dataset was id and is label"},
-		{"form", nil, func(d *definition.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
-		{"search", nil, func(d *definition.Definition) {
-			d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpNotEmpty}}
-		}, "search"},
-		{"timezone", nil, func(d *definition.Definition) { d.Source.Zone = time.FixedZone("CET", 3600) }, "timezone"},
-		{"view", nil, func(d *definition.Definition) { d.Extract.View = "11" }, "view"},
 		{"a rule for personal data", private(t, "", ""), func(d *definition.Definition) { d.Schema = private(t, "redact", "") }, "column answer"},
-		{"another key for hashes", private(t, "hmac", oneKey), func(d *definition.Definition) { d.Schema = private(t, "hmac", otherKey) }, "column answer"},
-		{"declared", schema(), func(d *definition.Definition) { d.Schema = nil }, "was declared and is id"},
-		{"type", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
-			d.Schema = schema(column("answer", "int64", "item:1"))
-		}, "column answer was answer string from item:1 and is answer int64"},
-		{"name", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
-			d.Schema = schema(column("reply", "string", "item:1"))
-		}, "column answer was"},
-		{"name of another", schema(column("answer", "string", "item:1")), func(d *definition.Definition) {
-			d.Schema = schema(column("Answer", "string", "item:2"))
-		}, "column answer was"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			other := fourDays()
-			other.Directory, other.Name = "form2", "form2"
-			w := newWorld(t, fourDays(), other)
+			w := newWorld(t, fourDays())
 			def := w.daily(out)
 			def.Schema = c.schema
 			w.run(def)
@@ -326,25 +288,4 @@ func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
 			t.Errorf("to %s at %s: watermark %s, want %s", c.to, c.now, got, c.want)
 		}
 	}
-}
-
-func TestSecondDatasetWithItsOwnPast(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	one, two := definition.Output{Path: "one/", Format: "ndjson"}, definition.Output{Path: "two/", Format: "ndjson"}
-	w.run(w.daily(one))
-	def := w.daily(two)
-	def.Schema = &schemas.Schema{Name: "s", Columns: []schemas.Column{
-		{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
-	}}
-	w.run(def)
-	report, err := pipelines.Run(t.Context(), w.daily(one, two), options())
-	var changed *output.DatasetChangedError
-	if !errors.As(err, &changed) || !strings.Contains(changed.Path, "two") {
-		t.Fatalf("error %v", err)
-	}
-	if outs := report.Forms[0].Outputs; len(outs) != 2 || outs[0].Error != "" || outs[1].Error == "" {
-		t.Errorf("outputs %s", fmt.Sprint(outs))
-	}
-	w.checkDataset("one", pipelinestest.Truth(form, inJanuary))
 }

@@ -6,18 +6,37 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
-// comparison compares what a run saw of the form with what was known before. That
-// is the manifest of the run before, or else the labels of the schema.
-type comparison struct {
-	Form
-	gone      func(from schemas.Source, label string) bool // see Form.gone
-	before    *load.Manifest                               // nil where there was none
-	known     map[string]*load.Column                      // its columns by source
-	added     map[schemas.Source]bool                      // columns that this run has added
-	columnsBy map[schemas.Source]bool                      // those of this run
-	whole     bool                                         // the manifest is replaced with all its columns
+// Form is what a run saw of a form.
+type Form struct {
+	Columns []schemas.Column  // that the run gives its rows
+	Labels  map[string]string // the headings of the service by id; nil where none came
+	Stats   transform.Stats   // of all results that the run read
+}
+
+// gone makes a function that tells whether an item is gone from the form. It is where
+// the service's headings list items and not this one, though it had a label. An item
+// that never had a label may be there.
+//
+// A heading does not say whether it is about an item. It is where a column or a
+// result has an item of that id.
+func (f Form) gone() func(from schemas.Source, label string) bool {
+	listed := func(from schemas.Source) bool {
+		_, listed := f.Labels[from.ID]
+		return listed && from.Kind == schemas.FromItem
+	}
+	items := slices.ContainsFunc(f.Columns, func(c schemas.Column) bool { return listed(c.From) })
+	for from := range f.Stats.Seen {
+		items = items || listed(from)
+	}
+	for from := range f.Stats.Ignored {
+		items = items || listed(from)
+	}
+	return func(from schemas.Source, label string) bool {
+		return from.Kind == schemas.FromItem && items && label != "" && !listed(from)
+	}
 }
 
 // Changes lists what changed on the form since the run that wrote the manifest
@@ -28,40 +47,39 @@ type comparison struct {
 // does not report it again. Fields that the schema leaves out, and several values
 // that are joined into one, are reported by every run.
 func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
-	d := comparison{
-		Form: f, gone: f.gone(), before: before, known: BySource(before),
-		added: sourcesOf(f.Stats.Added), columnsBy: sourcesOf(f.Columns), whole: whole,
-	}
-	changes := make([]schemas.Change, 0, len(f.Columns))
+	gone, known, changes := f.gone(), BySource(before), make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
-		changes = append(changes, d.column(c)...)
+		was := known[c.From.String()]
+		added := hasSource(f.Stats.Added, c.From) // in a first run the columns that the sample showed are not new
+		if before != nil {
+			added = was == nil && c.Inferred
+		}
+		changes = append(changes, f.column(c, was, added, gone)...)
 	}
-	return slices.Concat(changes, d.dropped(), d.ignored())
+	if before != nil && whole {
+		changes = append(changes, f.dropped(before, gone)...)
+	}
+	return append(changes, f.ignored()...)
 }
 
-// sourcesOf are the sources of columns.
-func sourcesOf(columns []schemas.Column) map[schemas.Source]bool {
-	set := make(map[schemas.Source]bool, len(columns))
-	for _, c := range columns {
-		set[c.From] = true
-	}
-	return set
+func hasSource(columns []schemas.Column, from schemas.Source) bool {
+	return slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.From == from })
 }
 
-// column lists what changed of a field that has a column.
-func (d *comparison) column(c schemas.Column) []schemas.Change {
+// column lists what changed of a field that has a column. was is the column in the
+// manifest before, nil where it had none. added tells that this run added it.
+func (f Form) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
 	note := func(x schemas.Change) {
 		x.From, x.Column = c.From.String(), c.Name
 		changes = append(changes, x)
 	}
-	was := d.known[c.From.String()]
 	label := c.Label
 	if was != nil {
 		label = was.Label
 	}
-	now, listed := d.Labels[c.From.ID]
-	added, joined := d.isNew(c, was), d.Stats.Joined[c.Name]
+	now, listed := f.Labels[c.From.ID]
+	joined := f.Stats.Joined[c.Name]
 	switch {
 	case added, was != nil && was.Gone && listed:
 		x := schemas.Change{Kind: schemas.ColumnAdded, Is: c.Type.String(), Label: cmp.Or(now, c.Label)}
@@ -70,13 +88,13 @@ func (d *comparison) column(c schemas.Column) []schemas.Change {
 		}
 		note(x)
 	case was != nil && was.Gone:
-	case d.gone(c.From, label):
+	case gone(c.From, label):
 		note(schemas.Change{Kind: schemas.ColumnRemoved, Was: c.Type.String(), Label: label, Breaking: true})
 	}
 	if now != "" && label != "" && now != label {
 		note(schemas.Change{Kind: schemas.ColumnRelabelled, Was: label, Is: now})
 	}
-	is := d.Stats.Seen[c.From].ItemType
+	is := f.Stats.Seen[c.From].ItemType
 	if was != nil && was.ItemType != "" && is != "" && is != was.ItemType {
 		note(schemas.Change{Kind: schemas.ColumnRetyped, Key: "item_type", Was: was.ItemType, Is: is})
 	}
@@ -86,25 +104,13 @@ func (d *comparison) column(c schemas.Column) []schemas.Change {
 	return changes
 }
 
-// isNew tells whether a column was added by this run. In a first run the columns
-// that the sample showed are not new.
-func (d *comparison) isNew(c schemas.Column, was *load.Column) bool {
-	if d.before != nil {
-		return was == nil && c.Inferred
-	}
-	return d.added[c.From]
-}
-
 // dropped lists the columns of the manifest before whose items the form has lost. A
 // run that inferred its columns anew does not have them either.
-func (d *comparison) dropped() []schemas.Change {
-	if d.before == nil || !d.whole {
-		return nil
-	}
+func (f Form) dropped(before *load.Manifest, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
-	for _, was := range d.before.Schema {
+	for _, was := range before.Schema {
 		from, err := schemas.ParseSource(was.From)
-		if err != nil || was.Gone || !d.gone(from, was.Label) || d.columnsBy[from] {
+		if err != nil || was.Gone || !gone(from, was.Label) || hasSource(f.Columns, from) {
 			continue
 		}
 		changes = append(changes, schemas.Change{
@@ -116,13 +122,49 @@ func (d *comparison) dropped() []schemas.Change {
 
 // ignored lists the fields that the schema leaves out: they were added on the form
 // and have no column.
-func (d *comparison) ignored() []schemas.Change {
-	changes := make([]schemas.Change, 0, len(d.Stats.Ignored))
-	for from, n := range d.Stats.Ignored {
+func (f Form) ignored() []schemas.Change {
+	changes := make([]schemas.Change, 0, len(f.Stats.Ignored))
+	for from, n := range f.Stats.Ignored {
 		changes = append(changes, schemas.Change{
-			Kind: schemas.ColumnAdded, From: from.String(), Label: d.Labels[from.ID], Count: n,
+			Kind: schemas.ColumnAdded, From: from.String(), Label: f.Labels[from.ID], Count: n,
 		})
 	}
 	slices.SortFunc(changes, func(a, b schemas.Change) int { return cmp.Compare(a.From, b.From) })
 	return changes
+}
+
+// Describe fills in what a manifest says of its columns besides their names and
+// types. That is labels, item types, places, and whether a column's item is gone. list are
+// the form's columns as the manifest lists them, in their order.
+// before is the manifest of the run before, nil where there was none. What it says
+// of a column is kept where this run learned nothing.
+func (f Form) Describe(list []load.Column, before *load.Manifest) {
+	gone := f.gone()
+	known := BySource(before)
+	for i, c := range f.Columns {
+		d, seen := &list[i], f.Stats.Seen[c.From]
+		d.Explode = c.Explode
+		if was := known[d.From]; was != nil {
+			d.ItemType, d.Index, d.Gone, d.Label = was.ItemType, was.Index, was.Gone, cmp.Or(was.Label, d.Label)
+		}
+		d.ItemType, d.Index = cmp.Or(seen.ItemType, d.ItemType), cmp.Or(seen.Index, d.Index)
+		label, listed := f.Labels[c.From.ID]
+		d.Gone = !listed && (d.Gone || gone(c.From, d.Label))
+		d.Label = cmp.Or(label, d.Label)
+	}
+}
+
+// BySource gives a manifest's columns by their sources. Of several columns with one
+// source it gives the first; of a nil manifest it gives none.
+func BySource(m *load.Manifest) map[string]*load.Column {
+	if m == nil {
+		return nil
+	}
+	known := make(map[string]*load.Column, len(m.Schema))
+	for i := range m.Schema {
+		if c := &m.Schema[i]; known[c.From] == nil {
+			known[c.From] = c
+		}
+	}
+	return known
 }

@@ -3,11 +3,15 @@ package codebook
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -184,4 +188,134 @@ func (b *Book) encode() ([]byte, error) {
 		return nil, fmt.Errorf("cannot encode the codebook of form %s: %w", b.Form, err)
 	}
 	return out.Bytes(), nil
+}
+
+// mostCellText is how much text a cell of a spreadsheet holds, in UTF-16 units. Room
+// is left for the note that something was left out.
+const mostCellText = 32_767 - 64
+
+// table gives the bytes of <name>.codebook.csv: a row for each column. People open
+// it in a spreadsheet, so it is written as the CSV profile excel is.
+func (b *Book) table() []byte {
+	var out bytes.Buffer
+	out.WriteString("\uFEFF")
+	line := func(fields ...string) {
+		for i, field := range fields {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			out.WriteString(tableField(field))
+		}
+		out.WriteString("\r\n")
+	}
+	line("column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii")
+	for _, c := range b.Columns {
+		line(c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(),
+			strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII)
+	}
+	return out.Bytes()
+}
+
+// choicesCell lists the choices with their counts.
+func (c *Column) choicesCell() string {
+	if c.ManyChoices {
+		return "too many to list"
+	}
+	list := make([]string, len(c.Choices))
+	for i, choice := range c.Choices {
+		list[i] = fmt.Sprintf("%s (%d)", choice.Value, choice.Count)
+	}
+	return joinedCell(list)
+}
+
+// joinedCell joins texts as CSV files join lists, but with blanks for people. Texts
+// that the cell cannot hold are left out and counted.
+func joinedCell(list []string) string {
+	var cell strings.Builder
+	size := 0
+	for i, s := range list {
+		s = listEscapes.Replace(s)
+		if i > 0 {
+			s = " | " + s
+		}
+		if size += len(utf16.Encode([]rune(s))); size > mostCellText {
+			fmt.Fprintf(&cell, " | … and %d more", len(list)-i)
+			break
+		}
+		cell.WriteString(s)
+	}
+	return cell.String()
+}
+
+var listEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`)
+
+// tableField is a field of the table. It is quoted where CSV or a spreadsheet needs
+// that, and written so that no spreadsheet takes it for a formula.
+func tableField(s string) string {
+	s = load.ForSheets(s)
+	if strings.ContainsAny(s, ",;\t\"\r\n") {
+		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return s
+}
+
+// ForeignFileError is a file that lies where a codebook would be written and that
+// formetl did not write. It is left as it is.
+type ForeignFileError struct{ Path string }
+
+// Error names the file and what to do.
+func (e *ForeignFileError) Error() string {
+	return e.Path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written"
+}
+
+// Hint is what the log says beside a ForeignFileError.
+const Hint = "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out"
+
+// How the two files begin.
+const (
+	schemaHead = "{\n  \"version\": 1,\n  \"pipeline\": \""
+	tableHead  = "\uFEFFcolumn,type,from,label,"
+)
+
+// Write writes a codebook to its place at a destination: the table, then the
+// schema. Where the output keeps parts of earlier runs (adds), the choices that
+// the codebook before lists are kept too. A file there that formetl did not write
+// is a *ForeignFileError.
+func Write(ctx context.Context, dest load.Store, place definition.CodebookPlace, b Book, adds bool) error {
+	paths := place.Paths()
+	before, err := own(ctx, dest, place.Schema(), paths[0], schemaHead)
+	if err != nil {
+		return err
+	}
+	if _, err := own(ctx, dest, place.Table(), paths[1], tableHead); err != nil {
+		return err
+	}
+	var earlier Book
+	if adds && json.Unmarshal(before, &earlier) == nil { // one that was cut short has nothing to say
+		b.remember(&earlier)
+	}
+	data, err := b.encode()
+	if err != nil {
+		return err
+	}
+	// The schema is written last, because the next run reads it.
+	if err := dest.Put(ctx, place.Table(), b.table(), load.AnyVersion); err != nil {
+		return err
+	}
+	return dest.Put(ctx, place.Schema(), data, load.AnyVersion)
+}
+
+// own reads a file of an earlier codebook, nil if there is none. A file that does not
+// begin as ours do is a *ForeignFileError.
+func own(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {
+	data, _, err := dest.Get(ctx, name)
+	switch {
+	case errors.Is(err, load.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
+	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)):
+		return nil, &ForeignFileError{Path: path}
+	}
+	return data, nil
 }

@@ -2,6 +2,7 @@ package codebook
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -184,4 +186,62 @@ func FuzzCodebookTable(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWriteReplacesItsOwn, also where it was cut short, and leaves the files of others as
+// they are, with what lies beside them.
+func TestWriteReplacesItsOwn(t *testing.T) {
+	place, _ := definition.CodebookPlaceOf(definition.Output{Path: "out/f/", Format: "csv"}, "out/f/", nil)
+	s, facts := sampleFacts()
+	b := New(source(), "form1", s, facts)
+	schema, err := b.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := map[string]string{place.Schema(): string(schema), place.Table(): string(b.table())}
+	for _, c := range []struct {
+		name, data string
+		foreign    bool
+	}{
+		{place.Schema(), "", false},
+		{place.Schema(), "\n", false},
+		{place.Schema(), string(schema[:len(schema)/2]), false},
+		{place.Schema(), string(schema[:60]), false},
+		{place.Table(), "", false},
+		{place.Table(), string(b.table()[:60]), false},
+		{place.Schema(), `{"mine": true}`, true},
+		{place.Schema(), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`, true},
+		{place.Schema(), `{"version": 1, "name": "form1", "columns": [{"name": "id", "from": "result_id", "type": "int64"}]}`, true}, // a schema file
+		{place.Schema(), `[1, 2]`, true},
+		{place.Schema(), `{`, true},
+		{place.Schema(), "half of {\n  \"version\": 1,\n  \"pipeline\": \"x", true},
+		{place.Table(), "column,type\nid,int64\n", true},
+		{place.Table(), "my own notes", true},
+	} {
+		d := loadtest.NewMemory()
+		for name, data := range ours {
+			if name == c.name {
+				data = c.data
+			} else if c.foreign {
+				data += " "
+			}
+			if err := d.Put(t.Context(), name, []byte(data), load.AnyVersion); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Write(t.Context(), d, place, New(source(), "form1", s, facts), true)
+		if _, foreign := errors.AsType[*ForeignFileError](err); foreign != c.foreign || !foreign && err != nil {
+			t.Errorf("%q in %s: %v", c.data, c.name, err)
+		}
+		for name, want := range ours {
+			if c.foreign && name == c.name {
+				want = c.data
+			} else if c.foreign {
+				want += " "
+			}
+			if got, _, err := d.Get(t.Context(), name); err != nil || string(got) != want {
+				t.Errorf("%q in %s: %s holds %q, %v", c.data, c.name, name, got, err)
+			}
+		}
+	}
 }

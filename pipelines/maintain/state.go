@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -110,13 +111,10 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error)
 		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
-		at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
+		at, err := s.output(ctx, out, form)
 		f.Outputs = append(f.Outputs, at)
-		if at.PerRun {
-			continue
-		}
-		if at.Err = s.output(ctx, at, out, form); at.Err != nil {
-			failures = append(failures, at.Err)
+		if at.Err = err; err != nil {
+			failures = append(failures, err)
 		}
 	}
 	if len(failures) == 0 {
@@ -126,20 +124,24 @@ func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error)
 }
 
 // output looks at one output.
-func (s *stateLooker) output(ctx context.Context, at *OutputState, out definition.Output, form string) error {
+func (s *stateLooker) output(ctx context.Context, out definition.Output, form string) (*OutputState, error) {
+	at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
+	if at.PerRun {
+		return at, nil
+	}
 	lies, err := output.Locate(s.def, out, form, s.o.RunID)
 	if err != nil {
-		return err
+		return at, err
 	}
 	at.Path = lies.Path
 	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
 	if err != nil {
-		return err
+		return at, err
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
 	if err != nil && !errors.Is(err, load.ErrNoSweep) {
-		return fmt.Errorf("%s: %w", at.Path, err)
+		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
 	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
@@ -147,9 +149,9 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", at.Path, err)
+		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
-	return nil
+	return at, nil
 }
 
 // nextBeginning gives where the range of the next incremental run begins, unless
@@ -174,4 +176,77 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 	}
 	next := load.Wall(from)
 	return &next
+}
+
+// ResetReport is what ResetState did.
+type ResetReport struct {
+	Pipeline   string
+	Definition string
+	Outputs    []*ResetOutput
+	// Checkpoints are those that were discarded.
+	Checkpoints []checkpoint.Left
+}
+
+// ResetOutput is a dataset and what was reset of it.
+type ResetOutput struct {
+	Form, Path string
+	output.Reset
+	Err error // why it was not reset to the end
+}
+
+// ResetState sets the watermarks of a definition's datasets back to a time, or
+// with the zero time to none, so that the next incremental run begins there or
+// like the first; and it discards the checkpoints of forms of which nothing
+// failed. A commit that is recorded is finished before. No data is
+// removed. The service is asked for the forms of globs alone. A dataset that a run is
+// at is a *load.HeldError. One that fails does not stop the others: the error is an
+// *account.FormsError of *output.OutputsError then.
+func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
+	o = o.WithDefaults()
+	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
+	forms, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	var failed account.FormsError
+	var done []string
+	err = failed.Each(ctx, forms, func(form string) error {
+		err := report.form(ctx, def, o, form, load.Wall(to))
+		if err == nil {
+			done = append(done, form)
+		}
+		return err
+	})
+	if err != nil {
+		return report, err
+	}
+	report.Checkpoints, err = account.DiscardCheckpoints(ctx, def, o, done)
+	failed.Add(err)
+	return report, failed.OrNil()
+}
+
+// form resets a form's datasets. The error is that of those that failed. Single
+// files have no watermark.
+func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o account.Options, form string, to load.WallTime) error {
+	// The report tells what is discarded, so that the log need not.
+	job := o.Job(def, form)
+	job.Log = slog.New(slog.DiscardHandler)
+	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+	var failures []error
+	for _, out := range def.Outputs {
+		if !out.Dataset() || !out.Lasting() || ctx.Err() != nil {
+			continue
+		}
+		reset := &ResetOutput{Form: form, Path: out.Path}
+		r.Outputs = append(r.Outputs, reset)
+		// It is looked at first, because a lease creates the folder of a dataset that was never written.
+		left, err := looker.output(ctx, out, form)
+		if reset.Path = left.Path; err == nil && (left.Manifest != nil || !left.Nothing()) {
+			reset.Reset, err = output.ResetWatermark(ctx, job, out, to)
+		}
+		if reset.Err = err; err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return output.Failed(failures)
 }

@@ -20,31 +20,32 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	ctx, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
 	var places []definition.CodebookPlace
-	sharing := map[definition.CodebookPlace][]*target{}
-	for _, t := range s.committed() {
-		place, ok := definition.CodebookPlaceOf(t.def, t.report.Path, s.job.Tables.Formats)
-		if !ok || t.out.at().book.Columns == nil {
+	sharing := map[definition.CodebookPlace][]*place{}
+	for _, out := range s.committed() {
+		p := out.at()
+		at, ok := definition.CodebookPlaceOf(p.out, p.Path, s.job.Tables.Formats)
+		if !ok || p.book.Columns == nil {
 			continue
 		}
-		if sharing[place] == nil {
-			places = append(places, place)
+		if sharing[at] == nil {
+			places = append(places, at)
 		}
-		sharing[place] = append(sharing[place], t)
+		sharing[at] = append(sharing[at], p)
 	}
 	if len(places) > 0 {
 		s.job.At(PointCodebook)
 	}
-	for _, place := range places {
-		err := s.job.writeCodebook(ctx, place, sharing[place], schema)
+	for _, at := range places {
+		err := s.job.writeCodebook(ctx, at, sharing[at], schema)
 		if err == nil {
 			continue
 		}
 		s.mu.Lock()
-		for _, t := range sharing[place] {
-			t.report.CompanionsError = err.Error()
+		for _, p := range sharing[at] {
+			p.report.CompanionsError = err.Error()
 		}
 		s.mu.Unlock()
-		attrs := []slog.Attr{slog.String("path", strings.Join(place.Paths(), ", ")), slog.String("error", err.Error())}
+		attrs := []slog.Attr{slog.String("path", strings.Join(at.Paths(), ", ")), slog.String("error", err.Error())}
 		if _, foreign := errors.AsType[*codebook.ForeignFileError](err); foreign {
 			attrs = append(attrs, slog.String("hint", codebook.Hint))
 		}
@@ -54,15 +55,15 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 
 // writeCodebook writes the codebook that outputs share. If one of them is a
 // dataset, the codebook counts its rows and not those of a file.
-func (j *Job) writeCodebook(ctx context.Context, place definition.CodebookPlace, sharing []*target, schema *schemas.Schema) error {
-	lead := max(0, slices.IndexFunc(sharing, func(t *target) bool { return t.def.Dataset() }))
-	p := sharing[lead].out.at()
+func (j *Job) writeCodebook(ctx context.Context, at definition.CodebookPlace, sharing []*place, schema *schemas.Schema) error {
+	lead := max(0, slices.IndexFunc(sharing, func(p *place) bool { return p.out.Dataset() }))
+	p := sharing[lead]
 	if err := p.held(); err != nil {
 		return err // another run has the lease and writes the codebook
 	}
-	dest, err := j.Tables.Open(ctx, place.Root, p.out)
+	dest, err := j.Tables.Open(ctx, at.Root, p.out)
 	if err != nil {
 		return err
 	}
-	return codebook.Write(ctx, dest, place, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds)
+	return codebook.Write(ctx, dest, at, codebook.New(j.Def, j.Form, schema, p.book), p.book.Adds)
 }

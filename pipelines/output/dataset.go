@@ -3,19 +3,27 @@ package output
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
 )
 
 // dataset is an output that consists of parts.
 type dataset struct {
 	*place
-	inventory  load.Inventory // the objects there when the run began
-	generation int
-	lacks      bool // the set of ids of a part is damaged or missing
+	inventory load.Inventory // the objects there when the run began
+	lacks     atomic.Bool    // the set of ids of a part is damaged or missing
 }
+
+func (o *dataset) open(ctx context.Context) error { return o.openWith(ctx, o.lookAround) }
 
 // lookAround compares the parts at the destination with the manifest and
 // chooses a generation that none of them has.
@@ -34,12 +42,22 @@ func (o *dataset) lookAround(ctx context.Context) (err error) {
 	return nil
 }
 
-// fits returns an error if the dataset does not match the definition or holds parts that
-// its manifest does not list. A full run replaces any dataset, so it returns nil then.
-func (o *dataset) fits() error {
+// fits returns the columns of the dataset, which later runs begin with. It returns an
+// error if the dataset does not match the definition or holds parts that its manifest does
+// not list. A full run replaces any dataset.
+func (o *dataset) fits() ([]schemas.Column, error) {
 	if o.job.Full {
-		return nil
+		return nil, nil
 	}
+	if err := o.belongs(); err != nil {
+		return nil, err
+	}
+	return o.columnsKept()
+}
+
+// belongs returns an error if the dataset is another one than the definition describes,
+// or holds parts that its manifest does not list.
+func (o *dataset) belongs() error {
 	if err := o.changed(); err != nil {
 		return err
 	}
@@ -96,4 +114,246 @@ func partitionOf(key load.PartKey) string {
 		}
 	}
 	return "dt=" + key.DT
+}
+
+// stage encodes the parts, several at a time, and builds the commit that publishes them.
+func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
+	o.snapshot = s
+	columns, _, err := o.ownColumns(ctx, s.Windows)
+	if err != nil {
+		return err
+	}
+	parts := o.parts(s)
+	if err := o.stageParts(ctx, parts, columns); err != nil {
+		return err
+	}
+	letters, err := o.deadLetters(parts)
+	if err != nil {
+		return err
+	}
+	var fresh []load.PreparedPart
+	for _, p := range parts {
+		fresh = append(fresh, p.prepared...)
+	}
+	old, kept := s.Replaced.Divide(o.manifest)
+	reuse, err := o.reuse(ctx, old, fresh)
+	if err != nil {
+		return err
+	}
+	m := o.wholeManifest(columns, kept, reuse.Parts)
+	commit := load.DatasetCommit{
+		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
+		Beside: append(o.idSets(parts, reuse), letters...), SupersededBeside: supersededSets(old, m.Parts), Hook: o.hook,
+	}
+	oldLetters, err := o.supersededLetters(ctx, m.Parts)
+	if err != nil {
+		return err
+	}
+	commit.SupersededBeside = append(commit.SupersededBeside, oldLetters...)
+	o.commit, o.staging = commit, o.report
+	o.staging.holds(&m)
+	if len(letters) > 0 {
+		o.staging.DeadLetters = o.Path + load.RejectsFolder + "/"
+	}
+	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
+	return nil
+}
+
+// damaged returns a *load.DamagedPartsError if parts that this run kept do not
+// match the manifest. Otherwise it returns nil.
+func (o *dataset) damaged() error {
+	_, kept := o.snapshot.Replaced.Divide(o.manifest)
+	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
+		return &load.DamagedPartsError{Dataset: o.Path, Parts: damaged, Run: func(flags string) string { return o.job.Def.Command("run", flags) }}
+	}
+	return nil
+}
+
+// deadLetters gives each part what was rejected in its windows. The first object of the
+// part has it, in which Part.Rejected counts it.
+func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, err error) {
+	for _, p := range parts {
+		lines, err := o.letters(p)
+		if err != nil {
+			return nil, err
+		}
+		if lines == nil {
+			continue
+		}
+		sum := sha256.Sum256(lines)
+		digest := hex.EncodeToString(sum[:])
+		p.prepared[0].Part.Letters = digest
+		letters = append(letters, load.PartObject{Name: load.RejectsName(digest), Encode: func() ([]byte, error) { return lines, nil }})
+	}
+	return letters, nil
+}
+
+// supersededLetters returns the names of the dead letters that no part has any more, also
+// of those that a run left that died before its commit.
+func (o *dataset) supersededLetters(ctx context.Context, now []load.Part) ([]string, error) {
+	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
+	needed := make(map[string]bool, len(now))
+	for _, p := range now {
+		needed[load.RejectsName(p.Letters)] = true
+	}
+	return slices.DeleteFunc(load.NamesOf(listed), func(name string) bool {
+		return needed[name] || !load.IsRejectsName(name)
+	}), err
+}
+
+// wholeManifest returns the manifest of the new and the kept parts, with the
+// columns of both.
+func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Part) load.Manifest {
+	m := o.newManifest(columns, o.snapshot.Windows, false)
+	m.Parts = slices.Concat(kept, fresh)
+	if m.Changes = o.snapshot.Changes; m.Changes == nil && o.manifest != nil && !o.job.Full {
+		m.Changes = o.manifest.Changes
+	}
+	m.Watermark = o.snapshot.Interval.Watermark(o.job.Def.Extract, o.watermarkBefore())
+	for _, p := range m.Parts {
+		m.Rows += p.Rows
+	}
+	if len(kept) > 0 && !o.out.Exploded() { // a child's columns are always the same
+		m.Schema = withOlder(m.Schema, o.manifest.Schema)
+	}
+	return m
+}
+
+// idSets returns the sets of ids to write beside the data. New parts need
+// theirs, and so do reused parts that lack one.
+func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.PartObject) {
+	wanted := make(map[string]bool, len(reuse.New))
+	for _, p := range reuse.New {
+		wanted[p.Name] = true
+	}
+	for _, p := range reuse.Duplicates {
+		wanted[p.Name] = o.lacks.Load()
+	}
+	for _, p := range parts {
+		for i, object := range p.prepared {
+			if !wanted[object.Part.Path] || object.Part.Rows == 0 {
+				continue
+			}
+			sets = append(sets, load.PartObject{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
+				data, _, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
+				return data, err
+			}})
+		}
+	}
+	return sets
+}
+
+// supersededSets returns the names of the id sets that only the parts in old
+// needed.
+func supersededSets(old []load.Part, now []load.Part) []string {
+	needed := make(map[string]bool, len(now))
+	for _, p := range now {
+		needed[p.IDs] = true
+	}
+	var names []string
+	for _, p := range old {
+		if p.IDs != "" && !needed[p.IDs] {
+			names = append(names, load.IDsName(p.IDs))
+		}
+	}
+	return names
+}
+
+// watermarkBefore returns the watermark that this run continues. It is zero if
+// the run replaces a dataset of other results.
+func (o *dataset) watermarkBefore() load.WallTime {
+	if o.manifest == nil || o.job.Full && o.changed() != nil {
+		return load.WallTime{}
+	}
+	return o.manifest.Watermark
+}
+
+// reuse compares the run's new parts with those that they replace, to reuse
+// equal ones. It never reuses a part that does not match its manifest: one of another
+// size, or with other bytes. A full run reuses none, and removes objects that no
+// manifest lists.
+func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.PreparedPart) (load.Reuse, error) {
+	if o.job.Full {
+		r := load.ReuseParts(nil, fresh)
+		for _, p := range old {
+			r.Superseded = append(r.Superseded, p.Path)
+		}
+		r.Superseded = append(r.Superseded, load.NamesOf(o.inventory.Unlisted)...)
+		return r, nil
+	}
+	sound, damaged := o.inventory.Sound(old)
+	r := load.ReuseParts(sound, fresh)
+	changed, err := o.changedBytes(ctx, sound, r.Parts)
+	if err != nil {
+		return r, err
+	}
+	if len(changed) > 0 {
+		r = load.ReuseParts(slices.DeleteFunc(sound, func(p load.Part) bool { return slices.Contains(changed, p.Path) }), fresh)
+		r.Superseded = slices.Sorted(slices.Values(append(r.Superseded, changed...)))
+	}
+	for _, p := range damaged {
+		r.Superseded = append(r.Superseded, p.Path)
+	}
+	return r, nil
+}
+
+// changedBytes returns the paths of parts of sound that are among parts and whose bytes
+// are not those of the manifest. It also notes whether one of them lacks its set of ids.
+func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([]string, error) {
+	opener, ok := o.dest.(load.Opener)
+	if !ok {
+		return nil, nil
+	}
+	there := make(map[string]bool, len(sound))
+	for _, p := range sound {
+		there[p.Path] = true
+	}
+	reused := slices.DeleteFunc(slices.Clone(parts), func(p load.Part) bool { return !there[p.Path] })
+	changed := make([]string, len(reused))
+	err := eachPart(ctx, reused, func(ctx context.Context, i int, p load.Part) error {
+		_, sum, err := load.Digest(ctx, opener, p.Path)
+		if err == nil && sum != p.SHA256 || errors.Is(err, load.ErrNotExist) {
+			changed[i], err = p.Path, nil
+		}
+		if err == nil && p.IDs != "" {
+			if _, err = o.idsOf(ctx, p); errors.Is(err, load.ErrIDs) {
+				err = nil
+			}
+		}
+		return err
+	})
+	return slices.DeleteFunc(changed, func(path string) bool { return path == "" }), err
+}
+
+// Reset says what ResetWatermark did to a dataset.
+type Reset struct {
+	Before, After load.WallTime // the watermark; equal if it did not change
+	// Recovery is the recorded commit that ResetWatermark finished first.
+	Recovery load.Recovery
+}
+
+// ResetWatermark sets the watermark of a dataset back to a time, or to none if
+// the time is zero. It holds the dataset's lease meanwhile, and first finishes
+// a recorded commit.
+func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
+	o := &dataset{place: newPlace(job, out)}
+	if err := o.open(ctx); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, o.close(context.WithoutCancel(ctx))) }()
+	r.Recovery = o.recovered
+	if o.manifest != nil {
+		r.Before, r.After = o.manifest.Watermark, o.manifest.Watermark
+	}
+	if err := o.belongs(); err != nil || o.manifest == nil {
+		return r, err
+	}
+	if err := o.held(); err != nil {
+		return r, err
+	}
+	if _, err := load.ResetWatermark(ctx, o.dest, to); err != nil {
+		return r, o.named(err)
+	}
+	r.After = to
+	return r, nil
 }

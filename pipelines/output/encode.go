@@ -147,31 +147,10 @@ func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func
 	return visit(whole, whole.NumRows())
 }
 
-// encode writes the rows of the windows as one object to w. It returns the number of rows.
-func (e *encoding) encode(ctx context.Context, w io.Writer, columns []schemas.Column, windows []*reading.Window) (rows int64, err error) {
-	object, err := e.object(w, columns, e.snapshot.Interval.Given)
-	if err != nil {
-		return 0, err
-	}
-	err = e.each(ctx, columns, windows, func(b arrow.RecordBatch, _ int64) error {
-		rows += b.NumRows()
-		return object.Write(b)
-	})
-	if err != nil {
-		object.discard()
-		return 0, err
-	}
-	if err := object.Close(); err != nil {
-		object.discard()
-		return 0, err
-	}
-	return rows, nil
-}
-
 // metadata returns the contents of a file's footer. It does not include the run
 // or the time, so that equal results give equal bytes.
 func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
-	schema, err := e.described(columns)
+	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
 	if err != nil {
 		return nil, err
 	}
@@ -179,14 +158,8 @@ func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.Key
 		{Key: "formetl.pipeline", Value: e.job.Def.Name},
 		{Key: "formetl.form", Value: e.job.Form},
 		{Key: "formetl.window", Value: window},
-		{Key: "formetl.schema", Value: schema},
+		{Key: "formetl.schema", Value: string(schema)},
 	}, nil
-}
-
-// described returns all that objects depend on of the columns, as their footers show it.
-func (e *encoding) described(columns []schemas.Column) (string, error) {
-	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
-	return string(schema), err
 }
 
 // manifestColumns describes columns as in a manifest. key is the key of their
@@ -197,24 +170,6 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 		list = append(list, load.Column{Name: c.Name, Type: c.Type.String(), From: c.From.String(), Label: c.Label, PII: ruleOf(c, key), ListAs: listRule(c), Choices: c.Choices})
 	}
 	return list
-}
-
-// encodeTo encodes the windows into the staged object of a file. It returns the
-// object and its number of rows.
-func (p *place) encodeTo(ctx context.Context, columns []schemas.Column, windows []*reading.Window) (load.Prepared, int64, error) {
-	upload, err := p.dest.Stage(ctx, p.job.RunID, p.Scope)
-	if err != nil {
-		return load.Prepared{}, 0, err
-	}
-	defer func() { _ = upload.Abort() }()
-	rows, err := p.encode(ctx, upload, columns, windows)
-	if err != nil {
-		return load.Prepared{}, 0, fmt.Errorf("%s: %w", p.Scope, err)
-	}
-	p.job.At(PointStaged)
-	prepared, err := upload.Prepare(ctx)
-	p.job.At(PointPrepared)
-	return prepared, rows, err
 }
 
 // ownColumns returns the columns and the statistics for the contents of a

@@ -2,75 +2,144 @@ package output
 
 import (
 	"context"
+	"io"
+	"log/slog"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/codebook"
-	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // file is an output that is a single file. Each run replaces it as a whole.
 type file struct{ *place }
 
+func (o *file) open(ctx context.Context) error { return o.openWith(ctx, o.tellForeign) }
+
+// tellForeign warns of a file that this run replaces although no run of formetl wrote it, as
+// its manifest would tell. An export asks for that beforehand.
+func (o *file) tellForeign(ctx context.Context) error {
+	if o.manifest != nil || o.out.NoManifest || o.job.Def.File == "" {
+		return nil
+	}
+	objects, err := o.dest.List(ctx, o.Scope)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(objects, func(there load.Object) bool { return there.Name == o.Scope }) {
+		o.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file beside which no manifest of formetl lies", slog.String("path", o.Path))
+	}
+	return nil
+}
+
 // stage encodes the file and builds the commit that puts it in its place.
-func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error) {
+func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	o.snapshot = s
 	windows := s.Own()
 	columns, stats, err := o.ownColumns(ctx, windows)
 	if err != nil {
-		return nil, err
-	}
-	var staged load.Prepared
-	var rows int64
-	err = o.job.Encoders.Hold(ctx, func() (err error) {
-		staged, rows, err = o.encodeTo(ctx, columns, windows)
 		return err
-	})
+	}
+	whole := &outputPart{windows: windows, from: s.Interval.Given.From, to: s.Interval.Given.To}
+	if err := o.stageParts(ctx, []*outputPart{whole}, columns); err != nil {
+		return err
+	}
+	letters, err := o.letters(whole)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o.staged = append(o.staged, staged)
-	letters, err := o.letters(&outputPart{windows: windows, from: s.Interval.Given.From, to: s.Interval.Given.To})
-	if err != nil {
-		return nil, err
-	}
-	m := o.newManifest(columns, windows, true)
-	part := load.Part{Path: o.Scope, From: m.Range.From, To: m.Range.To, Rows: rows, Bytes: staged.Bytes, SHA256: staged.SHA256}
-	_, part.MinID, part.MaxID = rowsOf(windows)
-	if !o.out.Exploded() {
-		part.Rejected = m.Rejected
-	}
-	m.Rows, m.Parts = part.Rows, []load.Part{part}
-	commit := load.FileCommit{
-		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged,
+	m, object := o.newManifest(columns, windows, true), whole.prepared[0]
+	object.Part.From, object.Part.To = m.Range.From, m.Range.To
+	m.Rows, m.Parts = object.Part.Rows, []load.Part{object.Part}
+	o.commit = load.FileCommit{
+		RunID: o.job.RunID, Manifest: m, Base: o.base, File: object.Prepared,
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
 		Alone:   o.out.NoManifest,
 		Hook:    o.hook,
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
-	report := Report{Rows: part.Rows, Parts: 1, Bytes: part.Bytes, SHA256: part.SHA256}
+	o.staging = o.report
+	o.staging.holds(&m)
+	o.staging.SHA256 = object.Part.SHA256
 	if letters != nil {
-		report.DeadLetters = load.FileRejectsName(o.Path)
+		o.staging.DeadLetters = load.FileRejectsName(o.Path)
 	}
-	return &stagedOutput{
-		report: report,
-		record: func(ctx context.Context) (func(context.Context) error, error) { return o.record(ctx, commit) },
-	}, nil
+	return nil
 }
 
-// rowsOf returns the number of rows in the windows, and their smallest and largest id.
-func rowsOf(windows []*reading.Window) (rows, lowest, highest int64) {
-	for _, w := range windows {
-		if w.Stats.Rows == 0 {
-			continue
-		}
-		ids := w.RowIDs(0, w.Stats.Rows)
-		lo, hi := int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
-		if rows == 0 || lo < lowest {
-			lowest = lo
-		}
-		highest = max(highest, hi)
-		rows += w.Stats.Rows
+// stream is the output that writes to standard output.
+type stream struct{ *place }
+
+func (o *stream) open(context.Context) error { return o.locate() }
+
+// stage encodes nothing yet, because text on standard output cannot be taken
+// back. The results are written when the other outputs record their commits.
+func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) error {
+	o.snapshot = s
+	return nil
+}
+
+// record writes the results to standard output. Nothing is left to publish then.
+func (o *stream) record(ctx context.Context) error {
+	windows := o.snapshot.Own()
+	columns, _, err := o.ownColumns(ctx, windows)
+	if err != nil {
+		return err
 	}
-	return rows, lowest, highest
+	counted := &countingWriter{w: stdoutWriter{o.job.Stdout}}
+	object, err := o.object(counted, columns, o.snapshot.Interval.Given)
+	if err != nil {
+		return err
+	}
+	o.staging = o.report
+	err = o.each(ctx, columns, windows, func(b arrow.RecordBatch, _ int64) error {
+		o.staging.Rows += b.NumRows()
+		return object.Write(b)
+	})
+	if err == nil {
+		err = object.Close()
+	}
+	if err != nil {
+		object.discard()
+		return err
+	}
+	o.staging.Parts, o.staging.Bytes = 1, counted.n
+	o.publish = func(context.Context) error { return nil }
+	return nil
+}
+
+// StdoutError reports a failure to write to standard output.
+type StdoutError struct{ Err error }
+
+// Error names the cause.
+func (e *StdoutError) Error() string { return "cannot write to standard output: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StdoutError) Unwrap() error { return e.Err }
+
+// stdoutWriter wraps errors of its writer in a *StdoutError.
+type stdoutWriter struct{ w io.Writer }
+
+// Write writes p to the underlying writer.
+func (s stdoutWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		err = &StdoutError{Err: err}
+	}
+	return n, err
+}
+
+// countingWriter counts the bytes that were written.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+// Write writes p to the underlying writer and counts the bytes that it accepts.
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }

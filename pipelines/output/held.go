@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,42 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
+// Datasets returns the live datasets as earlier runs left them.
+func (s *Set) Datasets() (datasets []reconcile.Dataset) {
+	for _, d := range s.datasets() {
+		datasets = append(datasets, d.left())
+	}
+	return datasets
+}
+
+// left returns the dataset as earlier runs left it.
+func (o *dataset) left() reconcile.Dataset {
+	left := reconcile.Dataset{Manifest: o.manifest, Child: o.out.Exploded()}
+	for _, p := range o.inventory.Damaged {
+		left.Damaged = append(left.Damaged, p.Part)
+	}
+	return left
+}
+
+// IDs returns the ids of all results in chosen parts of each live dataset. A part
+// without rows has no ids. The error wraps load.ErrIDs if they are not known.
+func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (*roaring64.Bitmap, error) {
+	all := roaring64.New()
+	for _, d := range s.datasets() {
+		for _, p := range choose(d.left()) {
+			if p.Rows == 0 {
+				continue
+			}
+			ids, err := d.idsOf(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			all.Or(ids)
+		}
+	}
+	return all, nil
+}
+
 // Holding returns the parts of live datasets that hold one of the ids and that
 // r does not replace.
 func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
@@ -19,14 +56,10 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 		return nil, nil
 	}
 	var hits []reconcile.Held
-	for _, t := range s.live() {
-		d, ok := t.out.(*dataset)
-		if !ok {
-			continue
-		}
+	for _, d := range s.datasets() {
 		found, err := d.holding(ctx, ids, r)
 		if err != nil {
-			if err := s.setAside(ctx, t, d.named(err)); err != nil {
+			if err := s.setAside(ctx, d.place, d.named(err)); err != nil {
 				return nil, err
 			}
 		}
@@ -39,56 +72,37 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 // If a part's set of ids cannot be read, the part counts if an id lies in its range.
 func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
-	held, lacks := make([]*roaring64.Bitmap, len(kept)), make([]bool, len(kept))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(load.SideBySide)
-	for i, p := range kept {
-		if !meets(ids, p) {
-			continue
-		}
-		group.Go(func() error {
-			set, err := o.idsOf(ctx, p)
-			if errors.Is(err, load.ErrIDs) {
-				o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
-					slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
-				held[i], lacks[i] = roaring64.New(), true
-				return nil
-			}
-			if err == nil && set.Intersects(ids) {
-				held[i] = roaring64.And(set, ids)
-			}
+	near := slices.DeleteFunc(kept, func(p load.Part) bool { return !meets(ids, p) })
+	hits := make([]reconcile.Held, len(near))
+	err := eachPart(ctx, near, func(ctx context.Context, i int, p load.Part) error {
+		set, err := o.idsOf(ctx, p)
+		hits[i].Part = p
+		switch {
+		case errors.Is(err, load.ErrIDs):
+			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
+				slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
+			hits[i].IDs = roaring64.New()
+		case err != nil:
 			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+		case set.Intersects(ids):
+			hits[i].IDs = roaring64.And(set, ids)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	var hits []reconcile.Held
-	for i, p := range kept {
-		if held[i] != nil {
-			hits = append(hits, reconcile.Held{Part: p, IDs: held[i]})
-		}
-		if lacks[i] {
-			o.lacks = true
-		}
-	}
-	return hits, nil
+	return slices.DeleteFunc(hits, func(h reconcile.Held) bool { return h.IDs == nil }), nil
 }
 
-// Datasets returns the live datasets as earlier runs left them.
-func (s *Set) Datasets() (datasets []reconcile.Dataset) {
-	for _, t := range s.live() {
-		d, ok := t.out.(*dataset)
-		if !ok {
-			continue
-		}
-		left := reconcile.Dataset{Manifest: d.manifest, Child: t.def.Exploded()}
-		for _, p := range d.inventory.Damaged {
-			left.Damaged = append(left.Damaged, p.Part)
-		}
-		datasets = append(datasets, left)
+// eachPart calls do for the parts, several at a time, until one fails.
+func eachPart(ctx context.Context, parts []load.Part, do func(ctx context.Context, i int, p load.Part) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(load.SideBySide)
+	for i, p := range parts {
+		group.Go(func() error { return do(ctx, i, p) })
 	}
-	return datasets
+	return group.Wait()
 }
 
 // meets tells whether one of ids lies between a part's smallest and largest id.
@@ -103,28 +117,9 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 
 // idsOf reads the set of a part's ids. The error wraps load.ErrIDs if they are not known.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
-	return load.PartIDs(ctx, o.dest, p, o.out.Exploded())
-}
-
-// IDs returns the ids of all results in chosen parts of each live dataset. A part
-// without rows has no ids. The error wraps load.ErrIDs if they are not known.
-func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (*roaring64.Bitmap, error) {
-	all := roaring64.New()
-	for _, t := range s.live() {
-		d, ok := t.out.(*dataset)
-		if !ok {
-			continue
-		}
-		for _, p := range choose(reconcile.Dataset{Manifest: d.manifest, Child: t.def.Exploded()}) {
-			if p.Rows == 0 {
-				continue
-			}
-			ids, err := d.idsOf(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			all.Or(ids)
-		}
+	ids, err := load.PartIDs(ctx, o.dest, p, o.out.Exploded())
+	if errors.Is(err, load.ErrIDs) {
+		o.lacks.Store(true)
 	}
-	return all, nil
+	return ids, err
 }

@@ -1,7 +1,10 @@
 package output
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -59,7 +62,7 @@ type Report struct {
 
 // holds says what a manifest lists.
 func (r *Report) holds(m *load.Manifest) {
-	r.Rows, r.Parts, r.Watermark = m.Rows, len(m.Parts), m.Watermark
+	r.Rows, r.Parts, r.Bytes, r.Watermark = m.Rows, len(m.Parts), 0, m.Watermark
 	for _, p := range m.Parts {
 		r.Bytes += p.Bytes
 	}
@@ -85,3 +88,48 @@ func (t Tables) Format(name string) (load.Format, bool) {
 	}
 	return load.Format{}, false
 }
+
+// OutputsError reports that some outputs of a form failed. The others were committed.
+type OutputsError struct{ Errors []error }
+
+// Error lists the outputs' errors.
+func (e *OutputsError) Error() string { return errors.Join(e.Errors...).Error() }
+
+// Failed returns an *OutputsError of the given errors, or nil if there are none.
+func Failed(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return &OutputsError{Errors: errs}
+}
+
+// Unwrap returns the outputs' errors.
+func (e *OutputsError) Unwrap() []error { return e.Errors }
+
+// SchemaChangedError reports a column of a committed dataset that the
+// definition now describes differently.
+type SchemaChangedError struct {
+	Path, Column, Was, Is string
+	Why                   string // the reason against it; "": readers of the older parts would break
+}
+
+// Error names the column, the change and what to do.
+func (e *SchemaChangedError) Error() string {
+	return fmt.Sprintf("%s: column %s was %s and is %s now; %s: restore it, write to another path, or replace everything with --full",
+		e.Path, e.Column, e.Was, e.Is, cmp.Or(e.Why, "readers of the older parts would break"))
+}
+
+// DatasetChangedError reports that the definition now describes a committed
+// dataset differently as a whole.
+type DatasetChangedError struct{ Path, What, Was, Is string }
+
+// Error names the change and what to do.
+func (e *DatasetChangedError) Error() string {
+	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
+}
+
+// DataFault returns true: another run would find the same values.
+func (e *ChoicesError) DataFault() bool { return true }
+
+// DataFault returns true: the user must repair the dead letters.
+func (e *LettersError) DataFault() bool { return true }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -86,21 +87,40 @@ func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	return parts
 }
 
+// stageParts stages the parts, several at a time.
+func (p *place) stageParts(ctx context.Context, parts []*outputPart, columns []schemas.Column) error {
+	group, encoding := errgroup.WithContext(ctx)
+	group.SetLimit(cap(p.job.Encoders))
+	for _, part := range parts {
+		group.Go(func() error {
+			return p.job.Encoders.Hold(encoding, func() error { return p.prepare(encoding, part, columns) })
+		})
+	}
+	err := group.Wait()
+	for _, part := range parts {
+		for _, object := range part.prepared {
+			p.prepared = append(p.prepared, object.Prepared)
+		}
+	}
+	return err
+}
+
 // prepare stages a part as one object. It uses several objects if one would be larger than
-// the destination allows. A part that has rejects and no rows is an empty
+// the destination allows for a dataset. A part that has rejects and no rows is an empty
 // object, so that the manifest's parts account for all results. In a child output
-// there is no such part, because its rows do not stand for results.
-func (o *dataset) prepare(ctx context.Context, p *outputPart, columns []schemas.Column) error {
-	s := &partStage{o: o, part: p, columns: columns}
-	if l, ok := o.dest.(load.Limiter); ok {
+// there is no such part, because its rows do not stand for results. A file is there
+// even if it holds no rows.
+func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas.Column) error {
+	s := &partStage{p: p, part: part, columns: columns}
+	if l, ok := p.dest.(load.Limiter); ok && p.out.Dataset() {
 		s.most = l.MaxObjectBytes() / 4 * 3 // encoders write a row group and a footer later
 	}
-	err := o.each(ctx, columns, p.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
+	err := p.each(ctx, columns, part.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
 	var rejected int64
-	if !o.out.Exploded() {
-		rejected = rejectsOf(p.windows)
+	if !p.out.Exploded() {
+		rejected = rejectsOf(part.windows)
 	}
-	if err == nil && s.upload == nil && rejected > 0 && len(p.prepared) == 0 {
+	if needed := rejected > 0 || !p.out.Dataset(); err == nil && needed && s.upload == nil && len(part.prepared) == 0 {
 		err = s.begin(ctx)
 	}
 	if err == nil {
@@ -110,8 +130,8 @@ func (o *dataset) prepare(ctx context.Context, p *outputPart, columns []schemas.
 		s.abort()
 		return err
 	}
-	if len(p.prepared) > 0 {
-		p.prepared[0].Part.Rejected = rejected
+	if len(part.prepared) > 0 {
+		part.prepared[0].Part.Rejected = rejected
 	}
 	return nil
 }
@@ -126,7 +146,7 @@ func rejectsOf(windows []*reading.Window) (n int64) {
 
 // partStage stages the objects of a part one after another.
 type partStage struct {
-	o       *dataset
+	p       *place
 	part    *outputPart
 	columns []schemas.Column
 	most    int64       // bytes after which the next object begins, 0 for no limit
@@ -161,13 +181,13 @@ func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int6
 }
 
 func (s *partStage) begin(ctx context.Context) error {
-	s.name = s.o.nameOf(s.part, len(s.part.prepared))
-	upload, err := s.o.dest.Stage(ctx, s.o.job.RunID, s.name)
+	s.name = s.p.nameOf(s.part, len(s.part.prepared))
+	upload, err := s.p.dest.Stage(ctx, s.p.job.RunID, s.name)
 	if err != nil {
 		return err
 	}
 	s.upload, s.counted = upload, &countingWriter{w: upload}
-	s.object, err = s.o.object(s.counted, s.columns, s.part)
+	s.object, err = s.p.object(s.counted, s.columns, s.part)
 	return s.failed(err)
 }
 
@@ -179,12 +199,12 @@ func (s *partStage) end(ctx context.Context) error {
 	if err := s.object.Close(); err != nil {
 		return s.failed(err)
 	}
-	s.o.job.At(PointStaged)
+	s.p.job.At(PointStaged)
 	prepared, err := s.upload.Prepare(ctx)
 	if err != nil {
 		return s.failed(err)
 	}
-	s.o.job.At(PointPrepared)
+	s.p.job.At(PointPrepared)
 	p := s.part
 	part := load.Part{
 		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
@@ -194,8 +214,10 @@ func (s *partStage) end(ctx context.Context) error {
 		// The set is made again for the commit. It would take two bytes for each result
 		// while the other parts are encoded.
 		ids := idsBetween(p.windows, s.before, s.before+s.results)
-		if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
-			return s.failed(err)
+		if s.p.out.Dataset() {
+			if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
+				return s.failed(err)
+			}
 		}
 		part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
 	}
@@ -232,10 +254,14 @@ func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
 	return ids
 }
 
-func (o *dataset) nameOf(p *outputPart, n int) string {
+// nameOf returns the name of a part's object with number n.
+func (p *place) nameOf(part *outputPart, n int) string {
+	if !p.out.Dataset() {
+		return p.Scope
+	}
 	return load.PartName(load.PartKey{
-		DT: load.DTValue(string(o.out.Partition), p.to), From: p.from, To: p.to, Undated: p.undated,
-		Generation: o.generation, N: n, Extension: o.extension(),
+		DT: load.DTValue(string(p.out.Partition), part.to), From: part.from, To: part.to, Undated: part.undated,
+		Generation: p.generation, N: n, Extension: p.extension(),
 	})
 }
 

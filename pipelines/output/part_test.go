@@ -64,12 +64,15 @@ func TestDivideIncremental(t *testing.T) {
 	}
 }
 
-func TestRowsOfLeaveRejectsOut(t *testing.T) {
+func TestIDsLeaveRejectsOut(t *testing.T) {
 	bitmap := roaring64.BitmapOf
 	w := &reading.Window{Reading: reading.Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
 	none := &reading.Window{Reading: reading.Reading{IDs: bitmap(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
 	more := &reading.Window{Reading: reading.Reading{IDs: bitmap(2, 40), Stats: transform.Stats{Rows: 2}}}
-	if rows, lo, hi := rowsOf([]*reading.Window{none, w, more, {}}); rows != 3 || lo != 2 || hi != 40 {
-		t.Errorf("%d rows, %d to %d", rows, lo, hi)
+	windows := []*reading.Window{none, w, more, {}}
+	for want, of := range map[string]span{"{2,5,40}": {0, 3}, "{2,40}": {1, 3}, "{5}": {0, 1}, "{}": {3, 3}} {
+		if got := idsBetween(windows, of.from, of.to).String(); got != want {
+			t.Errorf("%d to %d: %s, want %s", of.from, of.to, got, want)
+		}
 	}
 }

@@ -6,73 +6,130 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
 )
+
+// Location says where an output of a form lies.
+type Location struct {
+	Path     string // full path, without placeholders, for people
+	Root     string // root of its destination
+	Scope    string // scope of its lease: "" for a dataset, a file's name for that file
+	Manifest string // name of its manifest at the destination
+}
+
+// Locate returns the location of a form's output. The path may depend on the run's id.
+func Locate(def *definition.Definition, out definition.Output, form, runID string) (at Location, err error) {
+	if at.Path, err = definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
+		return at, err
+	}
+	if at.Root, at.Manifest = at.Path, load.ManifestName; !out.Dataset() {
+		at.Root, at.Scope = definition.SplitPath(at.Path)
+		at.Manifest = load.FileManifestName(at.Scope)
+	}
+	return at, nil
+}
 
 // place says where an output lies and what the last run left there. Every kind of
 // output has one. The place of standard output has no destination and no manifest.
 type place struct {
 	encoding
 	Location
-	dest     load.Destination
-	lease    load.Lease      // nil if the destination has no leases
-	manifest *load.Manifest  // manifest of the last run, nil if there was none
-	base     string          // version of manifest when the run began
-	staged   []load.Prepared // objects of this run whose commit is not recorded
-	book     codebook.Facts  // facts for the codebook, once the output is staged
+	dest       load.Destination
+	lease      load.Lease     // nil if the destination has no leases
+	recovered  load.Recovery  // the commit that was finished when the output was opened
+	manifest   *load.Manifest // manifest of the last run, nil if there was none
+	base       string         // version of manifest when the run began
+	generation int            // of a dataset's new parts
+
+	prepared []load.Prepared             // objects of this run whose commit is not recorded
+	commit   recorder                    // nil before the output is staged
+	publish  func(context.Context) error // nil before the commit is recorded
+	staging  Report                      // the report once the commit is published
+	book     codebook.Facts              // facts for the codebook, once the output is staged
+
+	report    Report
+	committed bool
+	err       error // the first failure
+}
+
+func newPlace(job *Job, def definition.Output) *place {
+	return &place{
+		encoding: encoding{job: job, out: def}, Location: Location{Path: def.Path},
+		report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()},
+	}
 }
 
 // at returns the place itself. So every type that embeds a place has the method at of an output.
 func (p *place) at() *place { return p }
 
-// placeOf returns the place of an output without opening its destination.
-func (j *Job) placeOf(out definition.Output) (*place, error) {
-	at, err := Locate(j.Def, out, j.Form, j.RunID)
+// locate finds where the output lies, and its format.
+func (p *place) locate() error {
+	at, err := Locate(p.job.Def, p.out, p.job.Form, p.job.RunID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	format, ok := j.Tables.Format(out.Format)
-	if !ok {
-		return nil, &definition.UnsupportedError{What: fmt.Sprintf("the format %q", out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+	p.Location, p.report.Path = at, at.Path
+	var ok bool
+	if p.format, ok = p.job.Tables.Format(p.out.Format); !ok {
+		return &definition.UnsupportedError{What: fmt.Sprintf("the format %q", p.out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
 	}
-	return &place{encoding: encoding{job: j, out: out, format: format}, Location: at}, nil
+	return nil
 }
 
-// open opens the output at this place. It takes the lease of the destination,
-// finishes the commit of a run that ended early, and reads what the last run
-// left.
-func (p *place) open(ctx context.Context) (_ output, err error) {
-	if p.out.Path == definition.StdoutPath {
-		return &stream{p}, nil
+// look reads the manifest that an earlier run left there. It takes no lease.
+func (p *place) look(ctx context.Context) (err error) {
+	if err = p.locate(); err != nil {
+		return err
 	}
 	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
-		return nil, err
+		return err
+	}
+	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
+	return p.named(err)
+}
+
+// openWith opens the destination, takes its lease, finishes the commit of a run that
+// ended early, and reads the manifest. lookAround then looks at what lies there besides.
+// If any of that fails, the lease is given back at once.
+func (p *place) openWith(ctx context.Context, lookAround func(context.Context) error) (err error) {
+	if err = p.locate(); err != nil {
+		return err
+	}
+	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
+		return err
 	}
 	if err = p.checkOrdinary(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if leaser, ok := p.dest.(load.Leaser); ok {
 		if p.lease, err = leaser.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	var out output = &file{p}
-	if err = p.lookBack(ctx); err == nil && p.out.Dataset() {
-		d := &dataset{place: p}
-		out, err = d, d.lookAround(ctx)
-	} else if err == nil {
-		err = p.tellForeign(ctx)
+	if err = p.lookBack(ctx); err == nil {
+		err = lookAround(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(p.named(err), p.close(context.WithoutCancel(ctx)))
+		return errors.Join(p.named(err), p.close(context.WithoutCancel(ctx)))
 	}
-	p.tellOrphans(ctx)
-	return out, nil
+	return nil
+}
+
+// tellOther warns of an output that another pipeline wrote last. Two definitions with one
+// path replace each other's rows for ever, and both succeed.
+func (p *place) tellOther(ctx context.Context) {
+	m, is := p.manifest, p.job.Def.Name
+	if m == nil || p.job.Def.File == "" || m.Pipeline == is {
+		return
+	}
+	p.job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
+		slog.String("path", p.Path), slog.String("was", m.Pipeline), slog.String("is", is))
 }
 
 // checkOrdinary returns an error if a device, a pipe or a link lies where the run writes a
@@ -94,22 +151,6 @@ func (p *place) checkOrdinary(ctx context.Context) error {
 	return nil
 }
 
-// tellForeign warns of a file that this run replaces although no run of formetl wrote it, as
-// its manifest would tell. An export asks for that beforehand.
-func (p *place) tellForeign(ctx context.Context) error {
-	if p.manifest != nil || p.out.NoManifest || p.job.Def.File == "" {
-		return nil
-	}
-	objects, err := p.dest.List(ctx, p.Scope)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(objects, func(o load.Object) bool { return o.Name == p.Scope }) {
-		p.job.Log.LogAttrs(ctx, slog.LevelWarn, "this run replaces a file beside which no manifest of formetl lies", slog.String("path", p.Path))
-	}
-	return nil
-}
-
 // Holder returns the run's entry for the leases that it takes.
 func (j *Job) Holder() load.Holder {
 	host, _ := os.Hostname() // The host is only for people to read.
@@ -117,36 +158,35 @@ func (j *Job) Holder() load.Holder {
 }
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.
-func (p *place) lookBack(ctx context.Context) error {
-	r, err := load.Recover(ctx, p.dest, p.Scope, p.hook)
-	if err != nil {
+func (p *place) lookBack(ctx context.Context) (err error) {
+	if p.recovered, err = load.Recover(ctx, p.dest, p.Scope, p.hook); err != nil {
 		return err
 	}
-	if r.RunID != "" {
+	if p.recovered.RunID != "" {
 		what := "the commit of an earlier run was finished"
-		if !r.Finished {
+		if !p.recovered.Finished {
 			what = "the commit of an earlier run could not be finished and was taken back; its results are read again"
 		}
-		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", r.RunID))
+		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", p.recovered.RunID))
 	}
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
 	return err
 }
 
-// record records the commit of the staged objects. It returns the function that
-// publishes them.
-func (p *place) record(ctx context.Context, commit recorder) (publish func(context.Context) error, err error) {
+// record records the commit of the staged objects.
+func (p *place) record(ctx context.Context) error {
 	if err := p.held(); err != nil {
-		return nil, err
+		return err
 	}
-	recorded, err := commit.Record(ctx, p.dest)
+	recorded, err := p.commit.Record(ctx, p.dest)
 	if givenUp(err) {
-		p.staged = nil
+		p.prepared = nil
 	}
 	if err != nil {
-		return nil, p.named(err)
+		return p.named(err)
 	}
-	return recorded.Publish, nil
+	p.publish = recorded.Publish
+	return nil
 }
 
 // recorder is the commit of a dataset or of a single file. Record records it.
@@ -157,12 +197,13 @@ type recorder interface {
 // close removes staged objects whose commit is not recorded, and releases the
 // lease. It removes nothing if another run has taken over the destination.
 func (p *place) close(ctx context.Context) (err error) {
-	if len(p.staged) > 0 && p.held() == nil {
-		err = load.AbortAll(ctx, p.dest, p.staged...)
+	if len(p.prepared) > 0 && p.held() == nil {
+		err = load.AbortAll(ctx, p.dest, p.prepared...)
 	}
 	if p.lease != nil {
 		err = errors.Join(err, p.lease.Release(ctx))
 	}
+	p.prepared, p.lease = nil, nil
 	return err
 }
 
@@ -211,3 +252,58 @@ func Recorded(err error) bool {
 func givenUp(err error) bool {
 	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
 }
+
+// Manifest returns the manifest that an earlier run left at an output, or nil
+// if there is none.
+func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
+	p := newPlace(j, out)
+	err := p.look(ctx)
+	return p.manifest, err
+}
+
+// ManifestAt reads the manifest that an earlier run left of an output, and its
+// version. It checks the columns. For a dataset it also checks part names,
+// because a run may remove parts. The error is a *load.ManifestError if the
+// manifest is damaged. If there is none, it returns nil and no error.
+func ManifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
+	m, version, err := load.ReadManifest(ctx, s, name)
+	if errors.Is(err, load.ErrNotExist) {
+		return nil, load.NoVersion, nil
+	}
+	if err != nil {
+		return nil, version, err
+	}
+	if err := checkManifest(m, out); err != nil {
+		return nil, load.NoVersion, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
+	}
+	return m, version, nil
+}
+
+func checkManifest(m *load.Manifest, out definition.Output) error {
+	if m.Form == "" {
+		return errors.New("it names no form")
+	}
+	if len(m.Schema) == 0 && len(m.Parts) > 0 {
+		return errors.New("it has parts and no columns")
+	}
+	for _, p := range m.Parts {
+		if !out.Dataset() {
+			break
+		}
+		if _, err := load.ParsePartName(p.Path); err != nil {
+			return err
+		}
+	}
+	columns := m.Schema
+	if out.Exploded() && len(columns) > positionAt { // position and element have the same source
+		if _, err := checkpoint.DecodeColumns(columns[positionAt : positionAt+1]); err != nil {
+			return err
+		}
+		columns = elements(m).Schema
+	}
+	_, err := checkpoint.DecodeColumns(columns)
+	return err
+}
+
+// ColumnsOf returns the columns of a manifest from ManifestAt.
+func ColumnsOf(m *load.Manifest) ([]schemas.Column, error) { return checkpoint.DecodeColumns(m.Schema) }

@@ -20,138 +20,121 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// output is one destination of a form's results.
+// output is one destination of a form's results: a dataset, a file or standard output.
+// Each commits on its own. If one fails, it is set aside, and the others go on.
 type output interface {
 	at() *place
+	// open takes the lease of the destination, finishes the commit of a run that ended
+	// early, and reads what the last run left.
+	open(ctx context.Context) error
 	// stage encodes the results after all reading has ended. It makes them
-	// durable but not yet visible. Several goroutines may call it at once.
-	stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput, error)
-}
-
-// stagedOutput is an output whose objects are prepared for the commit.
-type stagedOutput struct {
-	report Report
-	// record records the commit, so that it is completed even if this process
-	// dies. It returns the function that makes the results visible.
-	record func(ctx context.Context) (publish func(context.Context) error, err error)
-}
-
-// target is an output of the run and its state. Each output commits on its own.
-// If one fails, it is set aside, and the others go on.
-type target struct {
-	def       definition.Output
-	out       output // nil if it could not be opened
-	report    Report
-	staged    *stagedOutput
-	publish   func(context.Context) error // nil before the commit is recorded
-	committed bool
-	err       error // the first failure; Set.mu guards err and committed
+	// durable but not yet visible.
+	stage(ctx context.Context, s *reconcile.Snapshot) error
+	// record records the commit, so that it is completed even if this process dies.
+	record(ctx context.Context) error
 }
 
 // Set holds all outputs of one form in a run.
 type Set struct {
 	job     *Job
-	targets []*target
+	outputs []output
 	Kept    []schemas.Column // columns in the manifests of earlier runs
 
-	mu sync.Mutex // guards the state of the targets
+	mu sync.Mutex // guards the errors, commits and reports of the outputs
 }
 
 // New returns the set of a form's outputs. None of them is open yet.
-func New(job *Job) *Set { return &Set{job: job} }
+func New(job *Job) *Set {
+	s := &Set{job: job}
+	for _, def := range job.Def.Outputs {
+		s.outputs = append(s.outputs, newOutput(job, def))
+	}
+	return s
+}
+
+// newOutput returns the output that the definition describes.
+func newOutput(job *Job, def definition.Output) output {
+	switch p := newPlace(job, def); {
+	case def.Path == definition.StdoutPath:
+		return &stream{p}
+	case def.Dataset():
+		return &dataset{place: p}
+	default:
+		return &file{p}
+	}
+}
 
 // Open opens every destination, takes its lease, finishes an interrupted
 // commit, and looks at what earlier runs left. The caller closes the set, even
 // after an error.
+//
+// It opens the outputs in the order of their paths, not in that of the definition. The
+// run ends if another run of the same pipeline holds an output. That run is about to
+// take the others as well. Thus one of two such runs gets all outputs that both want.
 func (s *Set) Open(ctx context.Context) error {
-	for _, def := range s.job.Def.Outputs {
-		s.targets = append(s.targets, &target{def: def, report: Report{Path: def.Path, Format: def.Format, Explode: def.Explode.String()}})
-	}
-	for _, step := range []func(context.Context) error{s.openEach, s.checkFits, s.settleKept} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openEach opens the outputs in the order of their paths, not in that of the
-// definition. The run ends if another run of the same pipeline holds an output.
-// That run is about to take the others as well. Thus one of two such runs gets
-// all outputs that both want.
-func (s *Set) openEach(ctx context.Context) error {
-	inOrder := slices.SortedStableFunc(slices.Values(s.targets), func(a, b *target) int { return cmp.Compare(a.def.Path, b.def.Path) })
-	for _, t := range inOrder {
-		p, err := s.job.placeOf(t.def)
+	inOrder := slices.SortedStableFunc(slices.Values(s.outputs), func(a, b output) int { return cmp.Compare(a.at().out.Path, b.at().out.Path) })
+	for _, out := range inOrder {
+		err := out.open(ctx)
 		if err == nil {
-			t.report.Path = p.Path
-			t.out, err = p.open(ctx)
-		}
-		if err == nil {
-			tellOther(ctx, s.job, t)
+			out.at().tellOther(ctx)
+			out.at().tellOrphans(ctx)
 			continue
 		}
-		if all := s.setAside(ctx, t, err); all != nil {
+		if all := s.setAside(ctx, out.at(), err); all != nil {
 			return all
 		}
 		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // it has just begun: no name yet
-			return &OutputsError{Errors: []error{err}}
+			return Failed([]error{err})
 		}
 	}
-	return nil
+	return s.settleKept(ctx)
 }
 
-// tellOther warns of an output that another pipeline wrote last. Two definitions with one
-// path replace each other's rows for ever, and both succeed.
-func tellOther(ctx context.Context, job *Job, t *target) {
-	m, is := t.out.at().manifest, job.Def.Name
-	if m == nil || job.Def.File == "" || m.Pipeline == is {
-		return
-	}
-	job.Log.LogAttrs(ctx, slog.LevelWarn, "another pipeline wrote this output last; give each its own path, unless you have renamed it",
-		slog.String("path", t.report.Path), slog.String("was", m.Pipeline), slog.String("is", is))
-}
-
-// checkFits sets aside the datasets that the definition no longer fits.
-func (s *Set) checkFits(ctx context.Context) error {
-	return s.eachTarget(ctx, func(_ context.Context, t *target) error {
-		if d, ok := t.out.(*dataset); ok {
-			return d.fits()
+// Look returns the set of a form's outputs without leases, after it has read only the
+// manifests of datasets. Like Open it fails if the definition no longer fits them.
+func Look(ctx context.Context, job *Job) (*Set, error) {
+	s := New(job)
+	for _, d := range s.datasets() {
+		if err := d.look(ctx); err != nil {
+			return s, err
 		}
-		return nil
-	})
+		if _, err := d.fits(); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // Manifests returns the manifests of the live datasets, nil for a dataset that
 // no run has committed.
 func (s *Set) Manifests() (manifests []*load.Manifest) {
-	for _, t := range s.live() {
-		if t.def.Dataset() {
-			manifests = append(manifests, t.out.at().manifest)
-		}
+	for _, d := range s.datasets() {
+		manifests = append(manifests, d.manifest)
 	}
 	return manifests
 }
 
 // setAside notes that an output failed. It returns nil if the run can go on with
 // other outputs. It returns an error if none is left or the run was stopped.
-func (s *Set) setAside(ctx context.Context, t *target, err error) error {
+func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	if ctx.Err() != nil {
 		return err // the whole run ends, so this output did not fail
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.err == nil {
-		t.err, t.report.Error = err, err.Error()
-		t.report.tellHeld(t)
+	if p.err == nil {
+		p.err, p.report.Error = err, err.Error()
+		if p.manifest != nil && !p.committed {
+			p.report.holds(p.manifest)
+		}
 		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
-			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", t.report.Path), slog.String("error", brief(t.report.Path, err)))
+			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
 	}
-	if slices.ContainsFunc(s.targets, func(t *target) bool { return t.err == nil }) {
+	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().err == nil }) {
 		return nil
 	}
-	return failures(s.targets)
+	return s.failures()
 }
 
 // brief is what an output failed of, without its path and without what to do about it:
@@ -161,22 +144,30 @@ func brief(path string, err error) string {
 	return text
 }
 
-// live returns the targets that have not failed and are not committed yet.
-func (s *Set) live() []*target {
-	return those(s, func(t *target) bool { return t.err == nil && !t.committed })
+// live returns the outputs that have not failed and are not committed yet.
+func (s *Set) live() []output {
+	return s.those(func(p *place) bool { return p.err == nil && !p.committed })
 }
 
-// committed returns the targets that were committed.
-func (s *Set) committed() []*target {
-	return those(s, func(t *target) bool { return t.committed })
+// datasets returns the live outputs that are datasets.
+func (s *Set) datasets() (datasets []*dataset) {
+	for _, out := range s.live() {
+		if d, ok := out.(*dataset); ok {
+			datasets = append(datasets, d)
+		}
+	}
+	return datasets
 }
 
-func those(s *Set, are func(*target) bool) (those []*target) {
+// committed returns the outputs that were committed.
+func (s *Set) committed() []output { return s.those(func(p *place) bool { return p.committed }) }
+
+func (s *Set) those(are func(*place) bool) (those []output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.targets {
-		if are(t) {
-			those = append(those, t)
+	for _, out := range s.outputs {
+		if are(out.at()) {
+			those = append(those, out)
 		}
 	}
 	return those
@@ -184,13 +175,11 @@ func those(s *Set, are func(*target) bool) (those []*target) {
 
 // HasFiles tells whether an output is not a dataset. Such an output holds
 // exactly the range that was asked for.
-func (s *Set) HasFiles() bool {
-	return slices.ContainsFunc(s.live(), func(t *target) bool { return !t.def.Dataset() })
-}
+func (s *Set) HasFiles() bool { return len(s.live()) > len(s.datasets()) }
 
 // LeasesHeld sets aside the outputs that another run has taken over.
 func (s *Set) LeasesHeld(ctx context.Context) error {
-	return s.eachTarget(ctx, func(_ context.Context, t *target) error { return t.out.at().held() })
+	return s.each(ctx, func(_ context.Context, out output) error { return out.at().held() })
 }
 
 // closing limits how long a stopped run still works at its destinations. Its
@@ -202,14 +191,11 @@ const closing = 3 * time.Second
 func (s *Set) Close(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, closing)
 	defer cancel()
-	failures := make([]error, len(s.targets))
+	failures := make([]error, len(s.outputs))
 	var group errgroup.Group
-	for i, t := range s.targets {
-		if t.out == nil {
-			continue
-		}
+	for i, out := range s.outputs {
 		group.Go(func() error {
-			failures[i] = t.out.at().close(ctx)
+			failures[i] = out.at().close(ctx)
 			return nil
 		})
 	}
@@ -220,25 +206,22 @@ func (s *Set) Close(ctx context.Context) error {
 // Reports returns the reports of the outputs that were committed or failed, in
 // the order of the definition.
 func (s *Set) Reports() []Report {
-	reports := []Report{}
-	for _, t := range s.targets {
-		if t.committed || t.err != nil {
-			reports = append(reports, t.report)
-		}
+	ended := s.those(func(p *place) bool { return p.committed || p.err != nil })
+	reports := make([]Report, 0, len(ended))
+	for _, out := range ended {
+		reports = append(reports, out.at().report)
 	}
 	return reports
 }
 
 // Committed tells whether an output was committed.
-func (s *Set) Committed() bool {
-	return slices.ContainsFunc(s.targets, func(t *target) bool { return t.committed })
-}
+func (s *Set) Committed() bool { return len(s.committed()) > 0 }
 
 // Bases returns what each live output held when the run began.
 func (s *Set) Bases() (bases []checkpoint.Base) {
-	for _, t := range s.live() {
-		p := t.out.at()
-		b := checkpoint.Base{Path: t.report.Path, Version: p.base}
+	for _, out := range s.live() {
+		p := out.at()
+		b := checkpoint.Base{Path: p.Path, Version: p.base}
 		if p.manifest != nil {
 			b.RunID = p.manifest.RunID
 		}
@@ -252,12 +235,13 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 // columns. whole means that the run's new manifest will drop columns that this
 // run does not have. m is nil if there is none.
 func (s *Set) Before() (m *load.Manifest, whole bool) {
-	for _, t := range s.live() {
-		m := t.out.at().manifest
-		if m == nil || t.def.Exploded() || m.Form != s.job.Form || m.Source.Account != s.job.Def.Source.Account {
+	for _, out := range s.live() {
+		p := out.at()
+		m := p.manifest
+		if m == nil || p.out.Exploded() || m.Form != s.job.Form || m.Source.Account != s.job.Def.Source.Account {
 			continue
 		}
-		return m, !t.def.Dataset() || s.job.Full
+		return m, !p.out.Dataset() || s.job.Full
 	}
 	return nil, false
 }
@@ -265,14 +249,111 @@ func (s *Set) Before() (m *load.Manifest, whole bool) {
 // DropStaged removes the objects that killed runs had staged. runs are their ids. If the
 // removal fails, `formetl clean` removes them later.
 func (s *Set) DropStaged(ctx context.Context, runs ...string) {
-	for _, t := range those(s, func(t *target) bool { return t.err == nil }) {
-		p := t.out.at()
+	for _, out := range s.those(func(p *place) bool { return p.err == nil }) {
+		p := out.at()
 		if p.dest == nil {
 			continue
 		}
 		if err := load.DropStaged(ctx, p.dest, p.Scope, runs...); err != nil {
 			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
-				slog.String("path", t.report.Path), slog.String("error", err.Error()))
+				slog.String("path", p.Path), slog.String("error", err.Error()))
 		}
 	}
+}
+
+// Commit stages all outputs, then records their commits, then publishes them.
+// It does each step for all outputs at once. If some outputs fail, the others
+// go on, and the error is an *OutputsError. It calls recorded once a commit is
+// recorded, before it publishes any.
+func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded func(context.Context)) error {
+	if err := s.LeasesHeld(ctx); err != nil {
+		return err
+	}
+	s.job.At(PointSnapshot)
+	if err := s.each(ctx, func(ctx context.Context, out output) error { return out.at().named(out.stage(ctx, snapshot)) }); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.publish(ctx, recorded); err != nil {
+		return err
+	}
+	s.writeCodebooks(ctx, snapshot.Schema)
+	return s.outcome(ctx)
+}
+
+// publish records the commits and carries them out. After the first record, no
+// other run may take over what was read.
+func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
+	lingering, cancel := load.Lingering(ctx, commitGrace)
+	defer cancel()
+	err := s.each(lingering, func(ctx context.Context, out output) error { return out.record(ctx) })
+	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().publish != nil }) {
+		recorded(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	return s.each(lingering, func(ctx context.Context, out output) error {
+		p := out.at()
+		if err := p.publish(ctx); err != nil {
+			return p.named(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		p.report, p.committed = p.staging, true
+		return nil
+	})
+}
+
+// each calls do for all live outputs at once. It sets aside those that
+// fail, and returns an error only if the run cannot go on.
+func (s *Set) each(ctx context.Context, do func(context.Context, output) error) error {
+	live := s.live()
+	failures := make([]error, len(live))
+	var group errgroup.Group
+	for i, out := range live {
+		group.Go(func() error {
+			failures[i] = do(ctx, out)
+			return nil
+		})
+	}
+	_ = group.Wait() // failures holds the errors
+	for i, out := range live {
+		if failures[i] == nil {
+			continue
+		}
+		if err := s.setAside(ctx, out.at(), failures[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome returns the error of a run that has committed what it could: an
+// *OutputsError of the failed outputs, or nil. A committed dataset also counts
+// as failed if its kept parts do not match its manifest.
+func (s *Set) outcome(ctx context.Context) error {
+	for _, out := range s.committed() {
+		if d, ok := out.(*dataset); ok {
+			if err := d.damaged(); err != nil {
+				_ = s.setAside(ctx, d.place, err) // the commits of the others stay
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failures()
+}
+
+// failures returns an *OutputsError of the outputs that failed, or nil if none did.
+func (s *Set) failures() error {
+	var failed []error
+	for _, out := range s.outputs {
+		if err := out.at().err; err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return Failed(failed)
 }

@@ -37,7 +37,7 @@ func FuzzDeadLetters(f *testing.F) {
 			return
 		}
 		for _, w := range l.Windows {
-			if back, err := parseWindowName(w.String()); err != nil || back != w {
+			if back, err := parseWindow(w.String()); err != nil || back != w {
 				t.Errorf("%s reads back as %s: %v", w, back, err)
 			}
 		}

@@ -30,7 +30,7 @@ func TestExplosion(t *testing.T) {
 		if child[1].Name != "position_2" {
 			t.Errorf("the position is named %s beside an id of that name", child[1].Name)
 		}
-		b := listBatch(columns)
+		b := listBatch(columns, false)
 		defer b.Release()
 		x, err := newExplosion(b, list, schemas.ArrowSchema(child))
 		if err != nil {
@@ -56,9 +56,27 @@ func TestExplosion(t *testing.T) {
 	}
 }
 
+// TestNullListsHoldNothing: an element that no row shows would give all later rows a wrong one.
+func TestNullListsHoldNothing(t *testing.T) {
+	list, elem := schemas.Source{Kind: schemas.FromItem, ID: "1"}, schemas.Type{Kind: schemas.Int64}
+	columns := []schemas.Column{
+		{Name: "l", From: list, Type: schemas.Type{Kind: schemas.List, Elem: &elem}},
+		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: elem},
+	}
+	b := listBatch(columns, true)
+	defer b.Release()
+	x, err := newExplosion(b, list, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.each(100, func(arrow.RecordBatch, int64) error { return nil }); err == nil {
+		t.Error("the elements of a null list are taken for those of another")
+	}
+}
+
 // listBatch has seven results: 10 null, 11 empty, 12 and 13 with elements, 14
-// null, with elements that it hides, 15 empty, 16 with one.
-func listBatch(columns []schemas.Column) arrow.RecordBatch {
+// null, which may hide an element, 15 empty, 16 with one.
+func listBatch(columns []schemas.Column, hides bool) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schemas.ArrowSchema(columns))
 	defer b.Release()
 	l := b.Field(0).(*array.ListBuilder)
@@ -73,7 +91,9 @@ func listBatch(columns []schemas.Column) arrow.RecordBatch {
 			values.AppendNull()
 			values.AppendValues([]int64{6, 7}, nil)
 		case 4:
-			values.Append(99)
+			if hides {
+				values.Append(99)
+			}
 		case 6:
 			values.Append(8)
 		}

@@ -34,27 +34,17 @@ func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 		return nil, nil
 	}
 	for _, w := range p.windows {
-		for _, r := range byID(w.Rejects) {
-			if lines, err = appendLetter(lines, p.String(), r); err != nil {
+		// A window holds them in the order in which they were read.
+		byID := slices.SortedStableFunc(slices.Values(w.Rejects), func(a, b transform.Reject) int { return cmp.Compare(a.ResultID, b.ResultID) })
+		for _, r := range byID {
+			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, p.String()})
+			if err != nil {
 				return nil, err
 			}
+			lines = append(append(lines, line...), '\n')
 		}
 	}
 	return lines, nil
-}
-
-// byID sorts rejected results, which windows hold in the order in which they were read.
-func byID(rejects []transform.Reject) []transform.Reject {
-	return slices.SortedStableFunc(slices.Values(rejects), func(a, b transform.Reject) int { return cmp.Compare(a.ResultID, b.ResultID) })
-}
-
-// appendLetter adds the line of a rejected result.
-func appendLetter(lines []byte, window string, r transform.Reject) ([]byte, error) {
-	line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, window})
-	if err != nil {
-		return nil, err
-	}
-	return append(append(lines, line...), '\n'), nil
 }
 
 // LettersError reports an object that has the name of dead letters but holds
@@ -106,7 +96,7 @@ func (l *Letters) parse(data []byte) error {
 			l.Undated = true
 			continue
 		}
-		w, err := parseWindowName(r.Window)
+		w, err := parseWindow(r.Window)
 		if err != nil {
 			return &LettersError{Line: number}
 		}
@@ -117,28 +107,17 @@ func (l *Letters) parse(data []byte) error {
 	return nil
 }
 
-// parseWindowName reads a window as extract.Window.String shows it.
-func parseWindowName(text string) (w extract.Window, err error) {
-	from, to, ok := strings.Cut(text, "/")
-	if !ok {
-		return w, errors.New("no slash between two times")
+// parseWindow reads a window as extract.Window.String shows it.
+func parseWindow(text string) (w extract.Window, err error) {
+	from, to, _ := strings.Cut(text, "/")
+	if from != ".." {
+		w.From, err = time.Parse(extract.WireTime, from)
 	}
-	if w.From, err = parseBound(from); err != nil {
-		return w, err
+	if to != ".." && err == nil {
+		w.To, err = time.Parse(extract.WireTime, to)
 	}
-	if w.To, err = parseBound(to); err != nil {
-		return w, err
+	if err == nil && !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+		err = errors.New("it ends before it begins")
 	}
-	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return w, errors.New("it ends before it begins")
-	}
-	return w, nil
-}
-
-// parseBound reads a bound of a window's name. It returns the zero time for "..".
-func parseBound(text string) (time.Time, error) {
-	if text == ".." {
-		return time.Time{}, nil
-	}
-	return time.Parse(extract.WireTime, text)
+	return w, err
 }

@@ -1,0 +1,231 @@
+package output
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/schemas"
+)
+
+// settleKept collects the columns in the manifests of earlier runs. This run
+// begins with them, so that the schema is stable. Columns of single files,
+// which are written anew, count only if no dataset has any. It sets aside
+// outputs that the definition no longer fits.
+//
+// Datasets disagree on their columns where a run --full ended after some of them were
+// committed. Then this run replaces everything in its place.
+func (s *Set) settleKept(ctx context.Context) error {
+	if s.job.Full {
+		return nil
+	}
+	var sets, files []schemas.Column
+	var disagree error
+	for _, out := range s.live() {
+		var columns []schemas.Column
+		var err error
+		p := out.at()
+		if d, ok := out.(*dataset); ok {
+			columns, err = d.fits()
+			disagree = cmp.Or(disagree, checkKept(p.Path, columns, sets))
+			sets = schemas.Merge(sets, columns)
+		} else if p.resumesColumns() {
+			columns, err = ColumnsOf(p.manifest)
+			err = p.named(err)
+			files = schemas.Merge(files, columns)
+		}
+		if err == nil {
+			continue
+		}
+		if err := s.setAside(ctx, p, err); err != nil {
+			return err
+		}
+	}
+	if disagree != nil {
+		s.job.Full = true
+		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the outputs have different columns, as a run --full leaves them that did not end; this run replaces everything",
+			slog.String("reason", brief("", disagree)))
+		return nil
+	}
+	if s.Kept = sets; len(sets) == 0 {
+		s.Kept = files
+	}
+	return nil
+}
+
+// resumesColumns tells whether this run starts with the columns that a file
+// already has. The file must be of the same form and name columns in the same
+// way. The definition must be one that is run repeatedly, not an export.
+func (p *place) resumesColumns() bool {
+	m, def := p.manifest, p.job.Def
+	return m != nil && def.File != "" && def.Schema == nil && m.Names == p.job.naming() && m.Form == p.job.Form
+}
+
+// Full tells whether the run replaces all results, because it was asked to or because the
+// outputs that Open found need it.
+func (s *Set) Full() bool { return s.job.Full }
+
+// columnsKept returns the columns of a dataset's manifest, none of a child output: those
+// follow from the main output. It returns an error if the definition no longer fits them.
+func (p *place) columnsKept() ([]schemas.Column, error) {
+	m, schema, naming := p.manifest, p.job.Def.Schema, p.job.naming()
+	if m == nil || p.out.Exploded() && schema == nil {
+		return nil, nil
+	}
+	if schema == nil && m.Names != naming {
+		return nil, &DatasetChangedError{Path: p.Path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: naming}
+	}
+	if p.out.Exploded() {
+		m = elements(m)
+	}
+	columns, err := ColumnsOf(m)
+	if err != nil {
+		return nil, p.named(err)
+	}
+	if schema == nil {
+		return columns, nil
+	}
+	declared := schema.Columns
+	if p.out.Exploded() {
+		if declared, err = ChildColumns(declared, p.out.Explode); err != nil {
+			return nil, err
+		}
+		declared = slices.Delete(declared, positionAt, positionAt+1)
+	}
+	if err := checkKept(p.Path, columns, declared); err != nil {
+		return nil, err
+	}
+	if p.format.Cells && !p.out.Exploded() {
+		if err := checkLists(p.Path, m.Schema, schema); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkRules(p.Path, m.Schema, schema); err != nil || p.out.Exploded() {
+		return nil, err
+	}
+	return columns, nil
+}
+
+// naming returns how columns are named, or "" if the definition itself names them.
+func (j *Job) naming() string {
+	switch {
+	case j.Def.Schema != nil:
+		return ""
+	case j.Def.Labels:
+		return "label"
+	}
+	return "id"
+}
+
+// checkKept returns an error if columns rename or retype a column that the dataset
+// at path has (kept), or use its name for another source.
+func checkKept(path string, kept, columns []schemas.Column) error {
+	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
+	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
+	for _, c := range columns { // sources are unique, and so are names, apart from case
+		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
+	}
+	for _, k := range kept {
+		is, same := bySource[k.From]
+		if same && (is.Name != k.Name || !is.Type.Equal(k.Type)) {
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+		}
+		if is, taken := byName[strings.ToLower(k.Name)]; taken && is.From != k.From {
+			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+		}
+	}
+	return nil
+}
+
+// ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
+// the id of its key, because hashes by different keys cannot be compared.
+func ruleOf(c schemas.Column, key schemas.HMACKey) string {
+	if c.PII.Kind == schemas.PIIHMAC && !key.IsZero() {
+		return hmacRule + "(" + key.ID() + ")"
+	}
+	return c.PII.String()
+}
+
+const hmacRule = "hmac"
+
+// sameRule tells whether two rules are the same. An hmac rule without a key,
+// for which no secret was read, equals an hmac rule with any key.
+func sameRule(was, is string) bool {
+	return was == is || is == hmacRule && strings.HasPrefix(was, hmacRule+"(")
+}
+
+// checkRules returns an error if the schema has another pii rule for a
+// committed column. Older parts would show what the new rule hides, or hold
+// hashes unlike the new ones.
+func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
+	for _, was := range committed {
+		is, same := "not in the schema", was.PII == "" || s.Unknown == schemas.UnknownIgnore || s.Unknown == schemas.UnknownFail
+		if now, ok := columnFrom(s, was.From); ok {
+			rule := ruleOf(now, s.HMACKey)
+			is, same = described(rule), sameRule(was.PII, rule)
+		}
+		if !same {
+			return &SchemaChangedError{
+				Path: path, Column: was.Name, Was: described(was.PII), Is: is,
+				Why: "the older parts hold its values as they were written",
+			}
+		}
+	}
+	return nil
+}
+
+// described returns a rule as text for people.
+func described(rule string) string {
+	if rule == "" {
+		return "written as it comes"
+	}
+	return "pii: " + rule
+}
+
+// The manifest of a CSV dataset holds its profile and the way it shows lists,
+// because all its parts are read together.
+
+// strictProfile is the default CSV profile. Manifests leave it out.
+const strictProfile = "strict"
+
+// profileRule returns a CSV profile as manifests spell it.
+func profileRule(profile string) string {
+	if profile == strictProfile {
+		return ""
+	}
+	return profile
+}
+
+// listRule returns how a column shows lists, as manifests spell it. It returns
+// "" for joined lists and for formats that show lists in only one way.
+func listRule(c schemas.Column) string {
+	if c.ListAs == schemas.ListJoined {
+		return ""
+	}
+	return string(c.ListAs)
+}
+
+// checkLists returns an error if the schema shows a list in CSV in another way
+// than the older parts. Those would have other columns or other text.
+func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
+	for _, was := range committed {
+		now, ok := columnFrom(s, was.From)
+		if is := listRule(now); ok && is != was.ListAs {
+			describe := func(rule string) string { return "list_as: " + cmp.Or(rule, string(schemas.ListJoined)) }
+			return &SchemaChangedError{Path: path, Column: was.Name, Was: describe(was.ListAs), Is: describe(is)}
+		}
+	}
+	return nil
+}
+
+// columnFrom returns the schema's column from a source. ok is false without one.
+func columnFrom(s *schemas.Schema, source string) (c schemas.Column, ok bool) {
+	from, err := schemas.ParseSource(source)
+	if at := s.Find(from); err == nil && at >= 0 {
+		return s.Columns[at], true
+	}
+	return c, false
+}

@@ -1,0 +1,487 @@
+package output_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// These tests write results that are in memory. How they come from a service, and runs as
+// a whole, are tested in package pipelines.
+
+// run is what a run of a definition gives its outputs.
+type run struct {
+	dir    string
+	def    *definition.Definition
+	full   bool
+	runs   int                                         // so far
+	open   func(root string) (load.Destination, error) // nil: the local disk
+	log    bytes.Buffer
+	stdout bytes.Buffer
+	drift  []string
+}
+
+// columnOf describes a column as "name type source".
+func columnOf(t *testing.T, text string) schemas.Column {
+	t.Helper()
+	words := strings.Fields(text)
+	kind, err := schemas.ParseType(words[1])
+	from, err2 := schemas.ParseSource(words[2])
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return schemas.Column{Name: words[0], Type: kind, From: from}
+}
+
+func schemaOf(t *testing.T, columns ...string) *schemas.Schema {
+	t.Helper()
+	s := &schemas.Schema{Name: "s", Unknown: schemas.UnknownIgnore}
+	for _, text := range append([]string{"id int64 result_id"}, columns...) {
+		s.Columns = append(s.Columns, columnOf(t, text))
+	}
+	return s
+}
+
+// newRun is a run with three columns, of which one is a list.
+func newRun(t *testing.T, dir string, outputs ...definition.Output) *run {
+	t.Helper()
+	def := pipelinestest.Definition(dir, definition.Source{Account: "acme", Zone: time.UTC}, outputs...)
+	def.Extract.From = extracttest.Wall("2026-01-02")
+	def.File, def.Schema = "d.yaml", schemaOf(t, "answer string item:1", "colours list<string> item:2")
+	return &run{dir: dir, def: def}
+}
+
+func (r *run) job() *output.Job {
+	r.runs++
+	o := pipelinestest.Options()
+	open := o.Tables.Open
+	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+		if r.open != nil {
+			return r.open(root)
+		}
+		return open(ctx, root, out)
+	}
+	return &output.Job{
+		Def: r.def, Form: r.def.Forms[0], RunID: fmt.Sprint("run", r.runs), Full: r.full, Tables: o.Tables, Stdout: &r.stdout,
+		Now: func() time.Time { return extracttest.Wall("2026-02-01") }, Log: slog.New(slog.NewJSONHandler(&r.log, nil)), At: func(string) {},
+		Encoders: reading.NewSlots(2), Requests: func() load.Requests { return load.Requests{} }, Drift: func(what string) { r.drift = append(r.drift, what) },
+	}
+}
+
+// commit writes rows, which are given as the JSON behind their ids, and what was rejected.
+func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.Reject) ([]output.Report, error) {
+	t.Helper()
+	schema := r.def.Schema
+	if schema == nil {
+		schema = schemaOf(t, "answer string item:1")
+	}
+	lines := make([]string, 0, len(rows))
+	w := &reading.Window{Planned: extract.Planned{Window: extracttest.Window("2026-01-02", "2026-01-03"), Count: extract.Unknown}}
+	w.IDs, w.Rejects = roaring64.New(), rejects
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		lines = append(lines, fmt.Sprintf(`{"id": %d%s}`, id, rows[id]))
+		w.IDs.Add(uint64(id)) //nolint:gosec // ids are small
+	}
+	for _, reject := range rejects {
+		w.IDs.Add(uint64(reject.ResultID)) //nolint:gosec // ids are small
+	}
+	w.Stats = transform.Stats{Rows: int64(len(rows)), Rejected: int64(len(rejects))}
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schemas.ArrowSchema(schema.Columns), strings.NewReader("["+strings.Join(lines, ",")+"]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batch.Release()
+	i := interval.Interval{Given: extracttest.Window("2026-01-02", ""), Asked: w.Planned.Window, Read: w.Planned.Window, Complete: extracttest.Wall("2026-02-01")}
+	snapshot := reconcile.Looked(i, w, []arrow.RecordBatch{batch}, schema, nil, load.Verified{Extracted: w.Results(), Match: true})
+	snapshot.Replaced = reconcile.Replaced{Read: i.Read, Full: r.full}
+
+	set := output.New(r.job())
+	err = set.Open(t.Context())
+	if err == nil {
+		err = set.Commit(t.Context(), snapshot, func(context.Context) {})
+	}
+	return set.Reports(), errors.Join(err, set.Close(t.Context()))
+}
+
+// files returns what lies in the folder of a run.
+func (r *run) files(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, r.dir+"/")] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// manifest reads the manifest of that name.
+func (r *run) manifest(t *testing.T, name string) *load.Manifest {
+	t.Helper()
+	m, err := load.DecodeManifest([]byte(r.files(t)[name]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestCommit(t *testing.T) {
+	r := newRun(t, t.TempDir(),
+		definition.Output{Path: "f.csv", Format: "csv"},
+		definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay},
+	)
+	r.def.Schema.Columns[2].Explode = true
+	if err := r.def.Explode(); err != nil {
+		t.Fatal(err)
+	}
+	r.def.Outputs = append(r.def.Outputs, definition.Output{Path: definition.StdoutPath, Format: "ndjson"})
+	rows := map[int64]string{3: `, "answer": "a", "colours": ["red", "blue"]`, 5: `, "answer": null, "colours": []`, 9: `, "answer": "c", "colours": null`}
+	reports, err := r.commit(t, rows, transform.Reject{ResultID: 7, Column: "answer", Raw: "x", Reason: "bad"}, transform.Reject{ResultID: 4, Column: "answer", Raw: "y", Reason: "bad"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := `{"id":3,"answer":"a","colours":["red","blue"]}` + "\n" + `{"id":5,"answer":null,"colours":[]}` + "\n" + `{"id":9,"answer":"c","colours":null}` + "\n"
+	letters := func(to string) string {
+		line := `{"result_id":%d,"column":"answer","raw":"%s","reason":"bad","window":"2026-01-02 00:00:00/%s"}` + "\n"
+		return fmt.Sprintf(line, 4, "y", to) + fmt.Sprintf(line, 7, "x", to)
+	}
+	part := "set/dt=2026-01-02/part-20260102T000000-20260103T000000-000001-0000.ndjson"
+	files := r.files(t)
+	for name, want := range map[string]string{
+		"f.csv":               "id,answer,colours\n3,a,red|blue\n5,,\"\"\n9,c,\n",
+		"f__colours.csv":      "id,position,colours\n3,1,red\n3,2,blue\n",
+		part:                  lines,
+		"f.csv.rejects.jsonl": letters(".."),
+		"set/" + load.RejectsName(r.manifest(t, "set/_manifest.json").Parts[0].Letters): letters("2026-01-03 00:00:00"),
+	} {
+		if files[name] != want {
+			t.Errorf("%s holds %q, want %q", name, files[name], want)
+		}
+	}
+	if r.stdout.String() != lines {
+		t.Errorf("standard output is %q", r.stdout.String())
+	}
+	for i, want := range []struct {
+		rows     int64
+		rejected int64
+		manifest string
+		letters  string
+	}{
+		{3, 2, "f.csv.manifest.json", "f.csv.rejects.jsonl"},
+		{3, 2, "set/_manifest.json", "set/_rejects/"},
+		{2, 0, "f__colours.csv.manifest.json", ""},
+		{2, 0, "set__colours/_manifest.json", ""},
+		{3, 0, "", ""},
+	} {
+		out := reports[i]
+		if out.Rows != want.rows || out.Parts != 1 || out.Bytes == 0 || strings.TrimPrefix(out.DeadLetters, r.dir+"/") != want.letters {
+			t.Errorf("the report is %+v, want %+v", out, want)
+		}
+		if want.manifest == "" {
+			continue
+		}
+		m := r.manifest(t, want.manifest)
+		if p := m.Parts[0]; p.Rows != want.rows || p.Rejected != want.rejected || p.MinID != 3 || p.MaxID != 9 || p.Bytes != out.Bytes || p.To.String() != "2026-01-03 00:00:00" || m.Rejected != 2 {
+			t.Errorf("%s: %+v, rejected %d", want.manifest, p, m.Rejected)
+		}
+		if set, isSet := strings.CutSuffix(want.manifest, load.ManifestName); isSet != !m.Watermark.IsZero() || isSet != (m.Parts[0].IDs != "") || isSet && files[set+load.IDsName(m.Parts[0].IDs)] == "" {
+			t.Errorf("%s: watermark %s, ids %q", want.manifest, m.Watermark, m.Parts[0].IDs)
+		}
+	}
+
+	// Equal results change no object, and others replace theirs.
+	again := func(rows map[int64]string) map[string]string {
+		t.Helper()
+		if _, err := r.commit(t, rows); err != nil {
+			t.Fatal(err)
+		}
+		return r.files(t)
+	}
+	if files = again(rows); files[part] != lines || files["f.csv.rejects.jsonl"] != "" || r.manifest(t, "set/_manifest.json").Parts[0].Rejected != 0 {
+		t.Errorf("after the same rows and no rejects there is %v", slices.Sorted(maps.Keys(files)))
+	}
+	delete(rows, 9)
+	if files = again(rows); files[part] != "" || len(r.manifest(t, "set/_manifest.json").Parts) != 1 {
+		t.Errorf("the old part is left of %v", slices.Sorted(maps.Keys(files)))
+	}
+	if files = again(nil); files["f.csv"] != "id,answer,colours\n" || len(r.manifest(t, "set/_manifest.json").Parts) != 0 {
+		t.Errorf("without results the file holds %q, and there is %v", files["f.csv"], slices.Sorted(maps.Keys(files)))
+	}
+
+	// Nothing is written beside parts that no manifest lists, unless the run replaces them.
+	again(rows)
+	if err := os.Remove(filepath.Join(r.dir, "set", load.ManifestName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*load.UnlistedPartsError](t, err).Error(), "--full") {
+		t.Errorf("the error is %v", err)
+	}
+	r.full = true
+	before := strings.Join(slices.Sorted(maps.Keys(r.files(t))), " ")
+	after := strings.Join(slices.Sorted(maps.Keys(again(rows))), " ")
+	if strings.Count(after, "set/dt=2026-01-02/part-") != 1 || strings.Count(before, "set/dt=2026-01-02/part-") != 1 || before == after {
+		t.Errorf("after --full there is %s, and before %s", after, before)
+	}
+}
+
+// TestDatasetThatTheDefinitionNoLongerFits is refused and left as it is, by a plan too, and
+// replaced whole by --full.
+func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
+	declare := func(columns ...string) func(*definition.Definition) {
+		return func(d *definition.Definition) { d.Schema = schemaOf(t, columns...) }
+	}
+	column := func(at int, change func(*schemas.Column)) func(*definition.Definition) {
+		return func(d *definition.Definition) {
+			d.Schema = schemaOf(t, "answer string item:1", "colours list<string> item:2")
+			change(&d.Schema.Columns[at])
+		}
+	}
+	ruled := func(rule, key string) func(*definition.Definition) {
+		return func(d *definition.Definition) {
+			column(1, func(c *schemas.Column) {
+				pii, err := schemas.ParsePII(rule)
+				if c.PII = pii; err != nil {
+					t.Fatal(err)
+				}
+			})(d)
+			hmac, err := schemas.NewHMACKey([]byte(key))
+			if d.Schema.HMACKey = hmac; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exploded := func(kind string) func(*definition.Definition) {
+		return func(d *definition.Definition) {
+			d.Schema = schemaOf(t, "answer string item:1", "colours "+kind+" item:2")
+			d.Schema.Columns[2].Explode = true
+			if err := d.Explode(); err != nil {
+				t.Fatal(err)
+			}
+			d.Outputs = d.Outputs[1:] // the child alone
+		}
+	}
+	const oneKey, otherKey = "one key of sixteen bytes and more", "another key of sixteen bytes and more"
+	out := func(change func(*definition.Output)) func(*definition.Definition) {
+		return func(d *definition.Definition) { change(&d.Outputs[0]) }
+	}
+	same := func(*definition.Definition) {}
+	one, two := extract.Criterion{Column: "1", Operator: extract.OpNotEmpty}, extract.Criterion{Column: "2", Operator: extract.OpNotEmpty}
+	for name, c := range map[string]struct {
+		was, is func(*definition.Definition)
+		what    string // "": the definition still fits
+	}{
+		"nothing":              {same, same, ""},
+		"format":               {same, out(func(o *definition.Output) { o.Format = "ndjson" }), "format of the dataset was csv and is ndjson"},
+		"partition":            {same, out(func(o *definition.Output) { o.Partition = definition.PartitionMonth }), "partition of the dataset was day and is month"},
+		"no partition":         {same, out(func(o *definition.Output) { o.Partition = definition.PartitionNone }), "was day and is none"},
+		"profile":              {same, out(func(o *definition.Output) { o.Profile = "excel" }), "csv profile of the dataset was strict and is excel"},
+		"the same profile":     {same, out(func(o *definition.Output) { o.Profile = "strict" }), ""},
+		"form":                 {same, func(d *definition.Definition) { d.Forms = []string{"form2"} }, "form of the dataset was form1 and is form2"},
+		"account":              {same, func(d *definition.Definition) { d.Source.Account = "other" }, "account of the dataset was acme"},
+		"timezone":             {same, func(d *definition.Definition) { d.Source.Zone = time.FixedZone("CET", 3600) }, "timezone of the dataset was UTC and is CET"},
+		"view":                 {same, func(d *definition.Definition) { d.Extract.View = "11" }, "view of the dataset was none and is 11"},
+		"search":               {same, func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{one} }, "search of the dataset was none"},
+		"the same search":      {func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{one, two} }, func(d *definition.Definition) { d.Extract.Search.Where = []extract.Criterion{two, one} }, ""},
+		"inferred since":       {same, func(d *definition.Definition) { d.Schema = nil }, "naming of columns of the dataset was declared and is id"},
+		"naming":               {func(d *definition.Definition) { d.Schema = nil }, func(d *definition.Definition) { d.Schema, d.Labels = nil, true }, "naming of columns of the dataset was id and is label"},
+		"type":                 {same, declare("answer int64 item:1"), "column answer was answer string from item:1 and is answer int64"},
+		"name":                 {same, declare("reply string item:1"), "column answer was answer string from item:1 and is reply"},
+		"the name of another":  {same, declare("Answer string item:3"), "column answer was answer string from item:1 and is Answer string from item:3"},
+		"a column less":        {same, declare("colours list<string> item:2"), ""},
+		"a rule":               {same, ruled("redact", oneKey), "column answer was written as it comes and is pii: redact"},
+		"another key":          {ruled("hmac", oneKey), ruled("hmac", otherKey), "column answer was pii: hmac("},
+		"lists by other words": {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJoined }), ""},
+		"lists as columns":     {same, column(2, func(c *schemas.Column) { c.ListAs, c.Choices = schemas.ListColumns, []string{"1"} }), "column colours was list_as: joined and is list_as: columns"},
+		"lists as json":        {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJSON }), "column colours was list_as: joined and is list_as: json"},
+		"the same child":       {exploded("list<string>"), exploded("list<string>"), ""},
+		"a child's type":       {exploded("list<string>"), exploded("list<int64>"), "column colours was colours string from item:2 and is colours int64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, t.TempDir(), definition.Output{Path: "set/", Format: "csv", Partition: definition.PartitionDay})
+			before := *r.def
+			before.Outputs = slices.Clone(r.def.Outputs)
+			c.was(r.def)
+			if _, err := r.commit(t, map[int64]string{1: `, "colours": ["1"]`}); err != nil {
+				t.Fatal(err)
+			}
+			files := r.files(t)
+			r.def = &before
+			c.is(r.def)
+			_, looked := output.Look(t.Context(), r.job())
+			_, err := r.commit(t, map[int64]string{1: `, "colours": ["1"]`})
+			if c.what == "" {
+				if err := errors.Join(looked, err); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			for _, err := range []error{looked, err} {
+				if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(err.Error(), "--full") {
+					t.Errorf("the error is %v, want %s", err, c.what)
+				}
+			}
+			if !maps.Equal(files, r.files(t)) {
+				t.Error("a dataset that was refused has changed")
+			}
+			r.full = true
+			if _, err := r.commit(t, map[int64]string{1: `, "colours": ["1"]`}); err != nil {
+				t.Fatal(err)
+			}
+			parts := 0
+			for name := range r.files(t) {
+				if strings.Contains(name, "/part-") {
+					parts++
+				}
+			}
+			if parts != 1 {
+				t.Errorf("%d parts after --full", parts)
+			}
+		})
+	}
+}
+
+// TestOneOutputFails: the others are committed, and the report of the one tells what it
+// still holds. The run fails where none is left.
+func TestOneOutputFails(t *testing.T) {
+	disk := errors.New("no space left on device")
+	rows := map[int64]string{1: "", 2: ""}
+	for name, c := range map[string]struct {
+		spoil func(*run)
+		fails string // how paths of outputs that fail end
+		want  string
+	}{
+		"staging":      {func(r *run) { r.open = failing(r.dir+"/set/", disk) }, "set/", "no space left on device"},
+		"another past": {func(r *run) { r.def.Outputs[1].Format = "csv" }, "set/", "format of the dataset was ndjson"},
+		"all":          {func(r *run) { r.open = failing("", disk) }, "", "no space left on device"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, t.TempDir(), definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay})
+			first, err := r.commit(t, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(r)
+			reports, err := r.commit(t, map[int64]string{3: ""})
+			failed := extracttest.MustAs[*output.OutputsError](t, err)
+			if !strings.Contains(err.Error(), c.want) || len(reports) != 2 {
+				t.Errorf("%d reports, %v", len(reports), err)
+			}
+			for i, report := range reports {
+				if !strings.HasSuffix(report.Path, c.fails) {
+					if report.Error != "" || report.Rows != 1 {
+						t.Errorf("%+v", report)
+					}
+					continue
+				}
+				failed.Errors = failed.Errors[1:]
+				if report.Error == "" || report.Rows != 2 || report.Bytes != first[i].Bytes || report.Parts != 1 || report.Watermark != first[i].Watermark {
+					t.Errorf("%+v, and before %+v", report, first[i])
+				}
+			}
+			if len(failed.Errors) > 0 {
+				t.Errorf("%v are told besides", failed.Errors)
+			}
+			for name := range r.files(t) {
+				if strings.Contains(name, "run2") {
+					t.Errorf("%s is left", name)
+				}
+			}
+		})
+	}
+}
+
+// failing gives destinations of which those at roots that begin so cannot stage.
+func failing(prefix string, err error) func(string) (load.Destination, error) {
+	return func(root string) (load.Destination, error) {
+		d, opened := local.New(root)
+		if opened == nil && strings.HasPrefix(root, prefix) {
+			return &full{d, err}, nil
+		}
+		return d, opened
+	}
+}
+
+type full struct {
+	*local.Destination
+	err error
+}
+
+func (f *full) Stage(context.Context, string, string) (load.Upload, error) { return nil, f.err }
+
+// TestChildThatNobodyAsksFor is told of once: it holds values still.
+func TestChildThatNobodyAsksFor(t *testing.T) {
+	r := newRun(t, t.TempDir(), definition.Output{Path: "set/", Format: "csv"})
+	r.def.Schema.Columns[2].Explode = true
+	if err := r.def.Explode(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, false} {
+		if i > 0 {
+			r.def.Schema.Columns[2].Explode, r.def.Outputs = false, r.def.Outputs[:1]
+		}
+		r.drift = nil
+		if _, err := r.commit(t, map[int64]string{1: `, "colours": ["red"]`}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(strings.Join(r.drift, " "), "set__colours/ stays as it is"); told != want {
+			t.Errorf("run %d: drift %v", i, r.drift)
+		}
+	}
+}
+
+// TestForeignCodebook: the data are committed all the same, log and report say what to do.
+func TestForeignCodebook(t *testing.T) {
+	r := newRun(t, t.TempDir(), definition.Output{Path: "out/f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "ndjson"})
+	theirs := filepath.Join(r.dir, "set.codebook.csv")
+	if err := os.WriteFile(theirs, []byte("my own notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := r.commit(t, map[int64]string{1: ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reports[0].CompanionsError != "" || !strings.HasPrefix(reports[1].CompanionsError, theirs+" is there, and is not a codebook that formetl wrote") || reports[1].Rows != 1 {
+		t.Errorf("%+v", reports)
+	}
+	if n := strings.Count(r.log.String(), "codebook: false in the output"); n != 1 {
+		t.Errorf("%d hints in %s", n, r.log.String())
+	}
+	files := r.files(t)
+	if files["set.codebook.csv"] != "my own notes" || files["set.schema.json"] != "" || files["out/f.codebook.csv"] == "" {
+		t.Errorf("there is %v", slices.Sorted(maps.Keys(files)))
+	}
+}
