@@ -22,31 +22,31 @@ import (
 
 // follow asks what changed since the datasets were written. If that is known, the
 // run reads only what changed. Else it reads its lookback.
-func (f *formRun) follow(ctx context.Context) error {
+func (f *formRun) follow(ctx context.Context, d *decision) error {
 	manifests := f.outputs.Manifests()
 	if !f.reader.Def.Extract.Incremental || len(manifests) == 0 {
 		return nil
 	}
 	if f.noFeed != nil {
-		f.reconciler.Changes = reconcile.ChangesInDoubt(manifests, f.reader.Form, f.noFeed)
+		d.changes = reconcile.ChangesInDoubt(manifests, f.reader.Form, f.noFeed)
 		return nil //nolint:nilerr // the error is why the feed is not asked
 	}
 	if reason := feedless(f.reader); reason != "" {
-		f.reconciler.Changes = reconcile.NoChanges(manifests, reason)
+		d.changes = reconcile.NoChanges(manifests, reason)
 		return nil
 	}
-	if f.reconciler.Lookback = whyLookback(f.reader); f.reconciler.Lookback != "" {
+	if d.lookback = whyLookback(f.reader); d.lookback != "" {
 		return nil // what changes while several windows are read is asked for all the same
 	}
-	if err := f.askChanges(ctx); err != nil {
+	if err := f.askChanges(ctx, d); err != nil {
 		return err
 	}
-	if s := f.reconciler.Changes; s.Continues {
+	if s := d.changes; s.Continues {
 		now := load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Time
-		if latest := s.Latest(); f.beyond.IsZero() && f.iv.Endless() && latest.After(now.Add(interval.ClockLeeway)) && !latest.Before(f.iv.Asked.To) {
+		if latest := s.Latest(); f.beyond.IsZero() && d.Endless() && latest.After(now.Add(interval.ClockLeeway)) && !latest.Before(d.Asked.To) {
 			return &reconcile.LateError{Now: now, Beyond: latest.Add(time.Second)}
 		}
-		f.iv = f.iv.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
+		d.Interval = d.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
 	}
 	return nil
 }
@@ -79,41 +79,41 @@ func whyLookback(r *reading.Reader) string {
 
 // askChanges asks the service what changed. A run that takes over what another one
 // read, and that does not continue the datasets, needs to know what that one knew.
-func (f *formRun) askChanges(ctx context.Context) (err error) {
+func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	manifests := f.outputs.Manifests()
-	if f.left != nil && len(f.left.Chains)+len(f.left.Counts) > 0 && !f.iv.Continues {
-		f.reconciler.Changes = reconcile.ResumeChanges(manifests, f.left.Changes)
-		f.reader.Pages.CountUnstamped(f.reconciler.Changes.Usable)
+	if d.left != nil && len(d.left.Chains)+len(d.left.Counts) > 0 && !d.Continues {
+		d.changes = reconcile.ResumeChanges(manifests, d.left.Changes)
+		f.reader.Pages.CountUnstamped(d.changes.Usable)
 		return nil
 	}
-	f.reconciler.Changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
-		Manifests: manifests, Lookback: f.iv.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: f.iv.Continues && countable(f.outputs) && whyLookback(f.reader) == "", Whole: f.iv.Whole(f.reader.Def, manifests),
+	d.changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
+		Manifests: manifests, Lookback: d.Read, Later: f.reader.Def.Extract.Incremental,
+		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader) == "", Whole: d.Whole(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err
 	}
-	f.reader.Pages.CountUnstamped(f.reconciler.Changes.Usable)
-	if s := f.reconciler.Changes; s.Reason != "" {
+	f.reader.Pages.CountUnstamped(d.changes.Usable)
+	if s := d.changes; s.Reason != "" {
 		f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "the service does not tell what changed", slog.String("reason", s.Reason))
 	}
 	return nil
 }
 
 // planned makes the run's plan.
-func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
+func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, error) {
 	r := f.reader
-	if s := f.reconciler.Changes; s != nil && s.Continues {
-		return planTail(ctx, r, f.iv, s, f.outputs.Manifests(), f.counts.Remembered(r.Counter(), f.o.Now))
+	if s := d.changes; s != nil && s.Continues {
+		return planTail(ctx, r, d.Interval, s, f.outputs.Manifests(), f.counts.Remembered(r.Counter(), f.o.Now))
 	}
 	// The first count is of the whole range. Each further one may show that a window
 	// is empty, so the feed is asked before it.
 	var once sync.Once
 	var asked error
-	wanted := f.reconciler.Changes == nil && !f.iv.Dateless() && feedless(r) == "" && f.noFeed == nil
+	wanted := d.changes == nil && !d.Dateless() && feedless(r) == "" && f.noFeed == nil
 	ask := func() error {
 		if wanted {
-			once.Do(func() { asked = f.askChanges(ctx) })
+			once.Do(func() { asked = f.askChanges(ctx, d) })
 		}
 		return asked
 	}
@@ -134,7 +134,7 @@ func (f *formRun) planned(ctx context.Context) (*extract.Plan, error) {
 			return known(ctx, w)
 		}
 	}
-	plan, err := r.NewPlan(ctx, f.iv, f.iv.Read, count)
+	plan, err := r.NewPlan(ctx, d.Interval, d.Read, count)
 	if err == nil && reading.MayMiss(plan) {
 		err = ask()
 	}

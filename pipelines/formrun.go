@@ -83,18 +83,15 @@ func (f *formRun) countless(err error) string {
 	return ""
 }
 
-// formRun is the run of one form: what the steps have given so far.
+// formRun is the run of one form: what its steps use, and what it tells.
 type formRun struct {
 	o          Options
 	reader     *reading.Reader
-	iv         interval.Interval
 	outputs    *output.Set
 	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
 	beyond     time.Time             // see interval.Flags
-	left       *checkpoint.Inherited // what an earlier run read; nil where there is nothing
-	counts     reading.Counts
-	reconciler *reconcile.Reconciler
-	snapshot   *reconcile.Snapshot
+	counts     reading.Counts        // that were told, also to an earlier run
+	reconciler *reconcile.Reconciler // nil until the run is planned
 	tally      tally
 
 	mu     sync.Mutex // guards the drift of the report
@@ -110,16 +107,14 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 			Def: def, Name: form, Client: client, Pages: extract.NewReader(client, form, reading.Query(def.Extract)), RunID: o.RunID, Began: f.report.StartedAt,
 			Now: o.Now, Wait: o.Wait, Log: o.Logger.With(slog.String("form", form)), At: o.At, Slots: o.windows,
 		},
-		Keeps:  keepsRead,
-		Before: func(ctx context.Context) error { return f.outputs.LeasesHeld(ctx) },
-		Watch:  func(read, expected int64) { f.progress(read, expected, false) },
-		Done:   f.tally.note,
+		Keeps: keepsRead,
+		Watch: func(read, expected int64) { f.progress(read, expected, false) },
+		Done:  f.tally.note,
 	}
 	f.reader.Pages.Notice = func(what string) {
 		f.drift(what)
 		f.reader.Log.LogAttrs(context.Background(), slog.LevelWarn, what)
 	}
-	f.reconciler = reconcile.New(f.reader, o.Full)
 	f.outputs = output.New(&output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Stdout: o.Stdout, Now: o.Now, Log: f.reader.Log, At: o.At,
 		Encoders: o.encoders, Requests: f.requests, Drift: f.drift,
@@ -127,100 +122,132 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	return f
 }
 
-// run does the whole run: Open, Decide, Plan, Read, Reconcile, Stage and Commit.
-// Whatever happens, leases are given back, and what was read and not committed is
-// kept for the next run or removed.
+// run does the whole run. Whatever happens, leases are given back, and what was read and not
+// committed is kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	flags := f.o.Flags()
 	flags.Beyond = f.beyond
-	if f.iv, err = interval.Ask(f.reader.Def, flags, f.o.Now()); err != nil {
+	asked, err := interval.Ask(f.reader.Def, flags, f.o.Now())
+	if err != nil {
 		return err
 	}
 	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
 	defer func() { f.closeCheckpoint(ctx, err) }()
-	for _, step := range []func(context.Context) error{f.open, f.follow, f.makePlan, f.read, f.reconcile, f.commit} {
-		if err := step(ctx); err != nil {
-			f.endFaults(ctx, err)
-			if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
-				err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
-			}
-			return stopped(ctx, err)
-		}
-	}
-	return nil
-}
-
-// open opens the outputs and the checkpoint, and decides what is read. Nothing is
-// asked of the service before.
-func (f *formRun) open(ctx context.Context) (err error) {
-	r := f.reader
-	if err := f.outputs.Open(ctx); err != nil {
-		return err
-	}
-	f.o.Full = f.outputs.Full()
-	f.reconciler.Full = f.o.Full
-	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name); err != nil {
-		return err
-	}
-	r.Checkpoint.Mem = f.o.batches
-	if f.left, err = f.inherit(ctx); err != nil {
-		return err
-	}
-	f.iv = f.iv.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), f.left.Oldest())
-	tellTakenOver(f.left, f.iv, f.o.Resume)
-	return nil
-}
-
-// makePlan divides the range into windows. A plan that cost many counts is kept
-// in the checkpoint at once.
-func (f *formRun) makePlan(ctx context.Context) (err error) {
-	r, c := f.reader, f.reconciler
-	f.report.Range = load.Span(f.iv.Read.From, f.iv.Read.To)
-	before := f.requests().Count
-	if c.Plan, err = f.planned(ctx); err != nil {
-		return err
-	}
-	c.Interval, c.Windows, c.Parts, c.Files = f.iv, reading.Windows(c.Plan), f.outputs, f.outputs.HasFiles()
-	c.Trusted = f.left != nil && f.left.Trusted
-	for _, w := range c.Windows {
-		w.Summed = c.SumsUp()
-	}
-	if r.Filtered() {
-		r.Expect(extract.Unknown)
-	} else {
-		r.Expect(c.Plan.Total)
-	}
-	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
-		slog.String("range", f.iv.Read.String()), slog.Int("windows", len(c.Plan.Windows)),
-		slog.Int64("results", c.Plan.Total), slog.Int64("count_requests", f.requests().Count-before))
-	f.tally.plan(c.Windows)
-	f.report.Planned = f.expects()
-	r.At(pointPlanned)
-	if f.left != nil || c.Plan.Requests < costlyPlan {
+	err = f.steps(ctx, asked)
+	if err == nil {
 		return nil
 	}
-	return f.beginCheckpoint(ctx)
+	f.endFaults(ctx, err)
+	if f.reader.CountsAgreed() && errors.Is(err, extract.ErrNoCount) {
+		err = &extract.BreachError{Ignores: "what it told before: how many results there are", Proof: err.Error()}
+	}
+	return stopped(ctx, err)
 }
 
-// begin settles the columns, and takes over what an earlier run left.
-func (f *formRun) begin(ctx context.Context) error {
-	err := f.reader.SettleSchema(ctx, reading.Start{
-		Plan: f.reconciler.Plan, Windows: f.reconciler.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
-	})
+// steps does the steps of a run, each with what the ones before have given.
+func (f *formRun) steps(ctx context.Context, asked interval.Interval) (err error) {
+	left, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.takeOver(ctx); err != nil {
+	guarded, unguard := f.outputs.Guard(ctx)
+	defer func() {
+		if ctx.Err() == nil {
+			err = stopped(guarded, err)
+		}
+		unguard()
+	}()
+	d, err := f.decide(guarded, asked, left)
+	if err != nil {
 		return err
 	}
-	return f.beginCheckpoint(ctx)
+	if f.reconciler, err = f.plan(guarded, d); err != nil {
+		return err
+	}
+	if err := f.read(guarded, f.reconciler, left); err != nil {
+		return err
+	}
+	snapshot, err := f.reconcile(guarded, f.reconciler)
+	if err != nil {
+		return err
+	}
+	return f.commit(guarded, snapshot)
 }
 
-// read reads every window that may hold results, and the results without a date.
-func (f *formRun) read(ctx context.Context) error {
-	r, c := f.reader, f.reconciler
-	if err := f.begin(ctx); err != nil {
+// open opens the outputs and the checkpoint. It returns what an earlier run read and this one
+// may take over, nil if there is nothing. Nothing is asked of the service.
+func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err error) {
+	if err := f.outputs.Open(ctx); err != nil {
+		return nil, err
+	}
+	f.o.Full = f.outputs.Full()
+	r := f.reader
+	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name); err != nil {
+		return nil, err
+	}
+	r.Checkpoint.Mem = f.o.batches
+	return f.inherit(ctx)
+}
+
+// decision is what a run is to read.
+type decision struct {
+	interval.Interval
+	left     *checkpoint.Inherited // what an earlier run read; nil if there is nothing
+	changes  *reconcile.Changes    // what the service names as changed; nil if it was not asked
+	lookback string                // see reconcile.Start
+}
+
+// decide decides what is read: from where earlier runs came to, and what the service says that
+// changed since.
+func (f *formRun) decide(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (*decision, error) {
+	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), left.Oldest()), left: left}
+	tellTakenOver(left, d.Interval, f.o.Resume)
+	return d, f.follow(ctx, d)
+}
+
+// plan divides the range into windows, and gives the reconciler of what is read of them. A plan
+// that cost many counts is kept in the checkpoint at once.
+func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler, error) {
+	r := f.reader
+	f.report.Range = load.Span(d.Read.From, d.Read.To)
+	before := f.requests().Count
+	plan, err := f.planned(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	c := reconcile.New(r, reconcile.Start{
+		Interval: d.Interval, Plan: plan, Parts: f.outputs, Full: f.o.Full, Files: f.outputs.HasFiles(),
+		Trusted: d.left != nil && d.left.Trusted, Lookback: d.lookback, Changes: d.changes,
+	})
+	if r.Filtered() {
+		r.Expect(extract.Unknown)
+	} else {
+		r.Expect(plan.Total)
+	}
+	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
+		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
+		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
+	f.tally.plan(c.Windows)
+	f.report.Planned = f.expects(d.Interval, plan)
+	r.At(pointPlanned)
+	if r.Header, err = f.header(d, c.Verifies()); err != nil || d.left != nil || plan.Requests < costlyPlan {
+		return c, err
+	}
+	return c, r.Begin(ctx)
+}
+
+// read settles the columns, takes over what an earlier run left, and reads every window that may
+// hold results, and the results without a date.
+func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, left *checkpoint.Inherited) error {
+	r := f.reader
+	if err := r.SettleSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
+		return err
+	}
+	if err := f.takeOver(ctx, c.Windows, left); err != nil {
+		return err
+	}
+	if err := r.Begin(ctx); err != nil {
 		return err
 	}
 	if err := r.Read(ctx, slices.DeleteFunc(slices.Clone(c.Windows), func(w *reading.Window) bool { return w.Done })); err != nil {
@@ -229,14 +256,14 @@ func (f *formRun) read(ctx context.Context) error {
 	return c.ReadUndated(ctx)
 }
 
-// reconcile makes what was read agree. The snapshot is final then.
-func (f *formRun) reconcile(ctx context.Context) (err error) {
-	if err := f.reconciler.Reconcile(ctx); err != nil {
-		return err
+// reconcile makes what was read agree. The snapshot is final.
+func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reconcile.Snapshot, error) {
+	if err := c.Reconcile(ctx); err != nil {
+		return nil, err
 	}
 	theirs, ours := f.reader.Client.Clocks()
 	now := f.o.Now().In(f.reader.Def.Source.Zone)
-	f.reconciler.Interval = f.reconciler.Interval.Behind(ours.Sub(theirs), now)
+	c.Interval = c.Interval.Behind(ours.Sub(theirs), now)
 	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(interval.ClockLeeway)) {
 		if theirs.IsZero() {
 			ours = now
@@ -246,14 +273,13 @@ func (f *formRun) reconcile(ctx context.Context) (err error) {
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("hint", cure))
 		}
 	}
-	f.snapshot, err = f.reconciler.Snapshot(ctx)
-	return err
+	return c.Snapshot(ctx)
 }
 
-// commit stages what was read at every output, and commits it.
-func (f *formRun) commit(ctx context.Context) error {
-	f.summarise(f.snapshot)
-	err := f.outputs.Commit(ctx, f.snapshot, func(ctx context.Context) {
+// commit stages the snapshot at every output, and commits it.
+func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) error {
+	f.summarise(snapshot)
+	err := f.outputs.Commit(ctx, snapshot, func(ctx context.Context) {
 		f.tellStays(ctx, f.reader.Checkpoint.Clear(ctx))
 	})
 	if f.outputs.Committed() {
@@ -265,7 +291,7 @@ func (f *formRun) commit(ctx context.Context) error {
 // stopped gives the error of a run that was told to stop: the reason, and not the
 // step that the run happened to be at, unless that failed for another reason.
 func stopped(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+	if err == nil || ctx.Err() == nil {
 		return err
 	}
 	cause := context.Cause(ctx)
@@ -289,14 +315,23 @@ func (f *formRun) closed(ctx context.Context, err, closing error) error {
 
 // endReport fills in what the report tells of every run, also of one that failed.
 func (f *formRun) endReport(err error) {
-	r, c := f.report, f.reconciler
-	r.EndedAt, r.Requests = f.o.Now().UTC(), f.requests()
-	r.Windows, r.Reread, r.Older, r.Verified = len(c.Windows), c.Reread, c.Older, c.Verified
-	r.Outputs = f.outputs.Reports()
-	r.Spans = spansOf(c.Windows)
+	r := f.report
+	r.EndedAt, r.Requests, r.Outputs = f.o.Now().UTC(), f.requests(), f.outputs.Reports()
+	r.Windows, r.Spans = len(f.windows()), spansOf(f.windows())
+	if c := f.reconciler; c != nil {
+		r.Reread, r.Older, r.Verified = c.Reread, c.Older, c.Verified
+	}
 	if err != nil {
 		r.Error, r.Err = err.Error(), err
 	}
+}
+
+// windows are those that the run has planned so far.
+func (f *formRun) windows() []*reading.Window {
+	if f.reconciler == nil {
+		return nil
+	}
+	return f.reconciler.Windows
 }
 
 // requests are those that this form has cost so far.

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
@@ -106,12 +108,11 @@ type Span struct {
 const mostSpans = 60
 
 // expects says what the plan lets a run expect. It asks nothing of the service.
-func (f *formRun) expects() *Planned {
-	r, plan := f.reader, f.reconciler.Plan
-	p := &FormPlan{}
-	changed := p.follows(r.Form, f.iv, f.outputs, f.o.Now())
+func (f *formRun) expects(iv interval.Interval, plan *extract.Plan) *Planned {
+	r, p := f.reader, &FormPlan{}
+	changed := p.follows(r.Form, iv, f.outputs, f.o.Now())
 	p.take(plan)
-	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, f.iv)))
+	p.sum(changed, plan, int64(plan.Requests+laterCounts(r.Form, iv)))
 	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Resume bounds what a run takes over of one that ended early, and tells of it.
@@ -103,38 +104,25 @@ func (f *formRun) fits(found *checkpoint.Inherited) error {
 	return found.Unfit(checkpoint.Next{At: f.o.Now(), Fingerprint: own, Full: f.o.Full, Bases: f.outputs.Bases()})
 }
 
-// beginCheckpoint writes the checkpoint's header, so that the next run can take over
-// what is read from now on.
-func (f *formRun) beginCheckpoint(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// header returns the header of the checkpoint.
+func (f *formRun) header(d *decision, verifies bool) (checkpoint.Header, error) {
 	r := f.reader
 	fingerprint, err := r.Def.Fingerprint()
-	if err != nil {
-		return err
-	}
 	h := checkpoint.Header{
 		RunID: r.RunID, OpenedAt: r.Now().UTC(), Pipeline: r.Def.Name, Form: r.Name, Definition: r.Def.File,
-		Fingerprint: fingerprint, Full: f.o.Full, Trusted: f.reconciler.Verifies(), Bases: map[string]string{}, Counts: f.counts.All(),
+		Fingerprint: fingerprint, Full: f.o.Full, Trusted: verifies, Bases: map[string]string{}, Counts: f.counts.All(),
+		Runs: []string{r.RunID},
 	}
-	h.Runs = []string{r.RunID}
-	if f.left != nil {
-		h.OpenedAt, h.Runs = f.left.OpenedAt, f.left.AndRun(h.Runs[0])
+	if d.left != nil {
+		h.OpenedAt, h.Runs = d.left.OpenedAt, d.left.AndRun(r.RunID)
 	}
-	if asked := f.reconciler.Changes; asked != nil {
-		h.Changes = asked.State()
+	if d.changes != nil {
+		h.Changes = d.changes.State()
 	}
 	for _, base := range f.outputs.Bases() {
 		h.Bases[base.Path] = base.Version
 	}
-	if r.Schema != nil {
-		h.Headings = r.Headings
-		if r.Def.Schema == nil {
-			h.Inferred = checkpoint.EncodeColumns(r.Schema.Columns)
-		}
-	}
-	return r.Checkpoint.Begin(ctx, h)
+	return h, err
 }
 
 // costlyPlan is how many requests make a plan worth keeping before anything is read.
@@ -161,22 +149,22 @@ func tellTakenOver(left *checkpoint.Inherited, iv interval.Interval, resume Resu
 }
 
 // takeOver gives the pieces of an earlier run to the windows of this one.
-func (f *formRun) takeOver(ctx context.Context) error {
-	if f.left == nil {
+func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, left *checkpoint.Inherited) error {
+	if left == nil {
 		return nil
 	}
-	whole, results, err := f.reader.TakeOver(ctx, f.reconciler.Windows, f.left)
+	whole, results, err := f.reader.TakeOver(ctx, windows, left)
 	if err != nil || whole == 0 && results == 0 {
 		return err
 	}
 	f.report.Kept = whole
-	if f.left.RunID != f.o.RunID { // it is the same where the run began again
-		f.report.Continued = f.left.RunID
+	if left.RunID != f.o.RunID { // it is the same where the run began again
+		f.report.Continued = left.RunID
 	}
-	f.tally.noteDone(f.reconciler.Windows)
+	f.tally.noteDone(windows)
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
-		slog.String("earlier_run", f.left.RunID), slog.Int("windows", whole), slog.Int64("results", results),
-		slog.Duration("opened_ago", f.o.Now().Sub(f.left.OpenedAt).Round(time.Second)))
+		slog.String("earlier_run", left.RunID), slog.Int("windows", whole), slog.Int64("results", results),
+		slog.Duration("opened_ago", f.o.Now().Sub(left.OpenedAt).Round(time.Second)))
 	f.reader.Progress(results)
 	return nil
 }
@@ -212,7 +200,7 @@ func (f *formRun) tellStays(ctx context.Context, err error) {
 func (f *formRun) tellKept(ctx context.Context, kept bool) {
 	var windows int
 	var results int64
-	for _, w := range f.reconciler.Windows {
+	for _, w := range f.windows() {
 		if kept && w.OfRange() && w.IDs != nil {
 			if results += w.Results(); w.Done {
 				windows++

@@ -83,7 +83,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	if !fails && !isError[*reading.RejectsError](err) {
 		return
 	}
-	windows := f.reconciler.Windows
+	windows := f.windows()
 	s, unread := reading.Stats(context.WithoutCancel(ctx), f.reader.Checkpoint, windows)
 	if unread != nil {
 		s = reading.Counted(windows)

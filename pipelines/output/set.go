@@ -177,9 +177,30 @@ func (s *Set) those(are func(*place) bool) (those []output) {
 // exactly the range that was asked for.
 func (s *Set) HasFiles() bool { return len(s.live()) > len(s.datasets()) }
 
-// LeasesHeld sets aside the outputs that another run has taken over.
-func (s *Set) LeasesHeld(ctx context.Context) error {
-	return s.each(ctx, func(_ context.Context, out output) error { return out.at().held() })
+// Guard returns a context that ends once other runs have taken over every output. Those that
+// are taken over are set aside. The caller calls end.
+func (s *Set) Guard(ctx context.Context) (guarded context.Context, end func()) {
+	guarded, cancel := context.WithCancelCause(ctx)
+	var group sync.WaitGroup
+	for _, out := range s.live() {
+		p := out.at()
+		if p.lease == nil {
+			continue
+		}
+		group.Go(func() {
+			select {
+			case <-p.lease.Lost():
+				if err := s.setAside(ctx, p, p.held()); err != nil {
+					cancel(err)
+				}
+			case <-guarded.Done():
+			}
+		})
+	}
+	return guarded, func() {
+		cancel(nil)
+		group.Wait()
+	}
 }
 
 // closing limits how long a stopped run still works at its destinations. Its
@@ -266,7 +287,7 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 // go on, and the error is an *OutputsError. It calls recorded once a commit is
 // recorded, before it publishes any.
 func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded func(context.Context)) error {
-	if err := s.LeasesHeld(ctx); err != nil {
+	if err := s.each(ctx, func(_ context.Context, out output) error { return out.at().held() }); err != nil {
 		return err
 	}
 	s.job.At(PointSnapshot)

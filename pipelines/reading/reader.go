@@ -23,10 +23,9 @@ import (
 type Reader struct {
 	Form
 	Checkpoint *checkpoint.Checkpoint
-	Schema     *schemas.Schema // the columns before windows add more
-	Headings   []page.Heading  // labels known when the schema was settled
-	// Before is called before each window; an error ends the reading.
-	Before func(context.Context) error
+	Header     checkpoint.Header // of the checkpoint, without columns
+	Schema     *schemas.Schema   // the columns before windows add more
+	Headings   []page.Heading    // labels known when the schema was settled
 	// Keeps tells whether another run can take over what was read before this error.
 	Keeps func(error) bool
 	// Watch is called with the number of results read so far and the number
@@ -47,6 +46,22 @@ type Reader struct {
 	rejects rejects
 	added   map[schemas.Source]bool // columns that windows have added to the schema
 	labels  map[string]string       // current labels of the headings, by id
+}
+
+// Begin writes the header of the checkpoint with the columns that are known, so that the next run
+// can take over what is read from now on.
+func (r *Reader) Begin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	h := r.Header
+	if r.Schema != nil {
+		h.Headings = r.Headings
+		if r.Def.Schema == nil {
+			h.Inferred = checkpoint.EncodeColumns(r.Schema.Columns)
+		}
+	}
+	return r.Checkpoint.Begin(ctx, h)
 }
 
 // Read reads windows side by side, and several goroutines read one window if there

@@ -32,8 +32,6 @@ type Start struct {
 	Read    extract.Window
 	Kept    []schemas.Column      // columns in the manifests of earlier runs
 	Left    *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
-	// Begin writes the header of the checkpoint, so that the next run may resume.
-	Begin func(context.Context) error
 }
 
 // SettleSchema decides which columns the rows begin with. It takes them from the
@@ -102,7 +100,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // no requests follow
-	if err := s.Begin(ctx); err != nil {
+	if err := r.Begin(ctx); err != nil {
 		return err
 	}
 	for _, w := range s.Windows {

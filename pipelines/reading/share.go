@@ -265,10 +265,7 @@ func (s *shared) settle(st *stretch) {
 
 // read reads a stretch, and ends the job of its window if it was the last one.
 func (s *shared) read(ctx context.Context, st *stretch) error {
-	err := s.r.Before(ctx)
-	if err == nil {
-		err = s.r.readStretch(ctx, st, s)
-	}
+	err := s.r.readStretch(ctx, st, s)
 	if err != nil {
 		return err
 	}

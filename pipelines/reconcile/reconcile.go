@@ -61,9 +61,8 @@ type Held struct {
 	IDs *roaring64.Bitmap // those of the ids; empty if the part's ids are not known
 }
 
-// Reconciler makes what a run read agree with itself, with older parts and with counts.
-type Reconciler struct {
-	Reader   *reading.Reader
+// Start is what is known once the run is planned.
+type Start struct {
 	Interval interval.Interval
 	Plan     *extract.Plan
 	Parts    Parts
@@ -76,6 +75,12 @@ type Reconciler struct {
 	// Changes is what the service named as changed before the run read anything;
 	// nil if it was not asked.
 	Changes *Changes
+}
+
+// Reconciler makes what a run read agree with itself, with older parts and with counts.
+type Reconciler struct {
+	Reader *reading.Reader
+	Start
 	// Windows are the windows of the plan, in order of time. Reconcile adds
 	// windows and divides some.
 	Windows []*reading.Window
@@ -103,9 +108,13 @@ type Reconciler struct {
 	all *proof // see proofOfAll; nil before it is needed
 }
 
-// New returns a Reconciler of what a reader reads. full is Reconciler.Full.
-func New(r *reading.Reader, full bool) *Reconciler {
-	return &Reconciler{Reader: r, Full: full, counted: counted{own: extract.Unknown, read: extract.Unknown}}
+// New returns a Reconciler of what a reader is about to read.
+func New(r *reading.Reader, start Start) *Reconciler {
+	c := &Reconciler{Reader: r, Start: start, Windows: reading.Windows(start.Plan), counted: counted{own: extract.Unknown, read: extract.Unknown}}
+	for _, w := range c.Windows {
+		w.Summed = c.SumsUp()
+	}
+	return c
 }
 
 // Reconcile reads windows again until what was read agrees with itself, with

@@ -149,7 +149,7 @@ func TestDivide(t *testing.T) {
 // TestCountThatMayBeADifference: the first count of a window may be the planner's difference
 // of two. So only the third one, equal to the second, shows that counts are right.
 func TestCountThatMayBeADifference(t *testing.T) {
-	c := New(&reading.Reader{}, false)
+	c := &Reconciler{Reader: &reading.Reader{}}
 	w := &reading.Window{Counts: []int64{5}}
 	w.Stats.Rows = 5
 	for i, agreed := range []bool{false, true} {
