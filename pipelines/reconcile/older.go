@@ -182,11 +182,12 @@ func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, 
 	if err != nil {
 		return err
 	}
-	undated := false
-	held := roaring64.New()
+	held, undated := roaring64.New(), false
 	for _, h := range hits {
 		held.Or(h.IDs)
-		if undated = undated || h.Undated; !h.Undated {
+		if h.Undated {
+			undated = true
+		} else {
 			spans = append(spans, windowOf(h.Part))
 		}
 	}
