@@ -180,7 +180,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		l.people.change(l.now, manners)
-		l.figures.changed++
+		l.figures["changes while reading"]++
 	}
 	for _, n := range s.changes {
 		earlier := sky.before[n]
