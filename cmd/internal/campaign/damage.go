@@ -25,7 +25,6 @@ const (
 	damageManifest = "a manifest that is gone or damaged"
 	damageUnlisted = "a part that no manifest lists"
 	damageForeign  = "a file of another program"
-	damageLong     = "a text that no cell of a sheet holds"
 )
 
 // damage is what somebody did to an output between runs.
@@ -35,7 +34,6 @@ type damage struct {
 	span readback.Span // of the part, if it is one
 	full bool          // only a run that replaces everything heals it
 	away string        // the file that is to be moved away first
-	long int64         // the result with a text that no cell holds
 }
 
 // explains tells whether a run may end with a code because of the damage.
@@ -43,8 +41,6 @@ func (d *damage) explains(code int) bool {
 	switch d.kind {
 	case damagePart:
 		return code == 65 && d.full // any other part is made again
-	case damageLong:
-		return code == 65
 	case damageManifest, damageUnlisted:
 		return code == 73
 	}
@@ -60,9 +56,9 @@ func (l *life) harm() error {
 	if out.last == nil || out.last.Manifest == nil {
 		return nil
 	}
-	kind := pick(l.random, damagePart, damagePart, damageManifest, damageUnlisted, damageForeign, damageLong)
+	kind := pick(l.random, damagePart, damagePart, damageManifest, damageUnlisted, damageForeign, damageManifest)
 	act := map[string]func(*rand.Rand) (string, *damage, error){
-		damagePart: out.harmPart, damageManifest: out.harmManifest, damageUnlisted: out.addUnlisted, damageForeign: out.addForeign, damageLong: l.addLong,
+		damagePart: out.harmPart, damageManifest: out.harmManifest, damageUnlisted: out.addUnlisted, damageForeign: out.addForeign,
 	}[kind]
 	what, d, err := act(l.random)
 	if err != nil || what == "" {
@@ -72,7 +68,7 @@ func (l *life) harm() error {
 	l.figures["damages"]++
 	if d != nil {
 		l.damages = append(l.damages, d)
-		out.damaged = kind != damageLong
+		out.damaged = true
 	}
 	out.last, _ = l.def.Look(&out.Output) // it is damaged
 	return nil
@@ -142,19 +138,6 @@ func (o *output) addForeign(random *rand.Rand) (string, *damage, error) {
 	return "leaves " + file, nil, err
 }
 
-// addLong submits a text that no cell of a sheet holds.
-func (l *life) addLong(*rand.Rand) (string, *damage, error) {
-	sheets := slices.ContainsFunc(l.def.outputs, func(o *output) bool { return o.Extension == ".xlsx" && o.Explode == "" })
-	if sheets = sheets || l.export.outputs[0].Extension == ".xlsx"; !sheets {
-		return "", nil, nil
-	}
-	r := l.people.newResult(l.people.date(l.now))
-	setMeta(&r, "date_finish", l.people.date(l.now))
-	setText(&r, l.people.items[0].ID, strings.Repeat("x", 40_000))
-	l.people.form.Put(r)
-	return fmt.Sprintf("writes a long text into result %d", r.ID), &damage{kind: damageLong, long: r.ID}, nil
-}
-
 // heal applies the cures that formetl names, which must work.
 func (l *life) heal() error {
 	defer func() { l.damages = nil }()
@@ -167,20 +150,6 @@ func (l *life) heal() error {
 }
 
 func (l *life) cure(d *damage) error {
-	if d.kind == damageLong {
-		r, there := l.people.form.Served.Get(d.long)
-		if there {
-			setText(&r, l.people.items[0].ID, "short")
-			l.people.form.Put(r)
-		}
-		if l.def.unfinished != none { // the checkpoint may hold the long text, and ends one more run
-			if err := l.take(calm(stepRun)); err != nil {
-				return err
-			}
-		}
-		l.damages = nil
-		return l.take(calm(stepRun))
-	}
 	if !d.out.damaged {
 		return nil // a run has healed it
 	}

@@ -194,7 +194,7 @@ func (s *site) newOutputs(random *rand.Rand, d *definition) {
 			o.Extension = "." + o.format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[textOnly(o)]
 			s.place(random, o, fmt.Sprintf("lake%d", n))
 		} else {
-			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".xlsx", ".xlsx")
+			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".parquet", ".arrow")
 			o.Name = fmt.Sprintf("file%d%s", n, o.Extension)
 			s.place(random, o, "out")
 		}

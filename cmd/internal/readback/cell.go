@@ -1,7 +1,6 @@
 package readback
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -62,22 +61,6 @@ type Column struct {
 	From string `json:"from"` // result_id, meta:ID or item:ID
 }
 
-// element is the type of a list's elements, or the column's own type where it
-// holds no lists.
-func (c Column) element() (kind string, isList bool) {
-	inner, isList := strings.CutPrefix(c.Type, "list<")
-	return strings.TrimSuffix(inner, ">"), isList
-}
-
-// scaleOf is how many digits a type decimal(p,s) has behind the point.
-func scaleOf(kind string) (scale int, err error) {
-	var precision int
-	if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-		return 0, fmt.Errorf("values of the type %s are not written so: %w", kind, err)
-	}
-	return scale, nil
-}
-
 // Layout says how cells that are not text are to be understood.
 type Layout struct {
 	Zone    *time.Location // of the account
@@ -98,7 +81,7 @@ func (l Layout) stamp(at time.Time) string {
 	return at.In(l.Zone).Format("2006-01-02T15:04:05.999999Z07:00")
 }
 
-// joined reads a list as CSV and sheets show it: elements joined by |, with \
+// joined reads a list as CSV shows it: elements joined by |, with \
 // before a | or \ inside them, \N for null.
 func joined(s string) Cell {
 	if s == "" {
