@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -35,7 +34,7 @@ type definition struct {
 
 	// unfinished is the moment at which the first run began that a later one may
 	// resume from; none where the last one ended well.
-	unfinished history.Moment
+	unfinished model.Moment
 	few        bool      // too few of its results were there to show that the service sorts
 	unread     time.Time // such runs took nothing over that is dated from here on
 	undated    bool      // such a run read results without a date
@@ -54,7 +53,7 @@ const plenty = 100_000
 const maxRejects = 100_000
 
 // none is no moment.
-const none history.Moment = -1
+const none model.Moment = -1
 
 // output is an output with what the definition says of it.
 type output struct {
@@ -71,7 +70,7 @@ type output struct {
 	reach time.Time
 	// blind is the moment up to which results before the lookback may have changed
 	// unnoticed, because nobody knew what had.
-	blind history.Moment
+	blind model.Moment
 }
 
 // newDefinition chooses a definition for a form. If it follows, its runs are incremental,

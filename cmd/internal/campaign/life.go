@@ -397,7 +397,7 @@ func (l *life) take(s *step) error {
 	l.now = l.now.Add(s.wait)
 	l.clock.set(l.now)
 	l.few = l.few || s.forgets
-	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d, by API %s: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), l.def.api, s))
+	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d, by API %s: %+v", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), l.def.api, *s))
 	outcomes, err := l.perform(s)
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]

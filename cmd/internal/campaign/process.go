@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
@@ -24,7 +24,7 @@ const patience = 2 * time.Minute
 
 // outcome is how a process ended, and what the life knows of it.
 type outcome struct {
-	start, end history.Moment
+	start, end model.Moment
 	began      time.Time // by the clock that it was told
 	took       time.Duration
 	code       int
@@ -229,7 +229,7 @@ func (s *step) aim(p *process, sky *weather) {
 }
 
 // outcomes waits for the processes of a step.
-func (l *life) outcomes(s *step, processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
+func (l *life) outcomes(s *step, processes []*process, start model.Moment, began time.Time) ([]*outcome, error) {
 	all := make([]*outcome, 0, len(processes))
 	var problems []error
 	for i, p := range processes {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"syscall"
 	"time"
 
@@ -57,31 +56,6 @@ func (s *step) stopped(code int) bool {
 // reads tells whether the step reads results, and commits what it reads.
 func (s *step) reads() bool {
 	return s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted
-}
-
-// String tells of the step, for people.
-func (s *step) String() string {
-	words := []string{s.kind}
-	note := func(is bool, format string, args ...any) {
-		if is {
-			words = append(words, fmt.Sprintf(format, args...))
-		}
-	}
-	note(s.kind == stepRange, "from %s to %s", s.from.Format(formservice.WallTime), s.to.Format(formservice.WallTime))
-	note(s.storm > 0, "%.0f %% of requests go wrong", 100*s.storm)
-	note(s.empty > 0, "%.0f %% of answers are empty or a page for people", 100*s.empty)
-	note(s.outageAt > 0, "from request %d on all end in %s", s.outageAt, s.outage)
-	note(len(s.changes) > 0, "results change before the requests %v", s.changes)
-	note(s.restless, "results change before every request")
-	note(s.forgets, "the service forgets to sort")
-	note(s.skew != 0, "its clock is off by %s", s.skew)
-	note(s.perDay > 0, "with %d requests a day", s.perDay)
-	note(s.fault != "", "killed at %s", s.fault)
-	note(s.signal != 0 && s.stopAt > 0, "%s at request %d, answered: %t", s.signal, s.stopAt, s.answered)
-	note(s.signal != 0 && s.stopAt == 0, "%s after %s", s.signal, s.stopAfter)
-	note(s.twin, "twice at once")
-	note(true, "%s later", s.wait)
-	return strings.Join(words, ", ")
 }
 
 // span is the range that the step's flags give.
