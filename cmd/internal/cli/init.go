@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/owned"
@@ -118,9 +117,9 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	file := definition.ShellWord(s.answers.file)
 	s.tell("\nNext:\n" + strings.TrimRight(show.Columns("  ", [][]string{
-		{demo.Callable() + " doctor " + file, "checks key, zone and outputs"},
-		{demo.Callable() + " plan " + file, "what a run would read"},
-		{demo.Callable() + " run " + file},
+		{callable() + " doctor " + file, "checks key, zone and outputs"},
+		{callable() + " plan " + file, "what a run would read"},
+		{callable() + " run " + file},
 	}), "\n"))
 	return nil
 }
