@@ -54,12 +54,6 @@ type formReport struct {
 		Method string `json:"method"`
 	} `json:"verified"`
 	Changes *changesReport `json:"result_changes"`
-	Outputs []struct {
-		Path  string `json:"path"`
-		Rows  int64  `json:"rows"`
-		Parts int    `json:"parts"`
-		Bytes int64  `json:"bytes"`
-	} `json:"outputs"`
 }
 
 // changesReport tells how a run found what had changed.
