@@ -53,20 +53,7 @@ type formReport struct {
 		Match  bool   `json:"match"`
 		Method string `json:"method"`
 	} `json:"verified"`
-	Changes *changesReport `json:"result_changes"`
-}
-
-// changesReport tells how a run found what had changed.
-type changesReport struct {
-	Method string `json:"method"`
-	Reason string `json:"reason"`
-}
-
-func (c *changesReport) reason() string {
-	if c == nil {
-		return ""
-	}
-	return c.Reason
+	Changes *readback.Changes `json:"result_changes"`
 }
 
 // process is formetl as a process of its own.

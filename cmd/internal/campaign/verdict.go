@@ -370,11 +370,10 @@ func (o *output) read(begin, from, to time.Time) {
 
 // learn notes whether a run knew what had changed before its lookback.
 func (o *output) learn(before, after *model.Look, f model.Facts) {
-	knew := before.Changes != nil && !before.Changes.KnownTo.IsZero()
-	switch {
+	switch was, is := before.Manifest, after.Manifest.Changes; {
 	case f.Replaces:
 		o.blind = none
-	case f.Follows && before.Manifest != nil && !knew && after.Changes != nil && after.Changes.Method != model.MethodChanges:
+	case f.Follows && was != nil && (was.Changes == nil || was.Changes.KnownTo.IsZero()) && is != nil && is.Method != model.MethodChanges:
 		o.blind = f.End
 	}
 }
@@ -432,18 +431,17 @@ func (d *definition) reported(s *step, o *outcome) error {
 func (l *life) method(d *definition, s *step, o *outcome) error {
 	tells := l.tells(d)
 	for _, r := range o.report.Forms {
-		verified, found := "", ""
+		verified, found, why := "", "", ""
 		if r.Verified != nil {
 			verified = r.Verified.Method
 		}
 		if r.Changes != nil {
-			found = r.Changes.Method
+			found, why = r.Changes.Method, r.Changes.Reason
 		}
 		unsorted := l.service.form.Faults.IgnoreSort || d.byLookback
 		if unsorted && (verified == model.MethodChanges || found == model.MethodChanges && s.kind == stepRun) {
 			return fmt.Errorf("the report says that it was verified by %q and changes were found by %q, and the service was not, or cannot be, asked", verified, found)
 		}
-		why := r.Changes.reason()
 		quiet := !s.changed() && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
 		// Changes of one second may fill a small page, and more than that.
 		quiet = quiet && (l.service.form.Faults.PageCap == 0 || !strings.Contains(why, "changed while the feed"))

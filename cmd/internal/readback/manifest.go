@@ -72,6 +72,14 @@ type Manifest struct {
 	Schema    []Column `json:"schema"`
 	Parts     []Part   `json:"parts"`
 	Rows      int64    `json:"rows"`
+	Changes   *Changes `json:"changes"`
+}
+
+// Changes is what a manifest or a report says of how results that had changed were found.
+type Changes struct {
+	Method  string   `json:"method"`
+	Reason  string   `json:"reason"`
+	KnownTo WallTime `json:"known_to"`
 }
 
 // Part is an entry of a manifest.

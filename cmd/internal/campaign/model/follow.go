@@ -17,7 +17,7 @@ const MethodChanges = "changes"
 // now, and those that were deleted are gone. Parts that the manifest names as
 // stale are left out.
 func (j *judge) followed() error {
-	c := j.after.Changes
+	c := j.after.Manifest.Changes
 	if !j.f.Good || !j.f.Follows || !j.o.Dataset() || j.d.DatesIgnored || c == nil || c.Method != MethodChanges {
 		return nil
 	}
