@@ -148,7 +148,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		processes[i] = l.process(s, l.arguments(s, reportFile)...)
 	}
 	first := processes[0]
-	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
+	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int][]func(){}, after: map[int][]func(){}}
 	manners := l.manners(l.def)
 	if s.kind == stepRange {
 		manners.within = append(manners.within, s.span())
@@ -164,18 +164,18 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		l.figures["changes while reading"]++
 	}
 	for _, n := range s.changes {
-		earlier := sky.before[n]
-		sky.before[n] = func() {
-			if earlier != nil {
-				earlier()
-			}
-			change()
-		}
+		sky.before[n] = append(sky.before[n], change)
 	}
 	if s.restless {
 		sky.always = change
 	}
-	s.aim(first, &sky)
+	if s.signal != 0 && s.stopAt > 0 {
+		at := sky.before
+		if s.answered {
+			at = sky.after
+		}
+		at[s.stopAt] = append(at[s.stopAt], func() { first.stop(s.signal) })
+	}
 	start := l.people.form.At()
 	l.service.expect(sky)
 	began := time.Now()
@@ -189,24 +189,6 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		defer timer.Stop()
 	}
 	return l.outcomes(s, processes, start, began)
-}
-
-// aim has the process stopped at a request.
-func (s *step) aim(p *process, sky *weather) {
-	if s.signal == 0 || s.stopAt == 0 {
-		return
-	}
-	at := sky.before
-	if s.answered {
-		at = sky.after
-	}
-	earlier := at[s.stopAt]
-	at[s.stopAt] = func() {
-		if earlier != nil {
-			earlier()
-		}
-		p.stop(s.signal)
-	}
 }
 
 // outcomes waits for the processes of a step.

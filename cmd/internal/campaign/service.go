@@ -20,14 +20,11 @@ type weather struct {
 	storm    float64 // share of requests that go wrong
 	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
 	outage   formservice.Fault
-	outageAt int            // the request that it begins at, 0 for none
-	before   map[int]func() // what happens when so many requests have come, before that one is answered
-	after    map[int]func() // the same after it
-	always   func()         // what happens before every request, nil for nothing
+	outageAt int              // the request that it begins at, 0 for none
+	before   map[int][]func() // what happens when so many requests have come, before that one is answered
+	after    map[int][]func() // the same after it
+	always   func()           // what happens before every request, nil for nothing
 }
-
-// bad tells whether requests may fail.
-func (w weather) bad() bool { return w.storm > 0 || w.empty > 0 || w.outageAt > 0 }
 
 // service is the form service of a life, over real HTTP.
 type service struct {
@@ -93,7 +90,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if sky.always != nil {
 		sky.always()
 	}
-	if act := sky.before[n]; act != nil {
+	for _, act := range sky.before[n] {
 		act()
 	}
 	if told && !feed && s.passes != nil {
@@ -106,7 +103,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else {
 		s.form.ServeHTTP(w, q)
 	}
-	if act := sky.after[n]; act != nil {
+	for _, act := range sky.after[n] {
 		_ = http.NewResponseController(w).Flush()
 		act()
 	}

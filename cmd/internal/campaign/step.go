@@ -136,8 +136,11 @@ func (l *life) mistake(s *step, random *rand.Rand) {
 
 // disturbed tells whether anything keeps the step from what it is to do.
 func (s *step) disturbed() bool {
-	return s.storm > 0 || s.empty > 0 || s.outageAt > 0 || s.changed() || s.fault != "" || s.signal != 0
+	return s.cloudy() || s.changed() || s.fault != "" || s.signal != 0
 }
+
+// cloudy tells whether requests may fail.
+func (s *step) cloudy() bool { return s.storm > 0 || s.empty > 0 || s.outageAt > 0 }
 
 // changed tells whether results change while the step reads them.
 func (s *step) changed() bool { return len(s.changes) > 0 || s.restless }

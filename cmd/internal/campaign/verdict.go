@@ -55,11 +55,10 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 			return fmt.Errorf("standard error holds %q", bad)
 		}
 	}
-	sky := weather{storm: s.storm, empty: s.empty, outageAt: s.outageAt}
 	switch {
 	case o.killed && s.killed(), o.stopped && s.stopped(o.code), o.code == 0:
 		return nil
-	case o.code == 75 && (sky.bad() || s.twin || s.restless):
+	case o.code == 75 && (s.cloudy() || s.twin || s.restless):
 		return nil
 	case o.code == 75 && s.perDay > 0 && s.perDay-l.spent(o)-o.requests < 40:
 		return nil // a run does not begin what it has too few requests for
