@@ -173,7 +173,7 @@ func (d *definition) declare(random *rand.Rand, p *people) {
 				d.explode = c.Name
 			}
 		case "number":
-			c.Type = pick(random, "int64", "decimal(12,2)")
+			c.Type = pick(random, "int64", "string")
 		case "date":
 			c.Type = "date"
 		}

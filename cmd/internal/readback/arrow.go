@@ -78,8 +78,6 @@ func arrowCell(column arrow.Array, n int, l Layout) (Cell, error) {
 	switch a := column.(type) {
 	case *array.String, *array.Int64, *array.Float64, *array.Boolean, *array.Date32:
 		return Text(a.ValueStr(n)), nil
-	case *array.Decimal128:
-		return Text(a.Value(n).ToString(a.DataType().(*arrow.Decimal128Type).Scale)), nil //nolint:errcheck,forcetypeassert // its type has that type
 	case *array.Timestamp:
 		return Text(l.stamp(time.UnixMicro(int64(a.Value(n))))), nil
 	case *array.List:
