@@ -58,7 +58,7 @@ func appendBatch(rows []Row, batch arrow.RecordBatch, l Layout) ([]Row, error) {
 	}
 	for c, column := range batch.Columns() {
 		name := batch.ColumnName(c)
-		if _, known := l.column(name); !known {
+		if !l.has(name) {
 			return nil, fmt.Errorf("the column %q is not known", name)
 		}
 		for n := range column.Len() {

@@ -1,6 +1,7 @@
 package readback
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,13 +68,9 @@ type Layout struct {
 	Columns []Column
 }
 
-func (l Layout) column(name string) (Column, bool) {
-	for _, c := range l.Columns {
-		if c.Name == name {
-			return c, true
-		}
-	}
-	return Column{}, false
+// has tells whether there is a column of that name.
+func (l Layout) has(name string) bool {
+	return slices.ContainsFunc(l.Columns, func(c Column) bool { return c.Name == name })
 }
 
 // stamp is an instant as the text formats write it.
