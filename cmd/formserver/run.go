@@ -31,14 +31,14 @@ const (
 const keyVariable = "FORMSERVER_API_KEY"
 
 type settings struct {
-	addr, account, keyFile, keyOut string
-	results, items                 int
-	seed                           uint64
-	latency                        time.Duration
-	faults, from, to, zone, ages   string
-	forms                          []string
-	plain, loose                   bool
-	api                            string
+	addr, account, keyFile string
+	results, items         int
+	seed                   uint64
+	latency                time.Duration
+	faults, from, to, zone string
+	forms                  []string
+	plain                  bool
+	api                    string
 }
 
 func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
@@ -47,7 +47,6 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.addr, "addr", "127.0.0.1:8420", "address to listen on; port 0 takes a free one")
 	fs.StringVar(&s.account, "account", formservice.DefaultAccount, "the account that is served")
 	fs.StringVar(&s.keyFile, "api-key-file", "", "file with the API key to ask for")
-	fs.StringVar(&s.keyOut, "key-out", "", "file that a random key is written to, mode 0600 (default: standard error)")
 	fs.Func("form", "a form's directory; may be given several times (default form1)", func(directory string) error {
 		if directory == "" {
 			return errors.New("a form needs a name")
@@ -60,13 +59,11 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of the results and of the faults; equal seeds give equal answers")
 	fs.StringVar(&s.from, "from", "2025-01-01", "first day of the results, or a date-time")
 	fs.StringVar(&s.to, "to", "2026-01-01", "end of the results, exclusive, or now")
-	fs.StringVar(&s.ages, "ages", "", "serve results that are so old instead of generated ones, like 20h,5h,1h; below 0: later than now")
 	fs.StringVar(&s.zone, "zone", "UTC", "the account's zone: --to now and the date_update of changes are its wall clock, v2 tells UTC by it")
 	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
 	fs.BoolVar(&s.plain, "plain", false, "well-behaved results only: finished, dated, without hostile values")
-	fs.BoolVar(&s.loose, "loose", false, "take a raw + as itself and unknown parameters as nothing")
 	fs.Usage = func() { usage(fs) }
 	return fs
 }
@@ -86,7 +83,6 @@ Examples:
   formserver --faults old-root,latin1,strict-limit,finish-every=10
   formserver --faults edit-every=10,clock-off=-5m,lack-update=100
   formserver --api both --zone America/Chicago
-  formserver --ages 20h,5h,1h --zone Australia/Sydney --faults date-header-off=1h
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50
 
 The API key is that of --api-key-file, else of FORMSERVER_API_KEY; where there
@@ -174,7 +170,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
 		return nil, err
 	}
-	server := &formservice.Server{Account: s.account, Faults: faults, Loose: s.loose, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
+	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}
@@ -189,19 +185,7 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 		if err := o.Validate(); err != nil {
 			return nil, err
 		}
-		if s.ages != "" {
-			o.Results = 0
-		}
 		form := formservice.Generate(o)
-		for age := range strings.FieldsFuncSeq(s.ages, func(r rune) bool { return r == ',' }) {
-			d, err := time.ParseDuration(age)
-			if err != nil {
-				return nil, fmt.Errorf("--ages: %w", err)
-			}
-			at := now.In(zone).Add(-d)
-			form.SetClock(func() time.Time { return at })
-			form.Submit(at)
-		}
 		form.Clock = func() time.Time { return time.Now().In(zone) }
 		server.Forms = append(server.Forms, form)
 	}
@@ -239,12 +223,6 @@ func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (strin
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails
 	key := hex.EncodeToString(random)
-	if s.keyOut == "" {
-		fmt.Fprintf(stderr, "formserver: this run's API key is %s\n", key)
-		return key, nil
-	}
-	if err := os.WriteFile(s.keyOut, []byte(key+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write the API key: %w", err)
-	}
+	fmt.Fprintf(stderr, "formserver: this run's API key is %s\n", key)
 	return key, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,31 +55,25 @@ func get(t *testing.T, url string) (int, string) {
 
 // TestRun serves, answers and stops in order.
 func TestRun(t *testing.T) {
-	keyFile := filepath.Join(t.TempDir(), "key")
+	const key = "key-of-the-environment"
+	env := func(name string) (string, bool) { return key, name == keyVariable }
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	stdout, stderr := newOutput(), newOutput()
 	code := make(chan int, 1)
 	go func() {
 		args := []string{
-			"--addr", "127.0.0.1:0", "--results", "300", "--form", "a", "--form", "b c", "--account", "me", "--key-out", keyFile,
+			"--addr", "127.0.0.1:0", "--results", "300", "--form", "a", "--form", "b c", "--account", "me",
 			"--from", "2025-01-01", "--to", "2025-02-01T12:00:00", "--faults", "old-root",
 		}
-		code <- run(ctx, args, stdout, stderr, noEnv)
+		code <- run(ctx, args, stdout, stderr, env)
 	}()
 	line := <-stdout.lines
 	m := regexp.MustCompile(`^listening on (http://127\.0\.0\.1:\d+)\n$`).FindStringSubmatch(line)
 	if m == nil {
 		t.Fatalf("printed %q", line)
 	}
-	key, err := os.ReadFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(keyFile); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key file is %v (%v)", info.Mode(), err)
-	}
-	query := "?fs_api_key=" + strings.TrimSpace(string(key))
+	query := "?fs_api_key=" + key
 	for _, form := range []string{"a", "b%20c"} {
 		status, body := get(t, m[1]+"/api/users/me/forms/"+form+"/results/count"+query)
 		if status != 200 || !strings.Contains(body, "<count>300</count>") || !strings.Contains(body, "<fs_result ") {
@@ -94,7 +87,7 @@ func TestRun(t *testing.T) {
 	if c := <-code; c != exitDone {
 		t.Errorf("exit code %d", c)
 	}
-	if text := stderr.text.String(); !strings.Contains(text, "results/count:2") || strings.Contains(text, strings.TrimSpace(string(key))) {
+	if text := stderr.text.String(); !strings.Contains(text, "results/count:2") || strings.Contains(text, key) {
 		t.Errorf("stderr: %s", text)
 	}
 }
@@ -115,13 +108,11 @@ func TestUsage(t *testing.T) {
 		{"--from 2025-13-01", exitUsage, `--from "2025-13-01" is not a date`},
 		{"--to soon", exitUsage, `--to "soon" is not a date`},
 		{"--from 2026-02-01", exitUsage, "is not before to"},
-		{"--ages old", exitUsage, `--ages: time: invalid duration "old"`},
 		{"--zone Mars/Phobos", exitUsage, `--zone "Mars/Phobos"`},
 		{"--latency -1s", exitUsage, "below 0"},
 		{"--form a --form a", exitUsage, "--form a is given twice"},
 		{"--form=", exitUsage, "a form needs a name"},
 		{"--api-key-file /does/not/exist", exitCreate, "read the API key"},
-		{"--key-out /does/not/exist", exitCreate, "write the API key"},
 		{"--addr 127.0.0.1:99999", exitFailed, "listen on 127.0.0.1:99999"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -198,29 +189,5 @@ func TestClock(t *testing.T) {
 	r, _ := form.Get(id)
 	if v, _ := r.Meta("date_update"); v < before || v > time.Now().In(tokyo).Format(time.DateTime) {
 		t.Errorf("inserted at %s, date_update %s", before, v)
-	}
-}
-
-// TestAges serves results that are so old by the account's clock.
-func TestAges(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := settings{ages: "20h,1h,-30m", zone: "Australia/Sydney", api: formservice.V1, from: "2026-01-01", to: "now", results: 50, items: 2}
-	server, err := s.server(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	server.Form("form1").Each(func(r formservice.Result) bool {
-		finish, _ := r.Meta("date_finish")
-		update, _ := r.Meta("date_update")
-		got = append(got, finish, update)
-		return true
-	})
-	want := []string{
-		"2026-03-01 03:00:00", "2026-03-01 03:00:00", "2026-03-01 22:00:00", "2026-03-01 22:00:00",
-		"2026-03-01 23:30:00", "2026-03-01 23:30:00",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("finished and updated: %q, want %q", got, want)
 	}
 }

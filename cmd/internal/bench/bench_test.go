@@ -36,11 +36,11 @@ func TestMedianAndRatios(t *testing.T) {
 func TestSmall(t *testing.T) {
 	needs.Long(t) // the released program is built without what is built already
 	var out bytes.Buffer
-	args := []string{"-results", "300", "-items", "5", "-rounds", "1", "-cases", "csv,ndjson,parquet,by day,xlsx,download,encoding"}
+	args := []string{"-results", "300", "-items", "5", "-rounds", "1", "-cases", "csv,ndjson,parquet,by day,xlsx,download"}
 	if err := run(t.Context(), args, &out, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"csv", "by day", "of download", "of encoding", "300 results of 5 items"} {
+	for _, want := range []string{"csv", "by day", "of download", "300 results of 5 items"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}

@@ -33,17 +33,16 @@ type done struct {
 
 // cases are the names of all cases in the order of the table, the anchors last.
 func cases() []string {
-	return []string{"csv", "ndjson", "parquet", "by day", "s3", "xlsx", download, encoding, duckdb}
+	return []string{"csv", "ndjson", "parquet", "by day", "s3", "xlsx", download, duckdb}
 }
 
 // The anchors.
 const (
 	download = "download"
-	encoding = "encoding"
 	duckdb   = "duckdb"
 )
 
-func isAnchor(name string) bool { return name == download || name == encoding || name == duckdb }
+func isAnchor(name string) bool { return name == download || name == duckdb }
 
 // chosen returns the cases that are to run.
 func (s *settings) chosen() ([]string, error) {
@@ -65,13 +64,9 @@ func (b *bench) runCase(ctx context.Context, name, program string) (d done, err 
 	if err != nil {
 		return d, err
 	}
-	together := strconv.Itoa(b.concurrency)
 	switch name {
 	case download:
-		d.usage, err = measured(ctx, nil, self, "anchor", "download", b.pages, together)
-		return d, err
-	case encoding:
-		d.usage, err = measured(ctx, nil, self, "anchor", "encoding", b.pages, together, filepath.Join(b.dir, "encoding.csv"))
+		d.usage, err = measured(ctx, nil, self, "anchor", "download", b.pages, strconv.Itoa(b.concurrency))
 		return d, err
 	case duckdb:
 		d.usage, err = measured(ctx, nil, self, "anchor", "duckdb", b.csv(), filepath.Join(b.dir, "duckdb.parquet"))

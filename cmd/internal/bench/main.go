@@ -61,7 +61,7 @@ type settings struct {
 	concurrency            int
 	only                   string
 	program, compare       string
-	gzip, latency          bool
+	latency                bool
 }
 
 // run does what the command line says.
@@ -76,7 +76,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&s.only, "cases", "", "only these cases, separated by commas (default: all)")
 	flags.StringVar(&s.program, "formetl", "", "the formetl that is measured (default: build it)")
 	flags.StringVar(&s.compare, "compare", "", "another formetl that runs in turns with it")
-	flags.BoolVar(&s.gzip, "gzip", false, "the service compresses its answers")
 	flags.BoolVar(&s.latency, "latency", false, "measure how much of the service's latency is hidden, instead of the CPU")
 	if err := flags.Parse(args); err != nil {
 		return err

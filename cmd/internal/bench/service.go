@@ -91,7 +91,6 @@ func serve(ctx context.Context, args []string) error {
 	results := flags.Int("results", 0, "")
 	items := flags.Int("items", 0, "")
 	latency := flags.Duration("latency", 0, "")
-	gzip := flags.Bool("gzip", false, "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func serve(ctx context.Context, args []string) error {
 		Results: *results, Items: *items, Even: true, NoUnfinished: true, NoUndated: true, NoLate: true, NoHostile: true,
 	})
 	p := &prepared{
-		service: &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{NoGzip: !*gzip}},
+		service: &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{NoGzip: true}},
 		latency: *latency, answers: map[string]*httptest.ResponseRecorder{},
 	}
 	var config net.ListenConfig
@@ -128,7 +127,7 @@ func (s *settings) startService(ctx context.Context, results int, latency time.D
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, self, "serve", fmt.Sprint("-results=", results), fmt.Sprint("-items=", s.items), fmt.Sprint("-latency=", latency), fmt.Sprint("-gzip=", s.gzip))
+	command := exec.CommandContext(ctx, self, "serve", fmt.Sprint("-results=", results), fmt.Sprint("-items=", s.items), fmt.Sprint("-latency=", latency))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()

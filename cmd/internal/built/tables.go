@@ -6,9 +6,9 @@ package built
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
+	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/arrowout"
 	"github.com/formetl/formetl/load/csvout"
@@ -62,18 +62,12 @@ func Databases() []definition.DatabaseKind {
 	return kinds
 }
 
-// StateVariable is the variable of the environment that says where the state lies, where
-// neither a flag nor a definition does.
-const StateVariable = "FORMETL_STATE"
-
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
 // bounds the commands that definitions name for secrets.
 func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.LoadOptions {
-	state, _ := lookup(StateVariable)
-	if state != "" && !definition.OnS3(state) {
-		if abs, err := filepath.Abs(state); err == nil {
-			state = abs
-		}
+	state, _ := lookup(flags.StateVariable)
+	if path, err := flags.StatePath(state); err == nil {
+		state = path
 	}
 	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
 }

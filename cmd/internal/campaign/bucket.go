@@ -27,9 +27,7 @@ type bucket struct {
 	target *url.URL
 	http   *httptest.Server
 
-	mu   sync.Mutex
-	idle *sync.Cond
-	busy int
+	underWay underWay
 }
 
 // startS3 starts the server over a folder, with a bucket.
@@ -47,7 +45,6 @@ func newBucket(server *s3server.Server) (*bucket, error) {
 		return nil, err
 	}
 	b := &bucket{folder: filepath.Join(server.Dir, bucketName), target: target}
-	b.idle = sync.NewCond(&b.mu)
 	silent := log.New(io.Discard, "", 0)
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, ErrorLog: silent,
@@ -57,8 +54,8 @@ func newBucket(server *s3server.Server) (*bucket, error) {
 		},
 	}
 	b.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b.count(1)
-		defer b.count(-1)
+		b.underWay.begin()
+		defer b.underWay.end()
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler) // the sender died in the middle
@@ -73,18 +70,10 @@ func newBucket(server *s3server.Server) (*bucket, error) {
 	return b, nil
 }
 
-func (b *bucket) count(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.busy += n; b.busy == 0 {
-		b.idle.Broadcast()
-	}
-}
-
 // settle waits until the requests of a dead process are done, and drops its
 // connections. Its last ones may not be accepted yet: they are once a later one is.
 func (b *bucket) settle() {
-	b.wait()
+	b.underWay.wait()
 	later, err := http.NewRequestWithContext(context.Background(), http.MethodHead, b.URL, http.NoBody)
 	if err == nil {
 		if answer, err := b.http.Client().Do(later); err == nil {
@@ -92,13 +81,39 @@ func (b *bucket) settle() {
 		}
 	}
 	b.http.CloseClientConnections()
-	b.wait()
+	b.underWay.wait()
 }
 
-func (b *bucket) wait() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.busy > 0 {
-		b.idle.Wait()
+// underWay counts requests that are under way. Unlike a sync.WaitGroup, it may be waited
+// for while others begin.
+type underWay struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n comes to 0
+}
+
+func (u *underWay) begin() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.n++; u.n == 1 {
+		u.idle = make(chan struct{})
+	}
+}
+
+func (u *underWay) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.n--; u.n == 0 {
+		close(u.idle)
+	}
+}
+
+// wait waits until nothing is under way.
+func (u *underWay) wait() {
+	u.mu.Lock()
+	idle, busy := u.idle, u.n > 0
+	u.mu.Unlock()
+	if busy {
+		<-idle
 	}
 }

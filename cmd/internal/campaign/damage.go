@@ -19,24 +19,29 @@ import (
 // stepCleanUnlisted removes the parts that no manifest lists.
 const stepCleanUnlisted = "clean --unlisted"
 
+// The kinds of damages.
+const (
+	damagePart     = "a part that is gone or empty"
+	damageManifest = "a manifest that is gone or damaged"
+	damageUnlisted = "a part that no manifest lists"
+	damageForeign  = "a file of another program"
+)
+
 // damage is what somebody did to an output between runs.
 type damage struct {
-	kind string // the feature
+	kind string
 	out  *output
 	span readback.Span // of the part, if it is one
 	full bool          // only a run that replaces everything heals it
 	away string        // the file that is to be moved away first
-	long int64         // the result with a text that no cell holds
 }
 
 // explains tells whether a run may end with a code because of the damage.
 func (d *damage) explains(code int) bool {
 	switch d.kind {
-	case featureParts:
+	case damagePart:
 		return code == 65 && d.full // any other part is made again
-	case featureLong:
-		return code == 65
-	case featureManifests, featureUnlisted:
+	case damageManifest, damageUnlisted:
 		return code == 73
 	}
 	return false
@@ -44,32 +49,26 @@ func (d *damage) explains(code int) bool {
 
 // harm lets somebody damage an output, sometimes, while no run is unfinished.
 func (l *life) harm() error {
-	var kinds []string
-	for _, kind := range []string{featureParts, featureParts, featureManifests, featureUnlisted, featureForeign, featureLong} {
-		if l.on[kind] {
-			kinds = append(kinds, kind)
-		}
-	}
-	if l.def.unfinished != none || len(kinds) == 0 || !l.copes() || !chance(l.random, 22) {
+	if l.lawful || l.def.unfinished != none || !l.copes() || !chance(l.random, 22) {
 		return nil
 	}
 	out := l.def.outputs[l.random.IntN(len(l.def.outputs))]
 	if out.last == nil || out.last.Manifest == nil {
 		return nil
 	}
-	kind := pick(l.random, kinds...)
+	kind := pick(l.random, damagePart, damagePart, damageManifest, damageUnlisted, damageForeign, damageManifest)
 	act := map[string]func(*rand.Rand) (string, *damage, error){
-		featureParts: out.harmPart, featureManifests: out.harmManifest, featureUnlisted: out.addUnlisted, featureForeign: out.addForeign, featureLong: l.addLong,
+		damagePart: out.harmPart, damageManifest: out.harmManifest, damageUnlisted: out.addUnlisted, damageForeign: out.addForeign,
 	}[kind]
 	what, d, err := act(l.random)
 	if err != nil || what == "" {
 		return err
 	}
 	l.told = append(l.told, "   somebody "+what)
-	l.figures.damages++
+	l.figures["damages"]++
 	if d != nil {
 		l.damages = append(l.damages, d)
-		out.damaged = kind != featureLong
+		out.damaged = true
 	}
 	out.last, _ = l.def.Look(&out.Output) // it is damaged
 	return nil
@@ -83,7 +82,7 @@ func (o *output) harmPart(random *rand.Rand) (string, *damage, error) {
 	}
 	p := parts[random.IntN(len(parts))]
 	file := filepath.Join(o.Dir, filepath.FromSlash(p.Path))
-	d := &damage{kind: featureParts, out: o, span: p.Span, full: p.Undated}
+	d := &damage{kind: damagePart, out: o, span: p.Span, full: p.Undated}
 	if chance(random, 50) {
 		return "removes " + file, d, os.Remove(file)
 	}
@@ -96,7 +95,7 @@ func (o *output) harmManifest(random *rand.Rand) (string, *damage, error) {
 	if !o.Dataset() {
 		file = filepath.Join(o.Dir, o.Name+".manifest.json")
 	}
-	d := &damage{kind: featureManifests, out: o, full: true}
+	d := &damage{kind: damageManifest, out: o, full: true}
 	if chance(random, 50) {
 		return "removes " + file, d, os.Remove(file)
 	}
@@ -123,7 +122,7 @@ func (o *output) addUnlisted(random *rand.Rand) (string, *damage, error) {
 		return fmt.Sprintf("-%06d-%s", n+1, m[8:])
 	})
 	file := filepath.Join(o.Dir, filepath.FromSlash(name))
-	return "leaves " + file, &damage{kind: featureUnlisted, out: o}, os.WriteFile(file, o.last.Files[p.Path], 0o600)
+	return "leaves " + file, &damage{kind: damageUnlisted, out: o}, os.WriteFile(file, o.last.Files[p.Path], 0o600)
 }
 
 // addForeign leaves a file that is none of formetl's.
@@ -139,19 +138,6 @@ func (o *output) addForeign(random *rand.Rand) (string, *damage, error) {
 	return "leaves " + file, nil, err
 }
 
-// addLong submits a text that no cell of a sheet holds.
-func (l *life) addLong(*rand.Rand) (string, *damage, error) {
-	sheets := slices.ContainsFunc(l.def.outputs, func(o *output) bool { return o.Extension == ".xlsx" && o.Explode == "" })
-	if sheets = sheets || l.export.outputs[0].Extension == ".xlsx"; !sheets {
-		return "", nil, nil
-	}
-	r := l.people.newResult(l.people.date(l.now))
-	setMeta(&r, "date_finish", l.people.date(l.now))
-	setText(&r, l.people.items[0].ID, strings.Repeat("x", 40_000))
-	l.people.form.Put(r)
-	return fmt.Sprintf("writes a long text into result %d", r.ID), &damage{kind: featureLong, long: r.ID}, nil
-}
-
 // heal applies the cures that formetl names, which must work.
 func (l *life) heal() error {
 	defer func() { l.damages = nil }()
@@ -164,20 +150,6 @@ func (l *life) heal() error {
 }
 
 func (l *life) cure(d *damage) error {
-	if d.kind == featureLong {
-		r, there := l.people.form.Served.Get(d.long)
-		if there {
-			setText(&r, l.people.items[0].ID, "short")
-			l.people.form.Put(r)
-		}
-		if l.def.unfinished != none { // the checkpoint may hold the long text, and ends one more run
-			if err := l.take(calm(stepRun)); err != nil {
-				return err
-			}
-		}
-		l.damages = nil
-		return l.take(calm(stepRun))
-	}
 	if !d.out.damaged {
 		return nil // a run has healed it
 	}
@@ -188,12 +160,12 @@ func (l *life) cure(d *damage) error {
 		}
 	}
 	switch {
-	case d.kind == featureParts && !d.full && !l.def.DatesIgnored:
+	case d.kind == damagePart && !d.full && !l.def.DatesIgnored:
 		s.kind, s.from, s.to = stepRange, d.span.From.Time, d.span.To.Time
 		if s.from.IsZero() {
 			s.from = l.people.begin.AddDate(0, -2, 0)
 		}
-	case d.kind == featureUnlisted && chance(l.random, 50):
+	case d.kind == damageUnlisted && chance(l.random, 50):
 		if err := l.take(calm(stepCleanUnlisted)); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/campaign/model"
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -35,7 +34,7 @@ type definition struct {
 
 	// unfinished is the moment at which the first run began that a later one may
 	// resume from; none where the last one ended well.
-	unfinished history.Moment
+	unfinished model.Moment
 	few        bool      // too few of its results were there to show that the service sorts
 	unread     time.Time // such runs took nothing over that is dated from here on
 	undated    bool      // such a run read results without a date
@@ -54,7 +53,7 @@ const plenty = 100_000
 const maxRejects = 100_000
 
 // none is no moment.
-const none history.Moment = -1
+const none model.Moment = -1
 
 // output is an output with what the definition says of it.
 type output struct {
@@ -71,7 +70,7 @@ type output struct {
 	reach time.Time
 	// blind is the moment up to which results before the lookback may have changed
 	// unnoticed, because nobody knew what had.
-	blind history.Moment
+	blind model.Moment
 }
 
 // newDefinition chooses a definition for a form. If it follows, its runs are incremental,
@@ -174,7 +173,7 @@ func (d *definition) declare(random *rand.Rand, p *people) {
 				d.explode = c.Name
 			}
 		case "number":
-			c.Type = pick(random, "int64", "decimal(12,2)")
+			c.Type = pick(random, "int64", "string")
 		case "date":
 			c.Type = "date"
 		}
@@ -194,7 +193,7 @@ func (s *site) newOutputs(random *rand.Rand, d *definition) {
 			o.Extension = "." + o.format + map[string]string{"gzip": ".gz", "zstd": ".zst"}[textOnly(o)]
 			s.place(random, o, fmt.Sprintf("lake%d", n))
 		} else {
-			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".xlsx", ".xlsx")
+			o.Extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".parquet", ".arrow")
 			o.Name = fmt.Sprintf("file%d%s", n, o.Extension)
 			s.place(random, o, "out")
 		}

@@ -2,8 +2,8 @@
 // everything that it wrote. It is a tool of the tests; nobody is shipped it.
 //
 //	go run ./cmd/internal/campaign -lives 40 -seed 7    # the lives of the seeds 7 to 46
-//	go run ./cmd/internal/campaign -life 23             # one life again, to look at
-//	go run ./cmd/internal/campaign -lives 500 -s3 -without dates,parts
+//	go run ./cmd/internal/campaign -lives 1 -seed 23    # one life again, to look at
+//	go run ./cmd/internal/campaign -lives 500 -s3       # a share of them on a real S3 server
 //	go run ./cmd/internal/campaign -lives 300 -lawful   # nothing but moves, edits and deletes under a run
 //
 // A life is a random form, a random definition and a service with faults and
@@ -41,10 +41,9 @@
 // as processes allow: requests that are under way side by side may come in
 // another order, and moments pass differently.
 //
-// Everything that a life may meet is a feature, which -with and -without turn
-// on and off by name (features.go). With -lawful, services keep their specification
+// With -lawful, services keep their specification
 // and nobody disturbs a run but those who change results: no run may end with 65.
-// The last line counts the exit codes, those of lawful services apart from those of
+// The last lines count what happened, the exit codes of lawful services apart from those of
 // services that break the specification.
 //
 // To extend it: what results do belongs in people.go, what a definition may say

@@ -21,7 +21,7 @@ func (l *life) newExport(random *rand.Rand) *definition {
 		e.to = e.from.AddDate(0, 0, 1+random.IntN(20))
 	}
 	o := &output{codebook: true}
-	o.Extension = pick(random, ".csv", ".csv.gz", ".ndjson", ".json", ".parquet", ".arrow", ".xlsx")
+	o.Extension = pick(random, ".csv", ".csv.gz", ".ndjson", ".json", ".parquet", ".arrow", ".csv.zst")
 	o.Dir, o.Name = filepath.Join(l.site.dir, "export"), "export"+o.Extension
 	e.outputs = []*output{o}
 	return e

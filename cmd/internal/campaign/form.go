@@ -30,9 +30,9 @@ type people struct {
 // newPeople makes a form with a past that ends now.
 // Each result carries when it was changed last, by the service's clock, unless
 // its id is a multiple of lack.
-func newPeople(random *rand.Rand, service *clock, api string, lack int, now time.Time, on features) *people {
+func newPeople(random *rand.Rand, service *clock, api string, lack int, now time.Time) *people {
 	zone := service.zone
-	p := &people{random: random, zone: zone, api: api, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts(on)}
+	p := &people{random: random, zone: zone, api: api, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), texts: texts()}
 	p.begin = now.AddDate(0, 0, -pick(random, 2, 5, 20, 45))
 	p.items = newItems(random)
 	p.late = random.IntN(min(3, len(p.items)))
@@ -81,12 +81,8 @@ func (p *people) amount() int {
 }
 
 // texts are values that have broken tools.
-func texts(on features) []string {
-	all := append(formservice.Hostile(), "ver\vtical", "\x00", "bell\a", "\x1b[31mred", "\x1f")
-	if on[featureEscapes] {
-		all = append(all, "_x0041_", "_xD83D_", "_xd83d__xDE00_", "_x000D_")
-	}
-	return all
+func texts() []string {
+	return append(formservice.Hostile(), "ver\vtical", "\x00", "bell\a", "\x1b[31mred", "\x1f", "_x0041_", "_xD83D_", "_xd83d__xDE00_", "_x000D_")
 }
 
 func newItems(random *rand.Rand) []formservice.Item {

@@ -18,7 +18,7 @@ import (
 // of which everything is judged.
 type life struct {
 	site    site
-	on      features
+	lawful  bool // its service keeps the specification, and nobody disturbs a run but those who change results
 	program string
 	random  *rand.Rand // of what happens on the way
 	now     time.Time  // what processes take it to be
@@ -43,27 +43,22 @@ type sent struct {
 	requests int
 }
 
-// figures are what a life comes to.
-type figures struct {
-	steps, kills, stops, continued, damages, changed, requests, rows int
-	lawful, broken                                                   codes          // of runs against lawful services, and against those that break the specification
-	methods                                                          map[string]int // how runs made sure, and found what had changed
-}
+// figures count what lives come to, by what is counted.
+type figures map[string]int
 
-func newFigures() figures {
-	return figures{lawful: codes{}, broken: codes{}, methods: map[string]int{}}
-}
-
-// codes counts exit codes.
-type codes map[int]int
-
-// String is a list such as "0: 512, 75: 3".
-func (c codes) String() string {
-	list := make([]string, 0, len(c))
-	for _, code := range slices.Sorted(maps.Keys(c)) {
-		list = append(list, fmt.Sprintf("%d: %d", code, c[code]))
+func (f figures) add(o figures) {
+	for what, n := range o {
+		f[what] += n
 	}
-	return cmp.Or(strings.Join(list, ", "), "nothing")
+}
+
+// String has a line for each figure.
+func (f figures) String() string {
+	var b strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(f)) {
+		fmt.Fprintf(&b, "%8d %s\n", f[what], what)
+	}
+	return b.String()
 }
 
 // site is where a life takes place.
@@ -74,29 +69,33 @@ type site struct {
 }
 
 // count adds what a process did. lawful tells whether its service keeps the specification.
-func (f *figures) count(o *outcome, lawful bool) {
-	f.steps++
-	f.requests += o.requests
+func (f figures) count(o *outcome, lawful bool) {
+	f["steps"]++
+	f["requests"] += o.requests
+	kind := "a service that breaks the specification"
+	if lawful {
+		kind = "a lawful service"
+	}
 	switch {
 	case o.killed:
-		f.kills++
+		f["killed"]++
 	case o.stopped:
-		f.stops++
+		f["stopped"]++
 		fallthrough
 	default:
-		map[bool]codes{true: f.lawful, false: f.broken}[lawful][o.code]++
+		f[fmt.Sprintf("ended with %d at %s", o.code, kind)]++
 	}
 	if o.report != nil {
 		for _, r := range o.report.Forms {
-			f.rows += int(r.Rows)
+			f["rows"] += int(r.Rows)
 			if r.Continued != "" || r.Kept > 0 {
-				f.continued++
+				f["resumed from an earlier run"]++
 			}
 			if r.Verified != nil && r.Error == "" {
-				f.methods["verified by "+cmp.Or(r.Verified.Method, "nothing")]++
+				f["verified by "+cmp.Or(r.Verified.Method, "nothing")]++
 			}
 			if r.Changes != nil && r.Error == "" {
-				f.methods["found by "+r.Changes.Method]++
+				f["changes found by "+r.Changes.Method]++
 			}
 		}
 	}
@@ -104,15 +103,15 @@ func (f *figures) count(o *outcome, lawful bool) {
 
 // newLife makes everything that a life needs. Each matter has chance of its
 // own, so that one does not depend on how much another one asked.
-func newLife(seed uint64, program string, on features, bucket *bucket) (*life, error) {
+func newLife(seed uint64, program string, lawful bool, bucket *bucket) (*life, error) {
 	dir, err := newFolder(seed)
 	if err != nil {
 		return nil, err
 	}
-	l := &life{site: site{seed: seed, dir: dir}, on: on, program: program, random: source(seed, 1), figures: newFigures()}
+	l := &life{site: site{seed: seed, dir: dir}, lawful: lawful, program: program, random: source(seed, 1), figures: figures{}}
 	random := source(seed, 2)
 	zones := []string{"UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"}
-	if l.hourly = on[featureHourly] && chance(source(seed, 14), 25); l.hourly {
+	if l.hourly = chance(source(seed, 14), 25); l.hourly {
 		zones = slices.DeleteFunc(zones, func(name string) bool { return name == "UTC" || name == "Asia/Kolkata" })
 	}
 	zone, err := time.LoadLocation(pick(random, zones...))
@@ -126,20 +125,20 @@ func newLife(seed uint64, program string, on features, bucket *bucket) (*life, e
 	}
 	l.key = apiKey(fmt.Sprintf("k/%x+=%d%%z", random.Uint64(), seed%1000))
 	l.clock = newClock(source(seed, 8), zone, l.now)
-	faults := newQuirks(source(seed, 4), seed, on)
+	faults := newQuirks(source(seed, 4), seed, lawful)
 	follows := chance(source(seed, 13), 33)
 	if !follows {
-		addUnsorted(source(seed, 9), &faults, on)
+		addUnsorted(source(seed, 9), &faults, lawful)
 	}
 	if random := source(seed, 12); chance(random, 15) { // its answers are dated up to three months ago
 		faults.DateHeaderOff = -time.Duration(random.IntN(90*24*60)) * time.Minute
 	} else {
 		faults.NoDateHeader = chance(random, 15)
 	}
-	api := addV2(source(seed, 11), &faults, on)
-	l.both = on[featureGenerations] && api == formservice.V2 && faults.V2.Pagination == "" && chance(source(seed, 16), 30)
-	l.people = newPeople(source(seed, 3), l.clock, api, faults.LackUpdate, l.now, on)
-	if bucket != nil && on[featureS3] && chance(random, 35) {
+	api := addV2(source(seed, 11), &faults, lawful)
+	l.both = api == formservice.V2 && faults.V2.Pagination == "" && chance(source(seed, 16), 30)
+	l.people = newPeople(source(seed, 3), l.clock, api, faults.LackUpdate, l.now)
+	if bucket != nil && chance(random, 35) {
 		l.site.bucket = bucket
 	}
 	l.service = startService(string(l.key), l.people.form.Served, zone, faults)
@@ -163,7 +162,7 @@ func newFolder(seed uint64) (string, error) {
 }
 
 // newQuirks chooses how the service is made.
-func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
+func newQuirks(random *rand.Rand, seed uint64, lawful bool) formservice.Faults {
 	f := formservice.Faults{
 		Seed: seed, BusyStatus: pick(random, 0, 200, 429, 503), OldRoot: chance(random, 15), Errors200: chance(random, 20), Latin1: chance(random, 15),
 		Control: pick(random, "", "raw", "ref"), Headings: pick(random, "", "id", "nested"), NoGzip: chance(random, 50),
@@ -175,7 +174,7 @@ func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 	if chance(random, 20) {
 		f.Latency = time.Duration(random.IntN(4000)) * time.Microsecond
 	}
-	if !on[featureQuirks] || !chance(random, 25) {
+	if lawful || !chance(random, 25) {
 		return f
 	}
 	switch random.IntN(4) {
@@ -193,8 +192,8 @@ func newQuirks(random *rand.Rand, seed uint64, on features) formservice.Faults {
 
 // addV2 chooses the generation that the definition asks for, and the shapes of the JSON
 // one. What it never does, or formetl refuses, is taken back.
-func addV2(random *rand.Rand, f *formservice.Faults, on features) (api string) {
-	if !on[featureV2] || chance(random, 50) {
+func addV2(random *rand.Rand, f *formservice.Faults, lawful bool) (api string) {
+	if chance(random, 50) {
 		return formservice.V1
 	}
 	f.OldRoot, f.Latin1, f.Control, f.StrictLimit = false, false, "", false
@@ -203,9 +202,9 @@ func addV2(random *rand.Rand, f *formservice.Faults, on features) (api string) {
 		CoarseBounds: chance(random, 15), StrictDates: chance(random, 30), ClampLimit: chance(random, 30), OwnPositions: chance(random, 30),
 		MixValues: chance(random, 30), BareForm: chance(random, 30), SnakeStats: chance(random, 30),
 	}
-	if on[featureUncountable] && chance(random, 20) {
+	if chance(random, 20) {
 		f.V2.Pagination = pick(random, "missing", "zero", "more", "less")
-		if on[featureLawful] {
+		if lawful {
 			f.V2.Pagination = "missing" // wrong headers that agree once, by chance, are believed
 		}
 		if f.V2.Pagination == "less" {
@@ -217,10 +216,10 @@ func addV2(random *rand.Rand, f *formservice.Faults, on features) (api string) {
 
 // addUnsorted chooses whether the service lets itself be asked what changed. In
 // a third of the lives it does not. It may lack the stamps and be lawful.
-func addUnsorted(random *rand.Rand, f *formservice.Faults, on features) {
+func addUnsorted(random *rand.Rand, f *formservice.Faults, lawful bool) {
 	switch n := random.IntN(100); {
 	case n < 20:
-		f.IgnoreSort = on[featureUnsorted]
+		f.IgnoreSort = !lawful
 	case n < 33:
 		f.LackUpdate = pick(random, 1, 2, 3, 7, 40)
 	}
@@ -293,7 +292,7 @@ func (l *life) obey(random *rand.Rand) {
 	if l.miscounts() {
 		l.def.verify = true // else nothing shows that what was taken over is not all
 	}
-	if !l.on[featureDates] || !chance(random, 8) {
+	if l.lawful || !chance(random, 8) {
 		return
 	}
 	if f.IgnoreDates = true; chance(random, 50) {
@@ -356,7 +355,7 @@ func (l *life) passTime(wait time.Duration) {
 		m = m.and(l.manners(l.export))
 	}
 	changes := l.random.IntN(12)
-	if l.on[featureBursts] && chance(l.random, 4) { // a mailing went out, or somebody goes through all answers
+	if chance(l.random, 4) { // a mailing went out, or somebody goes through all answers
 		changes += 100 + l.random.IntN(200)
 	}
 	for range changes {
@@ -368,31 +367,27 @@ func (l *life) passTime(wait time.Duration) {
 }
 
 // manners are what people may do while a definition reads results, or has a
-// reading that is not finished. See the features.
+// reading that is not finished.
+//
+// Results may not move while others of the same reading go: then the sums of the counts
+// agree although the moved one is lost. Two windows of a day: after day 1 is read, a result
+// of day 2 moves to day 1 and one of day 1 is deleted. A run says
+// `verified.method: counts` there and promises no more. One that asks the service what
+// changed finds it all the same, so that people are free where it can be asked.
 func (l *life) manners(d *definition) manners {
 	m := manners{come: true, move: l.people.moving, leave: !l.people.moving, edit: true}
 	// A result that moves out of what is read is one that leaves.
 	m.within = append(slices.Clone(d.narrowed), d.reads(l.now))
-	asks := !d.counted() && l.on[featureUncounted] && l.asks(d)
-	if l.on[featureCompensation] && (asks || l.tells(d)) {
+	asks := !d.counted() && l.asks(d)
+	if asks || l.tells(d) {
 		m = freely()
 	}
 	if !d.counted() && !asks {
 		m.move = false
 	}
-	if everything := d.from.IsZero() && d.to.IsZero(); everything && !l.on[featureUndated] {
-		m.come, m.move, m.edit = false, false, d.Verified() // an edit changes what a search finds
-	}
-	q := l.service.form.Faults
-	if q.PageCap > 0 && !l.on[featureShortPages] {
-		m.leave = false
-	}
-	switch {
-	case l.breaks() && l.on[featureShifting]:
+	if l.breaks() { // a run may end with 65, and writes nothing that is wrong
 		m = freely()
 		m.move = d.counted() // else a run says that a result that moved may be missing
-	case l.breaks():
-		m = manners{edit: m.edit, within: m.within}
 	}
 	return m
 }
@@ -402,7 +397,7 @@ func (l *life) take(s *step) error {
 	l.now = l.now.Add(s.wait)
 	l.clock.set(l.now)
 	l.few = l.few || s.forgets
-	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d, by API %s: %s", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), l.def.api, s))
+	l.told = append(l.told, fmt.Sprintf("%d. at %s, moment %d, by API %s: %+v", len(l.told)+1, l.now.Format(time.DateTime), l.people.form.At(), l.def.api, *s))
 	outcomes, err := l.perform(s)
 	for _, o := range outcomes {
 		last := &l.told[len(l.told)-1]

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,7 +26,7 @@ type campaign struct {
 	lives    int
 	seed     uint64 // of the first life; each next one has the next
 	together int    // so many lives at once
-	on       features
+	lawful   bool   // see life
 	program  string
 	server   *s3server.Server // nil without S3
 	out      io.Writer
@@ -40,34 +39,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.IntVar(&c.lives, "lives", 40, "how many lives")
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of the first life; 0: by the clock")
-	one := flags.Uint64("life", 0, "repeat the one life of this seed")
 	s3 := flags.Bool("s3", false, "let a share of the lives write to a real S3 server (versitygw)")
-	lawful := flags.Bool("lawful", false, "services keep their specification, and results change under most runs: no run may end with 65")
-	with := flags.String("with", "", "features to turn on, separated by commas")
-	without := flags.String("without", "", "features to turn off")
+	flags.BoolVar(&c.lawful, "lawful", false, "services keep their specification, and results change under most runs: no run may end with 65")
 	flags.IntVar(&c.together, "together", runtime.NumCPU(), "so many lives at once")
 	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults; default: build it")
 	if err := flags.Parse(args); err != nil {
 		return 64
-	}
-	if *lawful {
-		*without = strings.Join(append(slices.Concat(breaking, disturbing), *without), ",")
-	}
-	var err error
-	if c.on, err = choose(*with, *without); err != nil {
-		fmt.Fprintln(stderr, err)
-		return 64
-	}
-	c.on[featureS3], c.on[featureLawful] = c.on[featureS3] || *s3, *lawful
-	if *one != 0 {
-		c.lives, c.seed = 1, *one
 	}
 	if c.seed == 0 {
 		c.seed = uint64(time.Now().UnixNano()) % 1_000_000_000 //nolint:gosec // after 1970
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := c.do(ctx); err != nil {
+	if err := c.do(ctx, *s3); err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
@@ -75,7 +59,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // do lives the lives and tells how they went.
-func (c *campaign) do(ctx context.Context) error {
+func (c *campaign) do(ctx context.Context, s3 bool) error {
 	dir, err := os.MkdirTemp("", "formetl-campaign-")
 	if err != nil {
 		return err
@@ -86,7 +70,7 @@ func (c *campaign) do(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.on[featureS3] {
+	if s3 {
 		if c.server, err = startS3(ctx, filepath.Join(dir, "s3")); err != nil {
 			return err
 		}
@@ -95,8 +79,7 @@ func (c *campaign) do(ctx context.Context) error {
 	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
 	began := time.Now()
 	total, problems := c.each(ctx)
-	fmt.Fprintf(c.out, "%d lives in %s: %d steps, of lawful services ended with %s, of others with %s, %d killed, %d stopped, %d resumed from an earlier run, %d damages, %d changes while reading, %d requests, %d rows; %v\n",
-		c.lives, time.Since(began).Round(time.Second), total.steps, total.lawful, total.broken, total.kills, total.stops, total.continued, total.damages, total.changed, total.requests, total.rows, total.methods)
+	fmt.Fprintf(c.out, "%v%d lives in %s\n", total, c.lives, time.Since(began).Round(time.Second))
 	if len(problems) > 0 {
 		return fmt.Errorf("%d of %d lives went wrong:\n%s", len(problems), c.lives, strings.Join(problems, "\n"))
 	}
@@ -105,7 +88,7 @@ func (c *campaign) do(ctx context.Context) error {
 
 // each lives the lives, a few at once.
 func (c *campaign) each(ctx context.Context) (total figures, problems []string) {
-	total = newFigures()
+	total = figures{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	places := make(chan struct{}, c.together)
@@ -124,8 +107,8 @@ func (c *campaign) each(ctx context.Context) (total figures, problems []string) 
 			defer mu.Unlock()
 			total.add(f)
 			if problem != "" {
-				problems = append(problems, fmt.Sprintf("-life %d: %s", seed, strings.SplitN(problem, "\n", 3)[1]))
-				fmt.Fprintf(c.out, "== WRONG, repeat it with -life %d\n%s\n", seed, problem)
+				problems = append(problems, fmt.Sprintf("-seed %d: %s", seed, strings.SplitN(problem, "\n", 3)[1]))
+				fmt.Fprintf(c.out, "== WRONG, repeat it with -lives 1 -seed %d\n%s\n", seed, problem)
 			}
 		})
 	}
@@ -144,7 +127,7 @@ func (c *campaign) one(seed uint64) (f figures, problem string) {
 		}
 		defer b.http.Close()
 	}
-	l, err := newLife(seed, c.program, c.on, b)
+	l, err := newLife(seed, c.program, c.lawful, b)
 	if err != nil {
 		return f, "\n" + err.Error()
 	}
@@ -154,20 +137,6 @@ func (c *campaign) one(seed uint64) (f figures, problem string) {
 		problem = fmt.Sprintf("%v\n--- the life\n%s", err, l.scenario())
 	}
 	return l.figures, problem
-}
-
-func (f *figures) add(o figures) {
-	f.steps, f.kills, f.stops, f.continued = f.steps+o.steps, f.kills+o.kills, f.stops+o.stops, f.continued+o.continued
-	f.damages, f.changed, f.requests, f.rows = f.damages+o.damages, f.changed+o.changed, f.requests+o.requests, f.rows+o.rows
-	for code := range o.lawful {
-		f.lawful[code] += o.lawful[code]
-	}
-	for code := range o.broken {
-		f.broken[code] += o.broken[code]
-	}
-	for method, n := range o.methods {
-		f.methods[method] += n
-	}
 }
 
 // build builds the program as it is shipped, with fault points.

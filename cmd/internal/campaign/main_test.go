@@ -27,20 +27,12 @@ func TestLives(t *testing.T) {
 func TestLiarIsNoticed(t *testing.T) {
 	liar := needs.Program(t, "true", "apt-get install coreutils")
 	var out, problems bytes.Buffer
-	code := run([]string{"-lives", "2", "-seed", "1", "-formetl", liar, "-without", "kills,signals"}, &out, &problems)
+	code := run([]string{"-lives", "2", "-seed", "1", "-formetl", liar, "-lawful"}, &out, &problems)
 	if code != 1 || !strings.Contains(problems.String(), "2 of 2 lives went wrong") {
 		t.Errorf("it ended with %d: %s", code, &problems)
 	}
-	if text := out.String(); !strings.Contains(text, "repeat it with -life 1\n") || !strings.Contains(text, "version: 1\nname: campaign") || !strings.Contains(text, "the folder is ") {
+	if text := out.String(); !strings.Contains(text, "repeat it with -lives 1 -seed 1\n") || !strings.Contains(text, "version: 1\nname: campaign") || !strings.Contains(text, "the folder is ") {
 		t.Errorf("it does not tell the seed, the definition and the folder:\n%s", text)
-	}
-}
-
-// TestFlags refuses features that there are not.
-func TestFlags(t *testing.T) {
-	var out, problems bytes.Buffer
-	if code := run([]string{"-without", "earthquakes"}, &out, &problems); code != 64 || !strings.Contains(problems.String(), `no feature "earthquakes"`) {
-		t.Errorf("it ended with %d: %s", code, &problems)
 	}
 }
 

@@ -127,14 +127,3 @@ func setMeta(r *formservice.Result, id string, at time.Time) {
 	}
 	r.Metas = append(r.Metas, formservice.Meta{ID: id, Value: value})
 }
-
-// setText answers one question.
-func setText(r *formservice.Result, item, text string) {
-	for i := range r.Items {
-		if r.Items[i].ID == item {
-			r.Items[i].Values = []string{text}
-			return
-		}
-	}
-	r.Items = append(r.Items, formservice.Answer{ID: item, Type: "text", Index: 1, Values: []string{text}})
-}

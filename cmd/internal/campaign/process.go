@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
+	"github.com/formetl/formetl/cmd/internal/campaign/model"
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
@@ -24,7 +24,7 @@ const patience = 2 * time.Minute
 
 // outcome is how a process ended, and what the life knows of it.
 type outcome struct {
-	start, end history.Moment
+	start, end model.Moment
 	began      time.Time // by the clock that it was told
 	took       time.Duration
 	code       int
@@ -53,26 +53,7 @@ type formReport struct {
 		Match  bool   `json:"match"`
 		Method string `json:"method"`
 	} `json:"verified"`
-	Changes *changesReport `json:"result_changes"`
-	Outputs []struct {
-		Path  string `json:"path"`
-		Rows  int64  `json:"rows"`
-		Parts int    `json:"parts"`
-		Bytes int64  `json:"bytes"`
-	} `json:"outputs"`
-}
-
-// changesReport tells how a run found what had changed.
-type changesReport struct {
-	Method string `json:"method"`
-	Reason string `json:"reason"`
-}
-
-func (c *changesReport) reason() string {
-	if c == nil {
-		return ""
-	}
-	return c.Reason
+	Changes *readback.Changes `json:"result_changes"`
 }
 
 // process is formetl as a process of its own.
@@ -167,7 +148,7 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		processes[i] = l.process(s, l.arguments(s, reportFile)...)
 	}
 	first := processes[0]
-	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int]func(){}, after: map[int]func(){}}
+	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int][]func(){}, after: map[int][]func(){}}
 	manners := l.manners(l.def)
 	if s.kind == stepRange {
 		manners.within = append(manners.within, s.span())
@@ -180,21 +161,21 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		l.people.change(l.now, manners)
-		l.figures.changed++
+		l.figures["changes while reading"]++
 	}
 	for _, n := range s.changes {
-		earlier := sky.before[n]
-		sky.before[n] = func() {
-			if earlier != nil {
-				earlier()
-			}
-			change()
-		}
+		sky.before[n] = append(sky.before[n], change)
 	}
 	if s.restless {
 		sky.always = change
 	}
-	s.aim(first, &sky)
+	if s.signal != 0 && s.stopAt > 0 {
+		at := sky.before
+		if s.answered {
+			at = sky.after
+		}
+		at[s.stopAt] = append(at[s.stopAt], func() { first.stop(s.signal) })
+	}
 	start := l.people.form.At()
 	l.service.expect(sky)
 	began := time.Now()
@@ -210,26 +191,8 @@ func (l *life) perform(s *step) ([]*outcome, error) {
 	return l.outcomes(s, processes, start, began)
 }
 
-// aim has the process stopped at a request.
-func (s *step) aim(p *process, sky *weather) {
-	if s.signal == 0 || s.stopAt == 0 {
-		return
-	}
-	at := sky.before
-	if s.answered {
-		at = sky.after
-	}
-	earlier := at[s.stopAt]
-	at[s.stopAt] = func() {
-		if earlier != nil {
-			earlier()
-		}
-		p.stop(s.signal)
-	}
-}
-
 // outcomes waits for the processes of a step.
-func (l *life) outcomes(s *step, processes []*process, start history.Moment, began time.Time) ([]*outcome, error) {
+func (l *life) outcomes(s *step, processes []*process, start model.Moment, began time.Time) ([]*outcome, error) {
 	all := make([]*outcome, 0, len(processes))
 	var problems []error
 	for i, p := range processes {

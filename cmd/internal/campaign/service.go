@@ -20,14 +20,11 @@ type weather struct {
 	storm    float64 // share of requests that go wrong
 	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
 	outage   formservice.Fault
-	outageAt int            // the request that it begins at, 0 for none
-	before   map[int]func() // what happens when so many requests have come, before that one is answered
-	after    map[int]func() // the same after it
-	always   func()         // what happens before every request, nil for nothing
+	outageAt int              // the request that it begins at, 0 for none
+	before   map[int][]func() // what happens when so many requests have come, before that one is answered
+	after    map[int][]func() // the same after it
+	always   func()           // what happens before every request, nil for nothing
 }
-
-// bad tells whether requests may fail.
-func (w weather) bad() bool { return w.storm > 0 || w.empty > 0 || w.outageAt > 0 }
 
 // service is the form service of a life, over real HTTP.
 type service struct {
@@ -35,18 +32,17 @@ type service struct {
 	URL  string
 	http *httptest.Server
 
-	mu       sync.Mutex
-	idle     *sync.Cond // under mu: nothing is under way
-	underWay int
-	weather  weather
-	arrived  int
-	told     bool   // the last request asked what changed
+	underWay underWay
 	passes   func() // lets a second pass, nil for nothing
+
+	mu      sync.Mutex
+	weather weather
+	arrived int
+	told    bool // the last request asked what changed
 }
 
 func startService(key string, form *formservice.Form, zone *time.Location, faults formservice.Faults) *service {
 	s := &service{form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Zone: zone}}
-	s.idle = sync.NewCond(&s.mu)
 	s.form.Decide = s.decide
 	s.http = httptest.NewUnstartedServer(s)
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
@@ -74,35 +70,27 @@ func (s *service) log() string {
 
 // settle waits for what is under way, and ends the weather.
 func (s *service) settle() (requests int) {
+	s.underWay.wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.underWay > 0 {
-		s.idle.Wait()
-	}
 	s.weather = weather{}
 	return s.arrived
 }
 
 // ServeHTTP answers a request, or does not.
 func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	s.underWay.begin()
+	defer s.underWay.end()
 	s.mu.Lock()
-	s.underWay++
 	s.arrived++
 	n, sky := s.arrived, s.weather
 	feed, told := strings.Contains(q.URL.RawQuery, "date_update"), s.told
 	s.told = feed
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.underWay--; s.underWay == 0 {
-			s.idle.Broadcast()
-		}
-	}()
 	if sky.always != nil {
 		sky.always()
 	}
-	if act := sky.before[n]; act != nil {
+	for _, act := range sky.before[n] {
 		act()
 	}
 	if told && !feed && s.passes != nil {
@@ -115,7 +103,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else {
 		s.form.ServeHTTP(w, q)
 	}
-	if act := sky.after[n]; act != nil {
+	for _, act := range sky.after[n] {
 		_ = http.NewResponseController(w).Flush()
 		act()
 	}

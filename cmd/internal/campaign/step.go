@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"syscall"
 	"time"
 
@@ -59,31 +58,6 @@ func (s *step) reads() bool {
 	return s.kind != stepClean && s.kind != stepReset && s.kind != stepCleanUnlisted
 }
 
-// String tells of the step, for people.
-func (s *step) String() string {
-	words := []string{s.kind}
-	note := func(is bool, format string, args ...any) {
-		if is {
-			words = append(words, fmt.Sprintf(format, args...))
-		}
-	}
-	note(s.kind == stepRange, "from %s to %s", s.from.Format(formservice.WallTime), s.to.Format(formservice.WallTime))
-	note(s.storm > 0, "%.0f %% of requests go wrong", 100*s.storm)
-	note(s.empty > 0, "%.0f %% of answers are empty or a page for people", 100*s.empty)
-	note(s.outageAt > 0, "from request %d on all end in %s", s.outageAt, s.outage)
-	note(len(s.changes) > 0, "results change before the requests %v", s.changes)
-	note(s.restless, "results change before every request")
-	note(s.forgets, "the service forgets to sort")
-	note(s.skew != 0, "its clock is off by %s", s.skew)
-	note(s.perDay > 0, "with %d requests a day", s.perDay)
-	note(s.fault != "", "killed at %s", s.fault)
-	note(s.signal != 0 && s.stopAt > 0, "%s at request %d, answered: %t", s.signal, s.stopAt, s.answered)
-	note(s.signal != 0 && s.stopAt == 0, "%s after %s", s.signal, s.stopAfter)
-	note(s.twin, "twice at once")
-	note(true, "%s later", s.wait)
-	return strings.Join(words, ", ")
-}
-
 // span is the range that the step's flags give.
 func (s *step) span() readback.Span {
 	return readback.Span{From: readback.WallTime{Time: s.from}, To: readback.WallTime{Time: s.to}}
@@ -126,54 +100,55 @@ func (l *life) newStep(random *rand.Rand) *step {
 		if n := len(l.def.narrowed); n > 0 { // the last one, which was not finished
 			s.from, s.to = l.def.narrowed[n-1].From.Time, l.def.narrowed[n-1].To.Time
 		}
-	case n < 36 && l.on[featureExports]:
+	case n < 36:
 		s.kind = stepExport
-	case n < 48 && l.on[featureMaintenance]:
+	case n < 48:
 		s.kind = pick(random, stepClean, stepClean, stepReset, stepReplay)
 	}
 	if !s.reads() {
 		return s
 	}
-	if half := s.kind == stepFull && len(l.def.outputs) > 1 && l.def.Columns == nil; !half || l.on[featureHalfFull] {
-		s.cloud(random, l.on)
-		s.endEarly(random, l.on)
+	if !l.lawful {
+		s.cloud(random)
 	}
-	for range mayChange(random, l.on) {
+	s.endEarly(random, l.lawful)
+	for range mayChange(random, l.lawful) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
 	l.mistake(s, random)
-	s.restless = l.on[featureRestless] && l.on[featureChanges] && chance(random, 4)
-	s.twin = l.on[featureTogether] && l.copes() && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
+	s.restless = chance(random, 4)
+	s.twin = !l.lawful && l.copes() && len(l.damages) == 0 && !s.disturbed() && chance(random, 5) && s.kind == stepRun
 	return s
 }
 
 // mistake chooses what is wrong this time at the machine, with its budget, or at a service
 // that sorts else. There a page shows that it does not.
 func (l *life) mistake(s *step, random *rand.Rand) {
-	if l.on[featureSkew] && chance(random, 8) {
+	if chance(random, 8) {
 		s.skew = time.Duration(random.IntN(30*60)-15*60) * time.Second
 	}
-	if l.on[featureBudget] && s.kind != stepExport && chance(random, 4) {
+	if !l.lawful && s.kind != stepExport && chance(random, 4) {
 		s.perDay = 10 + random.IntN(200)
 	}
 	f := l.service.form.Faults
-	s.forgets = l.on[featureForgets] && !l.on[featureLawful] && f.PageCap == 0 && l.def.unfinished == none && l.export.unfinished == none && chance(random, 4)
+	s.forgets = !l.lawful && f.PageCap == 0 && l.def.unfinished == none && l.export.unfinished == none && chance(random, 4)
 }
 
 // disturbed tells whether anything keeps the step from what it is to do.
 func (s *step) disturbed() bool {
-	return s.storm > 0 || s.empty > 0 || s.outageAt > 0 || s.changed() || s.fault != "" || s.signal != 0
+	return s.cloudy() || s.changed() || s.fault != "" || s.signal != 0
 }
+
+// cloudy tells whether requests may fail.
+func (s *step) cloudy() bool { return s.storm > 0 || s.empty > 0 || s.outageAt > 0 }
 
 // changed tells whether results change while the step reads them.
 func (s *step) changed() bool { return len(s.changes) > 0 || s.restless }
 
 // mayChange is how many changes a step meets, mostly none, and mostly some in a lawful life.
-func mayChange(random *rand.Rand, on features) int {
+func mayChange(random *rand.Rand, lawful bool) int {
 	switch none := chance(random, 55); {
-	case !on[featureChanges]:
-		return 0
-	case on[featureLawful]:
+	case lawful:
 		return random.IntN(13)
 	case none:
 		return 0
@@ -182,31 +157,31 @@ func mayChange(random *rand.Rand, on features) int {
 }
 
 // cloud chooses what goes wrong at the service.
-func (s *step) cloud(random *rand.Rand, on features) {
-	if on[featureFaults] && chance(random, 25) {
+func (s *step) cloud(random *rand.Rand) {
+	if chance(random, 25) {
 		s.storm = 0.02 + 0.2*random.Float64()
 	}
-	if on[featureEmpty] && chance(random, 10) {
+	if chance(random, 10) {
 		s.empty = 0.02 + 0.1*random.Float64()
 	}
-	if on[featureFaults] && chance(random, 8) {
+	if chance(random, 8) {
 		s.outageAt = 1 + random.IntN(25)
 		s.outage = pick(random, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultReset)
 	}
 }
 
-// endEarly chooses how the step is stopped, if it is.
-func (s *step) endEarly(random *rand.Rand, on features) {
+// endEarly chooses how the step is stopped, if it is. In a lawful life nobody stops it.
+func (s *step) endEarly(random *rand.Rand, lawful bool) {
 	switch n := random.IntN(100); {
-	case n < 18 && on[featureKills]:
+	case lawful || n >= 46:
+		return
+	case n < 18:
 		s.fault = newPoint(random)
 		return
-	case n < 34 && on[featureKills]:
+	case n < 34:
 		s.signal = syscall.SIGKILL
-	case n < 46 && on[featureSignals]:
-		s.signal = pick(random, syscall.SIGTERM, syscall.SIGINT)
 	default:
-		return
+		s.signal = pick(random, syscall.SIGTERM, syscall.SIGINT)
 	}
 	if chance(random, 70) {
 		s.stopAt, s.answered = 1+random.IntN(pick(random, 5, 12, 25)), chance(random, 50)

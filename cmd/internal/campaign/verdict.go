@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,11 +55,10 @@ func (l *life) mayEnd(s *step, o *outcome) error {
 			return fmt.Errorf("standard error holds %q", bad)
 		}
 	}
-	sky := weather{storm: s.storm, empty: s.empty, outageAt: s.outageAt}
 	switch {
 	case o.killed && s.killed(), o.stopped && s.stopped(o.code), o.code == 0:
 		return nil
-	case o.code == 75 && (sky.bad() || s.twin || s.restless):
+	case o.code == 75 && (s.cloudy() || s.twin || s.restless):
 		return nil
 	case o.code == 75 && s.perDay > 0 && s.perDay-l.spent(o)-o.requests < 40:
 		return nil // a run does not begin what it has too few requests for
@@ -156,7 +154,7 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		d.narrowed = append(d.narrowed, s.span())
 	}
 	if f.Good {
-		return errors.Join(d.reported(l.site, s, o), l.method(d, s, o), d.lookedBack(s, o, since))
+		return errors.Join(d.reported(s, o), l.method(d, s, o), d.lookedBack(s, o, since))
 	}
 	return nil
 }
@@ -371,11 +369,10 @@ func (o *output) read(begin, from, to time.Time) {
 
 // learn notes whether a run knew what had changed before its lookback.
 func (o *output) learn(before, after *model.Look, f model.Facts) {
-	knew := before.Changes != nil && !before.Changes.KnownTo.IsZero()
-	switch {
+	switch was, is := before.Manifest, after.Manifest.Changes; {
 	case f.Replaces:
 		o.blind = none
-	case f.Follows && before.Manifest != nil && !knew && after.Changes != nil && after.Changes.Method != model.MethodChanges:
+	case f.Follows && was != nil && (was.Changes == nil || was.Changes.KnownTo.IsZero()) && is != nil && is.Method != model.MethodChanges:
 		o.blind = f.End
 	}
 }
@@ -410,9 +407,9 @@ func (d *definition) untouched() error {
 	return nil
 }
 
-// reported sets a run's report against what lies at the outputs. Where results
-// came and went meanwhile, what was read may lie between the counts.
-func (d *definition) reported(at site, s *step, o *outcome) error {
+// reported makes sure that a run that ended well says so, and that it was verified where
+// nothing changed meanwhile.
+func (d *definition) reported(s *step, o *outcome) error {
 	if o.report == nil {
 		return errors.New("it ended well and wrote no report")
 	}
@@ -424,24 +421,6 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 			return fmt.Errorf("it ended well, and the report of the range %s is not verified", r.Range)
 		}
 	}
-	if len(o.report.Forms) == 0 {
-		return nil // a replay that had nothing to do, or one whose report is a list
-	}
-	for _, told := range o.report.Forms[len(o.report.Forms)-1].Outputs {
-		for _, out := range d.outputs {
-			m := out.last.Manifest
-			if at.reportedPath(out) != told.Path || m == nil {
-				continue
-			}
-			var bytes int64
-			for _, p := range m.Parts {
-				bytes += p.Bytes
-			}
-			if told.Rows != m.Rows || told.Parts != len(m.Parts) || told.Bytes != bytes {
-				return fmt.Errorf("the report says of %s %d rows, %d parts, %d bytes, and the manifest %d, %d, %d", told.Path, told.Rows, told.Parts, told.Bytes, m.Rows, len(m.Parts), bytes)
-			}
-		}
-	}
 	return nil
 }
 
@@ -451,18 +430,17 @@ func (d *definition) reported(at site, s *step, o *outcome) error {
 func (l *life) method(d *definition, s *step, o *outcome) error {
 	tells := l.tells(d)
 	for _, r := range o.report.Forms {
-		verified, found := "", ""
+		verified, found, why := "", "", ""
 		if r.Verified != nil {
 			verified = r.Verified.Method
 		}
 		if r.Changes != nil {
-			found = r.Changes.Method
+			found, why = r.Changes.Method, r.Changes.Reason
 		}
 		unsorted := l.service.form.Faults.IgnoreSort || d.byLookback
 		if unsorted && (verified == model.MethodChanges || found == model.MethodChanges && s.kind == stepRun) {
 			return fmt.Errorf("the report says that it was verified by %q and changes were found by %q, and the service was not, or cannot be, asked", verified, found)
 		}
-		why := r.Changes.reason()
 		quiet := !s.changed() && s.kind == stepRun && !strings.Contains(why, "more than ") // changes than it reads
 		// Changes of one second may fill a small page, and more than that.
 		quiet = quiet && (l.service.form.Faults.PageCap == 0 || !strings.Contains(why, "changed while the feed"))
@@ -477,18 +455,4 @@ func (l *life) method(d *definition, s *step, o *outcome) error {
 	}
 	d.ranged = s.kind == stepRange || d.ranged && s.kind != stepRun && s.kind != stepFull
 	return nil
-}
-
-// reportedPath is how a report names an output.
-func (s *site) reportedPath(out *output) string {
-	path := filepath.Join(out.Dir, out.Name)
-	if strings.HasPrefix(out.path, "s3://") {
-		if inside, err := filepath.Rel(s.bucket.folder, path); err == nil {
-			path = "s3://" + bucketName + "/" + inside
-		}
-	}
-	if out.Dataset() {
-		path += "/"
-	}
-	return filepath.ToSlash(path)
 }

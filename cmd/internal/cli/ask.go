@@ -100,7 +100,7 @@ func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*def
 	}
 	p.log.HideKey(source.Key)
 	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
-	state, _, _ := flags.StatePlace("") // without it, no budget is remembered
+	state, _, _ := flags.StatePlace("", p.lookup) // without it, no budget is remembered
 	return &definition.Definition{Source: source, State: state}, o, err
 }
 

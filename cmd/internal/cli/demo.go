@@ -1,31 +1,40 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func demoCommand(p *process) *cobra.Command {
-	var f demo.Settings
+	var f demoSettings
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a sample pipeline against a service of its own",
@@ -40,13 +49,13 @@ only if feedback.yaml there is as an earlier demo left it.`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), p, f) },
 	}
-	cmd.Flags().IntVar(&f.Results, "results", demo.DefaultResults, "results that the service holds")
-	cmd.Flags().StringVar(&f.Dir, "dir", "demo", "folder that the files are written under")
+	cmd.Flags().IntVar(&f.results, "results", demoResults, "results that the service holds")
+	cmd.Flags().StringVar(&f.dir, "dir", "demo", "folder that the files are written under")
 	return cmd
 }
 
-func runDemo(ctx context.Context, p *process, f demo.Settings) error {
-	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.Results, Seed: 1}
+func runDemo(ctx context.Context, p *process, f demoSettings) error {
+	generate := formservice.GenerateOptions{Directory: "feedback", Name: "Customer feedback", Results: f.results, Seed: 1}
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
@@ -54,31 +63,31 @@ func runDemo(ctx context.Context, p *process, f demo.Settings) error {
 	if err != nil {
 		return err
 	}
-	folder := demo.Folder(f.Dir)
-	if err := folder.Check(); err != nil {
+	folder := demoFolder(f.dir)
+	if err := folder.check(); err != nil {
 		return err
 	}
-	listener, err := listen(ctx, folder.Address())
+	listener, err := listen(ctx, folder.address())
 	if err != nil {
 		return err
 	}
-	text := demo.Definition(listener.Addr().String())
-	key, err := folder.Write(text)
+	text := demoDefinition(listener.Addr().String())
+	key, err := folder.prepare(text)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer startDemoService(listener, key, generate)()
-	def, err := definition.Load(folder.File(), built.Checks(context.Background(), p.lookup))
+	def, err := definition.Load(folder.file(), built.Checks(context.Background(), p.lookup))
 	if err != nil {
 		return err
 	}
 	p.log.HideKey(def.Source.Key)
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.Results, "result"), def.Source.BaseURL))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.results, "result"), def.Source.BaseURL))
 	return tellDemo(ctx, p, def, o, f, text)
 }
 
 // tellDemo runs the definition and tells what came of it.
-func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demo.Settings, text string) error {
+func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoSettings, text string) error {
 	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
@@ -86,7 +95,7 @@ func tellDemo(ctx context.Context, p *process, def *definition.Definition, o acc
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, demo.Summary(report, time.Since(started), f, text))
+	return show.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
 }
 
 // usualAddress is where the demo's service listens, if nobody else does.
@@ -119,4 +128,176 @@ func startDemoService(listener net.Listener, key string, generate formservice.Ge
 		_ = server.Close()
 		serving.Wait()
 	}
+}
+
+// demoSettings say how large the demo is and where it is.
+type demoSettings struct {
+	results int
+	dir     string
+}
+
+// demoResults is how many results the demo's service holds if no flag says it.
+const demoResults = 5000
+
+// demoFolder is the folder that the demo writes under, as it was given.
+type demoFolder string
+
+func (d demoFolder) path(name string) string {
+	return filepath.Join(string(d), filepath.FromSlash(name))
+}
+
+// file is the path of the definition.
+func (d demoFolder) file() string { return d.path("feedback.yaml") }
+
+// keyName is the file of the key that the demo's service asks for.
+const keyName = "api-key"
+
+// elsewhere is what to do about a folder that the demo cannot use.
+const elsewhere = "give --dir another folder"
+
+// check refuses a folder that is not empty, unless its definition is as an earlier demo
+// left it.
+func (d demoFolder) check() error {
+	names, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
+		return nil
+	}
+	if err != nil {
+		return &load.CreateError{Op: "read", Path: string(d), Err: err, Hint: elsewhere}
+	}
+	text, err := os.ReadFile(d.file())
+	if err == nil && string(text) == demoDefinition(d.address()) {
+		return nil
+	}
+	return &load.CreateError{
+		Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
+		Err: errors.New("it is not empty, and its feedback.yaml is not as formetl demo left it"),
+	}
+}
+
+// address is where the service of an earlier demo listened, "" without one. So the
+// same demo has the same definition.
+func (d demoFolder) address() string {
+	data, err := os.ReadFile(d.file())
+	if err != nil {
+		return ""
+	}
+	found := regexp.MustCompile(`base_url: http://(127\.0\.0\.1:\d+)\n`).FindSubmatch(data)
+	if found == nil {
+		return ""
+	}
+	return string(found[1])
+}
+
+// prepare writes the definition that the demo runs and leaves, and returns the key of its
+// service: that of an earlier demo, or a new one, which it writes down. The definition
+// comes first, because check knows a demo's folder by it.
+func (d demoFolder) prepare(text string) (key string, err error) {
+	if err := d.write("feedback.yaml", text, 0o640); err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(d.path(keyName))
+	if key := strings.TrimSpace(string(data)); err == nil && key != "" {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", &load.CreateError{Op: "read", Path: d.path(keyName), Err: err, Hint: elsewhere}
+	}
+	key = rand.Text()
+	return key, d.write(keyName, key+"\n", 0o600)
+}
+
+func (d demoFolder) write(name, text string, mode fs.FileMode) error {
+	err := os.MkdirAll(string(d), 0o750)
+	if err == nil {
+		err = maybe.WriteFile(d.path(name), []byte(text), mode)
+	}
+	if err != nil {
+		return &load.CreateError{Op: "write", Path: d.path(name), Err: err, Hint: elsewhere}
+	}
+	return nil
+}
+
+// demoDefinition is the definition that the demo runs and leaves.
+func demoDefinition(address string) string {
+	return fmt.Sprintf(`# Written by formetl demo. The service that it names ran for the demo alone.
+version: 1
+name: demo
+source:
+  base_url: http://%s
+  account: acme
+  api_key: ${file:%s}
+  timezone: UTC
+forms: [feedback]
+names: label                # columns are named as the form's questions
+load:
+  - path: "{form}.csv"      # one file, replaced whole
+    format: csv
+  - path: lake/{form}/      # a dataset: a part for each month
+    format: parquet
+    partition: month
+`, address, keyName)
+}
+
+// demoSummary tells a newcomer what was run and written, and what to try next. Only
+// commands are proposed that work as they stand there.
+func demoSummary(r *pipelines.Report, took time.Duration, f demoSettings, text string) []byte {
+	form := r.Forms[0]
+	csv, lake := form.Outputs[0], form.Outputs[1]
+	folder := demoFolder(f.dir)
+	program, file := callable(), definition.ShellWord(folder.file())
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `
+Done in %s: %s results read once, %s; %d requests.
+
+  %s  (%s, one row a result)
+  %s  (Parquet, %d parts by month, %s)
+  %s  (the definition, which says it all:)
+
+`, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.All(),
+		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.file())
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(&b, "    %s", line)
+	}
+	fmt.Fprint(&b, "\nTry next:\n")
+	if _, err := exec.LookPath("head"); err == nil {
+		fmt.Fprintf(&b, "  head -n 3 %s\n", definition.ShellWord(folder.path("feedback.csv")))
+	}
+	if _, err := exec.LookPath("duckdb"); err == nil && !strings.ContainsAny(f.dir, "'\"") {
+		parts := filepath.ToSlash(folder.path("lake/feedback")) + "/**/*.parquet"
+		fmt.Fprintf(&b, "  duckdb -c \"SELECT dt, count(*) FROM read_parquet('%s', hive_partitioning=true, union_by_name=true) GROUP BY dt ORDER BY dt\"\n", parts)
+	}
+	fmt.Fprintf(&b, `  %[1]s verify %[2]s   # what was written is whole
+  %[1]s schema show %[2]s
+  %[1]s export --help   # one form of your own account as a file
+`, program, file)
+	return b.Bytes()
+}
+
+// callable is how a person calls this program again from the folder that it was
+// called in.
+func callable() string {
+	const name = "formetl"
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	is := func(path string) bool {
+		a, failed := os.Stat(self)
+		b, err := os.Stat(path)
+		return failed == nil && err == nil && os.SameFile(a, b)
+	}
+	if found, err := exec.LookPath(name); err == nil && is(found) {
+		return name
+	}
+	if strings.Contains(self, "go-build") { // go run keeps it there
+		if _, err := os.Stat(filepath.Join("cmd", name, "main.go")); err == nil {
+			return "go run ./cmd/" + name
+		}
+		return "go run github.com/formetl/formetl/cmd/" + name
+	}
+	if here := "." + string(filepath.Separator) + filepath.Base(self); is(here) {
+		return definition.ShellWord(here)
+	}
+	return definition.ShellWord(self)
 }

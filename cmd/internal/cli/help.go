@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"embed"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,7 +11,10 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/topics"
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -27,23 +32,23 @@ func helpCommand(p *process) *cobra.Command {
 				if err := root.Help(); err != nil {
 					return err
 				}
-				rows := show.Rows(nil, topics.All(), func(t topics.Topic) []string { return []string{t.Name, t.About} })
+				rows := show.Rows(nil, topics(), func(t topic) []string { return []string{t.name, t.about} })
 				return show.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC:\n"+show.Columns("  ", rows)))
 			}
-			all := topics.All()
-			if at := slices.IndexFunc(all, func(t topics.Topic) bool { return strings.EqualFold(t.Name, args[0]) }); at >= 0 && len(args) == 1 {
-				text, err := all[at].Markdown()
+			all := topics()
+			if at := slices.IndexFunc(all, func(t topic) bool { return strings.EqualFold(t.name, args[0]) }); at >= 0 && len(args) == 1 {
+				text, err := all[at].markdown()
 				if err != nil {
 					return err
 				}
-				return show.Print(p.stdout, []byte(topics.Plain(text)))
+				return show.Print(p.stdout, []byte(withoutLinks(text)))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
 			}
 			var names []string
 			for _, t := range all {
-				names = append(names, t.Name)
+				names = append(names, t.name)
 			}
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
@@ -52,4 +57,51 @@ func helpCommand(p *process) *cobra.Command {
 			return exit.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
 		},
 	}
+}
+
+// topic is a part of the documentation that `formetl help` prints.
+type topic struct {
+	name, about string
+	docs        embed.FS
+	file        string
+}
+
+// topics returns the topics in the order of the README's last table.
+func topics() []topic {
+	return []topic{
+		{"export", "one form as a file", pipelines.Docs, "export.md"},
+		{"init", "a first definition by questions or flags", pipelines.Docs, "init.md"},
+		{"definitions", "every key of a definition", pipelines.Docs, "definitions.md"},
+		{"api-v2", "the JSON generation of the service", pipelines.Docs, "api-v2.md"},
+		{"commands", "all commands, and the environment", pipelines.Docs, "commands.md"},
+		{"scheduling", "cron, systemd, Kubernetes, Airflow, CI", pipelines.Docs, "scheduling.md"},
+		{"temporal", "workers on several machines", pipelines.Docs, "temporal.md"},
+		{"incremental", "runs that go on where the last one ended", pipelines.Docs, "incremental.md"},
+		{"recovery", "runs that ended early, parts that are gone", pipelines.Docs, "recovery.md"},
+		{"exit-codes", "each code, and what a scheduler should do", pipelines.Docs, "exit-codes.md"},
+		{"rejects", "results that do not fit their schema", pipelines.Docs, "rejects.md"},
+		{"codebook", "what describes the columns", pipelines.Docs, "codebook.md"},
+		{"reports", "reports, metrics and logs", pipelines.Docs, "reports.md"},
+		{"schemas", "columns, types, lists", schemas.Docs, "README.md"},
+		{"drift", "when the form changes", schemas.Docs, "drift.md"},
+		{"personal-data", "columns that nobody shall read", schemas.Docs, "personal-data.md"},
+		{"warehouse", "SQL for the tables of a warehouse", schemas.Docs, "warehouse.md"},
+		{"formats", "formats, and how to read them", load.Docs, "README.md"},
+		{"spreadsheets", "CSV and xlsx for spreadsheets", load.Docs, "spreadsheets.md"},
+		{"s3", "S3 and stores like it", load.Docs, "s3.md"},
+		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
+		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
+	}
+}
+
+// markdown returns the topic's text.
+func (t topic) markdown() (string, error) {
+	text, err := t.docs.ReadFile(t.file)
+	return string(text), err
+}
+
+// withoutLinks returns Markdown for a terminal: links are their text, and a link to another topic
+// names it.
+func withoutLinks(text string) string {
+	return regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAllString(text, "$1")
 }

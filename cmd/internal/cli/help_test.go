@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/cmd/internal/clitest"
-	"github.com/formetl/formetl/cmd/internal/topics"
 )
 
 // TestTopicsAreTheDocumentation: the README's last table lists the topics, and each page
@@ -20,14 +19,14 @@ func TestTopicsAreTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := regexp.MustCompile("(?m)^\\| \\[`([a-z0-9-]+)`\\]\\(([^)]+)\\) \\| (.*) \\|$").FindAllStringSubmatch(string(data), -1)
-	listed, files, actual := make([]string, 0, len(rows)), make([]string, 0, len(rows)), make([]string, 0, len(topics.All()))
+	listed, files, actual := make([]string, 0, len(rows)), make([]string, 0, len(rows)), make([]string, 0, len(topics()))
 	for _, m := range rows {
 		listed, files = append(listed, m[1]+": "+m[3]), append(files, m[2])
 	}
-	for _, topic := range topics.All() {
-		actual = append(actual, topic.Name+": "+topic.About)
-		if text, err := topic.Markdown(); err != nil || !strings.HasPrefix(text, "# ") {
-			t.Errorf("%s: %v", topic.Name, err)
+	for _, topic := range topics() {
+		actual = append(actual, topic.name+": "+topic.about)
+		if text, err := topic.markdown(); err != nil || !strings.HasPrefix(text, "# ") {
+			t.Errorf("%s: %v", topic.name, err)
 		}
 	}
 	if !slices.Equal(listed, actual) {

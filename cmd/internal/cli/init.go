@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,10 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/demo"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
@@ -118,9 +115,9 @@ func (s *initSession) run(ctx context.Context) error {
 	}
 	file := definition.ShellWord(s.answers.file)
 	s.tell("\nNext:\n" + strings.TrimRight(show.Columns("  ", [][]string{
-		{demo.Callable() + " doctor " + file, "checks key, zone and outputs"},
-		{demo.Callable() + " plan " + file, "what a run would read"},
-		{demo.Callable() + " run " + file},
+		{callable() + " doctor " + file, "checks key, zone and outputs"},
+		{callable() + " plan " + file, "what a run would read"},
+		{callable() + " run " + file},
 	}), "\n"))
 	return nil
 }
@@ -453,13 +450,7 @@ func (s *initSession) checkFiles() error {
 		return &load.CreateError{Op: "write", Path: a.file, Hint: "make its folder first, or give another one by --output", Err: err}
 	}
 	for _, path := range []string{a.file, a.schemaFile()} {
-		if _, err := os.Lstat(path); err != nil {
-			continue
-		}
-		if !s.force {
-			return &load.CreateError{Op: "write", Path: path, Hint: "give another name by --output, or --force to replace it", Err: fs.ErrExist}
-		}
-		if err := owned.CheckOrdinary(path); err != nil {
+		if err := mayWrite(path, s.force); err != nil {
 			return err
 		}
 	}

@@ -9,11 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
-
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -191,8 +188,8 @@ func (s *initSession) write(ctx context.Context) error {
 	}
 	var rows [][]string
 	for _, f := range files {
-		if err := maybe.WriteFile(f.path, f.data, 0o640); err != nil {
-			return &load.CreateError{Op: "write", Path: f.path, Hint: "give a file in a folder that can be written to", Err: err}
+		if err := writeFile(f.path, f.data, 0o640); err != nil {
+			return err
 		}
 		rows = append(rows, []string{f.path, f.about})
 	}

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/planned"
 	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 type planFlags struct {
@@ -65,7 +69,7 @@ func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			planned.Write(&b, report)
+			writePlan(&b, report)
 			err = show.Print(p.stdout, b.Bytes())
 		}
 		if err != nil {
@@ -73,4 +77,153 @@ func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// writePlan shows a plan.
+func writePlan(w io.Writer, r *pipelines.PlanReport) {
+	fmt.Fprintf(w, "pipeline %s", plain.Line(r.Pipeline))
+	if r.Offline {
+		fmt.Fprint(w, ", without asking the service")
+	}
+	fmt.Fprintln(w)
+	for _, p := range r.Forms {
+		fmt.Fprintf(w, "\nform %s\n", plain.Line(p.Form))
+		if p.Error != "" {
+			fmt.Fprintln(w, "  no plan: see the error")
+			continue
+		}
+		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p))
+	}
+	for _, pattern := range r.Patterns {
+		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", plain.Line(pattern))
+	}
+	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
+		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))
+	}
+}
+
+func planRows(p *pipelines.FormPlan) [][]string {
+	windows := show.Thousands(len(p.Windows))
+	if len(p.Windows) == 0 {
+		windows = "unknown until counted"
+	}
+	rows := [][]string{
+		{"range", show.Range(p.Range) + ", " + p.Timezone},
+		{"windows", windows},
+		{"results", resultsText(p)},
+		{"requests", requestsText(p)},
+	}
+	if p.Changes != nil {
+		rows = append(rows, []string{"changes", plannedChangesText(p.Changes)})
+	}
+	if u := p.Unfinished; u != nil {
+		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if all is taken over that the run %s had read when it ended early: %s, %s whole",
+			show.Plural(u.Requests, "request"), u.RunID, show.Plural(u.Results, "result"), show.Plural(u.Windows, "window"))})
+	}
+	rows = append(rows, budgetRows(p.Budget)...)
+	for _, w := range p.Warnings {
+		rows = append(rows, []string{"warning", w})
+	}
+	return rows
+}
+
+// resultsText says how many results a run would write.
+func resultsText(p *pipelines.FormPlan) string {
+	switch {
+	case p.Results == nil:
+		return "unknown until counted"
+	case p.AtMost:
+		return "at most " + show.Thousands(*p.Results) + " (counts know neither searches nor views)"
+	case p.Undated != nil:
+		return fmt.Sprintf("%s: %s with a date, and %s without", show.Thousands(*p.Results+p.Undated.Results), show.Thousands(*p.Results), show.Thousands(p.Undated.Results))
+	}
+	return show.Thousands(*p.Results)
+}
+
+func requestsText(p *pipelines.FormPlan) string {
+	r := p.Requests
+	if r.Total == nil {
+		if r.Least != nil {
+			return fmt.Sprintf("unknown until counted, at least %s: one for each window", show.Thousands(*r.Least))
+		}
+		return "unknown until counted"
+	}
+	about, results := "about", show.Thousands(*r.Results)+" for results"
+	if p.Unfinished != nil {
+		about = "at most about"
+	}
+	if u := p.Undated; u != nil {
+		results = fmt.Sprintf("%s for results with a date, %s for those without", show.Thousands(*r.Results-u.Requests), show.Thousands(u.Requests))
+	}
+	feed := ""
+	if n := *r.Total - *r.Results - *r.Counts; n > 0 { // of those that may be sent, the expected ones add up
+		feed = fmt.Sprintf(", %s to ask what changed", show.Thousands(n))
+	}
+	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan took %s itself",
+		about, show.Thousands(*r.Total), results, feed, show.Thousands(*r.Counts), show.Plural(r.Planned, "count"))
+}
+
+// asksFirst tells whether a run reads only what the service says has changed.
+func asksFirst(c *pipelines.PlannedChanges) bool { return c != nil && c.Method == load.MethodChanges }
+
+func plannedChangesText(c *pipelines.PlannedChanges) string {
+	text := "lookback is read again: " + c.Reason
+	if asksFirst(c) {
+		text = fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
+	}
+	return text
+}
+
+func budgetRows(b pipelines.Budget) [][]string {
+	minute, day := "no budget per minute", "no budget per day"
+	if b.PerMinute > 0 {
+		minute = "unknown until counted"
+		switch {
+		case b.Minutes != nil && *b.Minutes <= 1:
+			minute = "under a minute"
+		case b.Minutes != nil:
+			minute = "about " + show.Plural(int64(math.Round(*b.Minutes)), "minute")
+		}
+		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
+	}
+	if b.PerDay > 0 {
+		share, more := "unknown share", ""
+		if b.DayShare != nil {
+			share = fmt.Sprintf("%.1f %%", 100**b.DayShare)
+			if *b.DayShare > 1 {
+				more = ": the run will need several days"
+			}
+		}
+		day = fmt.Sprintf("%s of %s requests a day%s", share, show.Thousands(b.PerDay), more)
+	}
+	return [][]string{{"time", minute}, {"quota", day}}
+}
+
+// shownWindows is how many windows are listed at either end of a long list.
+const shownWindows = 5
+
+func windowsText(p *pipelines.FormPlan) string {
+	windows := p.Windows
+	if len(windows) == 0 {
+		return ""
+	}
+	rows := [][]string{{"FROM", "TO", "RESULTS", "REQUESTS"}}
+	uncounted := false
+	for i, w := range windows {
+		if i == shownWindows && len(windows) > 2*shownWindows+1 {
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
+		}
+		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
+			rows = append(rows, []string{w.From.String(), w.To.String(), show.Known(w.Results, "?"), show.Known(w.Requests, "?")})
+			uncounted = uncounted || w.Results == nil
+		}
+	}
+	foot := ""
+	switch {
+	case uncounted && p.Results == nil:
+		foot = "  ?: nothing was counted\n"
+	case uncounted:
+		foot = "  ?: not counted by itself, because that would cost more requests than it saves\n"
+	}
+	return "\n" + show.Columns("  ", rows) + foot
 }

@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"time"
+
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
@@ -187,14 +192,30 @@ func (p *process) define(name, form string, service *flags.Service, state string
 	}
 	p.log.HideKey(source.Key)
 	p.pipeline = name
-	if variable, set := p.lookup(built.StateVariable); set && state == "" {
-		state = variable
-	}
-	state, note, err := flags.StatePlace(state)
+	state, note, err := flags.StatePlace(state, p.lookup)
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}
 	return &definition.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
+}
+
+// mayWrite refuses to replace what lies at a path, unless it is a file and force is given.
+func mayWrite(path string, force bool) error {
+	if _, err := os.Lstat(path); err != nil {
+		return nil //nolint:nilerr // nothing is there
+	}
+	if !force {
+		return &load.CreateError{Op: "write", Path: path, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
+	}
+	return owned.CheckOrdinary(path)
+}
+
+// writeFile writes a file in one step.
+func writeFile(path string, data []byte, mode fs.FileMode) error {
+	if err := maybe.WriteFile(path, data, mode); err != nil {
+		return &load.CreateError{Op: "write", Path: path, Hint: "give a file in a folder that is there and can be written to", Err: err}
+	}
+	return nil
 }
 
 // attended fails where nobody can answer a question, because standard input is no

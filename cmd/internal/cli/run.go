@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/built"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/program"
 	"github.com/formetl/formetl/cmd/internal/reportpage"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/pipelines"
@@ -119,7 +120,7 @@ func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.O
 		return err
 	}
 	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.stdout
-	return testHooks(p.lookup, o)
+	return program.TestHooks(p.lookup, o)
 }
 
 // one runs a definition. Its name goes before its error where the command runs

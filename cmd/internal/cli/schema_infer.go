@@ -2,18 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/owned"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
 )
@@ -67,8 +62,10 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	if err := f.checkPlace(); err != nil {
-		return err
+	if f.toFile() {
+		if err := mayWrite(f.output, f.force); err != nil {
+			return err
+		}
 	}
 	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Personal: f.pii})
 	if err != nil {
@@ -79,17 +76,6 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
-// checkPlace returns an error if the file to write must not be replaced.
-func (f *inferFlags) checkPlace() error {
-	if _, err := os.Lstat(f.output); !f.toFile() || err != nil {
-		return nil //nolint:nilerr // nothing is there
-	}
-	if err := owned.CheckOrdinary(f.output); err != nil || f.force {
-		return err
-	}
-	return &load.CreateError{Op: "write", Path: f.output, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
-}
-
 // writeInferred writes the schema file.
 func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
@@ -99,8 +85,8 @@ func writeInferred(p *process, f inferFlags, form string, inferred *infer.Inferr
 	if !f.toFile() {
 		return show.Print(p.stdout, data)
 	}
-	if err := maybe.WriteFile(f.output, data, 0o640); err != nil {
-		return &load.CreateError{Op: "write", Path: f.output, Hint: "give a file in a folder that is there and can be written to", Err: err}
+	if err := writeFile(f.output, data, 0o640); err != nil {
+		return err
 	}
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, show.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil

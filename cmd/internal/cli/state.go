@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
@@ -60,10 +59,10 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 		return failed
 	}
 	if asJSON {
-		err = show.JSON(p.stdout, states.Of(report))
+		err = show.JSON(p.stdout, stateJSONOf(report))
 	} else {
 		var b bytes.Buffer
-		states.Write(&b, report)
+		writeState(&b, report)
 		err = show.Print(p.stdout, b.Bytes())
 	}
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/cleaned"
 	"github.com/formetl/formetl/cmd/internal/flags"
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/load"
@@ -127,7 +126,7 @@ func showReset(p *process, r *maintain.ResetReport, failed bool) error {
 	marks, commits := 0, 0
 	for _, out := range r.Outputs {
 		if c := out.Recovery; c.RunID != "" {
-			rows = append(rows, []string{"recorded commit", out.Path, cleaned.RunCell(c.RunID), cleaned.RecoveryWord(c, false)})
+			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
 		}
 		if out.Recovery.Finished {
 			commits++
@@ -142,7 +141,7 @@ func showReset(p *process, r *maintain.ResetReport, failed bool) error {
 		}
 	}
 	for _, s := range r.Checkpoints {
-		rows = append(rows, []string{"checkpoint", "form " + s.Form, cleaned.RunCell(s.RunID), show.Plural(s.Windows, "window") + " dropped"})
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), show.Plural(s.Windows, "window") + " dropped"})
 	}
 	if err := show.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
 		return err

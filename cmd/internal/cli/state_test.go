@@ -14,7 +14,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/states"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -129,7 +128,7 @@ read by runs that ended early
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
 	var out bytes.Buffer
-	states.Write(&out, stateReport(t))
+	writeState(&out, stateReport(t))
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
@@ -137,7 +136,7 @@ read by runs that ended early
 
 func TestStateAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := show.JSON(&out, states.Of(stateReport(t))); err != nil {
+	if err := show.JSON(&out, stateJSONOf(stateReport(t))); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", "state.json")
@@ -150,11 +149,11 @@ func TestStateAsJSON(t *testing.T) {
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
 	empty := &maintain.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
-	if err := show.JSON(&out, states.Of(empty)); err != nil {
+	if err := show.JSON(&out, stateJSONOf(empty)); err != nil {
 		t.Fatal(err)
 	}
 	var full, least map[string]any
-	data, err := json.Marshal(states.Of(stateReport(t)))
+	data, err := json.Marshal(stateJSONOf(stateReport(t)))
 	if err == nil {
 		err = errors.Join(json.Unmarshal(data, &full), json.Unmarshal(out.Bytes(), &least))
 	}
@@ -240,7 +239,7 @@ load:
     format: csv
     s3: {endpoint: "STORE", path_style: true, region: us-east-1}
 `))
-	show := func() (state states.JSON) {
+	show := func() (state stateJSON) {
 		t.Helper()
 		before := s.objects(t)
 		code, stdout, stderr := s.output(t, dir, s3server.SecretKey, "state", "show", "p.yaml", "--json")

@@ -219,11 +219,15 @@ func StatePath(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// StatePlace is where the state of a command without a definition lies. If given is "", it
-// lies in the user's cache folder. Where that cannot be written, it lies in the system's
+// StateVariable is the variable of the environment that says where the state lies, where
+// neither a flag nor a definition does.
+const StateVariable = "FORMETL_STATE"
+
+// StatePlace is where the state of a command without a definition lies. If neither a flag nor
+// the environment says it, it lies in the user's cache folder. Where that cannot be written, it lies in the system's
 // temporary folder, and note says so.
-func StatePlace(given string) (folder, note string, err error) {
-	if given != "" {
+func StatePlace(given string, env Environment) (folder, note string, err error) {
+	if given = or(given, env, StateVariable); given != "" {
 		folder, err = StatePath(given)
 		return folder, "", err
 	}

@@ -1,7 +1,7 @@
 package readback
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,35 +62,15 @@ type Column struct {
 	From string `json:"from"` // result_id, meta:ID or item:ID
 }
 
-// element is the type of a list's elements, or the column's own type where it
-// holds no lists.
-func (c Column) element() (kind string, isList bool) {
-	inner, isList := strings.CutPrefix(c.Type, "list<")
-	return strings.TrimSuffix(inner, ">"), isList
-}
-
-// scaleOf is how many digits a type decimal(p,s) has behind the point.
-func scaleOf(kind string) (scale int, err error) {
-	var precision int
-	if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-		return 0, fmt.Errorf("values of the type %s are not written so: %w", kind, err)
-	}
-	return scale, nil
-}
-
 // Layout says how cells that are not text are to be understood.
 type Layout struct {
 	Zone    *time.Location // of the account
 	Columns []Column
 }
 
-func (l Layout) column(name string) (Column, bool) {
-	for _, c := range l.Columns {
-		if c.Name == name {
-			return c, true
-		}
-	}
-	return Column{}, false
+// has tells whether there is a column of that name.
+func (l Layout) has(name string) bool {
+	return slices.ContainsFunc(l.Columns, func(c Column) bool { return c.Name == name })
 }
 
 // stamp is an instant as the text formats write it.
@@ -98,7 +78,7 @@ func (l Layout) stamp(at time.Time) string {
 	return at.In(l.Zone).Format("2006-01-02T15:04:05.999999Z07:00")
 }
 
-// joined reads a list as CSV and sheets show it: elements joined by |, with \
+// joined reads a list as CSV shows it: elements joined by |, with \
 // before a | or \ inside them, \N for null.
 func joined(s string) Cell {
 	if s == "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // readCSV reads CSV by RFC 4180 with \n, where null is empty without quotes.
@@ -28,7 +29,7 @@ func readCSV(data []byte, l Layout) ([]Row, error) {
 		}
 		row := Row{}
 		for i, field := range record {
-			if _, isList := columns[i].element(); isList && !field.IsNull() {
+			if strings.HasPrefix(columns[i].Type, "list<") && !field.IsNull() {
 				field = joined(field.Value())
 			}
 			row[columns[i].Name] = field

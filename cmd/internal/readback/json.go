@@ -28,7 +28,7 @@ func readJSON(data []byte, array bool, l Layout) ([]Row, error) {
 	}
 	for i, row := range rows {
 		for name := range row {
-			if _, known := l.column(name); !known {
+			if !l.has(name) {
 				return nil, fmt.Errorf("row %d: the column %q is not known", i+1, name)
 			}
 		}

@@ -66,20 +66,20 @@ func (s Span) String() string { return s.From.String() + " to " + s.To.String() 
 
 // Manifest holds the fields of a manifest that tests look at.
 type Manifest struct {
-	Format    string   `json:"format"`
 	RunID     string   `json:"run_id"`
 	Range     Span     `json:"range"`
 	Watermark WallTime `json:"watermark"`
 	Schema    []Column `json:"schema"`
 	Parts     []Part   `json:"parts"`
 	Rows      int64    `json:"rows"`
-	Rejected  int64    `json:"rejected"`
-	Verified  struct {
-		Counted   int64  `json:"counted"`
-		Extracted int64  `json:"extracted"`
-		Match     bool   `json:"match"`
-		Reason    string `json:"reason"`
-	} `json:"verified"`
+	Changes   *Changes `json:"changes"`
+}
+
+// Changes is what a manifest or a report says of how results that had changed were found.
+type Changes struct {
+	Method  string   `json:"method"`
+	Reason  string   `json:"reason"`
+	KnownTo WallTime `json:"known_to"`
 }
 
 // Part is an entry of a manifest.

@@ -1,19 +1,8 @@
 package readback
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/xlsxout"
 )
 
 func layout() Layout {
@@ -39,55 +28,6 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestSheets reads cells of each type back from a workbook, null apart from the empty string.
-func TestSheets(t *testing.T) {
-	l := layout()
-	l.Columns = append(l.Columns, Column{Name: "ok", Type: "bool"}, Column{Name: "at", Type: "timestamp"})
-	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "a", arrow.BinaryTypes.String, "l", loadtest.ListOf(arrow.BinaryTypes.String),
-		"ok", arrow.FixedWidthTypes.Boolean, "at", loadtest.Timestamp())
-	at := time.Date(2026, 1, 2, 3, 4, 5, 120_000_000, time.UTC)
-	batch := loadtest.Build(memory.NewGoAllocator(), schema, 3, func(b array.Builder, _, row int) {
-		if row == 1 {
-			b.AppendNull()
-			return
-		}
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(-5)
-		case *array.StringBuilder:
-			b.Append([]string{"=1\n _x0041_", "", ""}[row])
-		case *array.ListBuilder:
-			b.Append(true)
-			b.ValueBuilder().(*array.StringBuilder).AppendValues([]string{"a|b", ""}, []bool{true, row == 0})
-		case *array.BooleanBuilder:
-			b.Append(true)
-		case *array.TimestampBuilder:
-			b.Append(arrow.Timestamp(at.UnixMicro()))
-		}
-	})
-	defer batch.Release()
-	var file bytes.Buffer
-	e, err := xlsxout.New(&file, schema, load.EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(e.Write(batch), e.Close()); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read("x.xlsx", file.Bytes(), l)
-	want := []Row{
-		{"id": Text("-5"), "a": Text("=1\n _x0041_"), "l": List(Text("a|b"), Text("")), "ok": Text("true"), "at": Text("2026-01-02T03:04:05.12Z")},
-		{},
-		{"id": Text("-5"), "a": Text(""), "l": List(Text("a|b"), Cell{}), "ok": Text("true"), "at": Text("2026-01-02T03:04:05.12Z")},
-	}
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v is read, not %v; %v", got, want, err)
-	}
-	if _, err := Read("x.xlsx", file.Bytes(), layout()); err == nil {
-		t.Error("a workbook with more columns than the manifest is read")
-	}
-}
-
 // TestStrict refuses files that are cut, or hold what they should not.
 func TestStrict(t *testing.T) {
 	for _, c := range []struct{ name, data string }{
@@ -106,7 +46,6 @@ func TestStrict(t *testing.T) {
 		{"x.csv.gz", "id,a,l\n"},
 		{"x.parquet", "PAR1"},
 		{"x.arrow", "ARROW1"},
-		{"x.xlsx", "PK"},
 		{"x.txt", ""},
 	} {
 		if rows, err := Read(c.name, []byte(c.data), layout()); err == nil {

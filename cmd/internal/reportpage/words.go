@@ -53,42 +53,18 @@ func difference(planned *int64, done int64) string {
 	}
 	text := sign + show.Thousands(d)
 	if *planned > 0 {
-		text += " (" + percent(d, *planned) + ")"
+		text += fmt.Sprintf(" (%.1f %%)", 100*float64(d)/float64(*planned))
 	}
 	return text
 }
 
-// percent is a share of a whole. Only all is 100 %, and only nothing is 0 %.
-func percent(n, of int64) string {
-	p := 100 * float64(n) / float64(max(1, of))
-	switch {
-	case p <= 0:
-		return "0 %"
-	case p < 0.1:
-		return "< 0.1 %"
-	case n >= of:
-		return "100 %"
-	case p > 99.9:
-		return "> 99.9 %"
-	case p < 10 || p > 90:
-		return fmt.Sprintf("%.1f %%", p)
-	}
-	return fmt.Sprintf("%.0f %%", p)
-}
-
-// took is a length of time for people.
+// took is a length of time for people: whole seconds, of a short one milliseconds.
 func took(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	unit := time.Second
+	if d < time.Minute {
+		unit = time.Millisecond
 	}
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	return max(0, d).Round(unit).String()
 }
 
 // wall is a wall-clock time, without its clock where that is midnight.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -128,10 +127,7 @@ func (d *Definition) list(element string, values []string) (cell readback.Cell, 
 	return readback.List(cells...), true
 }
 
-var (
-	integer = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$`)
-)
+var integer = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
 // scalar reads one value as a type.
 func (d *Definition) scalar(kind, v string) (cell readback.Cell, fits bool) {
@@ -157,27 +153,6 @@ func (d *Definition) scalar(kind, v string) (cell readback.Cell, fits bool) {
 		if at, err := time.Parse(time.DateOnly, v); err == nil && at.Year() > 0 {
 			return readback.Text(at.Format(time.DateOnly)), true
 		}
-	case strings.HasPrefix(kind, "decimal(") && decimal.MatchString(v):
-		return decimalOf(kind, v)
 	}
 	return readback.Cell{}, false
-}
-
-// decimalOf reads a decimal exactly: it fits if no digit is lost.
-func decimalOf(kind, v string) (cell readback.Cell, fits bool) {
-	var precision, scale int
-	if _, err := fmt.Sscanf(kind, "decimal(%d,%d)", &precision, &scale); err != nil {
-		return readback.Cell{}, false
-	}
-	exact, ok := new(big.Rat).SetString(v)
-	if !ok {
-		return readback.Cell{}, false
-	}
-	power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))
-	unscaled := new(big.Rat).Mul(exact, power)
-	bound := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(precision)), nil)
-	if !unscaled.IsInt() || new(big.Int).Abs(unscaled.Num()).Cmp(bound) >= 0 {
-		return readback.Cell{}, false
-	}
-	return readback.Text(exact.FloatString(scale)), true
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
@@ -18,7 +17,7 @@ const MethodChanges = "changes"
 // now, and those that were deleted are gone. Parts that the manifest names as
 // stale are left out.
 func (j *judge) followed() error {
-	c := j.after.Changes
+	c := j.after.Manifest.Changes
 	if !j.f.Good || !j.f.Follows || !j.o.Dataset() || j.d.DatesIgnored || c == nil || c.Method != MethodChanges {
 		return nil
 	}
@@ -36,7 +35,7 @@ func (j *judge) followed() error {
 
 // present tells in what a dataset does not tell the present of a result that did
 // not change since a moment, "" for nothing.
-func (j *judge) present(id int64, since history.Moment) string {
+func (j *judge) present(id int64, since Moment) string {
 	read := j.after.Rows[id]
 	states := j.during(id, since)
 	switch {
@@ -45,7 +44,7 @@ func (j *judge) present(id int64, since history.Moment) string {
 			return "" // another one may have come unnoticed, so that the counts agree
 		}
 		return fmt.Sprintf("it was deleted, and is in %s", read[0].Part.Path)
-	case len(states) != 1 || states[0].To != history.Now || states[0].From > since:
+	case len(states) != 1 || states[0].To != Now || states[0].From > since:
 		return "" // it changed meanwhile, or it is gone
 	}
 	s := states[0]

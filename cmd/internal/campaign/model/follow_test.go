@@ -4,17 +4,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // TestFollowed has a run that continues the dataset and read nothing of the two
 // days: what changed there before it must be there all the same.
 func TestFollowed(t *testing.T) {
-	lookback := &Changes{Method: "lookback"}
+	lookback := &readback.Changes{Method: "lookback"}
 	for _, c := range []struct {
 		name    string
-		before  func(s *scene) // the run
-		changes *Changes       // nil: the service told
-		want    string         // "": nothing is wrong
+		before  func(s *scene)    // the run
+		changes *readback.Changes // nil: the service told
+		want    string            // "": nothing is wrong
 	}{
 		{name: "nothing changed"},
 		{name: "edited", before: func(s *scene) { s.put(2, 1, "later") }, want: `column "item_1" is "first", and then was "later"`},
@@ -48,8 +50,8 @@ func TestFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if after.Changes = c.changes; c.changes == nil {
-				after.Changes = &Changes{Method: MethodChanges}
+			if after.Manifest.Changes = c.changes; c.changes == nil {
+				after.Manifest.Changes = &readback.Changes{Method: MethodChanges}
 			}
 			got := ""
 			if err := s.d.Judge(s.o, s.form, before, after, s.facts); err != nil {

@@ -6,16 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
 )
-
-// State is a result as it was from one moment up to another.
-type State = history.State[formservice.Result]
-
-// History is every state of a result.
-type History = history.History[formservice.Result]
 
 // Form is a form of the service with the history of its results. Whoever
 // changes results does it here, so that no state is missed. It is safe for
@@ -30,7 +23,7 @@ type Form struct {
 	Instants *time.Location
 
 	mu      sync.Mutex
-	at      history.Moment
+	at      Moment
 	results map[int64]History
 }
 
@@ -40,7 +33,7 @@ func NewForm(served *formservice.Form) *Form {
 }
 
 // At is the moment that has come.
-func (f *Form) At() history.Moment {
+func (f *Form) At() Moment {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.at

@@ -8,16 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/history"
 	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // Facts are what is known of a run when an output is judged.
 type Facts struct {
-	Start, End history.Moment
+	Start, End Moment
 	// Oldest is the earliest moment of which rows may tell: that at which the
 	// first run began that this one may have resumed from, or Start.
-	Oldest  history.Moment
+	Oldest  Moment
 	Good    bool      // it ended with 0
 	Torn    bool      // it was killed or says that a commit is recorded: that may be in the middle
 	Ranges  []Reading // what it read; none where it could not say
@@ -28,7 +27,7 @@ type Facts struct {
 	Replaces bool // the run replaced all parts
 	From     time.Time
 	// Blind is the moment up to which nobody knew what had changed.
-	Blind history.Moment
+	Blind Moment
 	// Unproven tells that a run did not ask the service what changed, or read all the same
 	// other results than it counted. What comes meanwhile may then hide what goes.
 	Unproven bool
@@ -115,7 +114,7 @@ func (j *judge) asked() error {
 
 // since is the earliest moment that rows of a part may tell of, read false for
 // a part that the run left alone.
-func (j *judge) since(p readback.Part) (since history.Moment, read bool) {
+func (j *judge) since(p readback.Part) (since Moment, read bool) {
 	if old, there := j.before.Files[p.Path]; !there || p.Check(old) != nil || !j.listed(p) {
 		read = true
 	}
@@ -138,7 +137,7 @@ func (j *judge) listed(p readback.Part) bool {
 }
 
 // during gives the states that a result had at any moment since one.
-func (j *judge) during(id int64, since history.Moment) []State {
+func (j *judge) during(id int64, since Moment) []State {
 	var states []State
 	for _, s := range j.all[id] {
 		if s.During(since, j.f.End) {
@@ -287,9 +286,9 @@ func (j *judge) wanted(s State, r Reading) bool {
 }
 
 // lost tells whether a result was deleted since a moment.
-func (j *judge) lost(since history.Moment) bool {
+func (j *judge) lost(since Moment) bool {
 	for _, h := range j.all {
-		if last := h[len(h)-1]; last.To != history.Now && last.To > since {
+		if last := h[len(h)-1]; last.To != Now && last.To > since {
 			return true
 		}
 	}

@@ -40,18 +40,10 @@ func (o *Output) manifestName() string {
 	return o.Name + ".manifest.json"
 }
 
-// Changes is what a manifest says of how results that had changed were found.
-type Changes struct {
-	Method  string            `json:"method"`
-	Reason  string            `json:"reason"`
-	KnownTo readback.WallTime `json:"known_to"`
-}
-
 // Look is what lies at an output.
 type Look struct {
 	Files    map[string][]byte // by their names, with slashes
 	Manifest *readback.Manifest
-	Changes  *Changes         // of the manifest
 	Rows     map[int64][]Read // by id: more than one only in a child output
 	Marked   bool             // _SUCCESS is there
 }
@@ -75,14 +67,10 @@ func (d *Definition) Look(o *Output) (*Look, error) {
 		return l, nil
 	}
 	l.Manifest = &readback.Manifest{}
-	more := struct {
-		Changes *Changes `json:"changes"`
-	}{}
-	if err := errors.Join(json.Unmarshal(raw, l.Manifest), json.Unmarshal(raw, &more)); err != nil {
+	if err := json.Unmarshal(raw, l.Manifest); err != nil {
 		l.Manifest = nil
 		return l, fmt.Errorf("the manifest of %s: %w", o, err)
 	}
-	l.Changes = more.Changes
 	return l, errors.Join(l.read(d, o), l.glob(o), l.checkIDs(o))
 }
 

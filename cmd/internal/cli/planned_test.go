@@ -1,4 +1,4 @@
-package planned
+package cli
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// plan is a plan of 9,844 results with a date, in windows of which one was counted.
-func plan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pipelines.FormPlan {
+// formPlan is a plan of 9,844 results with a date, in windows of which one was counted.
+func formPlan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pipelines.FormPlan {
 	total := int64(141)
 	results := int64(128)
 	if undated != nil {
@@ -25,9 +25,9 @@ func plan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pipeli
 	}
 }
 
-func text(p *pipelines.FormPlan) string {
+func planText(p *pipelines.FormPlan) string {
 	var b bytes.Buffer
-	Write(&b, &pipelines.PlanReport{Pipeline: "feedback", Forms: []*pipelines.FormPlan{p}})
+	writePlan(&b, &pipelines.PlanReport{Pipeline: "feedback", Forms: []*pipelines.FormPlan{p}})
 	return b.String()
 }
 
@@ -38,15 +38,15 @@ func TestPlanExplainsItself(t *testing.T) {
 		plan *pipelines.FormPlan
 		want []string
 	}{
-		"dated": {plan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan took 9 counts itself\n"}},
-		"undated": {plan(&pipelines.PlannedUndated{Results: 156, Requests: 101}, nil), []string{
+		"dated": {formPlan(nil, nil), []string{"results   9,844\n", "about 141: 128 for results, 3 to ask what changed, 10 for counts; this plan took 9 counts itself\n"}},
+		"undated": {formPlan(&pipelines.PlannedUndated{Results: 156, Requests: 101}, nil), []string{
 			"results   10,000: 9,844 with a date, and 156 without\n", "about 242: 128 for results with a date, 101 for those without, 3 to ask what changed, 10 for counts;",
 		}},
-		"resumed": {plan(nil, &pipelines.Unfinished{RunID: "run1", Windows: 17, Results: 2869, Requests: 28}), []string{
+		"resumed": {formPlan(nil, &pipelines.Unfinished{RunID: "run1", Windows: 17, Results: 2869, Requests: 28}), []string{
 			"at most about 141: ", "less      at least 28 requests, if all is taken over that the run run1 had read when it ended early: 2,869 results, 17 windows whole\n",
 		}},
 	} {
-		got := text(c.plan)
+		got := planText(c.plan)
 		for _, want := range append(c.want, "  ?: not counted by itself, because that would cost more requests than it saves\n") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing:\n%s", name, want, got)
@@ -68,14 +68,14 @@ func TestPlanExplainsItself(t *testing.T) {
 			t.Errorf("%s: %s: the sum is off by %d", name, row, sum)
 		}
 	}
-	counted := plan(nil, nil)
+	counted := formPlan(nil, nil)
 	counted.Windows = counted.Windows[:1]
-	if got := text(counted); strings.Contains(got, "?") {
+	if got := planText(counted); strings.Contains(got, "?") {
 		t.Errorf("all windows were counted:\n%s", got)
 	}
-	nothing := plan(nil, nil)
+	nothing := formPlan(nil, nil)
 	nothing.Results = nil
-	if got := text(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
+	if got := planText(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
 		t.Errorf("nothing was counted:\n%s", got)
 	}
 }

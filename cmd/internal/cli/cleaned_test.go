@@ -1,4 +1,4 @@
-package cleaned
+package cli
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func cleanReports() *maintain.CleanReport {
 	}}
 }
 
-func TestTell(t *testing.T) {
+func TestCleanTells(t *testing.T) {
 	for _, c := range []struct {
 		dryRun           bool
 		stdout, sentence string
@@ -52,11 +52,11 @@ recorded commit    /out/a.csv                   -       run done  -             
 	} {
 		var stdout, stderr bytes.Buffer
 		log := telemetry.NewLog(&stderr, nil)
-		result := New(c.dryRun)
-		if err := show.Table(&stdout, result.Add(cleanReports())...); err != nil {
+		result := &cleanResult{dryRun: c.dryRun}
+		if err := show.Table(&stdout, result.add(cleanReports())...); err != nil {
 			t.Fatal(err)
 		}
-		result.Tell(log, true)
+		result.tell(log, true)
 		if stdout.String() != c.stdout || stderr.String() != c.sentence {
 			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
 		}
