@@ -128,16 +128,13 @@ type Output struct {
 
 // S3 is what an s3:// path needs beyond the SDK's defaults.
 type S3 struct {
-	Endpoint            string // URL of the server, "" for AWS
-	Region              string
-	PathStyle           bool              // bucket in the path instead of the host name
-	StorageClass        string            // of data objects, such as STANDARD_IA
-	Tags                map[string]string // of data objects
-	SSE                 string            // "", s3 or kms
-	KMSKeyID            string            // with kms: "" for the account's default key
-	ExpectedBucketOwner string            // account id of 12 digits, "" for any
-	PartSize            int64             // bytes, 0 for the destination's default
-	PartsInFlight       int               // of one upload, 0 for the destination's default
+	Endpoint      string // URL of the server, "" for AWS
+	Region        string
+	PathStyle     bool   // bucket in the path instead of the host name
+	SSE           string // "", s3 or kms
+	KMSKeyID      string // with kms: "" for the account's default key
+	PartSize      int64  // bytes, 0 for the destination's default
+	PartsInFlight int    // of one upload, 0 for the destination's default
 }
 
 // StdoutPath is the path of the output that goes to standard output.

@@ -115,11 +115,8 @@ load:
       endpoint: "http://127.0.0.1:9000"
       region: us-east-1
       path_style: true
-      storage_class: STANDARD_IA
-      tags: {team: forms, "cost centre": 0042}
       sse: kms
       kms_key_id: alias/forms
-      expected_bucket_owner: 012345678901
       part_size: 16MiB
       parts_in_flight: 2
 `
@@ -166,9 +163,9 @@ func TestFullDefinition(t *testing.T) {
 			{
 				Path: "s3://bucket/lake/{form}/", Format: "parquet", Compression: "zstd", Partition: PartitionDay,
 				S3: &S3{
-					Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true, StorageClass: "STANDARD_IA",
-					Tags: map[string]string{"team": "forms", "cost centre": "0042"}, SSE: "kms", KMSKeyID: "alias/forms",
-					ExpectedBucketOwner: "012345678901", PartSize: 16 << 20, PartsInFlight: 2,
+					Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true,
+					SSE: "kms", KMSKeyID: "alias/forms",
+					PartSize: 16 << 20, PartsInFlight: 2,
 				},
 			},
 		},

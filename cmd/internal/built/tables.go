@@ -122,8 +122,6 @@ func s3Options(o *definition.S3, log *slog.Logger) s3.Options {
 	}
 	return s3.Options{
 		Endpoint: o.Endpoint, Region: o.Region, PathStyle: o.PathStyle,
-		StorageClass: o.StorageClass, Tags: o.Tags, SSE: o.SSE, KMSKeyID: o.KMSKeyID,
-		ExpectedBucketOwner: o.ExpectedBucketOwner, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight,
-		Logger: log,
+		SSE: o.SSE, KMSKeyID: o.KMSKeyID, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight, Logger: log,
 	}
 }
