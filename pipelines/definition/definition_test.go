@@ -35,7 +35,7 @@ const canary = "k9-CANARY/71+x"
 func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
-		Schemes: []string{"s3"}, JSONSchema: jsonSchema(),
+		Schemes: []string{"s3"},
 		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", Address: func(dsn string) (string, error) {
 			if strings.Contains(dsn, "broken") {
 				return "", errors.New("it is no connection string")

@@ -215,14 +215,3 @@ func schemaKeys(t *testing.T, root, node map[string]any, path string, sections m
 		}
 	}
 }
-
-func TestDefinitionHome(t *testing.T) {
-	for key, want := range map[string]string{
-		"timezone": "under source:", "exclude": "at the top level, without indentation", "partition": "under load[]:", "profile": "under load[].csv:",
-		"equals": "under extract.search.where[]:", "unknown": "under schema:", "nothing": "",
-	} {
-		if got := homeOf(jsonSchema(), key); got != want {
-			t.Errorf("%s: got %q, want %q", key, got, want)
-		}
-	}
-}

@@ -42,8 +42,6 @@ type LoadOptions struct {
 	Schemes []string
 	// Databases are the kinds of databases that the program is built with.
 	Databases []DatabaseKind
-	// JSONSchema is that of definitions. It says where a misplaced key belongs.
-	JSONSchema []byte
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
 	Key transport.Secret
@@ -90,7 +88,6 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	if o.WithoutSecrets {
 		secrets = nil
 	}
-	doc.SetHome(func(key string) string { return homeOf(o.JSONSchema, key) })
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),
@@ -158,8 +155,7 @@ func (r *reader) root(v strictyaml.Value) {
 // readVersion reads the version of a definition or schema file, which must be 1.
 func readVersion(v strictyaml.Value) {
 	if s, ok := v.Scalar(); !ok || s != "1" {
-		// An excerpt would not help: the remedy says all.
-		v.Hidden().Fail("write version: 1", "the only version that this program knows is 1")
+		v.Fail("write version: 1", "the only version that this program knows is 1")
 	}
 }
 

@@ -70,7 +70,7 @@ func noCanary(t *testing.T, err error) {
 	t.Helper()
 	shown := fmt.Sprintf("%v %+v %#v %q", err, err, err, err)
 	if wrong, ok := err.(*Error); ok { //nolint:errorlint // the very error is printed
-		shown += wrong.Explain()
+		shown += wrong.Error()
 		for _, p := range wrong.Problems {
 			shown += fmt.Sprintf("%+v %v", p, p)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/formetl/formetl/load/postgres"
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -75,7 +74,7 @@ func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.
 			state = abs
 		}
 	}
-	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
+	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
 }
 
 // Secrets returns how references of secrets are resolved.

@@ -32,14 +32,7 @@ type Document struct {
 	expanded map[ast.Node]bool // texts that Expand has replaced
 	unread   map[ast.Node]bool // texts that Expand could not replace
 	redact   []func(string) string
-	lines    []string // of the file
-	home     func(key string) string
 }
-
-// SetHome sets the function that says where a key belongs, such as "under source:".
-// It is asked for keys that stand at the wrong level. For keys that belong nowhere it
-// returns "".
-func (d *Document) SetHome(home func(key string) string) { d.home = home }
 
 // File is the path that the document was read from.
 func (d *Document) File() string { return d.file }
@@ -64,7 +57,6 @@ func Read(file string) (*Document, Value, error) {
 func Parse(file string, data []byte) (*Document, Value, error) {
 	d := &Document{
 		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{}, expanded: map[ast.Node]bool{}, unread: map[ast.Node]bool{},
-		home: func(string) string { return "" }, lines: strings.Split(string(data), "\n"),
 	}
 	node, problem := parseYAML(data)
 	if problem != nil {
@@ -88,7 +80,7 @@ func (d *Document) Err() error {
 	for i := range d.problems {
 		p := &d.problems[i]
 		for _, rewrite := range d.redact {
-			p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
+			p.Key, p.Message, p.Remedy = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy)
 		}
 	}
 	slices.SortStableFunc(d.problems, func(a, b Problem) int {

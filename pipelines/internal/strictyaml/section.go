@@ -92,11 +92,7 @@ func (v Value) unknownKey(entry Value, keys []string) {
 	if !harmless.MatchString(name) || entry.IsEmpty() {
 		shown = "" // it may be a secret that stands there without its key, such as {word}
 	}
-	remedy := "the keys here are " + strings.Join(keys, ", ")
-	if home := v.doc.home(name); home != "" && shown != "" {
-		remedy = "it belongs " + home
-	}
-	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, remedy))
+	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, "the keys here are "+strings.Join(keys, ", ")))
 }
 
 // badKey reports the key of an entry of the section v. The name "" is not shown.

@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,14 +85,6 @@ func (v Value) FailWith(err error, otherwise string) {
 // Fail reports a problem with the value. The message may hold the value only as
 // [Quote] gives it.
 func (v Value) Fail(remedy, format string, args ...any) {
-	p := *at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy})
-	if s, ok := v.Scalar(); ok && !v.secret {
-		p.Excerpt = "- " + Quote(s)
-		if v.key != nil {
-			p.Excerpt = keyText(v.key) + ": " + Quote(s)
-		}
-		p.Excerpt = cmp.Or(v.doc.columnLine(p), p.Excerpt)
-	}
 	if v.doc.unread[v.node] {
 		return // it has its problem
 	}
@@ -101,22 +92,7 @@ func (v Value) Fail(remedy, format string, args ...any) {
 	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
 		v.doc.refused[v.path[:i]] = true
 	}
-	v.Report(p)
-}
-
-// columnLine is the file's own line of a problem with a column of a schema. Columns have
-// no secrets. It is "" for any other problem, for a line that is long, and for one that
-// mentions a key or a password: a file may have all of its keys on one line.
-func (d *Document) columnLine(p Problem) string {
-	const most = 200
-	if !strings.Contains(p.Key, "columns[") || p.Line > len(d.lines) {
-		return ""
-	}
-	line := strings.TrimSpace(d.lines[p.Line-1])
-	if lower := strings.ToLower(line); len(line) > most || strings.Contains(lower, "key") || mentionsSecret(lower) {
-		return ""
-	}
-	return line
+	v.Report(*at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy}))
 }
 
 // place is the token to point at: the scalar itself, else the key.
