@@ -174,7 +174,7 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 		state, failed = maintain.State(ctx, &of, o)
 	}
 	p.checkpoint = checkpointCheck(state)
-	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
+	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), spaceChecks(&of, o, state))
 	return p
 }
 

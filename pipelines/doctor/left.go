@@ -1,15 +1,12 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
 )
 
 // leftChecks tell what earlier runs left at the outputs: a lease, a commit that is not
@@ -61,25 +58,4 @@ func leftCheck(def *definition.Definition, at *maintain.OutputState) Check {
 		c.Detail = fmt.Sprintf("run %s wrote %d rows there, and no run is under way", at.Manifest.RunID, at.Manifest.Rows)
 	}
 	return c
-}
-
-// fitChecks compare the definition with the datasets that earlier runs wrote.
-func fitChecks(ctx context.Context, def *definition.Definition, o account.Options, state *maintain.StateReport) (checks []Check) {
-	for _, f := range state.Forms {
-		_, err := output.Look(ctx, o.Job(def, f.Form))
-		_, dataset := errors.AsType[*output.DatasetChangedError](err)
-		_, schema := errors.AsType[*output.SchemaChangedError](err)
-		switch {
-		case dataset || schema:
-			checks = append(checks, Check{
-				Name: "fit", Of: f.Form, State: Failed, Detail: "the definition no longer fits what runs wrote: " + err.Error(),
-				Cure: "restore what was changed, write to another path, or replace everything by " + def.Command("run", "--full"), Err: err,
-			})
-		case err != nil:
-			checks = append(checks, Check{Name: "fit", Of: f.Form, State: NotChecked, Detail: "what runs wrote cannot be read"})
-		default:
-			checks = append(checks, Check{Name: "fit", Of: f.Form, State: OK, Detail: "nothing that runs wrote speaks against the definition"})
-		}
-	}
-	return checks
 }

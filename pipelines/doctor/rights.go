@@ -102,7 +102,7 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 	if err == nil && at.Scope != "" {
 		err = r.noFolder(ctx, at)
 	}
-	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" {
+	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" && at.Manifest != "" {
 		err = replacer.Replaceable(ctx, at.Manifest)
 	}
 	if awayOrBarred(err) {
