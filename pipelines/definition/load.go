@@ -175,12 +175,12 @@ func (r *reader) readState(v strictyaml.Value) {
 	}
 	settings := v.Section(strictyaml.Required("path", read), strictyaml.Optional("s3", nil))["s3"]
 	if r.def.State != "" {
-		r.def.StateS3 = r.readS3(settings, r.def.State)
+		r.def.StateS3 = readS3(settings, r.def.State)
 	}
 }
 
 func (r *reader) parseState(path string) (string, error) {
-	if OnS3(path) && slices.Contains(r.o.Schemes, "s3") {
+	if OnS3(path) {
 		return r.parseAddress("s3", strings.TrimPrefix(path, "s3://"))
 	}
 	return r.local(path), CheckLocal(path)

@@ -59,7 +59,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			out.readCompression(f)
 			out.readPartition()
 			out.readCSV(f)
-			out.S3 = r.readS3(out.s3, out.Path)
+			out.S3 = readS3(out.s3, out.Path)
 			r.def.Outputs = append(r.def.Outputs, out.Output)
 		}
 		r.outputs = append(r.outputs, out)
@@ -105,15 +105,10 @@ func (r *reader) parsePath(text string) (string, error) {
 
 // parseAddress checks the path of an output that is not a local one.
 func (r *reader) parseAddress(scheme, rest string) (string, error) {
-	known := slices.Contains(r.o.Schemes, scheme)
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
-	case scheme == "file":
-		return "", errors.New("a local path needs no scheme; write the path without file://")
-	case !known && scheme == "s3":
-		return "", errors.New("this build of formetl has no S3 destination; write a local path, or use a build with S3")
-	case !known:
-		return "", fmt.Errorf("this build of formetl has no destination for %s://; write a local path%s", scheme, schemeList(r.o.Schemes))
+	case !slices.Contains(r.o.Schemes, scheme):
+		return "", fmt.Errorf("nothing is written to %s://; write a local path without a scheme, or one that begins with %s://", scheme, strings.Join(r.o.Schemes, ":// or "))
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
 		return "", fmt.Errorf("the path names no bucket, or one that cannot be; write %s://bucket/path", scheme)
 	case key == "":
@@ -122,13 +117,6 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive,staticcheck // the text ends with the name of a folder
 	}
 	return scheme + "://" + rest, nil
-}
-
-func schemeList(schemes []string) string {
-	if len(schemes) == 0 {
-		return ""
-	}
-	return " or one that begins with " + strings.Join(schemes, ":// or ") + "://"
 }
 
 // checkBraces reports braces in a path that hold no placeholder.

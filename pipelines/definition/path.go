@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -92,44 +91,22 @@ func checkPathName(placeholder, name string) *PathError {
 }
 
 var (
-	// shellWord is what shells replace in a path: a variable, or a command's output.
-	shellWord = regexp.MustCompile("\\$\\{?([A-Za-z_][A-Za-z0-9_]*)\\}?|^%([A-Za-z_]+)%|\\$\\(|`")
+	// shellWord is what shells replace in a path: a home folder, a variable, or a command's output.
+	shellWord = regexp.MustCompile("^~[^/]*|\\$\\{?[A-Za-z_][A-Za-z0-9_]*\\}?|^%[A-Za-z_]+%|\\$\\(|`")
 	// schemeLike begins an address. One letter is a drive of Windows.
-	schemeLike = regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9+.-]+):/|([sS]3[an]?):)/*`)
+	schemeLike = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]+:/|[sS]3[an]?:)`)
 )
 
 // CheckLocal returns an error for a path that a shell would have replaced, and for one that
 // looks like an address. It says what to write.
 func CheckLocal(path string) error {
-	if rest, home := strings.CutPrefix(path, "~"); home {
-		user, rest, _ := strings.Cut(rest, "/")
-		return fmt.Errorf("~%s is not replaced by a home folder; write the path in full, such as %s", user, strings.TrimSuffix("/home/you/"+rest, "/"))
+	if word := shellWord.FindString(path); word != "" {
+		return fmt.Errorf("%s is replaced by a shell alone; write the path in full, or ${env:NAME} in a definition", word)
 	}
-	if m := shellWord.FindStringSubmatch(path); m != nil {
-		instead := ""
-		if name := m[1] + m[2]; name != "" {
-			instead = ", or ${env:" + name + "} in a definition"
-		}
-		return fmt.Errorf("%s is replaced by a shell alone; write the path in full%s", m[0], instead)
+	if begin := schemeLike.FindString(path); begin != "" {
+		return fmt.Errorf("what begins with %s is no local path; write one without a scheme, or s3://bucket/path where a bucket may stand", begin)
 	}
-	m := schemeLike.FindStringSubmatch(path)
-	if m == nil {
-		return nil
-	}
-	scheme, rest := strings.ToLower(m[1]+m[2]), path[len(m[0]):]
-	switch scheme {
-	case "file":
-		if strings.HasPrefix(path[len("file:"):], "///") || !strings.HasPrefix(path[len("file:"):], "//") {
-			rest = "/" + rest
-		}
-		return fmt.Errorf("a local path needs no scheme; write %s", rest)
-	case "s3", "s3a", "s3n":
-		if OnS3(path) {
-			return errors.New("this is no local path; write one of this machine")
-		}
-		return fmt.Errorf("this is no local path; write s3://%s", rest)
-	}
-	return fmt.Errorf("%s:// is not among the places that are written to; write a local path, or s3://bucket/path", scheme)
+	return nil
 }
 
 // OnS3 tells whether a path is an address of S3.

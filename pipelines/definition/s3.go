@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,12 +18,9 @@ const (
 )
 
 // readS3 reads the settings of S3 for a path. It returns nil if there are none.
-func (r *reader) readS3(v strictyaml.Value, path string) *S3 {
+func readS3(v strictyaml.Value, path string) *S3 {
 	switch {
 	case !v.Given():
-		return nil
-	case !slices.Contains(r.o.Schemes, "s3"):
-		v.Fail("leave s3: out", "this build of formetl has no S3 destination")
 		return nil
 	case !OnS3(path):
 		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")
