@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
@@ -48,8 +48,22 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 // asJSON reads YAML as an editor does.
 func asJSON(t *testing.T, text string) any {
 	t.Helper()
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	var plain func(n *yaml.Node)
+	plain = func(n *yaml.Node) { // a date is a text
+		if n.Tag == "!!timestamp" {
+			n.Tag = "!!str"
+		}
+		for _, child := range n.Content {
+			plain(child)
+		}
+	}
+	plain(&document)
 	var decoded any
-	if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
+	if err := document.Decode(&decoded); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(decoded)

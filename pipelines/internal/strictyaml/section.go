@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v3"
 )
 
 // Field is a key of a section and what reads its value, which may be nil.
@@ -37,7 +37,7 @@ func (v Value) Section(fields ...Field) map[string]Value {
 	values := map[string]Value{}
 	for _, child := range entries {
 		name := child.Key()
-		if _, merge := child.key.(*ast.MergeKeyNode); merge {
+		if child.key.ShortTag() == "!!merge" {
 			v.badKey(child, "", "the merge key << is not used here", "write the keys out")
 			continue
 		}
@@ -71,15 +71,15 @@ func (v Value) Entries() ([]Value, bool) {
 	if v.IsEmpty() {
 		return nil, true
 	}
-	group, ok := v.node.(ast.MapNode)
-	if !ok { // the value may be a secret
+	if !v.is(yaml.MappingNode) { // the value may be a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
 	var entries []Value
-	for it := group.MapRange(); it.Next(); {
+	for i := 0; i < len(v.node.Content); i += 2 {
+		key := followed(v.node.Content[i])
 		entries = append(entries, Value{
-			doc: v.doc, node: v.doc.resolve(it.Value()), key: it.Key(), path: JoinKeys(v.path, keyText(it.Key())), secret: v.secret,
+			doc: v.doc, node: followed(v.node.Content[i+1]), key: key, path: JoinKeys(v.path, key.Value), secret: v.secret,
 		})
 	}
 	return entries, true
@@ -101,28 +101,12 @@ func (v Value) badKey(entry Value, name, message, remedy string) {
 	if name != "" {
 		path = JoinKeys(v.path, name)
 	}
-	v.Report(*at(entry.key.GetToken(), Problem{Key: path, Message: message, Remedy: remedy}))
+	v.Report(*at(entry.key, Problem{Key: path, Message: message, Remedy: remedy}))
 }
 
 // harmless is the shape of an unknown key that can be shown, because it looks like
 // a key and not like a secret.
 var harmless = regexp.MustCompile(`^[a-zA-Z_-]{1,24}$`)
-
-// keyText is the text of a key as it was written.
-func keyText(key ast.MapKeyNode) string {
-	switch k := key.(type) {
-	case nil:
-		return ""
-	case *ast.StringNode:
-		return k.Value
-	case *ast.MappingKeyNode:
-		if k.Value == nil {
-			return ""
-		}
-		return k.Value.GetToken().Value
-	}
-	return key.GetToken().Value
-}
 
 // JoinKeys is the path of a key in the section at a path.
 func JoinKeys(path, key string) string {

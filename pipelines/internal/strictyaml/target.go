@@ -3,8 +3,6 @@ package strictyaml
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
 // The readers of this file keep a value in a variable: they are for the fields of a
@@ -21,7 +19,7 @@ func Integer(target *int, least, most int) func(Value) {
 	return into(target, func(v Value) (int, bool) {
 		remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
 		s, _ := v.Scalar()
-		if _, whole := v.node.(*ast.IntegerNode); !whole && !v.doc.expanded[v.node] {
+		if v.tag() != "!!int" && !v.doc.expanded[v.node] {
 			v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
 			return 0, false
 		}
