@@ -109,7 +109,7 @@ func TestReadFile(t *testing.T) {
 	if data, err := ReadFile(file, 5); err != nil || string(data) != "12345" {
 		t.Errorf("got %q, %v", data, err)
 	}
-	for path, want := range map[string]string{file: "longer than 4 bytes", filepath.Dir(file): "a folder", "/dev/zero": "a device", file + "2": "no such file"} {
+	for path, want := range map[string]string{file: "longer than 4 bytes", filepath.Dir(file): "is a directory", "/dev/zero": "longer than 4 bytes", file + "2": "no such file"} {
 		if _, err := ReadFile(path, 4); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
