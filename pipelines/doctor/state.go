@@ -26,16 +26,12 @@ func stateCheck(ctx context.Context, def *definition.Definition, o account.Optio
 	} else {
 		c.Detail += ", for all hosts that use it"
 	}
-	r := &rights{name: "checkpoint/probe-" + rand.Text(), run: o.RunID}
 	state, err := account.OpenState(ctx, def, o)
-	if r.dest = state.Destination; err != nil {
-		r.unusable(err)
-	} else {
-		r.test(ctx, output.Location{Root: def.State})
-	}
+	r := &rights{dest: state.Destination, name: "checkpoint/probe-" + rand.Text(), run: o.RunID}
+	checks := testRights(ctx, r, output.Location{Root: def.State}, err)
 	for _, worst := range []State{Warning, Failed} {
-		if at := slices.IndexFunc(r.checks, func(is Check) bool { return is.State == worst }); at >= 0 {
-			is := r.checks[at]
+		if at := slices.IndexFunc(checks, func(is Check) bool { return is.State == worst }); at >= 0 {
+			is := checks[at]
 			c.State, c.Err, c.Cure, c.Detail = is.State, is.Err, is.Cure, is.Name+": "+is.Detail
 		}
 	}
