@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -20,7 +19,7 @@ func (r *reader) checkOutputs() {
 			continue
 		}
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", whySeveral(r.def.Forms))
+			out.path.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
@@ -41,14 +40,6 @@ func hasPartitionKey(columns []schemas.Column) bool {
 	return slices.ContainsFunc(columns, func(c schemas.Column) bool {
 		return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey)
 	})
-}
-
-// whySeveral tells why the definition may have several forms.
-func whySeveral(forms []string) string {
-	if i := slices.IndexFunc(forms, IsGlob); i >= 0 {
-		return "`forms` has the glob " + strictyaml.Quote(forms[i])
-	}
-	return "`forms` has more than one entry"
 }
 
 // checkPlaces reports outputs that would write into each other. It fills each named form

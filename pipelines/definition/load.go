@@ -148,7 +148,6 @@ func (r *reader) root(v strictyaml.Value) {
 	if r.o.State != "" && !values["state"].Given() {
 		r.def.State = r.o.State
 	}
-	checkForms(r.def, values["exclude"])
 	r.checkOutputs()
 }
 
@@ -211,16 +210,6 @@ func readForms(v strictyaml.Value) []string {
 		}
 	}
 	return forms
-}
-
-// checkForms reports an exclude list that leaves no form.
-func checkForms(d *Definition, exclude strictyaml.Value) {
-	if len(d.Forms) == 0 || len(d.Exclude) == 0 {
-		return
-	}
-	if !slices.ContainsFunc(d.Forms, func(form string) bool { return IsGlob(form) || d.WantsForm(form) }) {
-		exclude.Fail("remove a name from exclude", "every form that `forms` names is excluded")
-	}
 }
 
 // IsGlob tells whether an entry of forms or exclude is a glob (path.Match)

@@ -88,22 +88,23 @@ func sampledText(s Sampled) string {
 	return text
 }
 
-// columnNotes says what a column is and why it has its type.
+// columnNotes says what a column is and why it has its type. With personal it asks a human
+// to confirm a column that looks like personal data.
 func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
-	return append([]string{labelled(c, g.Why+presence(c, g))}, personalNotes(c, g, personal)...)
+	why := g.Why + presence(c, g)
+	if c.Label != "" {
+		why = `"` + plain.Cut(plain.Line(c.Label), longestLabel) + `": ` + why
+	}
+	notes := []string{why}
+	if personal && g.Personal != "" {
+		notes = append(notes, fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal))
+	}
+	return notes
 }
 
 // textual tells whether a column holds strings, by itself or in lists.
 func textual(t schemas.Type) bool {
 	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
-}
-
-// labelled puts the column's label in front of a text.
-func labelled(c schemas.Column, text string) string {
-	if c.Label == "" {
-		return text
-	}
-	return quoteLabel(c.Label) + ": " + text
 }
 
 // presence says how many results have a value.
@@ -123,14 +124,6 @@ func presence(c schemas.Column, g transform.Guess) string {
 	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
 }
 
-// personalNotes asks a human to confirm a column that looks like personal data.
-func personalNotes(c schemas.Column, g transform.Guess, wanted bool) []string {
-	if !wanted || g.Personal == "" || c.PII.Kind != schemas.PIINone {
-		return nil
-	}
-	return []string{fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal)}
-}
-
 // count spells a number and what it counts.
 func count(n int, one, many string) string {
 	if n == 1 {
@@ -141,8 +134,3 @@ func count(n int, one, many string) string {
 
 // longestLabel is how many characters of a label are shown in a comment.
 const longestLabel = 80
-
-// quoteLabel shows a label in a comment: in quotes, on one line, cut.
-func quoteLabel(label string) string {
-	return `"` + plain.Cut(plain.Line(label), longestLabel) + `"`
-}
