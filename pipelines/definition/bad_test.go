@@ -200,7 +200,7 @@ func badLoad() []badDefinition {
 		l("format and extension differ", "out.csv\n    format: parquet", 10, "[0].format", "the path ends with .csv, the format is parquet", "format: csv"),
 		l("format and inner extension differ", "out.ndjson.gz\n    format: csv", 10, "[0].format", "the path ends with .ndjson", "format: ndjson"),
 		l("parquet in gzip", "out.parquet.gz", 9, "[0].path", "compressed inside", "compression:"),
-		l("dataset without a format", "out/", 9, "[0]", "needs a format", "format: parquet"),
+		l("dataset without a format", "out/", 9, "[0].path", "needs a format", "format: parquet"),
 		l("dataset of json", "out/\n    format: json", 10, "[0].format", "single files only", "use ndjson"),
 		l("dataset of xlsx", "out/\n    format: xlsx", 10, "[0].format", "single files only", "use ndjson"),
 		l("xlsx in zstd", "out.xlsx\n    compression: zstd", 10, "[0].compression", "not one of none", "write one of"),

@@ -184,7 +184,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	switch {
 	case f == nil:
-		out.path.Renamed(strings.TrimSuffix(out.path.Path(), ".path")).Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		out.path.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case f.FileOnly:
 		out.format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)

@@ -150,7 +150,7 @@ func (r *reader) readColumns(v, schema strictyaml.Value) {
 		return
 	}
 	s := newSchemaReader(r.def.Name)
-	s.own = section{v.Renamed(""), map[string]strictyaml.Value{"columns": v}}
+	s.own = section{v, map[string]strictyaml.Value{"columns": v}}
 	s.readColumns(v)
 	s.settle(r.dir, r.secrets)
 	r.def.Schema = s.schema

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -46,7 +45,11 @@ func spaceChecks(def *definition.Definition, o account.Options, state *maintain.
 	var ids []uint64
 	var disks []disk
 	for _, f := range folders {
-		id, free, err := spaceAt(existing(f.path))
+		at := f.path // or the nearest folder around it that exists
+		if gone := absent(at); len(gone) > 0 {
+			at = filepath.Dir(gone[len(gone)-1])
+		}
+		id, free, err := spaceAt(at)
 		if err != nil {
 			checks = append(checks, Check{Name: "disk", Of: f.path, State: NotChecked, Detail: "the free space is not known: " + err.Error()})
 			continue
@@ -97,17 +100,6 @@ func staged(def *definition.Definition, o account.Options, m *load.Manifest) (by
 		}
 	}
 	return bytes
-}
-
-// existing returns the nearest folder around a path that exists.
-func existing(path string) string {
-	for path != filepath.Dir(path) {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
-	return path
 }
 
 // size is a number of bytes in the largest unit that it fills.

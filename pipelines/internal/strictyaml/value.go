@@ -60,12 +60,6 @@ func (v Value) Hidden() Value {
 	return v
 }
 
-// Renamed is the same value, but problems with it name another path of keys.
-func (v Value) Renamed(path string) Value {
-	v.path = path
-	return v
-}
-
 // IsEmpty tells whether the key stands there without a value.
 func (v Value) IsEmpty() bool { return v.node == nil || v.tag() == "!!null" }
 
