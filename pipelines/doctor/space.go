@@ -102,15 +102,10 @@ func staged(def *definition.Definition, o account.Options, m *load.Manifest) (by
 	return bytes
 }
 
-// size is a number of bytes in the largest unit that it fills.
+// size is a number of bytes for people.
 func size(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d bytes", n)
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	value, unit := float64(n)/1000, 0
-	for value >= 1000 && unit < len(units)-1 {
-		value, unit = value/1000, unit+1
-	}
-	return fmt.Sprintf("%.1f %cB", value, units[unit])
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
