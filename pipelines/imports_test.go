@@ -66,7 +66,7 @@ func layers() []layer {
 		{"transform", []string{"extract/page", "extract/walltime", "schemas", "transform/internal"}, []string{"*"}},
 		{"load/", []string{"load!", "load/internal"}, []string{"*"}},
 		{"load", []string{"load/internal"}, []string{"*"}},
-		{"pipelines/internal/strictyaml", []string{"schemas/nearest"}, []string{"github.com/goccy/go-yaml"}},
+		{"pipelines/internal/strictyaml", []string{"schemas/nearest"}, []string{"go.yaml.in/yaml/v3"}},
 		{"pipelines/definition", []string{"pipelines/internal/strictyaml", "extract!", "extract/transport", "schemas", "load!"}, []string{"github.com/prometheus/common/model"}},
 		{"pipelines/budget", []string{"pipelines/definition", "pipelines/checkpoint", "extract/transport", "load!"}, nil},
 		{"pipelines/codebook", []string{"pipelines/definition", "schemas!", "load!", "transform!"}, nil},

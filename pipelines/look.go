@@ -128,14 +128,10 @@ func look(ctx context.Context, client extract.Client, def *definition.Definition
 	q.Results = reading.Query(def.Extract)
 	q.Results.Window, q.Schema, q.Labels = iv.Given, def.Schema, def.Labels
 	q.Options = transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches}
-	if s, err = stream.Open(ctx, client, q); err != nil {
-		return nil, nil, err
-	}
-	defer s.Close()
-	err = s.Each(ctx, func(b arrow.RecordBatch) error {
+	s, err = stream.Read(ctx, client, q, func(read int64, b arrow.RecordBatch) error {
 		b.Retain()
 		rows = append(rows, b)
-		watch(s.Read)
+		watch(read)
 		return nil
 	})
 	return s, rows, err

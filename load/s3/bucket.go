@@ -143,9 +143,6 @@ func optional(text string) *string {
 	return &text
 }
 
-// owner returns the account that the bucket must belong to, nil for any.
-func (b *bucket) owner() *string { return optional(b.options.ExpectedBucketOwner) }
-
 // encryption returns the kind of encryption at rest, and the id of the KMS key,
 // nil for none.
 func (b *bucket) encryption() (types.ServerSideEncryption, *string) {
@@ -210,7 +207,7 @@ func (b *bucket) get(ctx context.Context, name string) (object, error) {
 }
 
 func (b *bucket) head(ctx context.Context, name string) (*awss3.HeadObjectOutput, error) {
-	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+	return b.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &b.name, Key: b.key(name)})
 }
 
 // Open implements load.Opener by the body of an answer.
@@ -227,7 +224,7 @@ func (b *bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 
 // answer begins to read an object. The caller closes its body.
 func (b *bucket) answer(ctx context.Context, name string) (*awss3.GetObjectOutput, error) {
-	out, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+	out, err := b.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &b.name, Key: b.key(name)})
 	switch {
 	case noKey(err):
 		return nil, fmt.Errorf("cannot read %s: %w", b.path(name), load.ErrNotExist)
@@ -253,7 +250,7 @@ func (b *bucket) Marked(ctx context.Context, name string) (bool, error) {
 // metadata.
 func (b *bucket) putInput(name string, data []byte, id string) *awss3.PutObjectInput {
 	in := &awss3.PutObjectInput{
-		Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner(),
+		Bucket: &b.name, Key: b.key(name),
 		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))), Metadata: map[string]string{idMetadata: id},
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = b.encryption()
@@ -261,7 +258,7 @@ func (b *bucket) putInput(name string, data []byte, id string) *awss3.PutObjectI
 }
 
 func (b *bucket) remove(ctx context.Context, name string) error {
-	_, err := b.client.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: &b.name, Key: b.key(name), ExpectedBucketOwner: b.owner()})
+	_, err := b.client.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: &b.name, Key: b.key(name)})
 	if err != nil && !noKey(err) {
 		return b.fail(ctx, "remove", name, err)
 	}

@@ -107,7 +107,7 @@ func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless
 		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: aws.String(part.ETag), ChecksumCRC32: optional(part.CRC32)}
 	}
 	in := &awss3.CompleteMultipartUploadInput{
-		Bucket: &g.name, Key: g.key(p.Name), ExpectedBucketOwner: g.owner(), UploadId: &s.Upload,
+		Bucket: &g.name, Key: g.key(p.Name), UploadId: &s.Upload,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: unless,
 	}
 	_, err := g.client.CompleteMultipartUpload(ctx, in, func(o *awss3.Options) {
@@ -122,7 +122,7 @@ func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless
 // byte.
 func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	in := g.putInput(p.Name, nil, s.ID)
-	in.StorageClass, in.Tagging, in.IfNoneMatch = types.StorageClass(g.options.StorageClass), g.options.tagging(), unless
+	in.IfNoneMatch = unless
 	_, err := g.client.PutObject(ctx, in)
 	return err
 }
@@ -182,7 +182,7 @@ func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, e
 	if size != p.Bytes {
 		return false, nil
 	}
-	out, err := g.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &g.name, Key: g.key(p.Name), ExpectedBucketOwner: g.owner()})
+	out, err := g.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &g.name, Key: g.key(p.Name)})
 	if err != nil {
 		return false, g.fail(ctx, "read", p.Name, err)
 	}

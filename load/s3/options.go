@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/formetl/formetl/load"
@@ -30,20 +28,15 @@ const (
 // Options are a destination's settings. The zero value is AWS with the SDK's
 // own configuration (environment, profile, web identity, instance role).
 type Options struct {
-	Endpoint            string            // URL of the server, "" for AWS or what the SDK's configuration names
-	Region              string            // "" for the SDK's; us-east-1 on an endpoint that has none
-	PathStyle           bool              // bucket in the path instead of the host name
-	StorageClass        string            // of data objects, such as STANDARD_IA
-	Tags                map[string]string // of data objects
-	SSE                 string            // "", SSES3 or SSEKMS
-	KMSKeyID            string            // with SSEKMS: key id or ARN, "" for the account's default key
-	ExpectedBucketOwner string            // account id of 12 digits: another owner's bucket is refused
-	PartSize            int64             // bytes of a part, 0 for DefaultPartSize
-	PartsInFlight       int               // parts of one upload in memory at once, 0 for DefaultPartsInFlight
-	Logger              *slog.Logger      // nil: nothing is logged
+	Endpoint      string       // URL of the server, "" for AWS or what the SDK's configuration names
+	Region        string       // "" for the SDK's; us-east-1 on an endpoint that has none
+	PathStyle     bool         // bucket in the path instead of the host name
+	SSE           string       // "", SSES3 or SSEKMS
+	KMSKeyID      string       // with SSEKMS: key id or ARN, "" for the account's default key
+	PartSize      int64        // bytes of a part, 0 for DefaultPartSize
+	PartsInFlight int          // parts of one upload in memory at once, 0 for DefaultPartsInFlight
+	Logger        *slog.Logger // nil: nothing is logged
 }
-
-var ownerShape = regexp.MustCompile(`^\d{12}$`)
 
 // complete checks the options and fills in the defaults.
 func (o Options) complete() (Options, error) {
@@ -65,24 +58,8 @@ func (o Options) complete() (Options, error) {
 		return o, fmt.Errorf("sse is %q; give s3 or kms", o.SSE)
 	case o.KMSKeyID != "" && o.SSE != SSEKMS:
 		return o, errors.New("kms_key_id is given without sse: kms")
-	case o.ExpectedBucketOwner != "" && !ownerShape.MatchString(o.ExpectedBucketOwner):
-		return o, errors.New("expected_bucket_owner is not an account id of 12 digits")
 	}
 	return o, nil
-}
-
-// tagging returns the tags in the form of an HTTP header, nil if there are none.
-func (o Options) tagging() *string {
-	if len(o.Tags) == 0 {
-		return nil
-	}
-	values := url.Values{}
-	for k, v := range o.Tags {
-		values.Set(k, v)
-	}
-	// Some stores decode only %XX and would keep a plus sign.
-	text := strings.ReplaceAll(values.Encode(), "+", "%20")
-	return &text
 }
 
 // Scheme begins the addresses of buckets.

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -49,32 +48,12 @@ func TestBadOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"part_size is 1 bytes": {PartSize: 1}, "part_size is 5368709121": {PartSize: MaxPartSize + 1}, "part_size is -1": {PartSize: -1},
 		"parts_in_flight is -1": {PartsInFlight: -1}, `sse is "aes"`: {SSE: "aes"},
-		"kms_key_id": {KMSKeyID: "k", SSE: SSES3}, "12 digits": {ExpectedBucketOwner: "acme"},
+		"kms_key_id": {KMSKeyID: "k", SSE: SSES3},
 	} {
 		_, err := New(t.Context(), "s3://b/x", o)
 		var create *load.CreateError
 		if !errors.As(err, &create) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v gives %v, want %q", o, err, want)
-		}
-	}
-}
-
-func TestTagging(t *testing.T) {
-	if (Options{}).tagging() != nil {
-		t.Error("no tags are some")
-	}
-	tags := map[string]string{"team": "forms", "cost centre": "a+b&c=d", "ü": ""}
-	text := *Options{Tags: tags}.tagging()
-	if strings.Contains(text, "+") {
-		t.Errorf("%s has a plus sign", text)
-	}
-	got, err := url.ParseQuery(text)
-	if err != nil || len(got) != len(tags) {
-		t.Fatalf("%s: %v", text, err)
-	}
-	for k, v := range tags {
-		if got.Get(k) != v {
-			t.Errorf("%s: got %q, want %q", k, got.Get(k), v)
 		}
 	}
 }

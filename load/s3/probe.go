@@ -95,19 +95,19 @@ func (p *prober) probe(ctx context.Context) (c conditions, err error) {
 // probeComplete tells whether the store refuses to complete an upload under a
 // name that is taken.
 func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
-	begun, err := p.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner()})
+	begun, err := p.client.CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: &p.name, Key: p.key(name)})
 	if err != nil {
 		return false, p.fail(ctx, "create", name, err)
 	}
 	id := aws.ToString(begun.UploadId)
 	part, err := p.client.UploadPart(ctx, &awss3.UploadPartInput{
-		Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner(), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
+		Bucket: &p.name, Key: p.key(name), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
 	})
 	if err != nil {
 		return false, errors.Join(p.fail(ctx, "write", name, err), p.uploads.abort(ctx, name, id))
 	}
 	_, err = p.client.CompleteMultipartUpload(ctx, &awss3.CompleteMultipartUploadInput{
-		Bucket: &p.name, Key: p.key(name), ExpectedBucketOwner: p.owner(), UploadId: &id, IfNoneMatch: aws.String("*"),
+		Bucket: &p.name, Key: p.key(name), UploadId: &id, IfNoneMatch: aws.String("*"),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
 	})
 	refuses, err := p.refuses(ctx, name, err)

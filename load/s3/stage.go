@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/formetl/formetl/load"
 )
@@ -168,8 +167,8 @@ func (u *upload) begin() error {
 	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
 	defer cancel()
 	in := &awss3.CreateMultipartUploadInput{
-		Bucket: &g.name, Key: g.key(u.name), ExpectedBucketOwner: g.owner(),
-		Metadata: map[string]string{idMetadata: u.id}, StorageClass: types.StorageClass(g.options.StorageClass), Tagging: g.options.tagging(),
+		Bucket: &g.name, Key: g.key(u.name),
+		Metadata: map[string]string{idMetadata: u.id},
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = g.encryption()
 	in.ChecksumAlgorithm = g.checksum()
@@ -190,7 +189,7 @@ func (u *upload) begin() error {
 func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	g := u.g
 	out, err := g.client.UploadPart(u.ctx, &awss3.UploadPartInput{
-		Bucket: &g.name, Key: g.key(u.name), ExpectedBucketOwner: g.owner(), UploadId: &u.upload,
+		Bucket: &g.name, Key: g.key(u.name), UploadId: &u.upload,
 		PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
 		ChecksumAlgorithm: g.checksum(),
 	})

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/formetl/formetl/load"
 )
 
@@ -148,10 +146,10 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// Settings of data objects are sent with them, those of encryption with all.
+// Settings of encryption are sent with all objects.
 func TestObjectSettings(t *testing.T) {
 	f, d := fakeDestination(t, func(o *Options) {
-		o.StorageClass, o.Tags, o.SSE, o.KMSKeyID = "STANDARD_IA", map[string]string{"a b": "c"}, SSEKMS, "alias/forms"
+		o.SSE, o.KMSKeyID = SSEKMS, "alias/forms"
 	})
 	seen := map[string]http.Header{}
 	f.refuse = func(r *http.Request) (int, string, http.Header) {
@@ -168,11 +166,8 @@ func TestObjectSettings(t *testing.T) {
 	if err := d.Put(t.Context(), "_SUCCESS", nil, load.AnyVersion); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string]bool{"full.csv": true, "empty.csv": true, "_SUCCESS": false} {
+	for _, name := range []string{"full.csv", "empty.csv", "_SUCCESS"} {
 		h := seen[name]
-		if (h.Get("X-Amz-Storage-Class") == "STANDARD_IA") != data || (h.Get("X-Amz-Tagging") == "a%20b=c") != data {
-			t.Errorf("%s: %v", name, h)
-		}
 		if h.Get("X-Amz-Server-Side-Encryption") != "aws:kms" || h.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id") != "alias/forms" {
 			t.Errorf("%s: %v", name, h)
 		}
@@ -181,25 +176,4 @@ func TestObjectSettings(t *testing.T) {
 	if sse, key := d.encryption(); sse != "AES256" || key != nil {
 		t.Errorf("got %v, %v", sse, key)
 	}
-}
-
-// Real servers take tags and a storage class.
-func TestObjectSettingsTaken(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		d := s.open(t, "settings", func(o *Options) {
-			o.StorageClass, o.Tags = "STANDARD", map[string]string{"team": "forms", "cost centre": "a+b"}
-		})
-		if err := d.Commit(t.Context(), stage(t, d, "x.csv", []byte("x"))); err != nil {
-			t.Fatal(err)
-		}
-		got, err := d.client.GetObjectTagging(t.Context(), &awss3.GetObjectTaggingInput{Bucket: &d.name, Key: d.key("x.csv")})
-		if err != nil || len(got.TagSet) != 2 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		for _, tag := range got.TagSet {
-			if d.options.Tags[*tag.Key] != *tag.Value {
-				t.Errorf("%s is %q", *tag.Key, *tag.Value)
-			}
-		}
-	})
 }

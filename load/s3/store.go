@@ -115,7 +115,7 @@ func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) 
 // list returns the objects whose names begin with prefix. If most is not 0, it
 // may stop after that many.
 func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
-	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix), ExpectedBucketOwner: s.owner()}
+	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix)}
 	if most > 0 {
 		in.MaxKeys = &most
 	}

@@ -42,7 +42,7 @@ type pending struct {
 func (u *uploads) list(ctx context.Context, start string) ([]pending, error) {
 	var found []pending
 	pages := awss3.NewListMultipartUploadsPaginator(u.client, &awss3.ListMultipartUploadsInput{
-		Bucket: &u.name, Prefix: u.key(start), ExpectedBucketOwner: u.owner(),
+		Bucket: &u.name, Prefix: u.key(start),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -79,7 +79,7 @@ func unlisted(err error) bool {
 // ask returns nil if an upload is there. The error is the SDK's.
 func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 	_, err := u.client.ListParts(ctx, &awss3.ListPartsInput{
-		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID, MaxParts: aws.Int32(1),
+		Bucket: &u.name, Key: u.key(name), UploadId: &uploadID, MaxParts: aws.Int32(1),
 	})
 	return err
 }
@@ -88,7 +88,7 @@ func (u *uploads) ask(ctx context.Context, name, uploadID string) error {
 // gone, and -1 if unknown.
 func (u *uploads) size(ctx context.Context, name, uploadID string) (size int64, gone bool) {
 	pages := awss3.NewListPartsPaginator(u.client, &awss3.ListPartsInput{
-		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID,
+		Bucket: &u.name, Key: u.key(name), UploadId: &uploadID,
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -122,7 +122,7 @@ func (u *uploads) abort(ctx context.Context, name, uploadID string) error {
 
 func (u *uploads) sendAbort(ctx context.Context, name, uploadID string) error {
 	_, err := u.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{
-		Bucket: &u.name, Key: u.key(name), ExpectedBucketOwner: u.owner(), UploadId: &uploadID,
+		Bucket: &u.name, Key: u.key(name), UploadId: &uploadID,
 	})
 	return err
 }

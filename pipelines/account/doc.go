@@ -3,8 +3,7 @@
 // is about, and the checkpoints that runs left of them.
 //
 // Forms are named in the definition or stand behind globs. Forms and ListForms ask
-// the service for those (Get Forms). FormsAt asks nobody: it takes the forms of
-// which something lies at the outputs or in the state folder.
+// the service for those (Get Forms).
 //
 // A command that does its work form by form gathers the errors in a FormsError.
 //

@@ -41,8 +41,7 @@ func NeedsForms(def *definition.Definition, o Options) bool {
 // Options.Forms names need not exist any more.
 func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
 	if !NeedsForms(def, o) {
-		forms, _ := NamedForms(def, o)
-		return forms, someForms(def, o, forms)
+		return Forms(ctx, nil, def, o)
 	}
 	client, err := NewClient(ctx, def, o)
 	if err != nil {
@@ -52,87 +51,45 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 	return Forms(ctx, client, def, o)
 }
 
-// someForms fails where no form is left.
-func someForms(def *definition.Definition, o Options, forms []string) error {
-	if len(forms) > 0 {
-		return nil
-	}
-	return &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
-}
-
 // Forms returns the forms that a run reads: those that are named, and those of Get
 // Forms that a glob matches. A new form is read from its beginning. A form that the
-// service no longer lists is not read, and its outputs stay.
-func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) ([]string, error) {
-	var names []string
-	if !NeedsForms(def, o) {
-		names, _ = NamedForms(def, o) // those that are chosen need not be listed
-	} else {
-		listed, err := client.Forms(ctx)
-		if err != nil {
+// service no longer lists is not read, and its outputs stay. The client may be nil if
+// NeedsForms is false.
+func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) (forms []string, err error) {
+	if NeedsForms(def, o) {
+		if forms, err = matching(ctx, client, def, o); err != nil {
 			return nil, err
 		}
-		for _, f := range listed {
-			names = append(names, f.Directory)
-		}
-		tellIdle(ctx, def, o, names)
-		for _, f := range def.Forms {
-			if !definition.IsGlob(f) {
-				names = append(names, f)
-			}
+	}
+	named, _ := NamedForms(def, o)
+	for _, form := range named {
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
 		}
 	}
-	var forms []string
-	seen := map[string]bool{}
-	for _, f := range names {
-		if seen[f] || !def.WantsForm(f) || len(o.Forms) > 0 && !slices.Contains(o.Forms, f) {
-			continue
-		}
-		seen[f] = true
-		forms = append(forms, f)
-	}
-	if err := someForms(def, o, forms); err != nil {
-		return nil, err
-	}
-	for _, f := range forms {
-		// A form that is named and cannot be a path is an error before any work;
-		// one that the service listed fails by itself.
-		if slices.Contains(def.Forms, f) {
-			if err := checkPaths(def, f, o.RunID); err != nil {
-				return nil, err
-			}
-		}
+	if len(forms) == 0 {
+		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
 	}
 	return forms, nil
 }
 
-// tellIdle warns of entries of forms and exclude that match none of the account's forms:
-// most likely they are misspelt.
-func tellIdle(ctx context.Context, def *definition.Definition, o Options, listed []string) {
-	if o.Logger == nil {
-		return
+// matching asks for the account's forms, and returns those that the definition wants. It
+// warns of entries that match none: most likely they are misspelt.
+func matching(ctx context.Context, client extract.Client, def *definition.Definition, o Options) (forms []string, err error) {
+	listed, err := client.Forms(ctx)
+	if err != nil {
+		return nil, err
 	}
-	idle := func(entry string) bool {
-		return !slices.ContainsFunc(listed, func(form string) bool { return definition.Matches(entry, form) })
-	}
-	for _, entry := range def.Forms {
-		if definition.IsGlob(entry) && idle(entry) { // a form that is named need not be listed
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "a pattern of the definition's forms matches none of the account", slog.String("form", entry))
+	for _, f := range listed {
+		if def.WantsForm(f.Directory) && !slices.Contains(forms, f.Directory) {
+			forms = append(forms, f.Directory)
 		}
 	}
-	for _, entry := range def.Exclude {
-		if idle(entry) {
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry of the definition's exclude matches none of the account's forms", slog.String("form", entry))
+	_, patterns := NamedForms(def, o)
+	for _, entry := range slices.Concat(patterns, def.Exclude) {
+		if o.Logger != nil && !slices.ContainsFunc(listed, func(f extract.Form) bool { return definition.Matches(entry, f.Directory) }) {
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "an entry of the definition's forms or exclude matches none of the account's forms", slog.String("form", entry))
 		}
 	}
-}
-
-// checkPaths tells whether the outputs' paths can be made for a form.
-func checkPaths(def *definition.Definition, form, runID string) error {
-	for _, out := range def.Outputs {
-		if _, err := definition.ExpandPath(out.Path, def.PathValues(form, runID)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forms, nil
 }

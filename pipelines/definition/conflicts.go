@@ -2,10 +2,11 @@ package definition
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -18,7 +19,7 @@ func (r *reader) checkOutputs() {
 			continue
 		}
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.path.Fail("put {form} into the path", "several forms would be written to one place: %s", whySeveral(r.def.Forms))
+			out.path.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
@@ -41,67 +42,89 @@ func hasPartitionKey(columns []schemas.Column) bool {
 	})
 }
 
-// whySeveral tells why the definition may have several forms.
-func whySeveral(forms []string) string {
-	if i := slices.IndexFunc(forms, IsGlob); i >= 0 {
-		return "`forms` has the glob " + strictyaml.Quote(forms[i])
-	}
-	return "`forms` has more than one entry"
-}
-
-// checkPlaces reports outputs that would write into each other. It compares their
-// paths with each named form filled in. Forms that a glob selects are not known
-// yet, so {form} stays in their paths.
+// checkPlaces reports outputs that would write into each other. It fills each named form
+// into their paths. Forms that a glob selects are not known yet, so {form} stays there.
 func (r *reader) checkPlaces() {
+	placed := slices.DeleteFunc(slices.Clone(r.outputs), func(out placedOutput) bool { return out.Path == "" })
 	reported := map[[2]int]bool{} // pairs of lines: children of two outputs that collide collide too
-	places := map[string]int{}    // the first output at each path
-	report := func(i, j int, remedy, message string) {
-		i, j = min(i, j), max(i, j)
-		lines := [2]int{r.outputs[i].path.Line(), r.outputs[j].path.Line()}
-		if i == j || reported[lines] {
+	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
+	Meet(places, false, func(one, other Place) {
+		first, second := placed[min(one.output, other.output)], placed[max(one.output, other.output)]
+		lines := [2]int{first.path.Line(), second.path.Line()}
+		if one.output == other.output || one.codebook && other.codebook || reported[lines] {
 			return
 		}
 		reported[lines] = true
-		r.outputs[j].path.Fail(remedy, message+"%s%s", r.outputs[i].path.Path(), r.outputs[i].path.Line(), r.outputs[i].childNote(), r.outputs[j].childNote())
-	}
-	each := func(visit func(i int, expanded string)) {
-		for i, out := range r.outputs {
-			if out.Path == "" {
+		second.path.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
+			"of this output and %s on line %d one would be written over or into the other%s%s", first.path.Path(), first.path.Line(), first.childNote(), second.childNote())
+	})
+}
+
+// Place is a place that an output of a form writes to.
+type Place struct {
+	Form, Path string
+	output     int  // its index in Outputs
+	folder     bool // it holds for all that lies below
+	codebook   bool // outputs of one form may share it
+}
+
+// Places are those of the outputs for some forms: datasets, files, what lies beside a file,
+// and codebooks. A form whose name cannot be a path has none, because it fails by itself.
+func (d *Definition) Places(forms []string, formats []load.Format, runID string) (all []Place) {
+	for _, form := range forms {
+		for i, out := range d.Outputs {
+			expanded, err := ExpandPath(out.Path, d.PathValues(form, runID))
+			if err != nil || out.Path == StdoutPath {
 				continue
 			}
-			for _, form := range append([]string{"{form}"}, r.def.Forms...) {
-				visit(i, strings.TrimSuffix(strings.ReplaceAll(out.Path, "{form}", form), "/"))
+			names := []string{expanded}
+			if !out.Dataset() {
+				names = append(names, load.FileManifestName(expanded), load.FileRejectsName(expanded))
+			}
+			for _, name := range names {
+				all = append(all, Place{Form: form, Path: name, output: i, folder: out.Dataset()})
+			}
+			if beside, ok := CodebookPlaceOf(out, expanded, formats); ok {
+				for _, name := range beside.Paths() {
+					all = append(all, Place{Form: form, Path: name, output: i, codebook: true})
+				}
 			}
 		}
 	}
-	each(func(i int, expanded string) {
-		if first, taken := places[expanded]; taken {
-			report(first, i, "give each output a path of its own", "two outputs have one path, this and %s on line %d")
-			return
+	return all
+}
+
+// Meet reports places of which one would be written over or into the other. With fold,
+// names that differ in case alone are one.
+func Meet(places []Place, fold bool, report func(one, other Place)) {
+	taken := map[string]Place{}
+	for _, p := range places {
+		key := p.key(fold)
+		other, is := taken[key]
+		if !is {
+			taken[key] = p
+		} else if !p.codebook || !other.codebook || p.Form != other.Form {
+			report(other, p)
 		}
-		places[expanded] = i
-	})
-	each(func(i int, expanded string) {
-		out := r.outputs[i].Output
-		if out.Dataset() {
-			expanded += "/"
-		}
-		beside, ok := CodebookPlaceOf(out, expanded, r.o.Formats)
-		if !ok {
-			return
-		}
-		for _, name := range beside.Paths() {
-			if other, taken := places[name]; taken {
-				report(other, i, "give one of them another name, or write codebook: false", "of this output and %s on line %d one is written where the codebook of the other is")
+	}
+	for _, p := range places {
+		key := p.key(fold)
+		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
+			if other, is := taken[key[:i]]; is && other.folder {
+				report(other, p)
 			}
 		}
-	})
-	each(func(i int, expanded string) {
-		for folder := path.Dir(expanded); len(folder) > 1; folder = path.Dir(folder) {
-			outer, ok := places[folder]
-			if ok && r.outputs[outer].Dataset() {
-				report(outer, i, "put the outputs side by side, not one into the other", "one of this output and %s on line %d lies in the other's dataset folder, where it would be read as data")
-			}
-		}
-	})
+	}
+}
+
+// key is equal for paths that lead to one place.
+func (p Place) key(fold bool) string {
+	key := strings.TrimSuffix(p.Path, "/")
+	if strings.Contains(key, "://") {
+		return key // a store takes names as they are written
+	}
+	if key = path.Clean(filepath.ToSlash(key)); fold {
+		key = strings.ToLower(key)
+	}
+	return key
 }

@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -35,19 +34,13 @@ type Database struct {
 
 // ConnectionString is a DSN, which may hold a password. If it is formatted, logged or
 // marshalled, it shows "[redacted]".
-type ConnectionString struct{ text string }
+type ConnectionString struct {
+	transport.Secret
+	text string
+}
 
 // Reveal returns the text, for what opens connections.
 func (c ConnectionString) Reveal() string { return c.text }
-
-// String returns "[redacted]".
-func (c ConnectionString) String() string { return transport.Secret{}.String() }
-
-// Format writes "[redacted]" for every verb.
-func (c ConnectionString) Format(f fmt.State, verb rune) { transport.Secret{}.Format(f, verb) }
-
-// MarshalText returns "[redacted]".
-func (c ConnectionString) MarshalText() ([]byte, error) { return transport.Secret{}.MarshalText() }
 
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
@@ -60,11 +53,6 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 	names := make([]string, len(r.o.Databases))
 	for i, kind := range r.o.Databases {
 		names[i] = kind.Name
-	}
-	if text, _ := given["database"].Scalar(); text == "duckdb" {
-		given["database"].Fail("write a dataset of Parquet (path: lake/, format: parquet), which DuckDB reads in place; `formetl schema ddl --dialect duckdb` prints the view",
-			"DuckDB is no destination")
-		return false
 	}
 	name, ok := given["database"].OneOf(names...)
 	if !ok {
@@ -187,8 +175,8 @@ func (r *reader) readDSN(v strictyaml.Value, kind DatabaseKind, into *Database) 
 		v.Fail("correct what the reference leads to", "%v", err)
 		return "", false
 	}
-	into.DSN = ConnectionString{dsn}
-	into.Secrets = append(into.Secrets, transport.NewSecret(dsn))
+	into.DSN = ConnectionString{transport.NewSecret(dsn), dsn}
+	into.Secrets = append(into.Secrets, into.DSN.Secret)
 	return address, true
 }
 

@@ -1,12 +1,18 @@
 package definition
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -128,16 +134,13 @@ type Output struct {
 
 // S3 is what an s3:// path needs beyond the SDK's defaults.
 type S3 struct {
-	Endpoint            string // URL of the server, "" for AWS
-	Region              string
-	PathStyle           bool              // bucket in the path instead of the host name
-	StorageClass        string            // of data objects, such as STANDARD_IA
-	Tags                map[string]string // of data objects
-	SSE                 string            // "", s3 or kms
-	KMSKeyID            string            // with kms: "" for the account's default key
-	ExpectedBucketOwner string            // account id of 12 digits, "" for any
-	PartSize            int64             // bytes, 0 for the destination's default
-	PartsInFlight       int               // of one upload, 0 for the destination's default
+	Endpoint      string // URL of the server, "" for AWS
+	Region        string
+	PathStyle     bool   // bucket in the path instead of the host name
+	SSE           string // "", s3 or kms
+	KMSKeyID      string // with kms: "" for the account's default key
+	PartSize      int64  // bytes, 0 for the destination's default
+	PartsInFlight int    // of one upload, 0 for the destination's default
 }
 
 // StdoutPath is the path of the output that goes to standard output.
@@ -189,4 +192,72 @@ func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }
 // other runs away.
 func (o Output) Lasting() bool {
 	return o.Path != StdoutPath && !strings.Contains(o.Path, "{run_id}")
+}
+
+// Error lists everything that is wrong in a definition or schema file. Its exit
+// code is 78.
+type Error = strictyaml.Error
+
+// Problem is one thing that is wrong in a definition or schema file.
+type Problem = strictyaml.Problem
+
+// UnsupportedError is something that a definition may ask for and this
+// version cannot do.
+type UnsupportedError struct{ What, Remedy string }
+
+// Error names what is not supported and what to do instead.
+func (e *UnsupportedError) Error() string {
+	return e.What + " is not supported by this version; " + e.Remedy
+}
+
+// Fingerprint is equal for definitions that read the same rows of a form. It
+// holds the whole definition and its schema, except for the keys that change no
+// row. A key that is added to definitions counts unless it is left out here.
+func (d *Definition) Fingerprint() (string, error) {
+	reads := *d
+	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State, reads.StateS3 = "", nil, nil, nil, "", nil
+	reads.Source.Requests, reads.Source.Key, reads.Source.API = Requests{}, transport.Secret{}, ""
+	e := &reads.Extract
+	e.From, e.To, e.Window, e.Incremental, e.Lookback, e.Verify = time.Time{}, time.Time{}, extract.Step{}, false, 0, false
+	e.Changes = ""
+	data, err := json.Marshal(struct {
+		Definition
+		Zone string // which JSON knows by its name alone
+	}{reads, d.Source.Zone.String()})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Command returns a command of formetl for this definition, such as "run", in words that a
+// shell takes as they are. It repeats the flags that the definition was given with (Given),
+// because without them it would mean another one, or none. The key is never shown.
+// DEFINITION stands for one that was read from no file.
+func (d *Definition) Command(command string, flags ...string) string {
+	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
+	for _, given := range d.Given {
+		words = append(words, ShellWord(given))
+	}
+	for _, f := range flags {
+		if f != "" {
+			words = append(words, f)
+		}
+	}
+	return d.Source.Key.Redact(strings.Join(words, " "))
+}
+
+// ShellWord quotes a word where the system's shell would take it for something else.
+func ShellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+	}
+	if word != "" && strings.TrimLeftFunc(word, plain) == "" {
+		return word
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + word + `"`
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -69,7 +69,7 @@ func checkOutcome(t *testing.T, err error, nothing bool) {
 			t.Errorf("a problem without a place, a message or a remedy: %+v", p)
 		}
 	}
-	if strings.Contains(wrong.Explain(), canary) {
-		t.Errorf("the error shows the key: %s", wrong.Explain())
+	if strings.Contains(wrong.Error(), canary) {
+		t.Errorf("the error shows the key: %s", wrong.Error())
 	}
 }

@@ -50,7 +50,7 @@ func TestHMACKeyReferences(t *testing.T) {
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
 		"hmac_key: ${file:keys/long}":                                     "longer than",
-		"hmac_key: ${file:keys}":                                          "not a file",
+		"hmac_key: ${file:keys}":                                          "is a directory",
 		"hmac_key: " + hmacCanary:                                         "x.yaml:3:11: hmac_key: the value is not a reference",
 		"hmac_key: ${env:a b}":                                            "names no environment variable",
 		"hmac_keys: " + hmacCanary:                                        "hmac_key",

@@ -42,8 +42,6 @@ type LoadOptions struct {
 	Schemes []string
 	// Databases are the kinds of databases that the program is built with.
 	Databases []DatabaseKind
-	// JSONSchema is that of definitions. It says where a misplaced key belongs.
-	JSONSchema []byte
 	// Key, where it is set, is used instead of the definition's reference
 	// (--api-key-file).
 	Key transport.Secret
@@ -90,7 +88,6 @@ func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*De
 	if o.WithoutSecrets {
 		secrets = nil
 	}
-	doc.SetHome(func(key string) string { return homeOf(o.JSONSchema, key) })
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
 		File:    doc.File(),
 		State:   filepath.Join(folder, DefaultState),
@@ -151,15 +148,13 @@ func (r *reader) root(v strictyaml.Value) {
 	if r.o.State != "" && !values["state"].Given() {
 		r.def.State = r.o.State
 	}
-	checkForms(r.def, values["exclude"])
 	r.checkOutputs()
 }
 
 // readVersion reads the version of a definition or schema file, which must be 1.
 func readVersion(v strictyaml.Value) {
 	if s, ok := v.Scalar(); !ok || s != "1" {
-		// An excerpt would not help: the remedy says all.
-		v.Hidden().Fail("write version: 1", "the only version that this program knows is 1")
+		v.Fail("write version: 1", "the only version that this program knows is 1")
 	}
 }
 
@@ -179,12 +174,12 @@ func (r *reader) readState(v strictyaml.Value) {
 	}
 	settings := v.Section(strictyaml.Required("path", read), strictyaml.Optional("s3", nil))["s3"]
 	if r.def.State != "" {
-		r.def.StateS3 = r.readS3(settings, r.def.State)
+		r.def.StateS3 = readS3(settings, r.def.State)
 	}
 }
 
 func (r *reader) parseState(path string) (string, error) {
-	if OnS3(path) && slices.Contains(r.o.Schemes, "s3") {
+	if OnS3(path) {
 		return r.parseAddress("s3", strings.TrimPrefix(path, "s3://"))
 	}
 	return r.local(path), CheckLocal(path)
@@ -215,16 +210,6 @@ func readForms(v strictyaml.Value) []string {
 		}
 	}
 	return forms
-}
-
-// checkForms reports an exclude list that leaves no form.
-func checkForms(d *Definition, exclude strictyaml.Value) {
-	if len(d.Forms) == 0 || len(d.Exclude) == 0 {
-		return
-	}
-	if !slices.ContainsFunc(d.Forms, func(form string) bool { return IsGlob(form) || d.WantsForm(form) }) {
-		exclude.Fail("remove a name from exclude", "every form that `forms` names is excluded")
-	}
 }
 
 // IsGlob tells whether an entry of forms or exclude is a glob (path.Match)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
+	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -59,7 +60,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			out.readCompression(f)
 			out.readPartition()
 			out.readCSV(f)
-			out.S3 = r.readS3(out.s3, out.Path)
+			out.S3 = readS3(out.s3, out.Path)
 			r.def.Outputs = append(r.def.Outputs, out.Output)
 		}
 		r.outputs = append(r.outputs, out)
@@ -105,15 +106,10 @@ func (r *reader) parsePath(text string) (string, error) {
 
 // parseAddress checks the path of an output that is not a local one.
 func (r *reader) parseAddress(scheme, rest string) (string, error) {
-	known := slices.Contains(r.o.Schemes, scheme)
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
-	case scheme == "file":
-		return "", errors.New("a local path needs no scheme; write the path without file://")
-	case !known && scheme == "s3":
-		return "", errors.New("this build of formetl has no S3 destination; write a local path, or use a build with S3")
-	case !known:
-		return "", fmt.Errorf("this build of formetl has no destination for %s://; write a local path%s", scheme, schemeList(r.o.Schemes))
+	case !slices.Contains(r.o.Schemes, scheme):
+		return "", fmt.Errorf("nothing is written to %s://; write a local path without a scheme, or one that begins with %s://", scheme, strings.Join(r.o.Schemes, ":// or "))
 	case bucket == "" || strings.ContainsAny(bucket, "{}@:?#"):
 		return "", fmt.Errorf("the path names no bucket, or one that cannot be; write %s://bucket/path", scheme)
 	case key == "":
@@ -122,13 +118,6 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 		return "", errors.New("the path is not in its shortest form; write the path without empty parts, . and ..") //nolint:revive,staticcheck // the text ends with the name of a folder
 	}
 	return scheme + "://" + rest, nil
-}
-
-func schemeList(schemes []string) string {
-	if len(schemes) == 0 {
-		return ""
-	}
-	return " or one that begins with " + strings.Join(schemes, ":// or ") + "://"
 }
 
 // checkBraces reports braces in a path that hold no placeholder.
@@ -195,7 +184,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	switch {
 	case f == nil:
-		out.path.Renamed(strings.TrimSuffix(out.path.Path(), ".path")).Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		out.path.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case f.FileOnly:
 		out.format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
@@ -253,4 +242,109 @@ func (out *placedOutput) readCSV(f *load.Format) {
 	case f != nil && out.csv.Given():
 		out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 	}
+}
+
+// A list column with explode: true has a child output beside each output. It has a
+// row for each element of the list, with the result's id and the element's position.
+// A child is an output like any other, but it does not stand in the file.
+
+// Exploded tells whether the output is the child of another one.
+func (o Output) Exploded() bool { return o.Explode != schemas.Source{} }
+
+// Explode adds the child outputs that the schema asks for to Outputs. Calling it
+// again replaces them. Load has done it for definitions that are read from a file.
+func (d *Definition) Explode() error {
+	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
+	for _, out := range slices.Clone(d.Outputs) {
+		children, err := d.children(out)
+		if err != nil {
+			return err
+		}
+		d.Outputs = append(d.Outputs, children...)
+	}
+	return nil
+}
+
+// children makes the child outputs of an output, in the order of the columns.
+func (d *Definition) children(out Output) (children []Output, err error) {
+	if d.Schema == nil {
+		return nil, nil
+	}
+	for _, c := range d.Schema.Columns {
+		if !c.Explode {
+			continue
+		}
+		child, err := out.child(c)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	return children, nil
+}
+
+// addChildren adds the child outputs to the definition. Problems with a child are
+// reported at the path of the output that it lies beside.
+func (r *reader) addChildren() {
+	for _, out := range slices.Clone(r.outputs) {
+		if out.Path == "" {
+			continue
+		}
+		children, err := r.def.children(out.Output)
+		if err != nil {
+			out.path.FailWith(err, "mend the schema")
+			return
+		}
+		for _, child := range children {
+			r.outputs = append(r.outputs, placedOutput{Output: child, path: out.path})
+			r.def.Outputs = append(r.def.Outputs, child)
+		}
+	}
+}
+
+// childNote explains a child output in a message, because people do not find it in
+// their file. It is "" for other outputs.
+func (out placedOutput) childNote() string {
+	if !out.Exploded() {
+		return ""
+	}
+	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", strictyaml.Quote(out.Path), out.Explode)
+}
+
+// child makes the child output of a column. It lies beside the output and has the
+// output's settings.
+func (o Output) child(c schemas.Column) (Output, error) {
+	if o.Path == StdoutPath {
+		return o, &UnsupportedError{
+			What:   fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name),
+			Remedy: "write to a file, or leave explode out of the schema",
+		}
+	}
+	problem := ""
+	if err := checkPathName("column", c.Name); err != nil {
+		problem = err.Reason
+	} else if strings.ContainsAny(c.Name, "{}") {
+		problem = "holds a brace"
+	}
+	if problem != "" {
+		return o, &UnsupportedError{
+			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", strictyaml.Quote(c.Name), problem),
+			Remedy: "rename the column, or leave explode out",
+		}
+	}
+	o.Path, o.Explode = ChildPath(o.Path, c.Name), c.From
+	o.NoCodebook = true // the main output's codebook describes the list
+	return o, nil
+}
+
+// ChildPath is the path of the child output of a column. It is the parent's path with
+// "__" and the column's name added, in a file's name before its extensions.
+func ChildPath(parent, column string) string {
+	if folder, ok := strings.CutSuffix(parent, "/"); ok {
+		return folder + "__" + column + "/"
+	}
+	at := strings.LastIndexByte(parent, '/') + 1
+	stem, _ := load.SplitCodec(parent[at:])
+	stem = strings.TrimSuffix(stem, path.Ext(stem))
+	return parent[:at] + stem + "__" + column + parent[at+len(stem):]
 }

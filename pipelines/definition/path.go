@@ -1,13 +1,15 @@
 package definition
 
 import (
-	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -92,44 +94,22 @@ func checkPathName(placeholder, name string) *PathError {
 }
 
 var (
-	// shellWord is what shells replace in a path: a variable, or a command's output.
-	shellWord = regexp.MustCompile("\\$\\{?([A-Za-z_][A-Za-z0-9_]*)\\}?|^%([A-Za-z_]+)%|\\$\\(|`")
+	// shellWord is what shells replace in a path: a home folder, a variable, or a command's output.
+	shellWord = regexp.MustCompile("^~[^/]*|\\$\\{?[A-Za-z_][A-Za-z0-9_]*\\}?|^%[A-Za-z_]+%|\\$\\(|`")
 	// schemeLike begins an address. One letter is a drive of Windows.
-	schemeLike = regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9+.-]+):/|([sS]3[an]?):)/*`)
+	schemeLike = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]+:/|[sS]3[an]?:)`)
 )
 
 // CheckLocal returns an error for a path that a shell would have replaced, and for one that
 // looks like an address. It says what to write.
 func CheckLocal(path string) error {
-	if rest, home := strings.CutPrefix(path, "~"); home {
-		user, rest, _ := strings.Cut(rest, "/")
-		return fmt.Errorf("~%s is not replaced by a home folder; write the path in full, such as %s", user, strings.TrimSuffix("/home/you/"+rest, "/"))
+	if word := shellWord.FindString(path); word != "" {
+		return fmt.Errorf("%s is replaced by a shell alone; write the path in full, or ${env:NAME} in a definition", word)
 	}
-	if m := shellWord.FindStringSubmatch(path); m != nil {
-		instead := ""
-		if name := m[1] + m[2]; name != "" {
-			instead = ", or ${env:" + name + "} in a definition"
-		}
-		return fmt.Errorf("%s is replaced by a shell alone; write the path in full%s", m[0], instead)
+	if begin := schemeLike.FindString(path); begin != "" {
+		return fmt.Errorf("what begins with %s is no local path; write one without a scheme, or s3://bucket/path where a bucket may stand", begin)
 	}
-	m := schemeLike.FindStringSubmatch(path)
-	if m == nil {
-		return nil
-	}
-	scheme, rest := strings.ToLower(m[1]+m[2]), path[len(m[0]):]
-	switch scheme {
-	case "file":
-		if strings.HasPrefix(path[len("file:"):], "///") || !strings.HasPrefix(path[len("file:"):], "//") {
-			rest = "/" + rest
-		}
-		return fmt.Errorf("a local path needs no scheme; write %s", rest)
-	case "s3", "s3a", "s3n":
-		if OnS3(path) {
-			return errors.New("this is no local path; write one of this machine")
-		}
-		return fmt.Errorf("this is no local path; write s3://%s", rest)
-	}
-	return fmt.Errorf("%s:// is not among the places that are written to; write a local path, or s3://bucket/path", scheme)
+	return nil
 }
 
 // OnS3 tells whether a path is an address of S3.
@@ -143,4 +123,58 @@ func SplitPath(p string) (root, name string) {
 		return p[:i], p[i+1:]
 	}
 	return filepath.Dir(p), filepath.Base(p)
+}
+
+// CodebookPlace is where the codebook of an output lies: beside the output's file
+// or its dataset's folder, never in that folder.
+type CodebookPlace struct {
+	Root string // of the destination
+	stem string // what the names of its files begin with
+}
+
+// Schema is the name, relative to Root, of the JSON file that programs read.
+func (p CodebookPlace) Schema() string { return p.stem + ".schema.json" }
+
+// Table is the name, relative to Root, of the CSV file that people read.
+func (p CodebookPlace) Table() string { return p.stem + ".codebook.csv" }
+
+// Paths are the addresses of the codebook's files: the schema, then the table.
+func (p CodebookPlace) Paths() []string {
+	base := strings.TrimSuffix(p.Root, "/") + "/"
+	return []string{base + p.Schema(), base + p.Table()}
+}
+
+// CodebookPlaceOf is where the codebook of an output at a path goes. expanded is
+// the output's path with its placeholders replaced. Outputs that differ in format
+// and compression alone have the same place. It is false where the output has no
+// codebook: on standard output, where codebooks are turned off, and where nothing
+// can lie beside the dataset.
+func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (CodebookPlace, bool) {
+	if out.NoCodebook || out.Path == StdoutPath {
+		return CodebookPlace{}, false
+	}
+	whole := strings.TrimRight(expanded, "/")
+	scheme := schemeShape.FindString(whole)
+	if whole == "" || scheme != "" && !strings.Contains(whole[len(scheme):], "/") {
+		return CodebookPlace{}, false
+	}
+	root, name := SplitPath(whole)
+	if !out.Dataset() {
+		name = withoutExtensions(name, formats)
+	}
+	return CodebookPlace{Root: root, stem: name}, true
+}
+
+// withoutExtensions cuts the format's and the codec's extensions off a file's name.
+// A name that would be empty then stays as it is.
+func withoutExtensions(name string, formats []load.Format) string {
+	stem, _ := load.SplitCodec(name)
+	ext := path.Ext(stem)
+	if slices.ContainsFunc(formats, func(f load.Format) bool { return strings.EqualFold(ext, f.Extension) }) {
+		stem = strings.TrimSuffix(stem, ext)
+	}
+	if stem == "" {
+		return name
+	}
+	return stem
 }

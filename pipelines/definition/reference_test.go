@@ -30,8 +30,8 @@ func TestKeyReferences(t *testing.T) {
 		"${env:not a name}":                                  "names no environment variable",
 		"${file:}":                                           "not a reference",
 		"${file:keys/none}":                                  "cannot be read: no such file",
-		"${file:keys}":                                       "not a file",
-		"${file:/dev/zero}":                                  "not a file",
+		"${file:keys}":                                       "is a directory",
+		"${file:/dev/zero}":                                  "longer than",
 		"${file:keys/empty}":                                 "is empty",
 		"${file:keys/long}":                                  "longer than",
 		"${file:keys/two}":                                   "holds more than one line",
@@ -70,7 +70,7 @@ func noCanary(t *testing.T, err error) {
 	t.Helper()
 	shown := fmt.Sprintf("%v %+v %#v %q", err, err, err, err)
 	if wrong, ok := err.(*Error); ok { //nolint:errorlint // the very error is printed
-		shown += wrong.Explain()
+		shown += wrong.Error()
 		for _, p := range wrong.Problems {
 			shown += fmt.Sprintf("%+v %v", p, p)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // TestScalar holds that YAML readers take what is written as the text that was meant:

@@ -2,11 +2,13 @@ package definition
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
@@ -148,8 +150,99 @@ func (r *reader) readColumns(v, schema strictyaml.Value) {
 		return
 	}
 	s := newSchemaReader(r.def.Name)
-	s.own = section{v.Renamed(""), map[string]strictyaml.Value{"columns": v}}
+	s.own = section{v, map[string]strictyaml.Value{"columns": v}}
 	s.readColumns(v)
 	s.settle(r.dir, r.secrets)
 	r.def.Schema = s.schema
+}
+
+// readColumn reads one column of a schema.
+func (r *schemaReader) readColumn(v strictyaml.Value) {
+	c := schemas.Column{OnError: schemas.OnErrorReject}
+	nullable := true
+	keys := v.Section(
+		strictyaml.Required("name", strictyaml.Text(&c.Name)),
+		strictyaml.Required("from", strictyaml.Parsed(&c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")),
+		strictyaml.Required("type", strictyaml.Parsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
+		strictyaml.Optional("nullable", strictyaml.Boolean(&nullable)),
+		strictyaml.Optional("on_error", strictyaml.OneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
+		strictyaml.Optional("pii", strictyaml.Parsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")),
+		strictyaml.Optional("label", func(v strictyaml.Value) {
+			label, ok := v.Scalar() // a heading may be empty
+			if !ok {
+				v.Fail("write the column's heading, in quotes", "text is expected, not %s", v.Kind())
+			}
+			c.Label = label
+		}),
+		strictyaml.Optional("format", func(v strictyaml.Value) {
+			if _, single := v.Scalar(); single {
+				format, _ := v.Text()
+				c.Reading.Formats = []string{format}
+				return
+			}
+			readTexts(v, &c.Reading.Formats)
+		}),
+		strictyaml.Optional("true_values", func(v strictyaml.Value) { readTexts(v, &c.Reading.True) }),
+		strictyaml.Optional("false_values", func(v strictyaml.Value) { readTexts(v, &c.Reading.False) }),
+		strictyaml.Optional("decimal_separator", strictyaml.Text(&c.Reading.Decimal)),
+		strictyaml.Optional("group_separator", strictyaml.Text(&c.Reading.Group)),
+		strictyaml.Optional("list_as", strictyaml.OneOf(&c.ListAs, schemas.ListJoined, schemas.ListJSON, schemas.ListColumns)),
+		strictyaml.Optional("choices", func(v strictyaml.Value) { readTexts(v, &c.Choices) }),
+		strictyaml.Optional("explode", strictyaml.Boolean(&c.Explode)),
+	)
+	c.Required = !nullable
+	r.schema.Columns = append(r.schema.Columns, c)
+	r.columns = append(r.columns, section{v, keys})
+}
+
+// readTexts reads a list of texts, in which true and false are words like any other.
+func readTexts(v strictyaml.Value, target *[]string) {
+	for _, e := range v.List() {
+		text, ok := e.Word()
+		if !ok {
+			return
+		}
+		*target = append(*target, text)
+	}
+}
+
+// HMACKeyVariable is the environment variable that holds the key of pii: hmac
+// where a schema has no reference to it.
+const HMACKeyVariable = "FORMETL_HMAC_KEY"
+
+const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}"
+
+// readHMACKey reads a schema's hmac_key, which is a reference and never the key.
+func (r *schemaReader) readHMACKey(v strictyaml.Value) {
+	if _, ok := readReference(v, hmacKeyRemedy, "a key never stands in a schema"); ok {
+		r.schema.HMACReference, _ = v.Scalar()
+	}
+}
+
+// readKey reads the key if a column needs it. Where secrets is nil, no key
+// is looked for. A file is relative to dir. Problems with the
+// key are reported at the reference, else at the first column that needs a key.
+func (r *schemaReader) readKey(dir string, secrets *Secrets) {
+	first := slices.IndexFunc(r.schema.Columns, func(c schemas.Column) bool { return c.PII.Kind == schemas.PIIHMAC })
+	if secrets == nil || first < 0 || r.own.Refused("hmac_key") {
+		return
+	}
+	ref, place := reference{"env", HMACKeyVariable}, r.columns[first].keys["pii"]
+	otherwise, problem := hmacKeyRemedy, "the column needs a key, the schema names none, and %v"
+	if parts := referenceShape.FindStringSubmatch(r.schema.HMACReference); parts != nil {
+		ref, place = reference{parts[1], parts[2]}, r.own.keys["hmac_key"].Hidden()
+		otherwise, problem = "change the reference", "%v"
+	}
+	text, where, err := ref.read(dir, *secrets)
+	r.own.Redact(transport.NewSecret(text).Redact)
+	if err == nil && text != "" {
+		if r.schema.HMACKey, err = schemas.NewHMACKey([]byte(text)); err != nil {
+			err = fmt.Errorf("%s: %w", where, err)
+		}
+	} else if err != nil && text != "" {
+		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
+	}
+	if err != nil {
+		place.Fail(ref.remedy(err, otherwise), problem, err)
+	}
 }

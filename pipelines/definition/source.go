@@ -1,9 +1,7 @@
 package definition
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -42,22 +40,12 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 	if !ok {
 		return
 	}
-	u, err := url.Parse(text)
+	u, err := transport.ParseBaseURL(text, r.def.Source.AllowHTTP)
 	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "":
-		v.Fail(remedy, "this is not the address of a server")
-	case u.Scheme != "https" && u.Scheme != "http":
-		v.Fail(remedy, "the address begins with neither https:// nor http://")
-	case u.User != nil:
-		v.Fail(remedy, "a user name or password cannot stand in the address")
-	case u.RawQuery != "" || u.ForceQuery:
-		v.Fail(remedy, "the address ends with a query (?…)")
-	case u.Fragment != "" || strings.Contains(text, "#"):
-		v.Fail(remedy, "the address ends with a fragment (#…)")
+	case err != nil:
+		v.FailWith(err, remedy)
 	case strings.Contains(u.Path+"/", "/api/users/"), strings.Contains(u.Path+"/", "/api/v2/"):
 		v.Fail(remedy+"; what follows /api is added by formetl", "the address goes on into the interface's paths")
-	case u.Scheme == "http" && !transport.IsLoopback(u.Hostname()) && !r.def.Source.AllowHTTP:
-		v.Fail("write https://, or allow plain HTTP with source.allow_http: true where the network is trusted", "plain HTTP would send the API key unprotected to a host that is not this machine")
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")
 	}
@@ -73,18 +61,11 @@ func parseAccount(account string) (string, error) {
 // LoadZone returns the zone of an IANA name. "Local" is refused, because it means
 // different zones on different machines.
 func LoadZone(name string) (*time.Location, error) {
-	zone, err := zoneOf(name)
-	if err != nil {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || strings.EqualFold(name, "local") {
 		return nil, fmt.Errorf("%s is not a time zone that this machine knows; write an IANA name, such as America/Chicago, Europe/Berlin or UTC", strictyaml.Quote(name))
 	}
 	return zone, nil
-}
-
-func zoneOf(name string) (*time.Location, error) {
-	if name == "" || strings.EqualFold(name, "local") {
-		return nil, errors.New("no IANA name")
-	}
-	return time.LoadLocation(name)
 }
 
 // SetBudgets gives a source the limits of API v2 as its budgets, if it may be asked by that.

@@ -27,18 +27,10 @@ func ParseWallTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	switch {
-	case dateShape.MatchString(s):
-		return time.Time{}, fmt.Errorf("%s is not a day of the calendar or not a time of day; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
-	case offsetTime.MatchString(s):
-		return time.Time{}, fmt.Errorf("%s has an offset or a fraction of a second; write the wall clock of the account's time zone in whole seconds, such as 2026-01-31 06:00:00", strictyaml.Quote(s))
-	}
-	return time.Time{}, fmt.Errorf("%s is not a date; write a date such as 2026-01-31, or a date-time such as 2026-01-31 06:00:00", strictyaml.Quote(s))
+	return time.Time{}, fmt.Errorf("%s is not a date of the calendar; write a date such as 2026-01-31, or a date-time in whole seconds without an offset, such as 2026-01-31 06:00:00", strictyaml.Quote(s))
 }
 
 var (
-	offsetTime  = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?( ?(Z|[+-]\d{2}:?(\d{2})?))?$`)
-	dateShape   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?$`)
 	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
 	// spanShape refuses the years, weeks and milliseconds that model.ParseDuration
 	// would accept.

@@ -2,13 +2,9 @@ package doctor
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/interval"
 )
 
@@ -16,111 +12,73 @@ import (
 // without `to` ends too far from the service's present.
 const clockFault = 15 * time.Minute
 
-// clockWatch is a transport that notes the service's clock, which the header Date of each
-// answer tells (RFC 9110, section 6.6.1), and the latest request for results.
-type clockWatch struct {
-	next http.RoundTripper
-	our  func() time.Time
+// zoneLeeway is by how much a service's own clock may be off.
+const zoneLeeway = 5 * time.Minute
 
-	mu   sync.Mutex
-	seen *clockSight // of the latest answer that had a Date
-	// Of the latest request for results, and of its answer.
-	query    url.Values
-	lastPage string
-}
-
-// clockSight is a sight of the service's clock: it showed date between sent and came, to
-// the second.
-type clockSight struct{ date, sent, came time.Time }
-
-func newClockWatch(o account.Options) *clockWatch {
-	next := o.Client.Transport
-	if t, ok := http.DefaultTransport.(*http.Transport); ok && next == nil {
-		next = t.Clone()
-	}
-	return &clockWatch{next: next, our: o.Now}
-}
-
-// RoundTrip sends a request. It passes over dates of answers that lay in a cache.
-func (w *clockWatch) RoundTrip(r *http.Request) (*http.Response, error) {
-	sent := w.our()
-	answer, err := w.next.RoundTrip(r)
-	if err != nil {
-		return answer, err
-	}
-	came := w.our()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if strings.HasSuffix(r.URL.Path, "/results") {
-		w.query, w.lastPage = r.URL.Query(), answer.Header.Get("Pagination-Page-Last")
-	}
-	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil && answer.Header.Get("Age") == "" {
-		w.seen = &clockSight{date, sent, came}
-	}
-	return answer, nil
-}
-
-// CloseIdleConnections closes those of the transport that sends.
-func (w *clockWatch) CloseIdleConnections() {
-	if t, ok := w.next.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
-}
-
-func (w *clockWatch) sight() *clockSight {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.seen
-}
-
-// asked returns the parameters of the latest request for results, and the number of the
-// last page by the headers of its answer.
-func (w *clockWatch) asked() (query url.Values, lastPage string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.query, w.lastPage
-}
-
-// now returns the present by our clock, and by the service's where it is known.
-func (w *clockWatch) now() (ours, theirs time.Time) {
-	ours = w.our()
-	seen := w.sight()
-	if seen == nil {
-		return ours, ours
-	}
-	return ours, seen.date.Add(ours.Sub(seen.came))
-}
-
-// check compares the clocks.
-func (w *clockWatch) check() Check {
-	seen := w.sight()
-	if seen == nil {
+// judgeClock compares the service's clock, by the header Date of its last answer (RFC 9110,
+// section 6.6.1), with ours when that came. The header has full seconds. The time of the
+// request is far less than what is told of.
+func judgeClock(theirs, ours time.Time) Check {
+	if theirs.IsZero() {
 		return Check{Name: "clock", State: NotChecked, Detail: "no answer came with a Date header, so the service's clock is not known"}
 	}
-	return judgeClock(*seen)
-}
-
-// judgeClock compares the clocks. Only what the time of the request and the full second
-// of the header do not explain is a difference.
-func judgeClock(s clockSight) Check {
 	var off time.Duration
-	switch last := s.date.Add(time.Second); {
-	case s.sent.After(last):
-		off = s.sent.Sub(last)
-	case s.came.Before(s.date):
-		off = s.came.Sub(s.date)
+	switch last := theirs.Add(time.Second); {
+	case ours.After(last):
+		off = ours.Sub(last)
+	case ours.Before(theirs):
+		off = ours.Sub(theirs)
 	}
 	c := Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + rounded(max(off.Abs(), time.Second))}
 	if off.Abs() < interval.ClockLeeway {
 		return c
 	}
-	err := &ClockError{Ours: s.came, Theirs: s.date, Off: off}
+	err := &ClockError{Ours: ours, Theirs: theirs, Off: off}
 	c.State, c.Detail = Warning, err.Error()
 	c.Cure = clockCure
 	if off.Abs() >= clockFault {
 		c.State, c.Err = Failed, err
 		c.Detail += "; a range without `to` ends by this machine's clock, and S3 refuses requests of such a clock"
 	}
+	return c
+}
+
+// judgeZone compares the dates of the newest changes of a form, the latest first, with
+// the present by both clocks. A date in the future proves that the zone is wrong. A zone
+// too far east makes results look old, which a quiet form does too, so it is not found.
+func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs time.Time) Check {
+	c := Check{Name: "zone", Of: form}
+	early, late := ours, theirs
+	if late.Before(early) {
+		early, late = late, early
+	}
+	for len(dates) > 0 && ahead(zone, dates[0], late) > interval.WidestZone {
+		dates = dates[1:]
+	}
+	if len(dates) == 0 {
+		c.State = Warning
+		c.Detail, c.Cure = imported, importedCure
+		return c
+	}
+	newest := dates[0]
+	if ahead := ahead(zone, newest, late); ahead > 0 {
+		err := &ZoneError{Form: form, Zone: zone.String(), Newest: newest, Ahead: ahead}
+		c.State, c.Detail, c.Err = Failed, err.Error(), err
+		c.Cure = zoneCure
+		return c
+	}
+	if ahead(zone, newest, early) > 0 {
+		c.State = NotChecked
+		c.Detail = "this machine's clock and the service's differ, and the newest change lies in the future of one of them"
+		return c
+	}
+	age := load.Wall(theirs.In(zone)).Sub(newest)
+	if age > interval.WidestZone {
+		c.State, c.Detail = NotChecked, fmt.Sprintf("the newest change is %s old, and only a fresh one tells of the zone", rounded(age))
+		return c
+	}
+	c.State = OK
+	c.Detail = fmt.Sprintf("in %s the newest change is %s old, and nothing lies in the future", zone, rounded(max(age, 0)))
 	return c
 }
 
@@ -158,4 +116,60 @@ func several(n int, unit string) string {
 		return "1 " + unit
 	}
 	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+// What to do about a zone or a clock that is wrong, and what results tell that lie too far
+// in the future.
+const (
+	zoneCure     = "set source.timezone to the zone that the account's settings name"
+	clockCure    = "let this machine take its time from the network (NTP); if it is right, tell those who run the service"
+	imported     = "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong"
+	importedCure = "look at the newest results with `formetl preview`; if the service's clock is wrong, tell those who run it"
+)
+
+// ZoneError says that results lie in the future of the zone.
+type ZoneError struct {
+	Form, Zone string
+	Newest     time.Time     // wall-clock time of the newest change
+	Ahead      time.Duration // by how much it lies in the future at least
+}
+
+// Error names the result's date and what it proves.
+func (e *ZoneError) Error() string {
+	return fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
+		e.Form, load.Wall(e.Newest), rounded(e.Ahead), e.Zone)
+}
+
+// ahead returns by how much a wall-clock time lies in the future of a zone. It is 0 for as
+// little as a service's clock may be off, or as clocks were set back in the last hours.
+func ahead(zone *time.Location, newest, now time.Time) time.Duration {
+	_, is := now.In(zone).Zone()
+	_, was := now.Add(-3 * time.Hour).In(zone).Zone()
+	setBack := max(0, time.Duration(was-is)*time.Second)
+	ahead := newest.Sub(load.Wall(now.In(zone)).Time)
+	if ahead <= zoneLeeway+setBack {
+		return 0
+	}
+	return ahead
+}
+
+// Later says what a run is told by results that are dated later than its present, in the
+// words of `formetl doctor`, and what to do. newest is the latest of their wall-clock
+// times. theirs is the service's clock by the Date header of an answer, zero where none
+// came with one. Both texts are "" where nothing is wrong: the results came meanwhile.
+func Later(form string, zone *time.Location, newest, ours, theirs time.Time) (what, cure string) {
+	now := theirs
+	if now.IsZero() {
+		now = ours
+	}
+	off := ours.Sub(now)
+	switch ahead := ahead(zone, newest, now); {
+	case ahead > interval.WidestZone:
+		return imported, importedCure
+	case ahead > 0:
+		return (&ZoneError{Form: form, Zone: zone.String(), Newest: newest, Ahead: ahead}).Error(), zoneCure
+	case off.Abs() >= interval.ClockLeeway:
+		return (&ClockError{Ours: ours, Theirs: theirs, Off: off}).Error(), clockCure
+	}
+	return "", ""
 }

@@ -108,11 +108,11 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(ctx, def, o))
 	asked := askService(ctx, def, o, noKey)
 	report.Requests, report.Honours = asked.requests, asked.told
-	places := placeChecks(ctx, def, o, asked.forms)
+	kept, places := placeChecks(ctx, def, o, asked.forms)
 	if ctx.Err() != nil {
 		return report, context.Cause(ctx)
 	}
-	report.Checks = slices.Concat(report.Checks, []Check{places.checkpoint}, asked.checks, places.checks)
+	report.Checks = slices.Concat(report.Checks, []Check{kept}, asked.checks, places)
 	return report, nil
 }
 
@@ -127,9 +127,13 @@ func Unreadable(file string, err error, now time.Time) *Report {
 
 // definitionCheck tells what a run of the definition would do, and checks its range.
 func definitionCheck(def *definition.Definition, o account.Options) Check {
+	paths := make([]string, len(def.Outputs))
+	for i, out := range def.Outputs {
+		paths[i] = out.Path
+	}
 	c := Check{
 		Name: "definition", State: OK,
-		Detail: fmt.Sprintf("pipeline %s reads %s, and writes %s", def.Name, strings.Join(def.Forms, ", "), strings.Join(paths(def), ", ")),
+		Detail: fmt.Sprintf("pipeline %s reads %s, and writes %s", def.Name, strings.Join(def.Forms, ", "), strings.Join(paths, ", ")),
 	}
 	if _, err := interval.Ask(def, o.Flags(), o.Now()); err != nil {
 		c.State, c.Detail, c.Err = Failed, err.Error(), err
@@ -138,23 +142,9 @@ func definitionCheck(def *definition.Definition, o account.Options) Check {
 	return c
 }
 
-func paths(def *definition.Definition) []string {
-	all := make([]string, len(def.Outputs))
-	for i, out := range def.Outputs {
-		all[i] = out.Path
-	}
-	return all
-}
-
-// places is what was found where a definition writes.
-type places struct {
-	checkpoint Check
-	checks     []Check
-}
-
-// placeChecks checks the outputs, the place of the checkpoint and the disks. forms are
+// placeChecks checks what runs keep in the state, and the outputs and the disks. forms are
 // those of the service, nil if they are not known.
-func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (p places) {
+func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (kept Check, places []Check) {
 	if len(forms) == 0 {
 		forms, _ = account.NamedForms(def, o)
 	}
@@ -173,9 +163,7 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	if !account.NeedsForms(def, o) {
 		state, failed = maintain.State(ctx, &of, o)
 	}
-	p.checkpoint = checkpointCheck(state)
-	p.checks = slices.Concat(rights, leftChecks(&of, state, failed), fitChecks(ctx, &of, o, state), spaceChecks(&of, o, state))
-	return p
+	return checkpointCheck(state), slices.Concat(rights, leftChecks(&of, state, failed), spaceChecks(&of, o, state))
 }
 
 // errNoForms is why nothing is known of what runs left where all forms stand behind globs.

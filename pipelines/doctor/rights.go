@@ -65,17 +65,12 @@ func rightsOf(ctx context.Context, def *definition.Definition, o account.Options
 
 // rightsAt tests the rights at one output.
 func rightsAt(ctx context.Context, o account.Options, out definition.Output, at output.Location) []Check {
-	r := &rights{name: load.ProbePrefix + rand.Text(), run: o.RunID}
-	var err error
-	if r.dest, err = o.Tables.Open(ctx, at.Root, out); err != nil {
-		r.unusable(err)
-	} else {
-		r.test(ctx, at)
+	dest, err := o.Tables.Open(ctx, at.Root, out)
+	checks := testRights(ctx, &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}, at, err)
+	for i := range checks {
+		checks[i].Of = at.Path
 	}
-	for i := range r.checks {
-		r.checks[i].Of = at.Path
-	}
-	return r.checks
+	return checks
 }
 
 // isLocal tells whether the root of a destination is a folder of this machine.
@@ -83,10 +78,31 @@ func isLocal(root string) bool { return !strings.Contains(root, "://") }
 
 // rights tests what a run does at a destination, with objects of the control folder.
 type rights struct {
-	dest   load.Destination
-	name   string // of the probe object
-	run    string
-	checks []Check
+	dest  load.Destination
+	name  string // of the probe object
+	run   string
+	found map[string]Check // by name
+	why   string           // why what was not found was not tested
+}
+
+// testRights makes all checks of a place, in the order of the checklist. err is why it could
+// not be opened.
+func testRights(ctx context.Context, r *rights, at output.Location, err error) (all []Check) {
+	if r.found = map[string]Check{}; err != nil {
+		r.unusable(err)
+	} else {
+		r.test(ctx, at)
+	}
+	for _, name := range []string{place, lists, writes, reads, conditional, stages, removes} {
+		c, tested := r.found[name]
+		if !tested {
+			c = Check{Name: name, State: NotChecked, Detail: r.why}
+		}
+		if tested || name != place {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // cleanupTime bounds how long the removal of a probe may take after a stop.
@@ -102,7 +118,7 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 	if err == nil && at.Scope != "" {
 		err = r.noFolder(ctx, at)
 	}
-	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" {
+	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" && at.Manifest != "" {
 		err = replacer.Replaceable(ctx, at.Manifest)
 	}
 	if awayOrBarred(err) {
@@ -116,13 +132,11 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 	if err := r.dest.Delete(ctx, r.name); err != nil {
 		r.fail(removes, err)
 		r.ok(lists, "objects can be listed")
-		r.skip("nothing was written, because it could not be removed again", writes, reads, conditional, stages)
+		r.why = "nothing was written, because it could not be removed again"
 	} else if r.write(ctx) {
 		r.stage(ctx)
 		r.ok(lists, "what was written is listed")
 	}
-	order := []string{place, lists, writes, reads, conditional, stages, removes}
-	slices.SortStableFunc(r.checks, func(a, b Check) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
 }
 
 // awayOrBarred tells whether an error means that a place cannot be used at all.
@@ -136,8 +150,9 @@ func awayOrBarred(err error) bool {
 
 // unusable adds the checks of a place that cannot be used.
 func (r *rights) unusable(err error) {
+	clear(r.found)
 	r.fail(place, err)
-	r.skip("the place cannot be used", lists, writes, reads, conditional, stages, removes)
+	r.why = "the place cannot be used"
 }
 
 // noFolder returns an error if something lies below the name of a single file.
@@ -163,7 +178,7 @@ func (r *rights) write(ctx context.Context) bool {
 	}
 	if err != nil {
 		r.fail(writes, err)
-		r.skip("nothing could be written", reads, conditional, removes)
+		r.why = "nothing could be written"
 		return true
 	}
 	defer r.remove(ctx)
@@ -175,7 +190,7 @@ func (r *rights) write(ctx context.Context) bool {
 	switch {
 	case err != nil:
 		r.fail(reads, err)
-		r.skip("nothing could be read", conditional)
+		r.why = "nothing could be read"
 		return true
 	case !bytes.Equal(data, content(1)):
 		r.fail(reads, &load.IOError{Op: "read", Path: r.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
@@ -218,11 +233,11 @@ func (r *rights) condition(ctx context.Context, version string) {
 
 // unguarded adds the warning of a store that ignores conditions.
 func (r *rights) unguarded() {
-	r.checks = append(r.checks, Check{
+	r.found[conditional] = Check{
 		Name: conditional, State: Warning,
 		Detail: "the store writes although the condition (If-None-Match, If-Match) does not hold: the lease alone keeps two runs apart, and two that begin at the same moment may both write",
 		Cure:   "use a store or version that honours conditional writes, look whether a proxy drops the headers, or let the scheduler start one run at a time",
-	})
+	}
 }
 
 // stage tests a data object up to the step before it becomes visible.
@@ -271,21 +286,14 @@ func (r *rights) remove(ctx context.Context) {
 
 // ok adds a check that went well, unless that of this name failed before.
 func (r *rights) ok(name, detail string) {
-	if !slices.ContainsFunc(r.checks, func(c Check) bool { return c.Name == name }) {
-		r.checks = append(r.checks, Check{Name: name, State: OK, Detail: detail})
+	if _, failed := r.found[name]; !failed {
+		r.found[name] = Check{Name: name, State: OK, Detail: detail}
 	}
 }
 
 func (r *rights) fail(name string, err error) {
 	what, cure := told(err)
-	r.checks = slices.DeleteFunc(r.checks, func(c Check) bool { return c.Name == name })
-	r.checks = append(r.checks, Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err})
-}
-
-func (r *rights) skip(why string, names ...string) {
-	for _, name := range names {
-		r.checks = append(r.checks, Check{Name: name, State: NotChecked, Detail: why})
-	}
+	r.found[name] = Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err}
 }
 
 // told divides an error of a destination into what failed and what to do.

@@ -38,15 +38,13 @@ type session struct {
 	def    *definition.Definition
 	o      account.Options
 	client extract.Client
-	clock  *clockWatch
 	gone   map[string]bool // forms that the service does not know
 }
 
 // askService checks what only the service can tell: whether it is there, the account, the
 // key, the forms, the clocks and the zone.
 func askService(ctx context.Context, def *definition.Definition, o account.Options, noKey error) answers {
-	s := &session{def: def, o: o, clock: newClockWatch(o), gone: map[string]bool{}}
-	s.o.Client.Transport = s.clock
+	s := &session{def: def, o: o, gone: map[string]bool{}}
 	used := budgetCheck(ctx, def, o)
 	s.add(used)
 	why := ""
@@ -70,7 +68,7 @@ func askService(ctx context.Context, def *definition.Definition, o account.Optio
 	}
 	defer s.client.Close()
 	s.listForms(ctx)
-	s.add(s.clock.check())
+	s.add(judgeClock(s.client.Clocks()))
 	s.askForm(ctx)
 	s.skip("no form is known whose results could be asked for", "zone", "specification")
 	s.requests = s.sent() + s.client.Requests().Retries
@@ -248,8 +246,9 @@ func (s *session) askForm(ctx context.Context) {
 	}
 	if len(dates) > 0 {
 		slices.SortFunc(dates, func(a, b time.Time) int { return b.Compare(a) })
-		ours, theirs := s.clock.now()
-		s.add(judgeZone(s.def.Source.Zone, p.Form, dates, ours, theirs))
+		now := s.o.Now()
+		theirs, ours := s.client.Clocks()
+		s.add(judgeZone(s.def.Source.Zone, p.Form, dates, now, now.Add(theirs.Sub(ours))))
 	}
 	s.skip("no result of the page that was asked for has a date", "zone")
 	p.honours(ctx, newest, unsorted)

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -46,7 +45,11 @@ func spaceChecks(def *definition.Definition, o account.Options, state *maintain.
 	var ids []uint64
 	var disks []disk
 	for _, f := range folders {
-		id, free, err := spaceAt(existing(f.path))
+		at := f.path // or the nearest folder around it that exists
+		if gone := absent(at); len(gone) > 0 {
+			at = filepath.Dir(gone[len(gone)-1])
+		}
+		id, free, err := spaceAt(at)
 		if err != nil {
 			checks = append(checks, Check{Name: "disk", Of: f.path, State: NotChecked, Detail: "the free space is not known: " + err.Error()})
 			continue
@@ -99,26 +102,10 @@ func staged(def *definition.Definition, o account.Options, m *load.Manifest) (by
 	return bytes
 }
 
-// existing returns the nearest folder around a path that exists.
-func existing(path string) string {
-	for path != filepath.Dir(path) {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
-	return path
-}
-
-// size is a number of bytes in the largest unit that it fills.
+// size is a number of bytes for people.
 func size(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d bytes", n)
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	value, unit := float64(n)/1000, 0
-	for value >= 1000 && unit < len(units)-1 {
-		value, unit = value/1000, unit+1
-	}
-	return fmt.Sprintf("%.1f %cB", value, units[unit])
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }

@@ -3,7 +3,6 @@
 package doctor
 
 import (
-	"io/fs"
 	"math"
 	"syscall"
 )
@@ -20,13 +19,4 @@ func spaceAt(folder string) (id uint64, free int64, err error) {
 		return 0, 0, err
 	}
 	return uint64(at.Dev), int64(min(of.Bavail, math.MaxInt64/uint64(of.Bsize)) * uint64(of.Bsize)), nil //nolint:gosec,unconvert // the types differ between systems
-}
-
-// ownerOf returns the user id of a file's owner.
-func ownerOf(info fs.FileInfo) (owner int, known bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
 }

@@ -12,80 +12,30 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// stateCheck writes to the state as a run does, and looks who owns what lies in a folder.
-func stateCheck(ctx context.Context, def *definition.Definition, o account.Options) Check {
-	if !isLocal(def.State) {
-		return remoteState(ctx, def, o)
-	}
-	state := def.State
-	c := Check{Name: "state", Of: state, State: OK, Detail: "budgets and checkpoints can be kept there"}
-	err := tryFolder(state)
-	foreign := 0
-	if err == nil {
-		foreign, err = foreigners(state)
-	}
-	if err != nil {
-		c.State, c.Err, c.Detail = Failed, &checkpoint.StateError{Place: state, Err: err}, fmt.Sprintf("a run cannot keep budgets and checkpoints there: %v", err)
-		c.Cure = "move away what is in its way, let this user write there, or name another folder with state: or --state"
-		return c
-	}
-	info, err := os.Stat(state)
-	switch {
-	case err != nil:
-		c.Detail = "it does not exist yet, and can be made"
-	case foreign > 0:
-		c.State = Warning
-		c.Detail = fmt.Sprintf("%d files or folders in it are not of user %d, who runs this: runs of several users shut each other out of checkpoints", foreign, os.Geteuid())
-		c.Cure = fmt.Sprintf("run formetl always as the same user, or give it all to this one: chown -R %d %s", os.Geteuid(), state)
-	case info.Mode().Perm()&0o002 != 0:
-		c.State, c.Detail = Warning, "everybody may write there, and so forge what the next run takes over"
-		c.Cure = "chmod o-w " + state
-	}
-	return c
-}
-
-// remoteState tests the rights that runs need at a state in a bucket.
-func remoteState(ctx context.Context, def *definition.Definition, o account.Options) Check {
-	r := &rights{name: load.ProbePrefix + rand.Text(), run: o.RunID}
-	state, err := account.OpenState(ctx, def, o)
-	if r.dest = state.Destination; err != nil {
-		r.unusable(err)
+// stateCheck tests the rights that runs need at the state. The probe lies where checkpoints do.
+func stateCheck(ctx context.Context, def *definition.Definition, o account.Options) (c Check) {
+	c = Check{Name: "state", Of: def.State, State: OK, Detail: "budgets and checkpoints can be kept there"}
+	if isLocal(def.State) {
+		made := absent(def.State)
+		defer func() { _ = removeEmpty(made) }()
 	} else {
-		r.test(ctx, output.Location{Root: def.State})
+		c.Detail += ", for all hosts that use it"
 	}
-	c := Check{Name: "state", Of: def.State, State: OK, Detail: "budgets and checkpoints can be kept there, for all hosts that use it"}
+	state, err := account.OpenState(ctx, def, o)
+	r := &rights{dest: state.Destination, name: "checkpoint/probe-" + rand.Text(), run: o.RunID}
+	checks := testRights(ctx, r, output.Location{Root: def.State}, err)
 	for _, worst := range []State{Warning, Failed} {
-		if at := slices.IndexFunc(r.checks, func(is Check) bool { return is.State == worst }); at >= 0 {
-			is := r.checks[at]
+		if at := slices.IndexFunc(checks, func(is Check) bool { return is.State == worst }); at >= 0 {
+			is := checks[at]
 			c.State, c.Err, c.Cure, c.Detail = is.State, is.Err, is.Cure, is.Name+": "+is.Detail
 		}
 	}
 	return c
-}
-
-// tryFolder writes and reads a file where checkpoints lie, and removes all that it made.
-func tryFolder(state string) (err error) {
-	folder := filepath.Join(state, "checkpoint", "probe-"+rand.Text())
-	made := absent(folder)
-	defer func() { err = errors.Join(err, removeEmpty(made)) }()
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	file := filepath.Join(folder, "probe")
-	err = os.WriteFile(file, []byte("formetl doctor\n"), 0o600)
-	if err == nil {
-		_, err = os.ReadFile(file)
-	}
-	if gone := os.Remove(file); !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
-	}
-	return err
 }
 
 // absent returns the folders that would have to be made for a folder, the innermost first.
@@ -112,35 +62,6 @@ func removeEmpty(made []string) error {
 	return nil
 }
 
-// mostEntries bounds how much of a state folder is looked at.
-const mostEntries = 10_000
-
-// foreigners counts what lies in the state folder, itself included, and is of another
-// user. The error is that of a folder that cannot be read.
-func foreigners(state string) (n int, err error) {
-	seen := 0
-	err = filepath.WalkDir(state, func(_ string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // there is none yet, or a run removed it meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		if seen++; seen > mostEntries {
-			return fs.SkipAll
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return nil //nolint:nilerr // a run removed it meanwhile
-		}
-		if owner, known := ownerOf(info); known && owner != os.Geteuid() {
-			n++
-		}
-		return nil
-	})
-	return n, err
-}
-
 // checkpointCheck tells what lies where runs keep what they read until it is committed.
 func checkpointCheck(state *maintain.StateReport) Check {
 	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state"}
@@ -156,4 +77,55 @@ func checkpointCheck(state *maintain.StateReport) Check {
 // underWay tells whether a run writes an output of the form now.
 func underWay(f *maintain.FormState) bool {
 	return slices.ContainsFunc(f.Outputs, func(o *maintain.OutputState) bool { return o.Holder != nil })
+}
+
+// leftChecks tell what earlier runs left at the outputs: a lease, a commit that is not
+// finished, staged files, parts that no manifest lists. failed is the error of the
+// look, of which each output tells its own.
+func leftChecks(def *definition.Definition, state *maintain.StateReport, failed error) (checks []Check) {
+	for _, f := range state.Forms {
+		for _, at := range f.Outputs {
+			if !at.PerRun {
+				checks = append(checks, leftCheck(def, at))
+			}
+		}
+	}
+	if len(state.Forms) == 0 && failed != nil {
+		checks = append(checks, Check{Name: "runs", State: NotChecked, Detail: failed.Error()})
+	}
+	return checks
+}
+
+// leftCheck tells what earlier runs left at one output. What hinders a run comes first.
+func leftCheck(def *definition.Definition, at *maintain.OutputState) Check {
+	c := Check{Name: "runs", Of: at.Path, State: OK, Detail: "no run is under way, and none left anything"}
+	clean, replace, unlist := def.Command("clean"), def.Command("run", "--full"), def.Command("clean", "--unlisted")
+	_, damaged := errors.AsType[*load.ManifestError](at.Err)
+	switch unlisted := at.Inventory.Err(at.Path, replace, unlist); {
+	case damaged:
+		c.State, c.Err, c.Detail = Failed, at.Err, at.Err.Error()
+		c.Cure = "restore the manifest, or replace the output by " + replace
+	case at.Err != nil:
+		c.State, c.Detail = NotChecked, "what earlier runs left cannot be seen: "+at.Err.Error()
+	case at.Holder != nil:
+		held := &load.HeldError{Path: at.Path, Holder: *at.Holder}
+		c.State, c.Err = Failed, held
+		c.Detail = fmt.Sprintf("run %s of pipeline %s (process %d on %s) is writing there", held.RunID, held.Pipeline, held.PID, held.Host)
+		c.Cure = "wait until that run has ended, or stop it; its lease ends with its process"
+	case unlisted != nil:
+		c.State, c.Err, c.Detail = Failed, unlisted, fmt.Sprintf("parts lie there that no manifest lists, and a run writes nothing beside them: %s", at.Inventory.Unlisted[0].Name)
+		c.Cure = "remove them by " + unlist + ", or replace everything by " + replace
+	case at.Pending != "":
+		c.State, c.Detail = Warning, fmt.Sprintf("the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
+		c.Cure = "the next run finishes it first; so does " + clean
+	case len(at.Inventory.Damaged) > 0:
+		c.State, c.Detail = Warning, fmt.Sprintf("%d parts are damaged or missing: %s", len(at.Inventory.Damaged), at.Inventory.Damaged[0])
+		c.Cure = def.Command("verify") + " names the command that makes them again"
+	case len(at.Leftovers) > 0:
+		c.State, c.Detail = Warning, fmt.Sprintf("runs that ended early left %d staged files or uploads", len(at.Leftovers))
+		c.Cure = "remove them by " + clean
+	case at.Manifest != nil:
+		c.Detail = fmt.Sprintf("run %s wrote %d rows there, and no run is under way", at.Manifest.RunID, at.Manifest.Rows)
+	}
+	return c
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -94,25 +93,19 @@ func Columns(ctx context.Context, def *definition.Definition, o account.Options,
 			p.Release()
 		}
 	}()
-	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, keepIn(&pages))
+	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, func(p *page.Page) {
+		if p.Len() == 0 && len(pages) > 0 { // the first one has headings
+			p.Release()
+			return
+		}
+		pages = append(pages, p)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &FormColumns{
 		Form: form, Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels),
 	}, nil
-}
-
-// keepIn keeps the pages of a sample that have results, and the first, which has
-// headings.
-func keepIn(pages *[]*page.Page) func(*page.Page) {
-	return func(p *page.Page) {
-		if p.Len() == 0 && len(*pages) > 0 {
-			p.Release()
-			return
-		}
-		*pages = append(*pages, p)
-	}
 }
 
 // readSample reads a sample of the form's results in the definition's range, with
@@ -125,20 +118,12 @@ func readSample(ctx context.Context, def *definition.Definition, o account.Optio
 	}
 	defer client.Close()
 	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract)}
-	if s.query.Window, err = sampleRange(def, o); err != nil {
-		return Sampled{}, err
+	// The range has no settling time, because a sample need not be the same twice.
+	w := interval.Given(def.Extract, o.Flags())
+	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+		return Sampled{}, &interval.RangeError{Window: w}
 	}
 	return s.read(ctx)
-}
-
-// sampleRange gives the range of a sample. It has no settling time, because a
-// sample need not be the same twice.
-func sampleRange(def *definition.Definition, o account.Options) (extract.Window, error) {
-	w := interval.Given(def.Extract, o.Flags())
-	if !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return w, &interval.RangeError{Window: w}
-	}
-	return w, nil
 }
 
 // NoColumnsError is a definition that names no schema, for a form of which no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
@@ -65,7 +66,7 @@ func (s *sampler) readEdges(ctx context.Context) error {
 		return err
 	}
 	rises, _ := first.Order()
-	_, highest := bounds(first)
+	highest := slices.Max(append(first.IDs(), -1))
 	s.length = first.Len()
 	s.fresh(first)
 	s.give(first)
@@ -82,7 +83,7 @@ func (s *sampler) readEdges(ctx context.Context) error {
 	}
 	defer func() { s.give(last) }()
 	_, falls := last.Order()
-	lowest, _ := bounds(last)
+	lowest := slices.Min(append(last.IDs(), math.MaxInt64))
 	s.fresh(last)
 	if !rises || !falls || lowest <= highest+1 {
 		s.sampled.Whole = rises && falls
@@ -94,8 +95,16 @@ func (s *sampler) readEdges(ctx context.Context) error {
 // between reads pages of the ids between the first page and the last: all of
 // them where the sample has room for them, else evenly spread ones.
 func (s *sampler) between(ctx context.Context, gap extract.IDRange) error {
-	if done, err := s.count(ctx); done || err != nil {
+	s.sampled.Requests++
+	total, err := s.client.Count(ctx, s.form, extract.CountQuery{Window: s.query.Window})
+	if err != nil && !errors.Is(err, extract.ErrNoCount) {
 		return err
+	}
+	if err == nil {
+		s.sampled.Total = total // with a search or a view it is an upper bound
+	}
+	if s.sampled.Whole = s.everything(); s.sampled.Whole {
+		return nil
 	}
 	all := s.sampled.Total <= int64(s.want)
 	pages, start := s.spread(gap)
@@ -110,8 +119,7 @@ func (s *sampler) between(ctx context.Context, gap extract.IDRange) error {
 		if err != nil {
 			return err
 		}
-		n := p.Len()
-		_, highest := bounds(p)
+		n, highest := p.Len(), slices.Max(append(p.IDs(), -1))
 		fresh := s.fresh(p)
 		s.give(p)
 		if fresh == 0 || all && n < s.length {
@@ -128,7 +136,7 @@ func (s *sampler) between(ctx context.Context, gap extract.IDRange) error {
 // gives where a page begins in each part, so that the page likely lies in the
 // middle of it.
 func (s *sampler) spread(gap extract.IDRange) (pages int, start func(i int) int64) {
-	pages = s.pages()
+	pages = max(1, (s.want-len(s.seen)+s.length-1)/s.length)
 	part := float64(gap.Max-gap.Min) / float64(pages)
 	read := min(1, float64(s.want-len(s.seen))/float64(max(1, s.sampled.Total-int64(len(s.seen)))))
 	return pages, func(i int) int64 {
@@ -136,30 +144,10 @@ func (s *sampler) spread(gap extract.IDRange) (pages int, start func(i int) int6
 	}
 }
 
-// count counts the range once; done tells that the sample is complete. With a
-// search or a view the count is an upper bound.
-func (s *sampler) count(ctx context.Context) (done bool, err error) {
-	if s.sampled.Total == extract.Unknown {
-		s.sampled.Requests++
-		s.sampled.Total, err = s.client.Count(ctx, s.form, extract.CountQuery{Window: s.query.Window})
-		if err != nil {
-			s.sampled.Total = extract.Unknown
-		}
-		if err != nil && !errors.Is(err, extract.ErrNoCount) {
-			return false, err
-		}
-	}
-	s.sampled.Whole = s.everything()
-	return s.sampled.Whole || len(s.seen) >= s.want, nil
-}
-
 // everything tells whether the sample holds the whole range.
 func (s *sampler) everything() bool {
 	return s.sampled.Total != extract.Unknown && int64(len(s.seen)) >= s.sampled.Total
 }
-
-// pages gives how many more pages the sample takes, at least one.
-func (s *sampler) pages() int { return max(1, (s.want-len(s.seen)+s.length-1)/s.length) }
 
 // atMost gives the limit that a request for n results sends: 0 for a full page, and
 // at least two, since one result shows no order.
@@ -184,13 +172,4 @@ func (s *sampler) fresh(p *page.Page) int {
 	})
 	p.SortByID()
 	return p.Len()
-}
-
-// bounds are the least and the greatest id of a page.
-func bounds(p *page.Page) (least, greatest int64) {
-	least, greatest = math.MaxInt64, -1
-	for i := range p.Len() {
-		least, greatest = min(least, p.ID(i)), max(greatest, p.ID(i))
-	}
-	return least, greatest
 }

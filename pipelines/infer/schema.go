@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -57,3 +59,78 @@ func Schema(ctx context.Context, def *definition.Definition, o account.Options, 
 	}
 	return in, nil
 }
+
+// headNotes says what the schema was made from.
+func headNotes(form string, s Sampled, how Options) []string {
+	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
+	lines := []string{made, "Edit names, types and rules as you need them: another inference writes a new file, which keeps none of it."}
+	if how.Personal {
+		lines = append(lines, "\"pii?\" marks columns that look like personal data: confirm each, and look at the others too.")
+	}
+	return lines
+}
+
+// sampledText tells the size of the sample and its range.
+func sampledText(s Sampled) string {
+	text := count(s.Results, "result", "results")
+	switch {
+	case s.Whole && s.Results > 1:
+		text = "all " + text
+	case s.Whole:
+	case s.Total == extract.Unknown:
+		text += " spread over those there are"
+	default:
+		text += fmt.Sprintf(" spread over the %d", s.Total)
+	}
+	if s.Range != (extract.Window{}) {
+		text += " of " + s.Range.String()
+	}
+	return text
+}
+
+// columnNotes says what a column is and why it has its type. With personal it asks a human
+// to confirm a column that looks like personal data.
+func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
+	why := g.Why + presence(c, g)
+	if c.Label != "" {
+		why = `"` + plain.Cut(plain.Line(c.Label), longestLabel) + `": ` + why
+	}
+	notes := []string{why}
+	if personal && g.Personal != "" {
+		notes = append(notes, fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal))
+	}
+	return notes
+}
+
+// textual tells whether a column holds strings, by itself or in lists.
+func textual(t schemas.Type) bool {
+	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
+}
+
+// presence says how many results have a value.
+func presence(c schemas.Column, g transform.Guess) string {
+	empty := ""
+	if g.Empty > 0 && !textual(c.Type) {
+		empty = fmt.Sprintf(" (%s null)", count(g.Empty, "empty answer becomes", "empty answers become"))
+	}
+	switch {
+	case c.From.Kind == schemas.FromResultID || g.Results == 0:
+		return ""
+	case g.Filled == g.Results && g.Results == 1:
+		return "; a value in the only result"
+	case g.Filled == g.Results:
+		return fmt.Sprintf("; a value in all %d results", g.Results) + empty
+	}
+	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
+}
+
+// count spells a number and what it counts.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// longestLabel is how many characters of a label are shown in a comment.
+const longestLabel = 80

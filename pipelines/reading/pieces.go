@@ -283,26 +283,6 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	return source
 }
 
-// keepHead writes the first pages of a stretch, which are already read, to the
-// checkpoint. It requests no more pages.
-func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
-	p, err := newPieces(ctx, r, st, nil)
-	if err != nil {
-		return err
-	}
-	defer p.drop()
-	for _, page := range st.head {
-		if err := p.page(page); err != nil {
-			return err
-		}
-	}
-	if st.source.Ended() && !st.source.Open() {
-		return p.end(ctx, st.gap.Through)
-	}
-	p.piece.Open = st.source.Open()
-	return p.end(ctx, p.last)
-}
-
 // cut ends the piece after the current page if the checkpoint's pace demands it.
 func (p *pieces) cut(ctx context.Context) error {
 	pace := p.r.Checkpoint.Pace
@@ -336,4 +316,42 @@ func (p *pieces) page(page *page.Page) error {
 	}
 	p.r.Progress(int64(page.Len()))
 	return p.failed(p.flattener.Append(page))
+}
+
+// ahead calls use with each page that next returns. It asks for a page while use
+// works on the one before, so that at most two pages are kept. It returns the
+// first error, and only after the last call of next has ended.
+func ahead(ctx context.Context, next func(context.Context) (*page.Page, error), use func(*page.Page) error) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	pages := make(chan *page.Page)
+	var failed error // of next; it is set before pages is closed
+	go func() {
+		defer close(pages)
+		for {
+			p, err := next(ctx)
+			if err != nil || p == nil {
+				failed = err
+				return
+			}
+			select {
+			case pages <- p:
+			case <-ctx.Done():
+				p.Release()
+				failed = context.Cause(ctx)
+				return
+			}
+		}
+	}()
+	for p := range pages {
+		if err != nil {
+			p.Release()
+		} else if err = use(p); err != nil {
+			stop()
+		}
+	}
+	stop()
+	if err == nil {
+		err = failed
+	}
+	return err
 }

@@ -35,9 +35,8 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Outp
 	if err == nil {
 		o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
 		o.Covers, o.Undated = m.Covers()
-		c := &checking{Output: o, dest: dest}
-		if err = c.parts(ctx); err == nil {
-			err = c.committed(ctx, file)
+		if err = o.checkParts(ctx, dest); err == nil {
+			err = o.committed(ctx, dest, file)
 		}
 	}
 	if err != nil {
@@ -64,21 +63,15 @@ func (o *Output) lacksManifest(ctx context.Context, dest load.Destination, name 
 	return err
 }
 
-// checking is the check of an output that has a manifest.
-type checking struct {
-	*Output
-	dest load.Destination
-}
-
-// parts checks all parts, and that no result is in two of them.
-func (c *checking) parts(ctx context.Context) error {
-	sets := make([]*roaring64.Bitmap, len(c.Manifest.Parts))
+// checkParts checks all parts, and that no result is in two of them.
+func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
+	sets := make([]*roaring64.Bitmap, len(o.Manifest.Parts))
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(load.SideBySide)
-	for i, p := range c.Manifest.Parts {
-		c.Bytes += p.Bytes
+	for i, p := range o.Manifest.Parts {
+		o.Bytes += p.Bytes
 		group.Go(func() (err error) {
-			sets[i], err = c.part(inGroup, p)
+			sets[i], err = o.part(inGroup, dest, p)
 			return err
 		})
 	}
@@ -86,12 +79,12 @@ func (c *checking) parts(ctx context.Context) error {
 		return err
 	}
 	seen := roaring64.New()
-	for i, p := range c.Manifest.Parts {
+	for i, p := range o.Manifest.Parts {
 		if sets[i] == nil {
 			continue
 		}
 		if both := roaring64.And(seen, sets[i]); !both.IsEmpty() {
-			c.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.GetCardinality(), both.Minimum())
+			o.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.GetCardinality(), both.Minimum())
 		}
 		seen.Or(sets[i])
 	}
@@ -100,66 +93,66 @@ func (c *checking) parts(ctx context.Context) error {
 
 // part checks a part and what lies beside it. It returns the ids of its results, nil where
 // there are none or they are not known.
-func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, err error) {
-	opener, ok := c.dest.(load.Opener)
+func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids *roaring64.Bitmap, err error) {
+	opener, ok := dest.(load.Opener)
 	if !ok {
 		return nil, errors.New("objects of this destination cannot be read back")
 	}
 	n, sum, err := load.Digest(ctx, opener, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
-		c.add(Missing, p, "it is missing")
+		o.add(Missing, p, "it is missing")
 	case err != nil:
 		return nil, err
 	case n != p.Bytes:
-		c.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
+		o.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
 	case sum != p.SHA256:
-		c.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
+		o.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
 	default:
-		c.mu.Lock()
-		c.Rows += p.Rows
-		c.mu.Unlock()
+		o.mu.Lock()
+		o.Rows += p.Rows
+		o.mu.Unlock()
 	}
 	if p.Letters != "" {
-		data, _, err := c.dest.Get(ctx, load.RejectsName(p.Letters))
+		data, _, err := dest.Get(ctx, load.RejectsName(p.Letters))
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
 			return nil, err
 		}
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
-			c.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
+			o.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
 		}
 	}
-	if c.single || p.Rows == 0 {
+	if o.single || p.Rows == 0 {
 		return nil, nil //nolint:nilnil // a file keeps no ids
 	}
-	ids, err = load.PartIDs(ctx, c.dest, p, isChild(c.Manifest))
+	ids, err = load.PartIDs(ctx, dest, p, isChild(o.Manifest))
 	if errors.Is(err, load.ErrIDs) {
-		c.add(IDs, p, "%v", err)
+		o.add(IDs, p, "%v", err)
 		return nil, nil //nolint:nilnil // that is the problem
 	}
 	return ids, err
 }
 
 // committed checks that no commit is half done, and that _SUCCESS tells of the manifest's run.
-func (c *checking) committed(ctx context.Context, file string) error {
-	run, err := load.Pending(ctx, c.dest, file)
+func (o *Output) committed(ctx context.Context, dest load.Destination, file string) error {
+	run, err := load.Pending(ctx, dest, file)
 	if err != nil {
 		return err
 	}
 	if run != "" {
-		c.about(byAnyRun, "run %s is committing here, or died while it did; the next run finishes its commit", run)
+		o.about(byAnyRun, "run %s is committing here, or died while it did; the next run finishes its commit", run)
 		return nil
 	}
-	if c.single {
+	if o.single {
 		return nil
 	}
-	mark, _, err := c.dest.Get(ctx, load.SuccessName)
+	mark, _, err := dest.Get(ctx, load.SuccessName)
 	if errors.Is(err, load.ErrNotExist) {
-		c.about(byAnyRun, "%s is missing, so that readers take the dataset for unfinished", load.SuccessName)
+		o.about(byAnyRun, "%s is missing, so that readers take the dataset for unfinished", load.SuccessName)
 		return nil
 	}
-	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != c.RunID {
-		c.about(byFullRun, "%s names the run %q, and the manifest the run %s", load.SuccessName, marked, c.RunID)
+	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != o.RunID {
+		o.about(byFullRun, "%s names the run %q, and the manifest the run %s", load.SuccessName, marked, o.RunID)
 	}
 	return err
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/formetl/formetl/load/postgres"
 	"github.com/formetl/formetl/load/s3"
 	"github.com/formetl/formetl/load/xlsxout"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -69,7 +68,7 @@ func Checks(ctx context.Context, lookup func(string) (string, bool)) definition.
 	if path, err := flags.StatePath(state); err == nil {
 		state = path
 	}
-	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases(), JSONSchema: pipelines.DefinitionSchema}
+	return definition.LoadOptions{Secrets: *Secrets(ctx, lookup), State: state, Formats: Formats(), Schemes: Schemes(), Databases: Databases()}
 }
 
 // Secrets returns how references of secrets are resolved.
@@ -116,8 +115,6 @@ func s3Options(o *definition.S3, log *slog.Logger) s3.Options {
 	}
 	return s3.Options{
 		Endpoint: o.Endpoint, Region: o.Region, PathStyle: o.PathStyle,
-		StorageClass: o.StorageClass, Tags: o.Tags, SSE: o.SSE, KMSKeyID: o.KMSKeyID,
-		ExpectedBucketOwner: o.ExpectedBucketOwner, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight,
-		Logger: log,
+		SSE: o.SSE, KMSKeyID: o.KMSKeyID, PartSize: o.PartSize, PartsInFlight: o.PartsInFlight, Logger: log,
 	}
 }

@@ -355,7 +355,7 @@ var (
 	unwrittenLine = regexp.MustCompile(` on line \d+`) // of a definition that is still to be written
 	// spokenRemedy turns the remedy in a definition into that of an answer.
 	spokenRemedy = strings.NewReplacer(
-		"allow plain HTTP with source.allow_http: true", "give --allow-http", "write api_key: ", "give ", "or api_key: ", "or ",
+		"set allow_http: true", "give --allow-http", "write api_key: ", "give ", "or api_key: ", "or ",
 		"a key that has been in a file", "a key that was typed",
 	)
 )

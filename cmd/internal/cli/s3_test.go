@@ -169,7 +169,7 @@ load:
   - path: s3://forms/lake/{form}/
     format: parquet
     partition: month
-    s3: {endpoint: "`+s.URL+`", path_style: true, tags: {team: forms}, part_size: 5MiB, parts_in_flight: 2}
+    s3: {endpoint: "`+s.URL+`", path_style: true, part_size: 5MiB, parts_in_flight: 2}
   - path: s3://forms/files/{form}.parquet
 `)
 	for _, args := range [][]string{{"validate", "p.yaml"}, {"plan", "p.yaml"}, {"run", "p.yaml"}, {"run", "p.yaml"}} {

@@ -188,14 +188,14 @@ func onOneLine(err error) string {
 	return text
 }
 
-// Explain is an error's text. Of a definition it shows the lines that are wrong.
+// Explain is an error's text. A definition has a line for each problem.
 func Explain(err error) string {
 	errs := Parts(err)
 	texts := make([]string, len(errs))
 	for i, e := range errs {
 		texts[i] = onOneLine(e)
 		if d, ok := errors.AsType[*definition.Error](e); ok {
-			texts[i] = d.Explain()
+			texts[i] = d.Error()
 		}
 	}
 	return strings.Join(texts, "\n")

@@ -9,8 +9,7 @@
 // are followed; tags, merge keys and several documents in one file are refused.
 //
 // No problem shows a secret. What may hold one is read as [Value.Hidden]. An
-// unknown key is shown only where it looks like a key. The parser's own excerpts
-// are left out.
+// unknown key is shown only where it looks like a key.
 //
 // The package decodes no types by reflection, writes no YAML and knows nothing
 // of definitions. Begin reading at [Value.Section].

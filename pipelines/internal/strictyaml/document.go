@@ -5,41 +5,27 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a file. They are far beyond what anybody writes, and they keep the
-// recursion of the YAML parser shallow.
-const (
-	maxDocument = 1 << 20 // bytes
-	maxNesting  = 64
-)
+// maxDocument bounds a file, in bytes. It is far beyond what anybody writes.
+const maxDocument = 1 << 20
 
 // Document is a YAML file that is being read. Readers of its values report each
 // problem with [Value.Fail] and read on, so that one look shows all problems.
 type Document struct {
 	file     string
 	problems []Problem
-	refused  map[string]bool // paths of values that a problem was reported for, see Value.Refused
-	anchors  map[string]ast.Node
-	expanded map[ast.Node]bool // texts that Expand has replaced
-	unread   map[ast.Node]bool // texts that Expand could not replace
+	refused  map[string]bool     // paths of values that a problem was reported for, see Value.Refused
+	expanded map[*yaml.Node]bool // texts that Expand has replaced
+	unread   map[*yaml.Node]bool // texts that Expand could not replace
 	redact   []func(string) string
-	lines    []string // of the file
-	home     func(key string) string
 }
-
-// SetHome sets the function that says where a key belongs, such as "under source:".
-// It is asked for keys that stand at the wrong level. For keys that belong nowhere it
-// returns "".
-func (d *Document) SetHome(home func(key string) string) { d.home = home }
 
 // File is the path that the document was read from.
 func (d *Document) File() string { return d.file }
@@ -62,21 +48,13 @@ func Read(file string) (*Document, Value, error) {
 
 // Parse parses the bytes of a file, as [Read] does.
 func Parse(file string, data []byte) (*Document, Value, error) {
-	d := &Document{
-		file: file, refused: map[string]bool{}, anchors: map[string]ast.Node{}, expanded: map[ast.Node]bool{}, unread: map[ast.Node]bool{},
-		home: func(string) string { return "" }, lines: strings.Split(string(data), "\n"),
-	}
-	node, problem := parseYAML(data)
+	d := &Document{file: file, refused: map[string]bool{}, expanded: map[*yaml.Node]bool{}, unread: map[*yaml.Node]bool{}}
+	root, problem := parseYAML(data)
 	if problem != nil {
 		d.problems = append(d.problems, *problem)
 		return nil, Value{}, d.Err()
 	}
-	for _, n := range ast.Filter(ast.AnchorType, node) {
-		if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil && a.Value != nil {
-			d.anchors[a.Name.GetToken().Value] = a.Value
-		}
-	}
-	return d, Value{doc: d, node: d.resolve(node)}, nil
+	return d, Value{doc: d, node: followed(root)}, nil
 }
 
 // Err returns all problems as one *Error in the order of the file, nil if there are
@@ -88,7 +66,7 @@ func (d *Document) Err() error {
 	for i := range d.problems {
 		p := &d.problems[i]
 		for _, rewrite := range d.redact {
-			p.Key, p.Message, p.Remedy, p.Excerpt = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy), rewrite(p.Excerpt)
+			p.Key, p.Message, p.Remedy = rewrite(p.Key), rewrite(p.Message), rewrite(p.Remedy)
 		}
 	}
 	slices.SortStableFunc(d.problems, func(a, b Problem) int {
@@ -105,100 +83,74 @@ func (d *Document) Wrong(what, remedy string) error {
 	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
 
-// parseYAML returns the body of the only document in data. It keeps the parser's
-// messages without their excerpts of the source, which may show the API key.
-func parseYAML(data []byte) (body ast.Node, problem *Problem) {
-	defer func() {
-		// A panic in the parser counts as bad YAML.
-		if recover() != nil {
-			body, problem = nil, &Problem{Line: 1, Column: 1, Message: "the file cannot be read as YAML", Remedy: "check quotes, brackets and indentation"}
-		}
-	}()
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	tokens := lexer.Tokenize(string(data))
-	if tk := tooDeep(tokens); tk != nil {
-		return nil, at(tk, Problem{Message: fmt.Sprintf("the file nests deeper than %d levels", maxNesting), Remedy: "write it flatter"})
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return nil, syntaxProblem(err)
-	}
-	for _, doc := range file.Docs {
-		if doc == nil || doc.Body == nil || doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
-			continue
-		}
-		if body != nil {
-			return nil, at(doc.Body.GetToken(), Problem{Message: "the file holds more than one YAML document", Remedy: "put each into a file of its own"})
-		}
-		body = doc.Body
-	}
-	if body == nil {
+// parseYAML returns the body of the only document in data.
+func parseYAML(data []byte) (*yaml.Node, *Problem) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, another yaml.Node
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) {
 		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty", Remedy: "see pipelines/examples for a file to begin with"}
 	}
-	return body, nil
-}
-
-// tooDeep returns the first token that is nested too deeply, else nil. It counts
-// brackets, and the sequences, keys and tags that one line opens.
-func tooDeep(tokens token.Tokens) *token.Token {
-	flow, line, opened := 0, 0, 0
-	for _, tk := range tokens {
-		if tk.Position != nil && tk.Position.Line != line {
-			line, opened = tk.Position.Line, 0
-		}
-		switch tk.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			flow++
-		case token.SequenceEndType, token.MappingEndType:
-			flow--
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType, token.MergeKeyType:
-			opened++
-		}
-		// Every level of a block needs a deeper indentation on a line of its own.
-		if flow > maxNesting || opened > maxNesting || (tk.Position != nil && tk.Position.IndentLevel > maxNesting) {
-			return tk
+	if err == nil {
+		if err = decoder.Decode(&another); err == nil {
+			return nil, at(another.Content[0], Problem{Message: "the file holds more than one YAML document", Remedy: "put each into a file of its own"})
 		}
 	}
-	return nil
+	if !errors.Is(err, io.EOF) {
+		return nil, syntaxProblem(err)
+	}
+	return document.Content[0], nil
 }
 
+// syntaxProblem says in the parser's words what is no YAML. They quote nothing of the file
+// but the names of anchors.
 func syntaxProblem(err error) *Problem {
 	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put a value that holds {, }, [, ], # or a colon and a blank in quotes"}
-	var yamlErr yaml.Error
-	if !errors.As(err, &yamlErr) {
-		p.Message = "this is not YAML"
-		return &p
+	what := strings.TrimPrefix(err.Error(), "yaml: ")
+	placed, _ := fmt.Sscanf(what, "line %d:", &p.Line)
+	if placed == 1 {
+		_, what, _ = strings.Cut(what, ": ")
 	}
-	reason, _, _ := strings.Cut(yamlErr.GetMessage(), `"`) // what the parser quotes may be a secret
-	p.Message = "this is not YAML: " + strings.TrimSpace(reason)
-	return at(yamlErr.GetToken(), p)
+	switch {
+	case strings.HasPrefix(what, "unknown anchor"):
+		what = "an alias has no anchor in this file"
+	case strings.HasPrefix(what, "did not find expected"): // the line is that of what is open, counted from 0
+		p.Line, what = p.Line+placed, what+", in what begins here"
+	}
+	p.Message = "this is not YAML: " + what
+	return &p
 }
 
-// at sets a problem's line and column to those of a token; 1 and 1 without one.
-func at(tk *token.Token, p Problem) *Problem {
+// at sets a problem's line and column to those of a node; 1 and 1 without one.
+func at(n *yaml.Node, p Problem) *Problem {
 	p.Line, p.Column = 1, 1
-	if tk != nil && tk.Position != nil {
-		p.Line, p.Column = max(tk.Position.Line, 1), max(tk.Position.Column, 1)
+	if n != nil {
+		p.Line, p.Column = max(n.Line, 1), max(n.Column, 1)
 	}
 	return &p
 }
 
-// resolve follows anchors and aliases to the node that they stand for. An
-// alias without an anchor, or one that leads to itself, stays an alias.
-func (d *Document) resolve(n ast.Node) ast.Node {
-	for range maxNesting {
-		switch x := n.(type) {
-		case *ast.AnchorNode:
-			n = x.Value
-		case *ast.AliasNode:
-			target, ok := d.anchors[x.Value.GetToken().Value]
-			if !ok {
-				return n
-			}
-			n = target
-		default:
-			return n
-		}
+// followed returns the node that an alias stands for, or the node itself.
+func followed(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
 	}
 	return n
+}
+
+// ReadFile reads a file of at most limit bytes. The error does not repeat the file's path.
+func ReadFile(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file) //nolint:gosec // the user names it
+	var data []byte
+	if err == nil {
+		defer func() { _ = f.Close() }() // opened for reading only
+		data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, failed.Err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("it is longer than %d bytes", limit)
+	}
+	return data, err
 }

@@ -16,9 +16,6 @@ type Problem struct {
 	Key     string // path of the key, such as "source.timezone" or "load[0].path"; "" for the whole file
 	Message string // what is wrong and why
 	Remedy  string // what to write instead
-	// Excerpt is the key with its value. Only for a column of a schema it is the file's
-	// line, because any other line could show a secret.
-	Excerpt string
 }
 
 // String returns "LINE:COLUMN: KEY: MESSAGE; REMEDY".
@@ -54,33 +51,17 @@ type Error struct {
 }
 
 // Error lists the problems, one on each line, as "FILE:LINE:COLUMN: …".
-func (e *Error) Error() string { return e.list(false) }
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		file := cmp.Or(p.File, e.File) + ":"
+		if p.Line == 0 {
+			file += " "
+		}
+		lines[i] = file + p.String()
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Unwrap returns the system's error where the file cannot be read.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Explain lists the problems as Error does, each followed by an indented line
-// that shows the key and its value where both may be shown.
-func (e *Error) Explain() string { return e.list(true) }
-
-func (e *Error) list(excerpts bool) string {
-	var b strings.Builder
-	for i, p := range e.Problems {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		file := e.File
-		if p.File != "" {
-			file = p.File
-		}
-		b.WriteString(file + ":")
-		if p.Line == 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(p.String())
-		if excerpts && p.Excerpt != "" {
-			fmt.Fprintf(&b, "\n  %4d | %s", p.Line, p.Excerpt)
-		}
-	}
-	return b.String()
-}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v3"
 )
 
 // Field is a key of a section and what reads its value, which may be nil.
@@ -37,7 +38,7 @@ func (v Value) Section(fields ...Field) map[string]Value {
 	values := map[string]Value{}
 	for _, child := range entries {
 		name := child.Key()
-		if _, merge := child.key.(*ast.MergeKeyNode); merge {
+		if child.key.ShortTag() == "!!merge" {
 			v.badKey(child, "", "the merge key << is not used here", "write the keys out")
 			continue
 		}
@@ -71,15 +72,15 @@ func (v Value) Entries() ([]Value, bool) {
 	if v.IsEmpty() {
 		return nil, true
 	}
-	group, ok := v.node.(ast.MapNode)
-	if !ok { // the value may be a secret
+	if !v.is(yaml.MappingNode) { // the value may be a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
 	var entries []Value
-	for it := group.MapRange(); it.Next(); {
+	for i := 0; i < len(v.node.Content); i += 2 {
+		key := followed(v.node.Content[i])
 		entries = append(entries, Value{
-			doc: v.doc, node: v.doc.resolve(it.Value()), key: it.Key(), path: JoinKeys(v.path, keyText(it.Key())), secret: v.secret,
+			doc: v.doc, node: followed(v.node.Content[i+1]), key: key, path: JoinKeys(v.path, key.Value), secret: v.secret,
 		})
 	}
 	return entries, true
@@ -92,11 +93,7 @@ func (v Value) unknownKey(entry Value, keys []string) {
 	if !harmless.MatchString(name) || entry.IsEmpty() {
 		shown = "" // it may be a secret that stands there without its key, such as {word}
 	}
-	remedy := "the keys here are " + strings.Join(keys, ", ")
-	if home := v.doc.home(name); home != "" && shown != "" {
-		remedy = "it belongs " + home
-	}
-	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, remedy))
+	v.badKey(entry, shown, "the key is not known", Suggest(name, keys, "the keys here are "+strings.Join(keys, ", ")))
 }
 
 // badKey reports the key of an entry of the section v. The name "" is not shown.
@@ -105,28 +102,12 @@ func (v Value) badKey(entry Value, name, message, remedy string) {
 	if name != "" {
 		path = JoinKeys(v.path, name)
 	}
-	v.Report(*at(entry.key.GetToken(), Problem{Key: path, Message: message, Remedy: remedy}))
+	v.Report(*at(entry.key, Problem{Key: path, Message: message, Remedy: remedy}))
 }
 
 // harmless is the shape of an unknown key that can be shown, because it looks like
 // a key and not like a secret.
 var harmless = regexp.MustCompile(`^[a-zA-Z_-]{1,24}$`)
-
-// keyText is the text of a key as it was written.
-func keyText(key ast.MapKeyNode) string {
-	switch k := key.(type) {
-	case nil:
-		return ""
-	case *ast.StringNode:
-		return k.Value
-	case *ast.MappingKeyNode:
-		if k.Value == nil {
-			return ""
-		}
-		return k.Value.GetToken().Value
-	}
-	return key.GetToken().Value
-}
 
 // JoinKeys is the path of a key in the section at a path.
 func JoinKeys(path, key string) string {
@@ -134,4 +115,75 @@ func JoinKeys(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+// The readers of this file keep a value in a variable: they are for the fields of a
+// section. After a problem the variable stays as it was.
+
+// Text reads a text as [Value.Text] does.
+func Text(target *string) func(Value) { return into(target, Value.Text) }
+
+// Boolean reads true or false.
+func Boolean(target *bool) func(Value) { return into(target, Value.Boolean) }
+
+// Integer reads a whole number between least and most.
+func Integer(target *int, least, most int) func(Value) {
+	return into(target, func(v Value) (int, bool) {
+		remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
+		s, _ := v.Scalar()
+		if v.tag() != "!!int" && !v.doc.expanded[v.node] {
+			v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
+			return 0, false
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > most {
+			v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
+			return 0, false
+		}
+		return n, true
+	})
+}
+
+// OneOf reads one of a few words.
+func OneOf[T ~string](target *T, words ...T) func(Value) {
+	return into(target, func(v Value) (T, bool) {
+		plain := make([]string, len(words))
+		for i, w := range words {
+			plain[i] = string(w)
+		}
+		word, ok := v.OneOf(plain...)
+		return T(word), ok
+	})
+}
+
+// Choice reads one of two words and tells whether it is the second.
+func Choice(target *bool, first, second string) func(Value) {
+	return into(target, func(v Value) (bool, bool) {
+		word, ok := v.OneOf(first, second)
+		return word == second, ok
+	})
+}
+
+// Parsed reads a text with a parser, whose errors are reported as [Value.FailWith]
+// does.
+func Parsed[T any](target *T, parse func(string) (T, error), otherwise string) func(Value) {
+	return into(target, func(v Value) (parsed T, ok bool) {
+		text, ok := v.Text()
+		if !ok {
+			return parsed, false
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			v.FailWith(err, otherwise)
+		}
+		return parsed, err == nil
+	})
+}
+
+func into[T any](target *T, read func(Value) (T, bool)) func(Value) {
+	return func(v Value) {
+		if x, ok := read(v); ok {
+			*target = x
+		}
+	}
 }

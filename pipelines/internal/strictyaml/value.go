@@ -1,24 +1,22 @@
 package strictyaml
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
 // Value is a node of a document with the path that leads to it. Its readers report
 // what does not fit and then return false or nothing.
 type Value struct {
 	doc    *Document
-	node   ast.Node
-	key    ast.MapKeyNode // the key that it stands under, nil for the root and for entries of a list
-	path   string         // "source.timezone", "load[0].path"
-	secret bool           // its text must never be shown
+	node   *yaml.Node // never an alias
+	key    *yaml.Node // the key that it stands under, nil for the root and for entries of a list
+	path   string     // "source.timezone", "load[0].path"
+	secret bool       // its text must never be shown
 }
 
 // Given tells whether the file has the value.
@@ -30,15 +28,30 @@ func (v Value) Path() string { return v.path }
 
 // Key is the key that the value stands under, "" for the root and for
 // entries of a list.
-func (v Value) Key() string { return keyText(v.key) }
+func (v Value) Key() string {
+	if v.key == nil {
+		return ""
+	}
+	return v.key.Value
+}
 
 // Line is the line of the file that the value stands on, from 1.
 func (v Value) Line() int { return at(v.place(), Problem{}).Line }
 
 // IsGroup tells whether the value is a group of keys.
-func (v Value) IsGroup() bool {
-	_, group := v.node.(ast.MapNode)
-	return group
+func (v Value) IsGroup() bool { return v.is(yaml.MappingNode) }
+
+// is tells whether the value is of a kind and has no tag of its own.
+func (v Value) is(kind yaml.Kind) bool {
+	return v.node != nil && v.node.Kind == kind && v.node.Style&yaml.TaggedStyle == 0
+}
+
+// tag is the type that YAML gives the value, such as "!!int".
+func (v Value) tag() string {
+	if v.node == nil {
+		return ""
+	}
+	return v.node.ShortTag()
 }
 
 // Hidden is the same value, but problems with it never show its text.
@@ -47,17 +60,8 @@ func (v Value) Hidden() Value {
 	return v
 }
 
-// Renamed is the same value, but problems with it name another path of keys.
-func (v Value) Renamed(path string) Value {
-	v.path = path
-	return v
-}
-
 // IsEmpty tells whether the key stands there without a value.
-func (v Value) IsEmpty() bool {
-	_, null := v.node.(*ast.NullNode)
-	return v.node == nil || null
-}
+func (v Value) IsEmpty() bool { return v.node == nil || v.tag() == "!!null" }
 
 // Redact is what [Document.Redact] is.
 func (v Value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
@@ -86,14 +90,6 @@ func (v Value) FailWith(err error, otherwise string) {
 // Fail reports a problem with the value. The message may hold the value only as
 // [Quote] gives it.
 func (v Value) Fail(remedy, format string, args ...any) {
-	p := *at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy})
-	if s, ok := v.Scalar(); ok && !v.secret {
-		p.Excerpt = "- " + Quote(s)
-		if v.key != nil {
-			p.Excerpt = keyText(v.key) + ": " + Quote(s)
-		}
-		p.Excerpt = cmp.Or(v.doc.columnLine(p), p.Excerpt)
-	}
 	if v.doc.unread[v.node] {
 		return // it has its problem
 	}
@@ -101,38 +97,15 @@ func (v Value) Fail(remedy, format string, args ...any) {
 	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
 		v.doc.refused[v.path[:i]] = true
 	}
-	v.Report(p)
+	v.Report(*at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy}))
 }
 
-// columnLine is the file's own line of a problem with a column of a schema. Columns have
-// no secrets. It is "" for any other problem, for a line that is long, and for one that
-// mentions a key or a password: a file may have all of its keys on one line.
-func (d *Document) columnLine(p Problem) string {
-	const most = 200
-	if !strings.Contains(p.Key, "columns[") || p.Line > len(d.lines) {
-		return ""
-	}
-	line := strings.TrimSpace(d.lines[p.Line-1])
-	if lower := strings.ToLower(line); len(line) > most || strings.Contains(lower, "key") || mentionsSecret(lower) {
-		return ""
-	}
-	return line
-}
-
-// place is the token to point at: the scalar itself, else the key.
-func (v Value) place() *token.Token {
+// place is the node to point at: the scalar itself, else the key.
+func (v Value) place() *yaml.Node {
 	if _, ok := v.Scalar(); !ok && v.key != nil {
-		return v.key.GetToken()
+		return v.key
 	}
-	switch n := v.node.(type) {
-	case nil:
-		return nil
-	case *ast.MappingNode:
-		if !n.IsFlowStyle && len(n.Values) > 0 { // GetToken is the first colon
-			return n.Values[0].Key.GetToken()
-		}
-	}
-	return v.node.GetToken()
+	return v.node
 }
 
 const notShown = "(a value that may hold a secret)"
@@ -162,15 +135,10 @@ func Quote(s string) string {
 // Scalar returns the text of a scalar as it was written, so that a number keeps its
 // leading zeros. It reports nothing.
 func (v Value) Scalar() (string, bool) {
-	switch n := v.node.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode:
-		return n.GetToken().Value, true
+	if !v.is(yaml.ScalarNode) || v.tag() == "!!null" || v.tag() == "!!bool" {
+		return "", false
 	}
-	return "", false
+	return v.node.Value, true
 }
 
 // Text reads a string that is not empty. A number is taken as written, so
@@ -194,16 +162,16 @@ func (v Value) Text() (string, bool) {
 
 // Word reads a text as Text does, and takes true and false as words.
 func (v Value) Word() (string, bool) {
-	if b, isBool := v.node.(*ast.BoolNode); isBool {
-		return b.GetToken().Value, true
+	if v.tag() == "!!bool" {
+		return v.node.Value, true
 	}
 	return v.Text()
 }
 
 // Boolean reads true or false.
 func (v Value) Boolean() (result, ok bool) {
-	if b, isBool := v.node.(*ast.BoolNode); isBool {
-		return b.Value, true
+	if v.tag() == "!!bool" {
+		return strings.EqualFold(v.node.Value, "true"), true
 	}
 	if s, _ := v.Scalar(); v.doc.expanded[v.node] && (s == "true" || s == "false") {
 		return s == "true", true
@@ -228,50 +196,45 @@ func (v Value) OneOf(words ...string) (string, bool) {
 
 // Kind names what the node is, without its text.
 func (v Value) Kind() string {
-	switch v.node.(type) {
-	case nil, *ast.NullNode:
+	switch {
+	case v.IsEmpty():
 		return "an empty value"
-	case *ast.StringNode, *ast.LiteralNode:
-		return "text"
-	case *ast.IntegerNode:
-		return "a whole number"
-	case *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return "a decimal number"
-	case *ast.BoolNode:
-		return "true or false"
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "a group of keys"
-	case *ast.AliasNode:
-		return "an alias whose anchor is not in this file"
-	case *ast.TagNode:
+	case v.node.Style&yaml.TaggedStyle != 0:
 		return "a tagged value (tags are not used here)"
+	case v.node.Kind == yaml.MappingNode:
+		return "a group of keys"
+	case v.node.Kind == yaml.SequenceNode:
+		return "a list"
+	case v.tag() == "!!int":
+		return "a whole number"
+	case v.tag() == "!!float":
+		return "a decimal number"
+	case v.tag() == "!!bool":
+		return "true or false"
 	}
-	return "something else"
+	return "text"
 }
 
 // List reads a list that is not empty. It returns nil after a problem.
 func (v Value) List() []Value {
-	seq, ok := v.node.(*ast.SequenceNode)
 	switch {
 	case v.IsEmpty():
 		v.Fail("write at least one entry", "there is no value")
-	case !ok:
+	case !v.is(yaml.SequenceNode):
 		v.Fail("write a list, such as [a, b]", "a list is expected, not %s", v.Kind())
-	case len(seq.Values) == 0:
+	case len(v.node.Content) == 0:
 		v.Fail("write at least one entry", "the list is empty")
 	default:
-		return entriesOf(v, seq)
+		return v.elements()
 	}
 	return nil
 }
 
-// entriesOf returns the entries of a list that v is.
-func entriesOf(v Value, list *ast.SequenceNode) []Value {
-	entries := make([]Value, len(list.Values))
-	for i, n := range list.Values {
-		entries[i] = Value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
+// elements returns the entries of a list.
+func (v Value) elements() []Value {
+	entries := make([]Value, len(v.node.Content))
+	for i, n := range v.node.Content {
+		entries[i] = Value{doc: v.doc, node: followed(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
 	}
 	return entries
 }
@@ -279,4 +242,41 @@ func entriesOf(v Value, list *ast.SequenceNode) []Value {
 // mentionsSecret tells whether a text in small letters names a key or a password.
 func mentionsSecret(lower string) bool {
 	return slices.ContainsFunc([]string{"api_key", "apikey", "api-key", "secret", "password"}, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// Expand rewrites the texts of all values below v, in the order of the file. rewrite
+// gets each text with its value, and returns the text that stands in its place. Where it
+// reports a problem with the value, later problems with the value are dropped. Keys stay
+// as they are. A text that was rewritten is read as if the file held it without quotes,
+// so that it may be a number or true.
+func Expand(v Value, rewrite func(v Value, text string) string) {
+	expand(v, rewrite, map[*yaml.Node]bool{})
+}
+
+func expand(v Value, rewrite func(Value, string) string, seen map[*yaml.Node]bool) {
+	if v.node == nil || seen[v.node] { // an alias leads to a node that was rewritten
+		return
+	}
+	seen[v.node] = true
+	switch {
+	case v.is(yaml.MappingNode):
+		entries, _ := v.Entries()
+		for _, e := range entries {
+			expand(e, rewrite, seen)
+		}
+	case v.is(yaml.SequenceNode):
+		for _, e := range v.elements() {
+			expand(e, rewrite, seen)
+		}
+	case v.is(yaml.ScalarNode) && v.tag() == "!!str":
+		before := len(v.doc.problems)
+		written := rewrite(v, v.node.Value)
+		switch {
+		case len(v.doc.problems) > before:
+			v.doc.unread[v.node] = true
+		case written != v.node.Value:
+			v.node.Value = written
+			v.doc.expanded[v.node] = true
+		}
+	}
 }
