@@ -56,27 +56,11 @@ func (st *stored) span() (from, to int64) {
 	return from, to
 }
 
-// any returns an existing result that passes want, nil after many tries.
+// any returns a result that passes want, nil if there is none among many.
 func (st *stored) any(h uint64, want func(Result) bool) *Result {
-	first, last := int64(1), st.top
-	if st.generated != nil {
-		first = st.generated.o.FirstID
-	} else if len(st.records) > 0 {
-		first = st.records[0].id
-	}
-	if last < first {
-		return nil
-	}
-	for try := range uint64(2000) {
-		id := first + int64(mix(h, try)%uint64(last-first+1))
-		i, ok := st.find(id)
-		if st.generated == nil && i < len(st.records) {
-			ok = true // given ids may be far apart: the next one
-		}
-		if !ok {
-			continue
-		}
-		if r := st.result(st.records[i]); want(r) {
+	n := uint64(len(st.records))
+	for i := range min(n, 2000) {
+		if r := st.result(st.records[(h%n+i)%n]); want(r) {
 			r = r.Clone()
 			return &r
 		}

@@ -281,7 +281,7 @@ func TestCopy(t *testing.T) {
 		{"", "First <form>", "first__form"},
 		{"fs_destination_account=acme", "First <form>", "first__form_2"},
 		{"fs_destination_form=" + encode("Ärger & Co"), "Ärger & Co", "rger___co"},
-		{"fs_destination_account=other&fs_destination_form=form1", "form1", "form1"},
+		{"fs_destination_account=other&fs_destination_form=form1", "form1", "form1_2"},
 		{"fs_destination_form=form1", "form1", "form1_2"},
 	} {
 		form := s.send(t, "POST", path, c.query).root(t).one(t, "form")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -151,23 +152,14 @@ func (f *Form) heading(id, label string, custom map[string]string) string {
 
 // metaLabel makes "Result status" of result_status.
 func metaLabel(id string) string {
-	label := []byte(id)
-	for i, c := range label {
-		if c == '_' {
-			label[i] = ' '
-		}
-	}
-	if len(label) > 0 && label[0] >= 'a' && label[0] <= 'z' {
-		label[0] -= 'a' - 'A'
-	}
-	return string(label)
+	label := strings.ReplaceAll(id, "_", " ")
+	return strings.ToUpper(label[:min(1, len(label))]) + label[min(1, len(label)):]
 }
 
 func shown(columns []string, id string) bool { return columns == nil || slices.Contains(columns, id) }
 
 // result writes one result.
 func (w *xmlWriter) result(f *Form, r Result, columns []string) {
-	w.spell = xmlSpellingOf(r.ID)
 	w.raw(`<result id="`)
 	w.buf = strconv.AppendInt(w.buf, r.ID, 10)
 	w.raw(`"><metas>`)
@@ -176,7 +168,7 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 			w.buf = append(w.buf, "<meta"...)
 			w.attribute("id", m.ID)
 			w.buf = append(w.buf, '>')
-			w.text(m.Value)
+			w.escape(m.Value, false)
 			w.buf = append(w.buf, "</meta>"...)
 		}
 	}
@@ -187,7 +179,6 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 		}
 	}
 	w.raw("</items></result>\n")
-	w.spell = named
 }
 
 // answer writes one item. Results of even ids number the values of an answer
@@ -224,7 +215,7 @@ func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 			w.buf = append(w.buf, `"`...)
 		}
 		w.buf = append(w.buf, ">"...)
-		w.text(v)
+		w.escape(v, false)
 		w.buf = append(w.buf, "</value>"...)
 	}
 	w.buf = append(w.buf, "</item>"...)

@@ -16,15 +16,10 @@ type jsonCall struct {
 }
 
 func newJSONCall(c *call) *jsonCall {
-	return &jsonCall{c, &jsonWriter{latin1: c.faults.Latin1, control: c.faults.Control}, clock{c.server.Zone, c.faults.V2}}
+	return &jsonCall{c, &jsonWriter{control: c.faults.Control}, clock{c.server.Zone, c.faults.V2}}
 }
 
-func (c *jsonCall) contentType() string {
-	if c.faults.Latin1 {
-		return "application/json; charset=ISO-8859-1"
-	}
-	return "application/json"
-}
+func (c *jsonCall) contentType() string { return "application/json" }
 
 func (c *jsonCall) busy(status int) outcome {
 	status = cmp.Or(status, http.StatusTooManyRequests)
@@ -51,7 +46,7 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 		out.header.Set("Allow", no.allow)
 	}
 	w := c.w
-	w.buf, w.spell = w.buf[:0], shortly
+	w.buf = w.buf[:0]
 	w.open('{')
 	w.key("error")
 	w.open('{')
@@ -59,8 +54,7 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 	w.numberMember("status", int64(status))
 	w.close('}')
 	w.close('}')
-	w.finish()
-	out.body = w.buf
+	out.body = append(w.buf, '\n')
 	return out
 }
 
@@ -83,8 +77,7 @@ func (c *jsonCall) answer() (outcome, *refusal) {
 		no = c.getResults(&out)
 	}
 	c.w.close('}')
-	c.w.finish()
-	out.body = c.w.buf
+	out.body = append(c.w.buf, '\n')
 	return out, no
 }
 
