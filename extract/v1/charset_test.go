@@ -102,29 +102,6 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-func TestCleanText(t *testing.T) {
-	for _, c := range []struct {
-		in, want string
-		replaced int
-	}{
-		{"", "", 0},
-		{"plain \t\n", "plain \t\n", 0},
-		{"a\r\nb\rc\n\rd\r", "a\nb\nc\n\nd\n", 0},
-		{"\r\r\n\r\n\n", "\n\n\n\n", 0},
-		{"\x00\x1f\x7f", "\ufffd\ufffd\x7f", 2},
-		{"é\u2028\ufffd\U0001f600", "é\u2028\ufffd\U0001f600", 0},
-		{"\ufffe\uffff\ufffd", "\ufffd\ufffd\ufffd", 2},
-		{"\xf4\x90\x80\x80", strings.Repeat("\ufffd", 4), 4},
-		{"x\xe2\x82", "x\ufffd\ufffd", 2},
-		{"\u0080\u009f", "\u0080\u009f", 0},
-	} {
-		got, n := cleanText([]byte("x"), []byte(c.in))
-		if string(got) != "x"+c.want || n != c.replaced {
-			t.Errorf("%q: %q, %d; want %q, %d", c.in, got, n, c.want, c.replaced)
-		}
-	}
-}
-
 // TestCleanEnd tries every byte at every place in a word.
 func TestCleanEnd(t *testing.T) {
 	for length := range 20 {
@@ -149,7 +126,7 @@ func FuzzCleanText(f *testing.F) {
 	for _, v := range hostileValues {
 		f.Add([]byte(v))
 	}
-	for _, v := range fuzzSeeds {
+	for _, v := range append(fuzzSeeds, "a\r\nb\rc\n\rd\r", "\r\r\n\r\n\n", "\x00\x1f\x7f", "\ufffe\uffff\ufffd", "\xf4\x90\x80\x80", "x\xe2\x82") {
 		f.Add([]byte(v))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

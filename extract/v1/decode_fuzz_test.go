@@ -61,23 +61,22 @@ atus ]]></heading><metas><meta id="m">M</meta></metas><items><heading for="353-0
 	` `,
 }
 
-// policyRefusals are what the decoder refuses though encoding/xml, which
-// reads streams and is lenient in places, accepts it. Each has its case in
-// TestPolicyRefusals, which says why.
+// policyRefusals are what the decoder refuses though encoding/xml, which reads streams
+// and is lenient in places, accepts it. Most is not well-formed.
 var policyRefusals = []string{
-	"a duplicate attribute",
+	"a duplicate attribute", // which of two ids counts must not be guessed
 	"a tag in which no space stands before an attribute, or a bad name",
 	"a tag with more attributes than the bound",
 	"elements are nested deeper than the bound",
-	"a second root element",
-	"text before the root element",
-	"text after the root element",
+	"a second root element",        // two answers glued together
+	"text before the root element", // a program's warning
+	"text after the root element",  // as above
 	"a CDATA section outside the root element",
-	"a DOCTYPE with an internal subset",
+	"a DOCTYPE with an internal subset", // it could define entities
 	"a DOCTYPE that does not stand alone before the root element",
 	"a <! that begins neither a comment nor a CDATA section nor a DOCTYPE",
 	"an XML declaration that does not begin the document",
-	"a malformed XML declaration",
+	"a malformed XML declaration", // its encoding cannot be known
 }
 
 // refusedByPolicy tells whether err is one of policyRefusals.
