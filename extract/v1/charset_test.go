@@ -126,7 +126,7 @@ func FuzzCleanText(f *testing.F) {
 	for _, v := range hostileValues {
 		f.Add([]byte(v))
 	}
-	for _, v := range append(fuzzSeeds, "a\r\nb\rc\n\rd\r", "\r\r\n\r\n\n", "\x00\x1f\x7f", "\ufffe\uffff\ufffd", "\xf4\x90\x80\x80", "x\xe2\x82") {
+	for _, v := range append(fuzzSeeds, "a\r\nb\rc\n\rd\r", "\r\r\n\r\n\n", "\x00\x1f\x7f", "\ufffe\uffff\ufffd", "\xf4\x90\x80\x80", "x\xe2\x82", "line\r\n") {
 		f.Add([]byte(v))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
