@@ -28,13 +28,6 @@ type Service interface {
 // concurrent use.
 type Client interface {
 	Service
-	Account
-	Meter
-	Session
-}
-
-// Account holds the transactions that concern forms and not their results.
-type Account interface {
 	Forms(ctx context.Context) ([]Form, error)
 	Status(ctx context.Context, form string) (Status, error)
 	// Publish asks for a form's links; secure asks for https ones.
@@ -42,19 +35,13 @@ type Account interface {
 	// Copy copies a form and describes the new one. The error is an
 	// *UnclearError if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
-}
 
-// Meter counts what a client has sent.
-type Meter interface {
 	Requests() transport.Requests
 	Outcomes() map[string]int64
 	// Clocks returns the time that the service's last answer was dated, and when it came by
 	// our clock. Both are zero if answers carry no date.
 	Clocks() (theirs, ours time.Time)
-}
 
-// Session lets clients of one account share its connections and bounds.
-type Session interface {
 	// Fork returns a client that shares all but its Requests and Outcomes.
 	Fork() Client
 	Reads(forms int)

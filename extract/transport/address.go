@@ -40,13 +40,23 @@ func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, err
 	return u, nil
 }
 
-// FormURL returns the address of a form below that of the account's forms. The error is a
-// *ConfigError if the name cannot be a form's.
-func FormURL(forms, form string) (string, error) {
-	if noSegment(form) {
-		return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", form)}
+// address returns the address of a call without the key. The error is a *ConfigError if the
+// name cannot be a form's.
+func (s *Sender) address(call Call) (string, error) {
+	address := s.cfg.Forms
+	if call.Transaction != GetForms {
+		if noSegment(call.Form) {
+			return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
+		}
+		address += "/" + Escape(call.Form)
 	}
-	return forms + "/" + Escape(form), nil
+	if call.Path != "" {
+		address += "/" + call.Path
+	}
+	if len(call.Parameters) > 0 {
+		address += "?" + call.Parameters.Query()
+	}
+	return address, nil
 }
 
 // noSegment tells whether a name would lead an address elsewhere.

@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
-
-	"github.com/formetl/formetl/extract/transport"
 )
 
 // charset is a character encoding that answers may have.
@@ -109,41 +107,16 @@ func (c charset) toUTF8(dst, text []byte) []byte {
 
 // declaredCharset returns the label of the encoding in the XML declaration at the start of
 // text, nil without one.
-func declaredCharset(text []byte) (label []byte, err error) {
+func declaredCharset(text []byte) (label []byte) {
 	if !bytes.HasPrefix(text, []byte("<?xml")) || len(text) < 6 || !isSpace(text[5]) {
-		return nil, nil
+		return nil
 	}
-	end := bytes.Index(text, []byte("?>"))
-	if end < 0 {
-		return nil, nil // the scanner reports it as truncated
+	declaration, _, whole := bytes.Cut(text, []byte("?>")) // the scanner reports one that is truncated
+	_, rest, _ := bytes.Cut(declaration, []byte("encoding"))
+	rest = bytes.TrimLeft(rest, blanks+"=")
+	if !whole || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
+		return nil
 	}
-	for rest := bytes.TrimLeft(text[5:end], blanks); len(rest) > 0; rest = bytes.TrimLeft(rest, blanks) {
-		at := end - len(rest)
-		var name, value []byte
-		var ok bool
-		if name, value, rest, ok = pseudoAttribute(rest); !ok {
-			return nil, &transport.AnswerError{Offset: at, Problem: "a malformed XML declaration", Fault: transport.FaultGarbled}
-		}
-		if string(name) == "encoding" {
-			label = value
-		}
-	}
-	return label, nil
-}
-
-// pseudoAttribute reads name="value" at the start of b; rest follows it.
-func pseudoAttribute(b []byte) (name, value, rest []byte, ok bool) {
-	name, rest, ok = bytes.Cut(b, []byte("="))
-	name = bytes.TrimRight(name, blanks)
-	switch string(name) {
-	case "version", "encoding", "standalone":
-	default:
-		return nil, nil, nil, false
-	}
-	rest = bytes.TrimLeft(rest, blanks)
-	if !ok || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
-		return nil, nil, nil, false
-	}
-	value, rest, ok = bytes.Cut(rest[1:], rest[:1])
-	return name, value, rest, ok
+	label, _, _ = bytes.Cut(rest[1:], rest[:1])
+	return label
 }

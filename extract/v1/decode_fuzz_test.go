@@ -76,7 +76,6 @@ var policyRefusals = []string{
 	"a DOCTYPE that does not stand alone before the root element",
 	"a <! that begins neither a comment nor a CDATA section nor a DOCTYPE",
 	"an XML declaration that does not begin the document",
-	"a malformed XML declaration", // its encoding cannot be known
 }
 
 // refusedByPolicy tells whether err is one of policyRefusals.
@@ -89,9 +88,8 @@ func refusedByPolicy(err error) bool {
 // would not read (or, where blanks surround the =, would overlook).
 func declaresOther(data []byte) bool {
 	content := bytes.TrimLeft(bytes.TrimPrefix(data, utf8Mark), " \t\r\n")
-	label, err := declaredCharset(content)
-	c := charsetOf(string(label))
-	return err == nil && c != charsetNone && c != charsetUTF8
+	c := charsetOf(string(declaredCharset(content)))
+	return c != charsetNone && c != charsetUTF8
 }
 
 // FuzzDecodePage holds the decoder to encoding/xml: on every document that

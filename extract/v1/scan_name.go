@@ -21,40 +21,24 @@ var nameTable = func() (t [utf8.RuneSelf]uint8) {
 	return t
 }()
 
-// nameEnd returns the offset after the name at b[i], i if there is none.
+// nameEnd returns the offset after the name at b[i], i if there is none. Beyond ASCII every
+// character may be in a name but U+FFFD, which marks a replaced character here. A damaged
+// name must not pass for an unknown element.
 func nameEnd(b []byte, i int) int {
 	role := uint8(nameStarts)
 	for ; i < len(b); role = nameContinues {
-		c := b[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRune(b[i:])
-			if !nameRune(r, role == nameStarts) {
+		size := 1
+		if c := b[i]; c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRune(b[i:]); r == utf8.RuneError {
 				return i
 			}
-			i += n
-			continue
-		}
-		if nameTable[c]&role == 0 {
+		} else if nameTable[c]&role == 0 {
 			return i
 		}
-		i++
+		i += size
 	}
 	return i
-}
-
-// nameRune tells whether a character beyond ASCII may begin a name or occur in
-// it. XML also allows U+FFFD, but here that marks a replaced character. A
-// damaged name must not pass for an unknown element.
-func nameRune(r rune, begins bool) bool {
-	switch {
-	case r == 0xd7, r == 0xf7, r == 0x37e:
-		return false
-	case r == 0xb7, 0x300 <= r && r <= 0x36f, r == 0x203f, r == 0x2040:
-		return !begins
-	}
-	return 0xc0 <= r && r <= 0x1fff || r == 0x200c || r == 0x200d || 0x2070 <= r && r <= 0x218f ||
-		0x2c00 <= r && r <= 0x2fef || 0x3001 <= r && r <= 0xd7ff || 0xf900 <= r && r <= 0xfdcf ||
-		0xfdf0 <= r && r < 0xfffd || 0x10000 <= r && r <= 0xeffff
 }
 
 // blanks are the characters of white space in XML (production 3).

@@ -14,9 +14,9 @@ type labelSet struct{ form, custom string }
 // headings returns the labels of a form's items, which are asked for once.
 func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
 	return c.shared.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
-		r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
-		if r.parameters.Add("results_labels", custom); custom != "" {
-			r.asked = "custom labels " + custom
+		r := transport.Call{Transaction: getItems, Kind: transport.KindOther, Form: form, Path: "items"}
+		if r.Parameters.Add("results_labels", custom); custom != "" {
+			r.Asked = "custom labels " + custom
 		}
 		return askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
 			if o["items"] == nil {
