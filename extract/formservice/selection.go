@@ -51,12 +51,3 @@ func (st *stored) selected(s selection) iter.Seq[record] {
 		}
 	}
 }
-
-// count returns the number of results of a selection.
-func (st *stored) count(s selection) int {
-	n := 0
-	for range st.selected(s) {
-		n++
-	}
-	return n
-}

@@ -30,18 +30,15 @@ func (w *xmlWriter) form(f *Form) {
 
 // status writes the answer of Get Form Status.
 func (w *xmlWriter) status(f *Form) {
-	state, modified := "open", f.LastModified
-	if f.Closed {
-		state = "closed"
-	}
+	modified := f.LastModified
 	if modified.IsZero() {
 		modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	w.raw("<status>")
-	w.element("state", state)
+	w.element("state", "open")
 	w.element("last_modified", modified.Format(WallTime))
-	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
-	w.limit("results", len(f.stored.records), cmp.Or(f.TotalAllowed, MaxResults))
+	w.limit("items", len(f.Items), 500)
+	w.limit("results", len(f.stored.records), MaxResults)
 	w.raw("</status>\n")
 }
 
@@ -61,18 +58,11 @@ func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
 		scheme = "https://"
 	}
 	base := scheme + host + "/" + account + "/" + f.Directory + "/"
-	w.raw("<publish>")
-	for _, kind := range []string{"normal", "printer"} {
-		address := base
-		if kind != "normal" {
-			address += "?fs_" + kind + "=1"
-		}
-		w.raw("<url")
-		w.attribute("type", kind)
-		w.raw(">")
-		w.escape(address, false)
-		w.raw("</url>")
-	}
+	w.raw("<publish><url type=\"normal\">")
+	w.escape(base, false)
+	w.raw("</url><url type=\"printer\">")
+	w.escape(base+"?fs_printer=1", false)
+	w.raw("</url>")
 	w.element("code", `<a href="`+base+`">`+f.Name+`</a>`)
 	w.element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
 	w.raw("</publish>\n")

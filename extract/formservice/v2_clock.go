@@ -1,6 +1,11 @@
 package formservice
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/formetl/formetl/extract/walltime"
+)
 
 const second = 1000 // instants are milliseconds since 1970 UTC
 
@@ -11,27 +16,10 @@ type clock struct {
 	shapes V2Shapes
 }
 
-// offset is how far the zone is east of UTC at an instant in seconds.
-func (c clock) offset(unix int64) int64 {
-	if c.zone == nil {
-		return 0
-	}
-	_, offset := time.Unix(unix, 0).In(c.zone).Zone()
-	return int64(offset)
-}
-
 // utc is the instant, in seconds, at which the zone shows a wall-clock time:
 // the first of two. A time that the zone skips is moved forward by the gap.
 func (c clock) utc(wall int64) int64 {
-	before, after := c.offset(wall-daySize), c.offset(wall+daySize)
-	first := wall - before
-	if before == after || c.offset(first) == before {
-		return first
-	}
-	if second := wall - after; c.offset(second) == after {
-		return second
-	}
-	return first
+	return wall - walltime.Read(wall, cmp.Or(c.zone, time.UTC)).Offset
 }
 
 // instant is the instant of a date of a result, with the result's fraction.
