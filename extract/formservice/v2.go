@@ -54,7 +54,8 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 	w.numberMember("status", int64(status))
 	w.close('}')
 	w.close('}')
-	out.body = append(w.buf, '\n')
+	w.buf = append(w.buf, '\n')
+	out.body = w.buf
 	return out
 }
 
@@ -77,7 +78,8 @@ func (c *jsonCall) answer() (outcome, *refusal) {
 		no = c.getResults(&out)
 	}
 	c.w.close('}')
-	out.body = append(c.w.buf, '\n')
+	c.w.buf = append(c.w.buf, '\n')
+	out.body = c.w.buf
 	return out, no
 }
 

@@ -5,9 +5,6 @@ import (
 	"testing"
 )
 
-// emptyAnswer is the shortest success.
-const emptyAnswer = `<fs_response status="success"><results/></fs_response>`
-
 // TestPolicyAcceptances holds documents that encoding/xml refuses and the
 // decoder reads, each with the reason.
 func TestPolicyAcceptances(t *testing.T) {
