@@ -32,6 +32,9 @@ const (
 //
 // The rates are chances from 0 to 1, decided by a hash of Seed and the
 // request's number: the same requests in the same order meet the same faults.
+//
+// The tags give each fault the name that ParseFaults knows, what it does, and where it is
+// one of several words, these.
 type Faults struct {
 	Seed uint64 `fault:"seed" help:"seed of the rates"`
 

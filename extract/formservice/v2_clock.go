@@ -3,8 +3,6 @@ package formservice
 import (
 	"cmp"
 	"time"
-
-	"github.com/formetl/formetl/extract/walltime"
 )
 
 const second = 1000 // instants are milliseconds since 1970 UTC
@@ -16,10 +14,24 @@ type clock struct {
 	shapes V2Shapes
 }
 
+// offset is how far the zone is east of UTC at an instant in seconds.
+func (c clock) offset(unix int64) int64 {
+	_, offset := time.Unix(unix, 0).In(cmp.Or(c.zone, time.UTC)).Zone()
+	return int64(offset)
+}
+
 // utc is the instant, in seconds, at which the zone shows a wall-clock time:
 // the first of two. A time that the zone skips is moved forward by the gap.
 func (c clock) utc(wall int64) int64 {
-	return wall - walltime.Read(wall, cmp.Or(c.zone, time.UTC)).Offset
+	before, after := c.offset(wall-daySize), c.offset(wall+daySize)
+	first := wall - before
+	if before == after || c.offset(first) == before {
+		return first
+	}
+	if second := wall - after; c.offset(second) == after {
+		return second
+	}
+	return first
 }
 
 // instant is the instant of a date of a result, with the result's fraction.
