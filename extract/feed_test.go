@@ -317,6 +317,7 @@ func TestFeedOfNoUse(t *testing.T) {
 		sorts  bool
 	}{
 		{"the order is ignored", formservice.Faults{IgnoreSort: true}, func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
+		{"the direction is ignored", formservice.Faults{IgnoreDirection: true}, func(w *feedWorld) {}, "ignores fs_sort", false},
 		{"a result lacks the meta", formservice.Faults{LackUpdate: 5}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
 		{"all results lack it", formservice.Faults{LackUpdate: 1}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
 		{"one second fills a page", formservice.Faults{}, func(w *feedWorld) {
@@ -362,28 +363,6 @@ func TestFeedOfNoUse(t *testing.T) {
 				t.Errorf("got %+v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-// TestFeedCheck finds results that carry no time of change at either end of the order.
-func TestFeedCheck(t *testing.T) {
-	w := newFeedWorld(t, 300)
-	for _, c := range []struct {
-		faults formservice.Faults
-		want   string
-	}{
-		{formservice.Faults{}, ""},
-		{formservice.Faults{LackUpdate: 10}, "carries no date_update in a known form"},
-		{formservice.Faults{IgnoreDirection: true}, "ignores fs_sort"},
-	} {
-		w.service.SetFaults(c.faults)
-		feed, err := w.read(t, w.clock)
-		if err == nil {
-			err = w.check(t, feed)
-		}
-		if got := fmt.Sprint(err); !strings.Contains(got, c.want) || (err == nil) != (c.want == "") {
-			t.Errorf("%s: %v, want %q", c.faults, err, c.want)
-		}
 	}
 }
 

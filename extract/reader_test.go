@@ -111,27 +111,6 @@ func sequence(first, n int) []int64 {
 	return ids
 }
 
-// TestReaderSizes: a full page never ends a window, and its own count does.
-func TestReaderSizes(t *testing.T) {
-	for _, generation := range generations {
-		for _, first := range []int{1, 2, 1000} {
-			server, c := serve(t, generation, formservice.Faults{})
-			full := c.PageSize()
-			for _, n := range []int{0, 1, 2, full - 1, full, full + 1, 2 * full, 2*full + 1} {
-				server.SetForms(numberedForm(first, n))
-				server.Reset()
-				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, int64(n))
-				if err != nil || !slices.Equal(got, sequence(first, n)) {
-					t.Errorf("%s, %d results from %d: %d came, %v", generation, n, first, len(got), err)
-				}
-				if asked := pagesAsked(server); asked != n/full+1 {
-					t.Errorf("%s, %d results: %d requests, want %d", generation, n, asked, n/full+1)
-				}
-			}
-		}
-	}
-}
-
 // lawfulServices are ways in which services differ from each other, and faults that pass.
 func lawfulServices() map[string]formservice.Faults {
 	return map[string]formservice.Faults{
@@ -545,24 +524,6 @@ func TestReaderWindows(t *testing.T) {
 		last, _ := form.Get(4995) // 4993 minutes and half an hour
 		if date, _ := last.Meta("date_finish"); !r.Newest().Equal(extracttest.Wall(date)) {
 			t.Errorf("the newest is of %s, want %s", r.Newest(), date)
-		}
-	}
-}
-
-// TestReaderWithoutDates asks for everything: the zero window carries no dates.
-func TestReaderWithoutDates(t *testing.T) {
-	server, c := serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 130))
-	r := extract.NewReader(c, "f", extract.ResultsQuery{})
-	if !r.Newest().IsZero() {
-		t.Errorf("nothing was read, and the newest is of %s", r.Newest())
-	}
-	got, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 130)
-	if err != nil || len(got) != 130 {
-		t.Errorf("%d came, %v", len(got), err)
-	}
-	for _, asked := range server.Log() {
-		if strings.Contains(asked.Query, "date") {
-			t.Errorf("asked for %s", asked.Query)
 		}
 	}
 }

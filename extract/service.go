@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -28,13 +29,6 @@ type Service interface {
 // concurrent use.
 type Client interface {
 	Service
-	Account
-	Meter
-	Session
-}
-
-// Account holds the transactions that concern forms and not their results.
-type Account interface {
 	Forms(ctx context.Context) ([]Form, error)
 	Status(ctx context.Context, form string) (Status, error)
 	// Publish asks for a form's links; secure asks for https ones.
@@ -42,19 +36,13 @@ type Account interface {
 	// Copy copies a form and describes the new one. The error is an
 	// *UnclearError if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
-}
 
-// Meter counts what a client has sent.
-type Meter interface {
 	Requests() transport.Requests
 	Outcomes() map[string]int64
 	// Clocks returns the time that the service's last answer was dated, and when it came by
 	// our clock. Both are zero if answers carry no date.
 	Clocks() (theirs, ours time.Time)
-}
 
-// Session lets clients of one account share its connections and bounds.
-type Session interface {
 	// Fork returns a client that shares all but its Requests and Outcomes.
 	Fork() Client
 	Reads(forms int)
@@ -146,4 +134,40 @@ type PublishURL struct {
 type CopyTarget struct {
 	Account string // fs_destination_account
 	Form    string // fs_destination_form
+}
+
+// Counting returns a service whose counts are those of the window alone, without the
+// overlap of API v2. It counts results by reading them where the answers do not tell how
+// many there are (ErrNoCount). That takes a request for each page.
+func Counting(c Client) Service { return counting{c} }
+
+type counting struct{ Client }
+
+// Count asks for the count, and reads the results if that tells nothing.
+func (c counting) Count(ctx context.Context, form string, q CountQuery) (int64, error) {
+	n, err := c.Client.Count(ctx, form, q)
+	if err == nil && n > 0 {
+		overlap, err := Overlap(ctx, c.Client, form, q)
+		return max(0, n-overlap), err
+	}
+	if !errors.Is(err, ErrNoCount) {
+		return n, err
+	}
+	n = 0
+	err = NewReader(c.Client, form, ResultsQuery{}).Each(ctx, q.Window, q.IDs, func(p *page.Page) error {
+		n += int64(p.Len())
+		return nil
+	})
+	return n, err
+}
+
+// Overlap counts the results that a count includes though they lie in the second before its
+// window. Only API v2 counts such results (service-v2.md, section 9). Overlap asks for that
+// second alone, by one request.
+func Overlap(ctx context.Context, c Client, form string, q CountQuery) (int64, error) {
+	if c.Generation() != "v2" || q.Window.From.IsZero() {
+		return 0, nil
+	}
+	q.Window.To = q.Window.From
+	return c.Count(ctx, form, q)
 }

@@ -83,29 +83,6 @@ func TestTypeValidate(t *testing.T) {
 	}
 }
 
-func TestTypeEqual(t *testing.T) {
-	types := []Type{
-		{Kind: String},
-		{Kind: Int64},
-		{Kind: Decimal, Precision: 4, Scale: 2},
-		{Kind: Decimal, Precision: 4, Scale: 1},
-		{Kind: Decimal, Precision: 5, Scale: 2},
-		ListOf(Type{Kind: String}),
-		ListOf(Type{Kind: Int64}),
-		{Kind: List},
-	}
-	for i, a := range types {
-		for j, b := range types {
-			if a.Equal(b) != (i == j) {
-				t.Errorf("%v.Equal(%v) = %v", a, b, a.Equal(b))
-			}
-		}
-	}
-	if !ListOf(Type{Kind: Date}).Equal(ListOf(Type{Kind: Date})) {
-		t.Error("two list<date> differ")
-	}
-}
-
 func TestTypeArrow(t *testing.T) {
 	for text, want := range map[string]arrow.DataType{
 		"string":        arrow.BinaryTypes.String,

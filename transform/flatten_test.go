@@ -2,7 +2,6 @@ package transform
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -71,31 +70,6 @@ func TestEmptyRules(t *testing.T) {
 	})
 }
 
-// TestHostileValues: strings pass through unchanged.
-func TestHostileValues(t *testing.T) {
-	values := []string{
-		`"`, "a\nb", "]]>", "&amp;amp;", "=1+1", "+1", "-1", "@x", "😀", "שלום", "a\u2028b", "\ufeffx", `\`, `a\|b`,
-		"007", "NULL", "null", " padded ", "\t", "12/31/2025", strings.Repeat("long ", 5000),
-	}
-	a := new(answer)
-	want := make([]string, 0, len(values))
-	for i, v := range values {
-		v = strings.ReplaceAll(v, "|", "¦") // the helper's separator
-		a.result(int64(i+1), "item:1="+v)
-		want = append(want, fmt.Sprintf("%d · %q", i+1, v))
-	}
-	start(t, schema(t, "id result_id int64", "v item:1 string")).feed(t, a.page(t)).wantRows(t, want...)
-}
-
-func TestSeveralElementsAreOneList(t *testing.T) {
-	p := new(answer).
-		result(1, "item:1=a|b", "item:2=x", "item:1=c").
-		result(2, "item:1=a", "item:1", "item:1=b|c").
-		result(3, "item:1", "item:1").page(t)
-	start(t, schema(t, "id result_id string", "l item:1 list<string>", "s item:2 string")).feed(t, p).wantRows(t,
-		`"1" · ["a" "b" "c"] · "x"`, `"2" · ["a" "b" "c"] · ∅`, `"3" · [] · ∅`)
-}
-
 // TestInferredSeveralValues: drift is joined as in CSV and counted, by column.
 func TestInferredSeveralValues(t *testing.T) {
 	s := schema(t, "id result_id int64", "a item:1 string", "when meta:date_x timestamp")
@@ -125,20 +99,6 @@ func TestJoinEscapesBars(t *testing.T) {
 	}
 	defer p.Release()
 	start(t, s).feed(t, p).wantRows(t, `"a\\|b|c\\\\"`)
-}
-
-func TestOnErrorSetNull(t *testing.T) {
-	s := schema(t, "id result_id int64", "n item:1 int64 set_null", "days item:2 list<date> set_null", "name item:3 string set_null", "must item:4 bool")
-	p := new(answer).
-		result(1, "item:1=1.5", "item:2=2026-01-01|x|2026-01-03", "item:3=a|b", "item:4=1").
-		result(2, "item:1=1|2", "item:4=false").
-		result(3, "item:1=x", "item:4=maybe").page(t) // rejected: its other faults do not count
-	r := start(t, s).feed(t, p)
-	r.wantRows(t, `1 · ∅ · [2026-01-01 ∅ 2026-01-03] · ∅ · true`, `2 · ∅ · ∅ · ∅ · false`)
-	want := map[Fault]int64{{"n", reasonInt}: 1, {"n", reasonSeveral}: 1, {"days", reasonDate}: 1, {"name", reasonSeveral}: 1}
-	if got := r.Stats(); !reflect.DeepEqual(got.Nulled, want) || got.Rejected != 1 {
-		t.Errorf("stats %+v", got)
-	}
 }
 
 func TestOnErrorFail(t *testing.T) {

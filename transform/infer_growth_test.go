@@ -21,18 +21,6 @@ func headed(n int) []*page.Page {
 	return []*page.Page{p}
 }
 
-// BenchmarkInferHeadings is to grow as the headings do.
-func BenchmarkInferHeadings(b *testing.B) {
-	for _, n := range []int{5_000, 40_000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			pages := headed(n)
-			for b.Loop() {
-				transform.Infer("form1", pages, true)
-			}
-		})
-	}
-}
-
 // Sixteen times the headings take about sixteen times the CPU, and not 256 times. The
 // bound between lies far from both. The process's own CPU time counts, and the least of
 // several tries, so that what else the machine does is no matter.

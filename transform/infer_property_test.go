@@ -1,9 +1,7 @@
 package transform
 
 import (
-	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -29,40 +27,6 @@ func learnable() [][]string {
 		{"2026-01-01 10:00:00", "2026-11-01 01:30:00", "1901-01-01 00:00:00"},
 		{"2026-03-08 02:30:00", "007", "-0", "1.10", "TRUE", "2025-02-30", " 1", "1 ", "+1", "1e5", "x", "", "1,5", "-0.0", "12345678901", "\u00a05", "٣"},
 	}
-}
-
-// learnedSample makes pages of fields that each keep to a form, or do not.
-func learnedSample(t testing.TB, r *rand.Rand) []*page.Page {
-	forms := learnable()
-	spoiled := len(forms) - 1
-	chosen := make([]int, 12)
-	for i := range chosen {
-		chosen[i] = r.IntN(len(forms))
-	}
-	pages := make([]*page.Page, 3)
-	for i := range pages {
-		a := new(answer)
-		for k := range 8 {
-			var cells []string
-			for field, form := range chosen {
-				if r.IntN(8) == 0 {
-					continue
-				}
-				if r.IntN(60) == 0 {
-					form = spoiled
-				}
-				values := []string{forms[form][r.IntN(len(forms[form]))]}
-				if field%4 == 3 && r.IntN(3) == 0 {
-					values = append(values, forms[form][r.IntN(len(forms[form]))])
-				}
-				kind := []string{"item", "meta"}[field%5/4]
-				cells = append(cells, fmt.Sprintf("%s:%d=%s", kind, field, strings.Join(values, "|")))
-			}
-			a.result(int64(1+i*100+k), cells...)
-		}
-		pages[i] = a.page(t, "1=Amount", "2=Phone")
-	}
-	return pages
 }
 
 // sameAgain flattens a sample with the schema that was learned from it, and
@@ -152,29 +116,8 @@ func shown(a arrow.Array, i int, z *time.Location) []string {
 	return []string{text}
 }
 
-// TestLearnedRoundTrip: whatever a sample holds, the schema that is learned
-// from it takes every value of it, and loses none.
-func TestLearnedRoundTrip(t *testing.T) {
-	kinds := map[schemas.TypeKind]int{}
-	for seed := range uint64(150) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		for _, c := range sameAgain(t, zone(t, "America/Chicago"), learnedSample(t, r)...).Columns[1:] {
-			kind := c.Type.Kind
-			if c.Type.Elem != nil {
-				kind = 100 + c.Type.Elem.Kind
-			}
-			kinds[kind]++
-		}
-	}
-	for _, kind := range []schemas.TypeKind{schemas.String, schemas.Int64, schemas.Decimal, schemas.Bool, schemas.Date, schemas.Timestamp} {
-		if kinds[kind] < 10 || kinds[100+kind] < 10 {
-			t.Errorf("the samples try kind %d too rarely: %v", kind, kinds)
-		}
-	}
-}
-
-// FuzzLearnedRoundTrip is TestLearnedRoundTrip for any values of one field,
-// a line each.
+// FuzzLearnedRoundTrip: whatever values a field has, a line each, the schema that is
+// learned from them takes every one, and loses none.
 func FuzzLearnedRoundTrip(f *testing.F) {
 	for _, form := range learnable() {
 		f.Add("Age", strings.Join(form, "\n"), false)

@@ -2,7 +2,6 @@ package transform_test
 
 import (
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,34 +127,4 @@ func TestPoolKeepsWhatIsAskedFor(t *testing.T) {
 	if second := p.Allocate(3 << 20); address(second) != address(first) {
 		t.Error("old memory of another size stays in place of what is needed")
 	}
-}
-
-func TestPoolByMany(t *testing.T) {
-	p := &transform.Pool{}
-	var group sync.WaitGroup
-	for worker := range byte(8) {
-		group.Go(func() {
-			held := make([][]byte, 8)
-			for i := range 400 {
-				at := i % len(held)
-				for _, c := range held[at] {
-					if c != worker+1 {
-						t.Error("another worker has the same memory")
-						return
-					}
-				}
-				p.Free(held[at])
-				b := p.Allocate(1000 + 37*i%9000)
-				if !isZero(b) {
-					t.Error("the memory is not zero")
-					return
-				}
-				for k := range b {
-					b[k] = worker + 1
-				}
-				held[at] = b
-			}
-		})
-	}
-	group.Wait()
 }

@@ -148,16 +148,3 @@ func TestNotNullable(t *testing.T) {
 		}
 	}
 }
-
-// TestNotNullableStaysPlain: a string that must be there is written as any
-// other, and several values for it are still several.
-func TestNotNullableStaysPlain(t *testing.T) {
-	s := schema(t, "c item:1 string")
-	s.Columns[0].Required = true
-	p := new(answer).result(1, "item:1= x ").result(2, "item:1=").result(3, "item:1", "item:1=y").result(4, "item:1=a|b").page(t)
-	r := start(t, s).feed(t, p)
-	r.wantRows(t, `" x "`, `""`, `"y"`)
-	if !slices.Equal(r.rejects, []Reject{{4, "c", "a|b", reasonSeveral}}) {
-		t.Errorf("rejects %v", r.rejects)
-	}
-}

@@ -3,7 +3,6 @@ package formservice
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -78,26 +77,6 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestDisturbStamps checks the changes that the service makes by itself.
-func TestDisturbStamps(t *testing.T) {
-	const now = "2030-05-06 07:08:09"
-	f := Generate(GenerateOptions{Results: 500})
-	f.Clock = fixedClock(now)
-	s := startService(t, &Server{Forms: []*Form{f}, Faults: Faults{InsertEvery: 1, EditEvery: 1, FinishEvery: 1}})
-	s.count(t, "")
-	if seen := s.updates(t, "fs_sort=date_update&fs_limit=4"); len(seen) != 4 {
-		t.Errorf("shown: %v", seen)
-	}
-	for _, c := range f.Changes() {
-		if v, _ := c.After.Meta(metaUpdate); v != now {
-			t.Errorf("the change %+v says %q", c, v)
-		}
-	}
-	if n := len(f.Changes()); n != 6 {
-		t.Errorf("%d changes, want 6", n)
-	}
-}
-
 // TestWithoutClock checks that a form given by a test keeps what it is given,
 // and that its column is known only where a result or a clock has it.
 func TestWithoutClock(t *testing.T) {
@@ -119,42 +98,6 @@ func TestWithoutClock(t *testing.T) {
 	if seen := s.updates(t, ""); len(seen) != 1 {
 		t.Errorf("shown: %v", seen)
 	}
-}
-
-// TestClockJumps sets the clock back and on again: the feed orders by what the
-// clock said, ties by id.
-func TestClockJumps(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 300})
-	s := startService(t, &Server{Forms: []*Form{f}})
-	ids := idsOf(collect(f))
-	for i, at := range []string{
-		"2040-10-28 02:59:59", "2040-10-28 02:00:00", "2040-10-28 02:59:59", "2040-10-28 03:00:00", "2039-01-01 00:00:00",
-	} {
-		f.SetClock(fixedClock(at))
-		r, _ := f.Get(ids[i])
-		if err := f.Update(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	equalIDs(t, "the feed", s.ids(t, "fs_sort=date_update&fs_limit=5"), ids[3], ids[2], ids[0], ids[1], ids[4])
-}
-
-// TestClockWhileAsked changes the clock and results while requests are
-// answered; the race detector has the last word.
-func TestClockWhileAsked(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 300})
-	s := startService(t, &Server{Forms: []*Form{f}, Faults: Faults{EditEvery: 1}})
-	var group sync.WaitGroup
-	group.Go(func() {
-		for i := range 30 {
-			f.SetClock(fixedClock("2040-01-01 00:00:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)})))
-			s.SetFaults(Faults{EditEvery: 1, ClockOff: time.Duration(i) * time.Minute})
-		}
-	})
-	for range 30 {
-		s.ids(t, "fs_sort=date_update&fs_limit=3")
-	}
-	group.Wait()
 }
 
 // TestMachineClock checks that generated forms have the time of the machine.

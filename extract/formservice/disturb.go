@@ -39,12 +39,14 @@ func (s *Server) disturb(req *Request, faults Faults) {
 
 // span is the range of dates that changes keep to: that of the
 // generated results, or the one of the given ones, at least a second.
-func (st *stored) span() (from, to int64) {
-	if st.generated != nil {
-		return st.generated.from, st.generated.to
+func (f *Form) span() (from, to int64) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if g := f.stored.generated; g != nil {
+		return g.from, g.to
 	}
 	from, to = math.MaxInt64, math.MinInt64
-	for _, r := range st.records {
+	for _, r := range f.stored.records {
 		if r.date != never {
 			from, to = min(from, r.date), max(to, r.date+1)
 		}
@@ -56,27 +58,13 @@ func (st *stored) span() (from, to int64) {
 	return from, to
 }
 
-// any returns an existing result that passes want, nil after many tries.
-func (st *stored) any(h uint64, want func(Result) bool) *Result {
-	first, last := int64(1), st.top
-	if st.generated != nil {
-		first = st.generated.o.FirstID
-	} else if len(st.records) > 0 {
-		first = st.records[0].id
-	}
-	if last < first {
-		return nil
-	}
-	for try := range uint64(2000) {
-		id := first + int64(mix(h, try)%uint64(last-first+1))
-		i, ok := st.find(id)
-		if st.generated == nil && i < len(st.records) {
-			ok = true // given ids may be far apart: the next one
-		}
-		if !ok {
-			continue
-		}
-		if r := st.result(st.records[i]); want(r) {
+// any returns a copy of a result that passes want, nil if there is none among many.
+func (f *Form) any(h uint64, want func(Result) bool) *Result {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	n := uint64(len(f.stored.records))
+	for i := range min(n, 2000) {
+		if r := f.stored.result(f.stored.records[(h%n+i)%n]); want(r) {
 			r = r.Clone()
 			return &r
 		}
@@ -87,73 +75,55 @@ func (st *stored) any(h uint64, want func(Result) bool) *Result {
 // insertAny adds a result with a new id, somewhere in the last tenth of the
 // range, like one that was just submitted.
 func (f *Form) insertAny(h uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	from, to := f.stored.span()
+	from, to := f.span()
 	f.submit(to-1-int64(h%uint64(max((to-from)/10, 1))), from, h)
 }
 
 // Submit adds a complete result with a new id that was submitted at a time of the
 // account's wall clock, and returns the id.
 func (f *Form) Submit(at time.Time) int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	return f.submit(wall(at), math.MinInt64, uint64(wall(at))) //nolint:gosec // any number
 }
 
 // submit adds a result that was finished at a time, and started from another on.
 func (f *Form) submit(finish, from int64, h uint64) int64 {
 	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, wallText(max(finish-60, from))}, {metaFinish, wallText(finish)}}}
-	for i, it := range f.Items {
-		if i == 3 {
-			break
-		}
+	for _, it := range f.Items[:min(3, len(f.Items))] {
 		r.Items = append(r.Items, Answer{it.ID, it.Type, it.Index, []string{"inserted " + strconv.FormatUint(h%1000, 10)}})
 	}
-	id, _ := f.insert(r) // the id is new
+	id, _ := f.Insert(r) // the id is new
 	return id
 }
 
 // editAny changes the first answer of a result. Its date_finish stays, and its
 // date_update is, without a clock, the last second of the range.
 func (f *Form) editAny(h uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r := f.stored.any(h, func(r Result) bool { return len(r.Items) > 0 })
+	r := f.any(h, func(r Result) bool { return len(r.Items) > 0 })
 	if r == nil {
 		return
 	}
-	if f.Clock == nil {
-		_, to := f.stored.span()
-		r.setMeta(metaUpdate, wallText(to-1))
-	}
+	_, to := f.span()
+	r.setMeta(metaUpdate, wallText(to-1)) // which a clock changes
 	r.Items[0].Values = []string{"edited " + strconv.FormatUint(h%1000, 10)}
-	_ = f.update(*r) // it exists
+	_ = f.Update(*r) // it exists
 }
 
 func (f *Form) deleteAny(h uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r := f.stored.any(h, func(Result) bool { return true }); r != nil {
-		f.remove(r.ID)
+	if r := f.any(h, func(Result) bool { return true }); r != nil {
+		f.Delete(r.ID)
 	}
 }
 
 // finishAny finishes an unfinished result at a time between its start, or the
 // begin of the range, and the range's end: it moves to a later date.
 func (f *Form) finishAny(h uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r := f.stored.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
+	r := f.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
 	if r == nil {
 		return
 	}
-	from, to := f.stored.span()
+	from, to := f.span()
 	if rec := newRecord(*r); rec.date != never {
 		from = rec.date
 	}
-	at := from + int64(h%uint64(max(to-from, 1)))
-	r.setMeta(metaStatus, "Complete")
-	r.setMeta(metaFinish, wallText(at))
-	_ = f.update(*r) // it exists
+	_ = f.Finish(r.ID, time.Unix(from+int64(h%uint64(max(to-from, 1))), 0).UTC()) // it exists
 }

@@ -58,9 +58,8 @@
 //   - The members of a matrix share the least of their positions. Its composite
 //     items are labelled by its groups.
 //   - A busy answer has HTTP 429. [V2Shapes] has the other shapes.
-//   - The spelling of texts and the order of members vary with the result id.
+//   - The order of members varies with the result id.
 //
-// The spelling of the XML varies with the result id, always to the same bytes
-// for the same result: named, decimal or hexadecimal references, CDATA,
+// The XML varies with the result id, always to the same bytes for the same result:
 // <value/> or <value></value>, numbered values or not.
 package formservice

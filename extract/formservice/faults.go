@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -31,69 +32,71 @@ const (
 //
 // The rates are chances from 0 to 1, decided by a hash of Seed and the
 // request's number: the same requests in the same order meet the same faults.
+//
+// The tags give each fault the name that ParseFaults knows, what it does, and where it is
+// one of several words, these.
 type Faults struct {
-	Seed uint64
+	Seed uint64 `fault:"seed" help:"seed of the rates"`
 
-	Busy       float64
-	BusyFirst  int // so many requests are busy before anything else
-	BusyStatus int // 200, 429 or 503; 0: 503, of API v2 429
-	RetryAfter int // seconds for the Retry-After header of busy answers; 0: no header
-	HTML       float64
-	HTMLStatus int // its HTTP status; 0: 502
-	Empty      float64
-	Cut        float64
-	Truncate   float64
-	Reset      float64
-	Slow       float64
-	SlowDelay  time.Duration // 0: 10 ms
-	Redirect   float64
-	RedirectTo string // "": https://elsewhere.invalid
+	Busy       float64       `fault:"busy" help:"rate of busy answers (error 3)"`
+	BusyFirst  int           `fault:"busy-first" help:"so many busy answers first"`
+	BusyStatus int           `fault:"busy-status" help:"their HTTP status: 200, 429 or 503 (default 503, v2: 429)" one:"200 429 503"`
+	RetryAfter int           `fault:"retry-after" help:"their Retry-After in seconds (default none)"`
+	HTML       float64       `fault:"html" help:"rate of HTML pages"`
+	HTMLStatus int           `fault:"html-status" help:"their HTTP status (default 502)"`
+	Empty      float64       `fault:"empty" help:"rate of empty bodies"`
+	Cut        float64       `fault:"cut" help:"rate of connections closed in mid-body"`
+	Truncate   float64       `fault:"truncate" help:"rate of bodies whose XML ends in the middle"`
+	Reset      float64       `fault:"reset" help:"rate of connections closed without an answer"`
+	Slow       float64       `fault:"slow" help:"rate of bodies that come in pieces"`
+	SlowDelay  time.Duration `fault:"slow-delay" help:"the pause between the pieces (default 10ms)"`
+	Redirect   float64       `fault:"redirect" help:"rate of redirects to another host"`
+	RedirectTo string        `fault:"redirect-to" help:"that host (default https://elsewhere.invalid)"`
 
-	Latency   time.Duration // before every answer
-	Capacity  int           // most requests at once, the others are busy; 0: no bound
-	PerMinute int           // most requests in 60 s, the others get 429; 0: no bound
+	Latency   time.Duration `fault:"latency" help:"pause before every answer"`
+	Capacity  int           `fault:"capacity" help:"most requests at once, the others are busy"`
+	PerMinute int           `fault:"per-minute" help:"most requests a minute, the others get 429"`
 
-	InsertEvery int // before every n-th Get Results or Count a result is inserted; 0: never
-	EditEvery   int // … edited
-	DeleteEvery int // … deleted
-	FinishEvery int // … an unfinished one finished
+	InsertEvery int `fault:"insert-every" help:"insert a result before every n-th request for results"`
+	EditEvery   int `fault:"edit-every" help:"edit a result before every n-th"`
+	DeleteEvery int `fault:"delete-every" help:"delete a result before every n-th"`
+	FinishEvery int `fault:"finish-every" help:"finish an unfinished result before every n-th"`
 
-	StrictLimit     bool   // fs_limit=100 is refused, of API v2 limit=500
-	BareMaxMidnight bool   // fs_max_date without a time means 00:00:00
-	OldRoot         bool   // fs_result; API v2 has none
-	Errors200       bool   // error envelopes come with HTTP 200
-	Latin1          bool   // ISO-8859-1
-	Control         string // forbidden characters: raw, ref (&#11;); "": U+FFFD
-	Headings        string // "id": id= for for=; "nested": under metas and items; "items": none of metas
-	NoGzip          bool
-	PageCap         int // most results on a page whatever was asked, which the pages and headers follow; 0: 100
-	CutPages        int // most results of a page that are sent, while pages and headers are those that were asked for
-	Page504         int // a page of more results is answered with HTTP 504 and a proxy's page
+	StrictLimit     bool   `fault:"strict-limit" help:"refuse the highest limit (100, v2: 500)"`
+	BareMaxMidnight bool   `fault:"bare-max-midnight" help:"fs_max_date without a time means 00:00:00"`
+	OldRoot         bool   `fault:"old-root" help:"root element fs_result"`
+	Errors200       bool   `fault:"errors-200" help:"error envelopes with HTTP 200"`
+	Latin1          bool   `fault:"latin1" help:"v1: ISO-8859-1"`
+	Control         string `fault:"control" help:"forbidden characters: raw or ref (default U+FFFD)" one:"raw ref"`
+	Headings        string `fault:"headings" help:"form of the headings: id, nested or items" one:"id nested items"`
+	NoGzip          bool   `fault:"no-gzip" help:"never compress"`
+	PageCap         int    `fault:"page-cap" help:"most results on a page"`
+	CutPages        int    `fault:"cut-pages" help:"send n results of a page at most, while pages and headers follow what was asked"`
+	Page504         int    `fault:"page-504" help:"HTTP 504 for a page of more than n results"`
 
-	IgnoreMinID     bool
-	IgnoreMaxID     bool
-	IgnoreDates     bool
-	IgnoreMinDate   bool
-	IgnoreMaxDate   bool
-	IgnorePage      bool // every page is the first
-	IgnoreDirection bool // always desc
-	IgnoreSearch    bool
-	IgnoreSort      bool // always by id
-	ByDate          bool // by date_finish where the order of ids was asked for
+	IgnoreMinID     bool `fault:"ignore-min-id" help:"ignore fs_min_id"`
+	IgnoreMaxID     bool `fault:"ignore-max-id" help:"ignore fs_max_id"`
+	IgnoreDates     bool `fault:"ignore-dates" help:"ignore fs_min_date and fs_max_date"`
+	IgnoreMinDate   bool `fault:"ignore-min-date" help:"ignore fs_min_date"`
+	IgnoreMaxDate   bool `fault:"ignore-max-date" help:"ignore fs_max_date"`
+	IgnorePage      bool `fault:"ignore-page" help:"ignore fs_page"`
+	IgnoreDirection bool `fault:"ignore-direction" help:"ignore fs_sort_direction"`
+	IgnoreSearch    bool `fault:"ignore-search" help:"ignore searches"`
+	IgnoreSort      bool `fault:"ignore-sort" help:"ignore fs_sort"`
+	ByDate          bool `fault:"by-date" help:"order by date_finish where the order of ids was asked for"`
 
-	CountAll bool // counts, and the headers of API v2, are those of the whole form
-	CountOff int  // added to them; may be negative
+	CountAll bool `fault:"count-all" help:"counts, and headers of v2, are those of the whole form"`
+	CountOff int  `fault:"count-off" help:"counts, and headers of v2, are off by n results, like -1"`
 
-	Twice       int    // results whose id is a multiple of it come twice on a page; 0: none
-	TwiceOnce   int    // the first of them comes twice, on one page alone
-	Unsorted    bool   // the results of a page come in no order
-	ContentType string // of answers with HTTP 200; "": the right one
+	Twice     int  `fault:"twice" help:"results whose id is a multiple of n come twice on a page"`
+	TwiceOnce int  `fault:"twice-once" help:"the first result whose id is a multiple of n comes twice, on one page alone"`
+	Unsorted  bool `fault:"unsorted" help:"the results of a page come in no order"`
 
-	LackUpdate int           // so many ids apart a result is answered, sorted and searched without its date_update; 1: all; 0: none
-	ClockOff   time.Duration // added to the clocks of the server's forms, from its first request on; may be negative
+	LackUpdate int           `fault:"lack-update" help:"results whose id is a multiple of n show no date_update (1: all)"`
+	ClockOff   time.Duration `fault:"clock-off" help:"the clock of date_update is off by so much, like -5m"`
 
-	DateHeaderOff time.Duration // added to the header Date; may be negative
-	NoDateHeader  bool
+	DateHeaderOff time.Duration `fault:"date-header-off" help:"the header Date is off by so much, like -1h"`
+	NoDateHeader  bool          `fault:"no-date-header" help:"no header Date"`
 
 	V2 V2Shapes
 
@@ -103,93 +106,53 @@ type Faults struct {
 // V2Shapes are the shapes of API v2 that are unknown or differ between
 // accounts. The zero value is what the newest samples show.
 type V2Shapes struct {
-	NumberIDs    bool   // result ids are JSON numbers
-	NumberMetas  bool   // payment_amount and score are JSON numbers
-	Fractions    string // of a second, in dates: "none" 2026-01-05T17:26:24Z, "" …24.000Z, "random" …24.087Z, by the result's id
-	Seconds      bool   // date bounds are compared by the second
-	CoarseBounds bool   // date bounds lose their fraction, and dates keep it
-	StrictDates  bool   // date bounds with a fraction of a second, or before 1970, are refused
-	Pagination   string // headers: "missing", "zero" the last page is 0, "more" one too many, "less" one too few; "": right
-	ClampLimit   bool   // a limit that is too high is lowered, not refused
-	HideID       bool   // a view of some columns shows an id only if it names result_id
-	FillItems    bool   // items without an answer are shown empty
-	OwnPositions bool   // each item of a matrix has its own position
-	MixValues    bool   // the values of an answer come in any order
-	BareForm     bool   // Get Form answers without a list around the form
-	SnakeStats   bool   // results_count and files_size
+	NumberIDs    bool   `fault:"v2-number-ids" help:"v2: result ids are JSON numbers"`
+	NumberMetas  bool   `fault:"v2-number-metas" help:"v2: payment_amount and score are JSON numbers"`
+	Fractions    string `fault:"v2-fractions" help:"v2: fractions of seconds: none or random (default .000)" one:"none random"`
+	Seconds      bool   `fault:"v2-seconds" help:"v2: date bounds are compared by the second"`
+	CoarseBounds bool   `fault:"v2-coarse-bounds" help:"v2: date bounds lose their fraction, and dates keep it"`
+	StrictDates  bool   `fault:"v2-strict-dates" help:"v2: refuse date bounds with fractions of seconds or before 1970"`
+	Pagination   string `fault:"v2-pagination" help:"v2: headers of the pages: missing, zero, more or less" one:"missing zero more less"`
+	ClampLimit   bool   `fault:"v2-clamp-limit" help:"v2: lower a limit that is too high"`
+	HideID       bool   `fault:"v2-hide-id" help:"v2: a view of some columns hides the id unless it names result_id"`
+	OwnPositions bool   `fault:"v2-own-positions" help:"v2: each item of a matrix has its own position"`
+	MixValues    bool   `fault:"v2-mix-values" help:"v2: the values of an answer come in any order"`
+	BareForm     bool   `fault:"v2-bare-form" help:"v2: Get Form answers without a list around the form"`
+	SnakeStats   bool   `fault:"v2-snake-stats" help:"v2: results_count and files_size"`
+}
+
+// each calls visit with the tags and a pointer to the value of every field that has a name.
+func (f *Faults) each(visit func(tag reflect.StructTag, value any)) {
+	for _, fields := range []reflect.Value{reflect.ValueOf(f).Elem(), reflect.ValueOf(&f.V2).Elem()} {
+		for i := range fields.NumField() {
+			if tag := fields.Type().Field(i).Tag; tag != "" {
+				visit(tag, fields.Field(i).Addr().Interface())
+			}
+		}
+	}
 }
 
 // flags binds every field to its name. The flag package reads and prints them.
 func (f *Faults) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("faults", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the rates")
-	fs.Float64Var(&f.Busy, "busy", f.Busy, "rate of busy answers (error 3)")
-	fs.IntVar(&f.BusyFirst, "busy-first", f.BusyFirst, "so many busy answers first")
-	fs.IntVar(&f.BusyStatus, "busy-status", f.BusyStatus, "their HTTP status: 200, 429 or 503 (default 503, v2: 429)")
-	fs.IntVar(&f.RetryAfter, "retry-after", f.RetryAfter, "their Retry-After in seconds (default none)")
-	fs.Float64Var(&f.HTML, "html", f.HTML, "rate of HTML pages")
-	fs.IntVar(&f.HTMLStatus, "html-status", f.HTMLStatus, "their HTTP status (default 502)")
-	fs.Float64Var(&f.Empty, "empty", f.Empty, "rate of empty bodies")
-	fs.Float64Var(&f.Cut, "cut", f.Cut, "rate of connections closed in mid-body")
-	fs.Float64Var(&f.Truncate, "truncate", f.Truncate, "rate of bodies whose XML ends in the middle")
-	fs.Float64Var(&f.Reset, "reset", f.Reset, "rate of connections closed without an answer")
-	fs.Float64Var(&f.Slow, "slow", f.Slow, "rate of bodies that come in pieces")
-	fs.DurationVar(&f.SlowDelay, "slow-delay", f.SlowDelay, "the pause between the pieces (default 10ms)")
-	fs.Float64Var(&f.Redirect, "redirect", f.Redirect, "rate of redirects to another host")
-	fs.StringVar(&f.RedirectTo, "redirect-to", f.RedirectTo, "that host (default https://elsewhere.invalid)")
-	fs.DurationVar(&f.Latency, "latency", f.Latency, "pause before every answer")
-	fs.IntVar(&f.Capacity, "capacity", f.Capacity, "most requests at once, the others are busy")
-	fs.IntVar(&f.PerMinute, "per-minute", f.PerMinute, "most requests a minute, the others get 429")
-	fs.IntVar(&f.InsertEvery, "insert-every", f.InsertEvery, "insert a result before every n-th request for results")
-	fs.IntVar(&f.EditEvery, "edit-every", f.EditEvery, "edit a result before every n-th")
-	fs.IntVar(&f.DeleteEvery, "delete-every", f.DeleteEvery, "delete a result before every n-th")
-	fs.IntVar(&f.FinishEvery, "finish-every", f.FinishEvery, "finish an unfinished result before every n-th")
-	fs.BoolVar(&f.StrictLimit, "strict-limit", f.StrictLimit, "refuse the highest limit (100, v2: 500)")
-	fs.BoolVar(&f.BareMaxMidnight, "bare-max-midnight", f.BareMaxMidnight, "fs_max_date without a time means 00:00:00")
-	fs.BoolVar(&f.OldRoot, "old-root", f.OldRoot, "root element fs_result")
-	fs.BoolVar(&f.Errors200, "errors-200", f.Errors200, "error envelopes with HTTP 200")
-	fs.BoolVar(&f.Latin1, "latin1", f.Latin1, "ISO-8859-1")
-	fs.StringVar(&f.Control, "control", f.Control, "forbidden characters: raw or ref (default U+FFFD)")
-	fs.StringVar(&f.Headings, "headings", f.Headings, "form of the headings: id, nested or items")
-	fs.BoolVar(&f.NoGzip, "no-gzip", f.NoGzip, "never compress")
-	fs.IntVar(&f.PageCap, "page-cap", f.PageCap, "most results on a page")
-	fs.IntVar(&f.CutPages, "cut-pages", f.CutPages, "send n results of a page at most, while pages and headers follow what was asked")
-	fs.IntVar(&f.Page504, "page-504", f.Page504, "HTTP 504 for a page of more than n results")
-	fs.BoolVar(&f.IgnoreMinID, "ignore-min-id", f.IgnoreMinID, "ignore fs_min_id")
-	fs.BoolVar(&f.IgnoreMaxID, "ignore-max-id", f.IgnoreMaxID, "ignore fs_max_id")
-	fs.BoolVar(&f.IgnoreDates, "ignore-dates", f.IgnoreDates, "ignore fs_min_date and fs_max_date")
-	fs.BoolVar(&f.IgnoreMinDate, "ignore-min-date", f.IgnoreMinDate, "ignore fs_min_date")
-	fs.BoolVar(&f.IgnoreMaxDate, "ignore-max-date", f.IgnoreMaxDate, "ignore fs_max_date")
-	fs.BoolVar(&f.IgnorePage, "ignore-page", f.IgnorePage, "ignore fs_page")
-	fs.BoolVar(&f.IgnoreDirection, "ignore-direction", f.IgnoreDirection, "ignore fs_sort_direction")
-	fs.BoolVar(&f.IgnoreSearch, "ignore-search", f.IgnoreSearch, "ignore searches")
-	fs.BoolVar(&f.IgnoreSort, "ignore-sort", f.IgnoreSort, "ignore fs_sort")
-	fs.BoolVar(&f.ByDate, "by-date", f.ByDate, "order by date_finish where the order of ids was asked for")
-	fs.BoolVar(&f.CountAll, "count-all", f.CountAll, "counts, and headers of v2, are those of the whole form")
-	fs.IntVar(&f.CountOff, "count-off", f.CountOff, "counts, and headers of v2, are off by n results, like -1")
-	fs.IntVar(&f.LackUpdate, "lack-update", f.LackUpdate, "results whose id is a multiple of n show no date_update (1: all)")
-	fs.IntVar(&f.Twice, "twice", f.Twice, "results whose id is a multiple of n come twice on a page")
-	fs.IntVar(&f.TwiceOnce, "twice-once", f.TwiceOnce, "the first result whose id is a multiple of n comes twice, on one page alone")
-	fs.BoolVar(&f.Unsorted, "unsorted", f.Unsorted, "the results of a page come in no order")
-	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "Content-Type of answers with HTTP 200")
-	fs.BoolVar(&f.V2.NumberIDs, "v2-number-ids", f.V2.NumberIDs, "v2: result ids are JSON numbers")
-	fs.BoolVar(&f.V2.NumberMetas, "v2-number-metas", f.V2.NumberMetas, "v2: payment_amount and score are JSON numbers")
-	fs.StringVar(&f.V2.Fractions, "v2-fractions", f.V2.Fractions, "v2: fractions of seconds: none or random (default .000)")
-	fs.BoolVar(&f.V2.Seconds, "v2-seconds", f.V2.Seconds, "v2: date bounds are compared by the second")
-	fs.BoolVar(&f.V2.CoarseBounds, "v2-coarse-bounds", f.V2.CoarseBounds, "v2: date bounds lose their fraction, and dates keep it")
-	fs.BoolVar(&f.V2.StrictDates, "v2-strict-dates", f.V2.StrictDates, "v2: refuse date bounds with fractions of seconds or before 1970")
-	fs.StringVar(&f.V2.Pagination, "v2-pagination", f.V2.Pagination, "v2: headers of the pages: missing, zero, more or less")
-	fs.BoolVar(&f.V2.ClampLimit, "v2-clamp-limit", f.V2.ClampLimit, "v2: lower a limit that is too high")
-	fs.BoolVar(&f.V2.HideID, "v2-hide-id", f.V2.HideID, "v2: a view of some columns hides the id unless it names result_id")
-	fs.BoolVar(&f.V2.FillItems, "v2-fill-items", f.V2.FillItems, "v2: show items without an answer as empty")
-	fs.BoolVar(&f.V2.OwnPositions, "v2-own-positions", f.V2.OwnPositions, "v2: each item of a matrix has its own position")
-	fs.BoolVar(&f.V2.MixValues, "v2-mix-values", f.V2.MixValues, "v2: the values of an answer come in any order")
-	fs.BoolVar(&f.V2.BareForm, "v2-bare-form", f.V2.BareForm, "v2: Get Form answers without a list around the form")
-	fs.BoolVar(&f.V2.SnakeStats, "v2-snake-stats", f.V2.SnakeStats, "v2: results_count and files_size")
-	fs.DurationVar(&f.ClockOff, "clock-off", f.ClockOff, "the clock of date_update is off by so much, like -5m")
-	fs.DurationVar(&f.DateHeaderOff, "date-header-off", f.DateHeaderOff, "the header Date is off by so much, like -1h")
-	fs.BoolVar(&f.NoDateHeader, "no-date-header", f.NoDateHeader, "no header Date")
+	f.each(func(tag reflect.StructTag, value any) {
+		name, help := tag.Get("fault"), tag.Get("help")
+		switch v := value.(type) {
+		case *uint64:
+			fs.Uint64Var(v, name, *v, help)
+		case *float64:
+			fs.Float64Var(v, name, *v, help)
+		case *int:
+			fs.IntVar(v, name, *v, help)
+		case *bool:
+			fs.BoolVar(v, name, *v, help)
+		case *string:
+			fs.StringVar(v, name, *v, help)
+		case *time.Duration:
+			fs.DurationVar(v, name, *v, help)
+		}
+	})
 	return fs
 }
 
@@ -224,40 +187,25 @@ func faultNames(fs *flag.FlagSet) []string {
 }
 
 // Validate names the first value that has no meaning.
-func (f Faults) Validate() error {
-	for _, r := range f.rates() {
-		if !(r.rate >= 0 && r.rate <= 1) { // NaN too
-			return fmt.Errorf("faults: %s=%v is not a rate from 0 to 1", r.fault, r.rate)
+func (f Faults) Validate() (err error) {
+	f.each(func(tag reflect.StructTag, value any) {
+		name, known := tag.Get("fault"), tag.Get("one")
+		field := reflect.ValueOf(value).Elem()
+		text := fmt.Sprint(field)
+		switch {
+		case err != nil:
+		case field.CanFloat() && !(field.Float() >= 0 && field.Float() <= 1): // NaN too
+			err = fmt.Errorf("faults: %s=%s is not a rate from 0 to 1", name, text)
+		case field.CanInt() && field.Int() < 0 && !strings.HasSuffix(name, "-off"): // what is off may be off either way
+			err = fmt.Errorf("faults: %s=%s is below 0", name, text)
+		case known != "" && text != "" && text != "0" && !slices.Contains(strings.Fields(known), text):
+			err = fmt.Errorf("faults: %s=%s; give %s", name, text, strings.ReplaceAll(known, " ", " or "))
 		}
+	})
+	if err == nil && f.HTMLStatus != 0 && (f.HTMLStatus < 200 || f.HTMLStatus > 599) {
+		err = fmt.Errorf("faults: html-status=%d; give a status from 200 to 599", f.HTMLStatus)
 	}
-	if !slices.Contains([]int{0, 200, 429, 503}, f.BusyStatus) {
-		return fmt.Errorf("faults: busy-status=%d; give 200, 429 or 503", f.BusyStatus)
-	}
-	if f.HTMLStatus != 0 && (f.HTMLStatus < 200 || f.HTMLStatus > 599) {
-		return fmt.Errorf("faults: html-status=%d; give a status from 200 to 599", f.HTMLStatus)
-	}
-	for _, word := range []struct {
-		name, value string
-		known       []string
-	}{
-		{"control", f.Control, []string{"raw", "ref"}},
-		{"headings", f.Headings, []string{"id", "nested", "items"}},
-		{"v2-fractions", f.V2.Fractions, []string{"none", "random"}},
-		{"v2-pagination", f.V2.Pagination, []string{"missing", "zero", "more", "less"}},
-	} {
-		if word.value != "" && !slices.Contains(word.known, word.value) {
-			return fmt.Errorf("faults: %s=%s; give %s", word.name, word.value, strings.Join(word.known, " or "))
-		}
-	}
-	for _, n := range []int{
-		f.BusyFirst, f.RetryAfter, f.Capacity, f.PerMinute, f.InsertEvery, f.EditEvery, f.DeleteEvery,
-		f.FinishEvery, f.PageCap, f.CutPages, f.Page504, f.LackUpdate, f.Twice, f.TwiceOnce, int(f.Latency), int(f.SlowDelay),
-	} {
-		if n < 0 {
-			return fmt.Errorf("faults: a number below 0")
-		}
-	}
-	return nil
+	return err
 }
 
 // String is the list that ParseFaults reads; "" for the zero value.

@@ -113,11 +113,8 @@ type Form struct {
 	Name        string
 	Description string
 	Directory   string // the <form> of the paths
-	Closed      bool   // the state that Get Form Status gives
 
 	LastModified time.Time // zero: 2026-01-01 00:00:00
-	ItemsAllowed int       // 0: 500
-	TotalAllowed int       // results allowed; 0: 10,000,000
 
 	Items  []Item
 	Metas  []string                     // the metas of the headings, in order; further ones may occur in results

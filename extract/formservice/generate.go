@@ -9,7 +9,8 @@ import (
 const MaxResults = 10_000_000
 
 const (
-	blockSize = 64    // results of which one is late, one unfinished and one without a date
+	blockSize = 64 // results of which one is late, one unfinished and one without a date
+	firstID   = 100_001
 	idStride  = 3     // ids of neighbours differ by 1 to 5
 	soon      = 3600  // seconds: most results are finished this long after their start, at most
 	latest    = 864e3 // seconds: ten days, the most that a late one takes
@@ -24,7 +25,6 @@ type GenerateOptions struct {
 	Results   int       // at most MaxResults
 	From, To  time.Time // wall clock; every date lies in [From, To). Zero: the year 2025; To zero: a year after From
 	Items     int       // 0: 14; at most 1000
-	FirstID   int64     // the least id, 0: 100001
 
 	Even         bool // no quiet days, no bursts, no weekends
 	NoUnfinished bool // every result is finished
@@ -51,9 +51,6 @@ func (o GenerateOptions) withDefaults() GenerateOptions {
 	if o.Items == 0 {
 		o.Items = 14
 	}
-	if o.FirstID == 0 {
-		o.FirstID = 100_001
-	}
 	return o
 }
 
@@ -69,8 +66,6 @@ func (o GenerateOptions) Validate() error {
 		return fmt.Errorf("generate form %q: from %s is not before to %s", o.Directory, o.From.Format(WallTime), o.To.Format(WallTime))
 	case o.To.Sub(o.From) > 100*366*24*time.Hour:
 		return fmt.Errorf("generate form %q: the range is longer than 100 years", o.Directory)
-	case o.FirstID < 1:
-		return fmt.Errorf("generate form %q: first id %d; give 1 or more", o.Directory, o.FirstID)
 	}
 	return nil
 }
@@ -150,8 +145,8 @@ func (g *generated) hash(salt, n uint64) uint64 { return mix(mix(g.o.Seed, salt)
 
 // id returns a result's id; ids ascend with the number and have gaps.
 func (g *generated) id(n int64) int64 {
-	return g.o.FirstID + n*idStride + int64(g.hash(saltID, uint64(n))%idStride)
+	return firstID + n*idStride + int64(g.hash(saltID, uint64(n))%idStride)
 }
 
 // number returns the number of the result that has an id.
-func (g *generated) number(id int64) int64 { return (id - g.o.FirstID) / idStride }
+func (g *generated) number(id int64) int64 { return (id - firstID) / idStride }

@@ -39,7 +39,7 @@ func matches(s selection, r record) bool {
 func randomSelection(rng *rand.Rand, f *Form) selection {
 	s := everything
 	s.desc = rng.IntN(2) == 0
-	from, to := f.stored.span()
+	from, to := f.span()
 	if rng.IntN(4) > 0 {
 		s.dated = true
 		span := []int64{1, 60, 3600, daySize, 12 * daySize, to - from}[rng.IntN(6)]
@@ -73,7 +73,7 @@ func TestPagingGivesTheFilteredSet(t *testing.T) {
 	for range 5 {
 		sel := randomSelection(rng, f)
 		sel.desc, sel.dated, sel.minID, sel.maxID = false, true, everything.minID, everything.maxID
-		from, to := f.stored.span()
+		from, to := f.span()
 		sel.after, sel.before = max(sel.after, from-1), min(sel.before, to)
 		dates := "fs_min_date=" + stamp(sel.after+1) + "&fs_max_date=" + stamp(sel.before-1)
 		bounds := "fs_sort_direction=asc&" + dates
@@ -260,7 +260,6 @@ func TestGenerateOptionsValidate(t *testing.T) {
 		"items":            {Items: 1001},
 		"not before":       {From: date("2025-01-02"), To: date("2025-01-01")},
 		"100 years":        {From: date("1800-01-01"), To: date("2025-01-01")},
-		"give 1 or more":   {FirstID: -1},
 		"-1 results":       {Results: -1},
 		`generate form "x`: {Directory: "x", Items: -1},
 	} {

@@ -71,10 +71,6 @@ func (st *stored) stamp(r *Result, clock func() time.Time) {
 func (f *Form) Insert(r Result) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.insert(r)
-}
-
-func (f *Form) insert(r Result) (int64, error) {
 	if r.ID == 0 {
 		r.ID = f.stored.top + 1
 	}
@@ -127,10 +123,6 @@ func (f *Form) Finish(id int64, at time.Time) error {
 func (f *Form) Delete(id int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.remove(id)
-}
-
-func (f *Form) remove(id int64) bool {
 	old, ok := f.stored.load(id)
 	if !ok {
 		return false

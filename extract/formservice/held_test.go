@@ -23,7 +23,7 @@ func TestNewForm(t *testing.T) {
 func TestChanges(t *testing.T) {
 	for name, f := range map[string]*Form{
 		"held":      NewForm("f", nil, []Result{finished(1, "2026-01-01 00:00:00"), {ID: 2}, finished(3, "2026-01-03 00:00:00")}),
-		"generated": Generate(GenerateOptions{Results: 3, Even: true, FirstID: 1}),
+		"generated": Generate(GenerateOptions{Results: 3, Even: true}),
 	} {
 		t.Run(name, func(t *testing.T) { checkChanges(t, f) })
 	}
@@ -172,9 +172,9 @@ func TestEmptyForms(t *testing.T) {
 		if f.Len() != 1 {
 			t.Errorf("%s: %d results after one was inserted", name, f.Len())
 		}
-		dated := newResultsQuery().selection
+		dated := newResultsQuery()
 		dated.dated = true
-		if f.stored.count(dated) != 1 {
+		if f.count(&dated) != 1 {
 			t.Errorf("%s: the inserted result has no date", name)
 		}
 	}
@@ -182,7 +182,7 @@ func TestEmptyForms(t *testing.T) {
 
 func TestSpan(t *testing.T) {
 	f := NewForm("f", nil, []Result{{ID: 1}, finished(2, "1969-12-31 23:59:59"), finished(3, "1970-01-01 00:00:00")})
-	if from, to := f.stored.span(); from != -1 || to != 1 {
+	if from, to := f.span(); from != -1 || to != 1 {
 		t.Errorf("span %d to %d, want -1 to 1", from, to)
 	}
 }

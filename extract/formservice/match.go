@@ -2,6 +2,8 @@ package formservice
 
 import (
 	"cmp"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 )
@@ -138,4 +140,131 @@ func unsorted(yield func(Result)) (collect func(Result), done func()) {
 			yield(r)
 		}
 	}
+}
+
+// selection is what the date and id bounds of a request select.
+type selection struct {
+	after, before int64 // moments, exclusive, read only if dated
+	dated         bool  // there is a date bound: results without a date do not match
+	minID, maxID  int64 // inclusive
+	desc          bool  // the order of a walk
+
+	// moment is what bounds look at of a result whose date is a wall-clock
+	// time; nil: that time itself.
+	moment func(id, wall int64) int64
+}
+
+// everything selects every result, by ascending id.
+var everything = selection{after: math.MinInt64, before: math.MaxInt64, minID: math.MinInt64, maxID: math.MaxInt64}
+
+// hasDate tells whether a result lies within the date bounds.
+func (s selection) hasDate(r record) bool {
+	if !s.dated || r.date == never {
+		return !s.dated
+	}
+	at := r.date
+	if s.moment != nil {
+		at = s.moment(r.id, at)
+	}
+	return s.after < at && at < s.before
+}
+
+// selected iterates over the records of a selection in its order.
+func (st *stored) selected(s selection) iter.Seq[record] {
+	return func(yield func(record) bool) {
+		first, _ := st.find(s.minID)
+		end, last := st.find(s.maxID)
+		if last {
+			end++
+		}
+		for i := first; i < end; i++ {
+			r := st.records[i]
+			if s.desc {
+				r = st.records[end-1-(i-first)]
+			}
+			if s.hasDate(r) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// ordered iterates over the records that the request selects, in its order:
+// by the value that it sorts by, then by id.
+func (f *Form) ordered(q *resultsQuery) iter.Seq[record] {
+	accepted := func(yield func(record) bool) {
+		for r := range f.stored.selected(q.selection) {
+			if (!q.filters() || q.accepts(q.read(f, r))) && !yield(r) {
+				return
+			}
+		}
+	}
+	if q.sort == sortByID {
+		return accepted
+	}
+	return func(yield func(record) bool) {
+		type keyed struct {
+			value string
+			record
+		}
+		var all []keyed
+		for r := range accepted {
+			all = append(all, keyed{q.sortValue(f, r), r})
+		}
+		slices.SortFunc(all, func(a, b keyed) int {
+			order := cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.id, b.id))
+			if q.desc {
+				return -order
+			}
+			return order
+		})
+		for _, k := range all {
+			if !yield(k.record) {
+				return
+			}
+		}
+	}
+}
+
+// read returns a result as the request shows it.
+func (q *resultsQuery) read(f *Form, rec record) Result {
+	r := f.stored.result(rec)
+	if q.lacks(r.ID) {
+		r.Metas = slices.DeleteFunc(slices.Clone(r.Metas), func(m Meta) bool { return m.ID == metaUpdate })
+	}
+	return r
+}
+
+// lacks tells whether the result of that id is shown without its date_update.
+func (q *resultsQuery) lacks(id int64) bool { return q.lack > 0 && id%int64(q.lack) == 0 }
+
+// sortValue is what a result is sorted by. Clients sort by date_update the
+// whole form: of generated results nothing else is computed.
+func (q *resultsQuery) sortValue(f *Form, rec record) string {
+	var r Result
+	if q.sort == metaUpdate && rec.result == nil {
+		r.ID = rec.id
+		if at := f.stored.generated.updated(f.stored.generated.number(rec.id)); at != never && !q.lacks(rec.id) {
+			r.Metas = []Meta{{metaUpdate, wallText(at)}}
+		}
+	} else {
+		r = q.read(f, rec)
+	}
+	if q.value != nil {
+		return q.value(r)
+	}
+	return firstValue(r, q.sort)
+}
+
+// firstValue is the first value of a column, "" where there is none.
+func firstValue(r Result, column string) string {
+	if v, ok := r.Meta(column); ok {
+		return v
+	}
+	for _, a := range r.Items {
+		if a.ID == column && len(a.Values) > 0 {
+			return a.Values[0]
+		}
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package formservice
 
 import (
-	"slices"
 	"testing"
 )
 
@@ -92,33 +91,6 @@ func TestAccepts(t *testing.T) {
 		}
 		if got := q.filters(); got != (len(c.view)+len(c.where) > 0) {
 			t.Errorf("%+v: filters is %v", c, got)
-		}
-	}
-}
-
-// TestSortTies checks that equal keys are ordered by id, in the same direction.
-func TestSortTies(t *testing.T) {
-	results := make([]Result, 0, 6)
-	for id := range int64(6) {
-		results = append(results, finished(id+1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{string(rune('a' + id%2))}}))
-	}
-	f := NewForm("f", nil, results)
-	for desc, want := range map[bool][]int64{false: {1, 3, 5, 2, 4, 6}, true: {6, 4, 2, 5, 3, 1}} {
-		q := newResultsQuery()
-		q.sort, q.desc = "1", desc
-		var got []int64
-		f.pick(&q, func(r Result) { got = append(got, r.ID) })
-		if !slices.Equal(got, want) {
-			t.Errorf("descending %v: %v, want %v", desc, got, want)
-		}
-	}
-}
-
-func TestFirstValue(t *testing.T) {
-	r := Result{Metas: []Meta{{"m", "v"}}, Items: []Answer{{ID: "1"}, {ID: "1", Values: []string{"x", "y"}}}}
-	for column, want := range map[string]string{"m": "v", "1": "x", "2": ""} {
-		if got := firstValue(r, column); got != want {
-			t.Errorf("%s: %q, want %q", column, got, want)
 		}
 	}
 }

@@ -2,7 +2,8 @@ package formservice
 
 import (
 	"fmt"
-	"math"
+	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -52,46 +53,25 @@ func parseQuery(raw string, loose bool) ([]pair, error) {
 
 // unescape decodes a percent-encoded name or value.
 func unescape(s string, loose bool) (string, error) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '%':
-			if i+2 >= len(s) || unhex(s[i+1]) < 0 || unhex(s[i+2]) < 0 {
-				return "", fmt.Errorf("holds %% without two hexadecimal digits")
-			}
-			b.WriteByte(byte(unhex(s[i+1])<<4 | unhex(s[i+2])))
-			i += 2
-		case c == '+' && !loose:
-			return "", fmt.Errorf("holds a raw +; write %%2B for a plus, %%20 for a space")
-		case !inQuery(c):
-			return "", fmt.Errorf("holds the byte %#02x unencoded", c)
-		default:
-			b.WriteByte(c)
-		}
+	if i := strings.IndexFunc(s, func(r rune) bool { return r != '%' && !inQuery(r) }); i >= 0 {
+		return "", fmt.Errorf("holds the byte %#02x unencoded", s[i])
 	}
-	if !utf8.ValidString(b.String()) {
+	if !loose && strings.Contains(s, "+") {
+		return "", fmt.Errorf("holds a raw +; write %%2B for a plus, %%20 for a space")
+	}
+	text, err := url.PathUnescape(s)
+	if err != nil {
+		return "", fmt.Errorf("holds %% without two hexadecimal digits")
+	}
+	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("is not UTF-8")
 	}
-	return b.String(), nil
+	return text, nil
 }
 
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
-}
-
-// inQuery tells whether RFC 3986 lets a byte stand in a query as it is.
-func inQuery(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-		strings.IndexByte("-._~!$'()*+,;=:@/?", c) >= 0
+// inQuery tells whether RFC 3986 lets a character stand in a query as it is.
+func inQuery(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~!$'()*+,;=:@/?", r)
 }
 
 // without returns a raw query without the parameters that secret names, for
@@ -117,15 +97,6 @@ func without(raw string, secret func(pair) bool) string {
 
 // digits reads a number that is written with digits only and is at most most.
 func digits(s string, most int64) (int64, bool) {
-	if s == "" {
-		return 0, false
-	}
-	var n int64
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' || n > (math.MaxInt64-int64(c-'0'))/10 {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, n <= most
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), err == nil && int64(n) <= most
 }

@@ -1,7 +1,6 @@
 package formservice
 
 import (
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -101,20 +100,4 @@ func FuzzParseQuery(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestDigits(t *testing.T) {
-	for s, want := range map[string]int64{"0": 0, "7": 7, "007": 7, "9223372036854775807": math.MaxInt64} {
-		if n, ok := digits(s, math.MaxInt64); !ok || n != want {
-			t.Errorf("%q: %d, %v", s, n, ok)
-		}
-	}
-	for _, s := range []string{"", "-1", "+1", " 1", "1.0", "1e3", "x", "9223372036854775808", "99999999999999999999999", "१"} {
-		if n, ok := digits(s, math.MaxInt64); ok {
-			t.Errorf("%q is %d", s, n)
-		}
-	}
-	if _, ok := digits("101", 100); ok {
-		t.Error("101 is at most 100")
-	}
 }

@@ -175,9 +175,6 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 	h := w.Header()
 	maps.Copy(h, out.header)
 	h.Set("Content-Type", contentType)
-	if faults.ContentType != "" && out.status == http.StatusOK {
-		h.Set("Content-Type", faults.ContentType)
-	}
 	switch {
 	case faults.NoDateHeader:
 		h["Date"] = nil
@@ -194,7 +191,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 		h.Set("Location", out.to)
 	}
 	body := out.body
-	if !faults.NoGzip && len(body) >= leastGzip && takesGzip(r) {
+	if !faults.NoGzip && len(body) >= leastGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
 		body = s.compress(body)
 	}
@@ -225,19 +222,6 @@ func drip(w http.ResponseWriter, r *http.Request, body []byte, delay time.Durati
 			return
 		}
 	}
-}
-
-// takesGzip tells whether the client accepts gzip.
-func takesGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.TrimSpace(name) == "gzip" {
-			q, given := strings.CutPrefix(strings.TrimSpace(quality), "q=")
-			n, err := strconv.ParseFloat(q, 64)
-			return !given || err != nil || n > 0
-		}
-	}
-	return false
 }
 
 // leastGzip is the least number of bytes that an answer is compressed from, as web servers do.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,18 +87,6 @@ func TestResetWhileRunning(t *testing.T) {
 	}
 }
 
-// TestStatusOfCodes lists the HTTP status of every error code.
-func TestStatusOfCodes(t *testing.T) {
-	for code, want := range map[int]int{1: 404, 2: 400, 3: 503, 100: 401, 101: 404, 102: 404, 103: 400} {
-		if got := (&refusal{code: code}).httpStatus(); got != want {
-			t.Errorf("error %d: HTTP %d, want %d", code, got, want)
-		}
-	}
-	if got := (&refusal{code: 1, status: 405}).httpStatus(); got != 405 {
-		t.Errorf("HTTP %d, want the one that is given", got)
-	}
-}
-
 // TestEncodedPaths reads account and form names that need encoding.
 func TestEncodedPaths(t *testing.T) {
 	for path, want := range map[string]route{
@@ -129,71 +116,8 @@ func TestCopyDirectories(t *testing.T) {
 	for name, want := range map[string]string{
 		"A Form!": "a_form", "form": "form_3", "日本": "form_3", "../x": "x", "a/b": "a_b", "  ": "form_3",
 	} {
-		if got := s.freeDirectory(name, true); got != want {
+		if got := s.freeDirectory(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
-	}
-	if got := s.freeDirectory("form", false); got != "form" {
-		t.Errorf("another account's %q", got)
-	}
-}
-
-// TestConcurrentUse lets requests, changes and settings meet; the race
-// detector is the judge.
-func TestConcurrentUse(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 300})
-	s := &Server{Forms: []*Form{f}, Faults: Faults{InsertEvery: 3, DeleteEvery: 4}}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := range 50 {
-			s.SetFaults(Faults{EditEvery: 2, FinishEvery: 3, Seed: uint64(i)})
-			if _, err := f.Insert(Result{}); err != nil {
-				t.Error(err)
-			}
-			f.Each(func(Result) bool { return false })
-			_ = s.Log()
-		}
-	}()
-	for range 50 {
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, resultsPath+"?fs_limit=3&fs_api_key="+DefaultKey, nil))
-		if w.Code != http.StatusOK {
-			t.Errorf("HTTP %d", w.Code)
-		}
-	}
-	<-done
-}
-
-// TestSetForms has forms come and go while requests are answered.
-func TestSetForms(t *testing.T) {
-	a, b := NewForm("a", nil, []Result{{ID: 1}}), NewForm("b", nil, nil)
-	s := startService(t, &Server{Forms: []*Form{a}})
-	for _, c := range []struct {
-		forms  []*Form
-		listed []string
-	}{
-		{[]*Form{a}, []string{"a"}},
-		{[]*Form{b, a}, []string{"b", "a"}},
-		{[]*Form{b}, []string{"b"}},
-		{nil, nil},
-		{[]*Form{a}, []string{"a"}},
-	} {
-		s.SetForms(c.forms...)
-		forms := s.send(t, "GET", "/api/users/acme/forms", "").root(t).one(t, "forms").all("form")
-		listed := make([]string, 0, len(forms))
-		for _, form := range forms {
-			listed = append(listed, form.one(t, "directory").Text)
-		}
-		if !slices.Equal(listed, c.listed) {
-			t.Errorf("the forms are %v, and should be %v", listed, c.listed)
-		}
-		code := s.send(t, "GET", "/api/users/acme/forms/a/results", "").root(t).code(t)
-		if there := slices.Contains(c.listed, "a"); there != (code == -1) {
-			t.Errorf("with the forms %v, the results of a answer %d", c.listed, code)
-		}
-	}
-	if a.Len() != 1 {
-		t.Errorf("a form that came back has %d results", a.Len())
 	}
 }

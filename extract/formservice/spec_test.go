@@ -240,9 +240,8 @@ func TestForms(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	s := startSmall(t)
-	s.Form("form1").Closed = true
 	status := s.get(t, "status", "").one(t, "status")
-	if got := status.one(t, "state").Text + " " + status.one(t, "last_modified").Text; got != "closed 2026-01-01 00:00:00" {
+	if got := status.one(t, "state").Text + " " + status.one(t, "last_modified").Text; got != "open 2026-01-01 00:00:00" {
 		t.Errorf("status %q", got)
 	}
 	limits := make([]string, 0, 6)
@@ -281,7 +280,7 @@ func TestCopy(t *testing.T) {
 		{"", "First <form>", "first__form"},
 		{"fs_destination_account=acme", "First <form>", "first__form_2"},
 		{"fs_destination_form=" + encode("Ärger & Co"), "Ärger & Co", "rger___co"},
-		{"fs_destination_account=other&fs_destination_form=form1", "form1", "form1"},
+		{"fs_destination_account=other&fs_destination_form=form1", "form1", "form1_2"},
 		{"fs_destination_form=form1", "form1", "form1_2"},
 	} {
 		form := s.send(t, "POST", path, c.query).root(t).one(t, "form")

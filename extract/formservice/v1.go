@@ -1,8 +1,10 @@
 package formservice
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -148,7 +150,7 @@ func (c *xmlCall) copyForm() *refusal {
 		ID:    fmt.Sprint(20_000 + len(s.forms)), Name: name, Description: c.form.Description,
 		Items: c.form.Items, Metas: c.form.Metas, Views: c.form.Views, Labels: c.form.Labels, Groups: c.form.Groups,
 	}
-	made.Directory = s.freeDirectory(name, own)
+	made.Directory = s.freeDirectory(name)
 	if own {
 		s.forms = append(s.forms, made)
 		setClocks(s.forms, s.faults)
@@ -157,25 +159,13 @@ func (c *xmlCall) copyForm() *refusal {
 	return nil
 }
 
-// freeDirectory makes a directory of a name that no form of the account has.
-func (s *Server) freeDirectory(name string, own bool) string {
-	slug := strings.Trim(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '_'
-	}, name), "_")
-	if slug == "" {
-		slug = "form"
-	}
-	taken := func(d string) bool {
-		return own && slices.ContainsFunc(s.forms, func(f *Form) bool { return f.Directory == d })
-	}
+var notInDirectory = regexp.MustCompile("[^a-z0-9]")
+
+// freeDirectory makes a directory of a name that no form has.
+func (s *Server) freeDirectory(name string) string {
+	slug := cmp.Or(strings.Trim(notInDirectory.ReplaceAllString(strings.ToLower(name), "_"), "_"), "form")
 	directory := slug
-	for i := 2; taken(directory); i++ {
+	for i := 2; slices.ContainsFunc(s.forms, func(f *Form) bool { return f.Directory == directory }); i++ {
 		directory = fmt.Sprintf("%s_%d", slug, i)
 	}
 	return directory

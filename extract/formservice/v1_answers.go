@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,18 +30,15 @@ func (w *xmlWriter) form(f *Form) {
 
 // status writes the answer of Get Form Status.
 func (w *xmlWriter) status(f *Form) {
-	state, modified := "open", f.LastModified
-	if f.Closed {
-		state = "closed"
-	}
+	modified := f.LastModified
 	if modified.IsZero() {
 		modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	w.raw("<status>")
-	w.element("state", state)
+	w.element("state", "open")
 	w.element("last_modified", modified.Format(WallTime))
-	w.limit("items", len(f.Items), cmp.Or(f.ItemsAllowed, 500))
-	w.limit("results", len(f.stored.records), cmp.Or(f.TotalAllowed, MaxResults))
+	w.limit("items", len(f.Items), 500)
+	w.limit("results", len(f.stored.records), MaxResults)
 	w.raw("</status>\n")
 }
 
@@ -60,18 +58,11 @@ func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
 		scheme = "https://"
 	}
 	base := scheme + host + "/" + account + "/" + f.Directory + "/"
-	w.raw("<publish>")
-	for _, kind := range []string{"normal", "printer"} {
-		address := base
-		if kind != "normal" {
-			address += "?fs_" + kind + "=1"
-		}
-		w.raw("<url")
-		w.attribute("type", kind)
-		w.raw(">")
-		w.escape(address, false)
-		w.raw("</url>")
-	}
+	w.raw("<publish><url type=\"normal\">")
+	w.escape(base, false)
+	w.raw("</url><url type=\"printer\">")
+	w.escape(base+"?fs_printer=1", false)
+	w.raw("</url>")
 	w.element("code", `<a href="`+base+`">`+f.Name+`</a>`)
 	w.element("code", `<iframe src="`+base+`" width="100%"></iframe>`)
 	w.raw("</publish>\n")
@@ -151,23 +142,14 @@ func (f *Form) heading(id, label string, custom map[string]string) string {
 
 // metaLabel makes "Result status" of result_status.
 func metaLabel(id string) string {
-	label := []byte(id)
-	for i, c := range label {
-		if c == '_' {
-			label[i] = ' '
-		}
-	}
-	if len(label) > 0 && label[0] >= 'a' && label[0] <= 'z' {
-		label[0] -= 'a' - 'A'
-	}
-	return string(label)
+	label := strings.ReplaceAll(id, "_", " ")
+	return strings.ToUpper(label[:min(1, len(label))]) + label[min(1, len(label)):]
 }
 
 func shown(columns []string, id string) bool { return columns == nil || slices.Contains(columns, id) }
 
 // result writes one result.
 func (w *xmlWriter) result(f *Form, r Result, columns []string) {
-	w.spell = xmlSpellingOf(r.ID)
 	w.raw(`<result id="`)
 	w.buf = strconv.AppendInt(w.buf, r.ID, 10)
 	w.raw(`"><metas>`)
@@ -176,7 +158,7 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 			w.buf = append(w.buf, "<meta"...)
 			w.attribute("id", m.ID)
 			w.buf = append(w.buf, '>')
-			w.text(m.Value)
+			w.escape(m.Value, false)
 			w.buf = append(w.buf, "</meta>"...)
 		}
 	}
@@ -187,7 +169,6 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 		}
 	}
 	w.raw("</items></result>\n")
-	w.spell = named
 }
 
 // answer writes one item. Results of even ids number the values of an answer
@@ -224,7 +205,7 @@ func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 			w.buf = append(w.buf, `"`...)
 		}
 		w.buf = append(w.buf, ">"...)
-		w.text(v)
+		w.escape(v, false)
 		w.buf = append(w.buf, "</value>"...)
 	}
 	w.buf = append(w.buf, "</item>"...)

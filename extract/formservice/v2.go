@@ -16,15 +16,10 @@ type jsonCall struct {
 }
 
 func newJSONCall(c *call) *jsonCall {
-	return &jsonCall{c, &jsonWriter{latin1: c.faults.Latin1, control: c.faults.Control}, clock{c.server.Zone, c.faults.V2}}
+	return &jsonCall{c, &jsonWriter{control: c.faults.Control}, clock{c.server.Zone, c.faults.V2}}
 }
 
-func (c *jsonCall) contentType() string {
-	if c.faults.Latin1 {
-		return "application/json; charset=ISO-8859-1"
-	}
-	return "application/json"
-}
+func (c *jsonCall) contentType() string { return "application/json" }
 
 func (c *jsonCall) busy(status int) outcome {
 	status = cmp.Or(status, http.StatusTooManyRequests)
@@ -51,7 +46,7 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 		out.header.Set("Allow", no.allow)
 	}
 	w := c.w
-	w.buf, w.spell = w.buf[:0], shortly
+	w.buf = w.buf[:0]
 	w.open('{')
 	w.key("error")
 	w.open('{')
@@ -59,7 +54,7 @@ func (c *jsonCall) refuse(no *refusal) outcome {
 	w.numberMember("status", int64(status))
 	w.close('}')
 	w.close('}')
-	w.finish()
+	w.buf = append(w.buf, '\n')
 	out.body = w.buf
 	return out
 }
@@ -83,7 +78,7 @@ func (c *jsonCall) answer() (outcome, *refusal) {
 		no = c.getResults(&out)
 	}
 	c.w.close('}')
-	c.w.finish()
+	c.w.buf = append(c.w.buf, '\n')
 	out.body = c.w.buf
 	return out, no
 }

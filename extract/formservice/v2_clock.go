@@ -1,6 +1,9 @@
 package formservice
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const second = 1000 // instants are milliseconds since 1970 UTC
 
@@ -13,10 +16,7 @@ type clock struct {
 
 // offset is how far the zone is east of UTC at an instant in seconds.
 func (c clock) offset(unix int64) int64 {
-	if c.zone == nil {
-		return 0
-	}
-	_, offset := time.Unix(unix, 0).In(c.zone).Zone()
+	_, offset := time.Unix(unix, 0).In(cmp.Or(c.zone, time.UTC)).Zone()
 	return int64(offset)
 }
 

@@ -9,15 +9,11 @@ import (
 func (c *jsonCall) describe(f *Form) {
 	w := c.w
 	link := "https://" + c.http.Host + "/" + c.server.account() + "/" + f.Directory + "/"
-	state := "open"
-	if f.Closed {
-		state = "closed"
-	}
 	w.open('{')
 	w.member("directory", f.Directory)
 	w.member("name", f.Name)
 	w.member("description", f.Description)
-	w.member("state", state)
+	w.member("state", "open")
 	w.key("publish")
 	w.open('{')
 	w.member("link", link)

@@ -12,13 +12,11 @@ const otherLabel = "Other"
 type answers struct {
 	*jsonCall
 	all     *questions
-	order   []Item   // of the form
 	columns []string // of the view; nil: all
 }
 
 func (c *jsonCall) newAnswers(columns []string) *answers {
-	all := newQuestions(c.form, c.faults.V2.OwnPositions)
-	return &answers{jsonCall: c, all: all, order: sortedItems(c.form, all), columns: columns}
+	return &answers{jsonCall: c, all: newQuestions(c.form, c.faults.V2.OwnPositions), columns: columns}
 }
 
 func (a *answers) shown(column string) bool { return shown(a.columns, column) }
@@ -26,7 +24,6 @@ func (a *answers) shown(column string) bool { return shown(a.columns, column) }
 // result writes one result. One in eight has its items before its metas, since
 // the members of an object have no order.
 func (a *answers) result(r Result) {
-	a.w.spell = jsonSpellingOf(r.ID)
 	a.w.open('{')
 	if r.ID%8 == 7 {
 		a.items(r)
@@ -36,7 +33,6 @@ func (a *answers) result(r Result) {
 		a.items(r)
 	}
 	a.w.close('}')
-	a.w.spell = shortly
 }
 
 // metas writes the id and the metas that there are, as flat members.
@@ -105,16 +101,9 @@ func (a *answers) items(r Result) {
 		if q.again == now {
 			values, _ = r.Values(answer.ID)
 		}
-		if len(values) > 0 || a.faults.V2.FillItems || several(q.Type) {
+		if len(values) > 0 || several(q.Type) {
 			q.written = now
 			a.answer(r.ID, q, values)
-		}
-	}
-	if a.faults.V2.FillItems {
-		for _, it := range a.order {
-			if q := a.all.known[it.ID]; q.written != now && a.shown(it.ID) {
-				a.answer(r.ID, q, nil)
-			}
 		}
 	}
 	a.w.close(']')

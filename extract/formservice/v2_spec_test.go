@@ -2,7 +2,6 @@ package formservice
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -110,11 +109,6 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", "/forms/form1/items?results_labels=99", 422},
 		{"GET", results + "limit=0", 422},
 		{"GET", results + "limit=501", 422},
-		{"GET", results + "limit=ten", 422},
-		{"GET", results + "limit=-1", 422},
-		{"GET", results + "limit=", 422},
-		{"GET", results + "page=0", 422},
-		{"GET", results + "page=99999999999999999999", 422},
 		{"GET", results + "after_date=2026-02-30T00:00:00Z", 422},
 		{"GET", results + "after_date=2026-01-01T00:00:00", 422},
 		{"GET", results + "after_date=2026-01-01T00:00:00z", 422},
@@ -128,7 +122,6 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", results + "after_id=x", 422},
 		{"GET", results + "before_id=-1", 422},
 		{"GET", results + "after_id=9223372036854775807", 422},
-		{"GET", results + "sort_direction=ASC", 422},
 		{"GET", results + "sort_id=nothing", 422},
 		{"GET", results + "sort_id=353", 422},
 		{"GET", results + "search_equals%5B99%5D=x", 422},
@@ -136,20 +129,15 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", results + "search_equals%5B1=x", 422},
 		{"GET", results + "search_equals[1]=x", 422},
 		{"GET", results + "search_empty%5B1%5D=", 422},
-		{"GET", results + "search_method=xor", 422},
-		{"GET", results + "search_equals%5B1%5D=a&search_equals%5B1%5D=b", 422},
 		{"GET", results + "search_contains%5B206%5D=0", 422},
 		{"GET", results + "search_begins%5B353-0-0%5D=0", 422},
 		{"GET", results + "search_ends%5Bresult_status%5D=e", 422},
 		{"GET", results + "search_contains%5Bid%5D=1", 422},
 		{"GET", results + "search_equals%5Bid%5D=x", 422},
 		{"GET", results + "search_equals%5B206%5D=red", 422},
-		{"GET", results + "limit=1&limit=1", 422},
-		{"GET", results + "limit=1&&page=1", 422},
 		{"GET", results + "results_view=99", 422},
 		{"GET", results + "results_labels=2", 422},
 		{"GET", results + "fs_limit=5", 422},
-		{"GET", results + "search_equals%5B1%5D=%zz", 422},
 	} {
 		t.Run(c.method+" "+c.target, func(t *testing.T) {
 			r := s.v2(t, c.method, c.target)
@@ -245,10 +233,9 @@ func TestV2Forms(t *testing.T) {
 			t.Errorf("%s: %v, want %v", target, got, want)
 		}
 	}
-	s.Form("form1").Closed = true
 	s.SetFaults(Faults{V2: V2Shapes{BareForm: true, SnakeStats: true}})
 	got := decode[map[string]any](t, s.v2(t, "GET", "/forms/form1"))
-	want["state"], want["stats"] = "closed", map[string]any{"results_count": 7.0, "files_size": 0.0}
+	want["stats"] = map[string]any{"results_count": 7.0, "files_size": 0.0}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("bare: %v, want %v", got, want)
 	}
@@ -312,36 +299,6 @@ func TestV2SharedPositions(t *testing.T) {
 	}
 }
 
-// TestV2Wide lists a form of many matrices, each once with all its rows.
-func TestV2Wide(t *testing.T) {
-	of := make([]Item, 0, 130*11)
-	for m := range 130 {
-		for row := range 11 {
-			of = append(of, Item{ID: fmt.Sprintf("%d-%d-0", 2000+m, row), Type: "matrix", Index: len(of) + 1, Label: "How was it?"})
-		}
-	}
-	s := startService(t, &Server{Forms: []*Form{NewForm("form1", of, nil)}, API: V2})
-	items := s.headings(t, "")
-	if want := len(of) + 130*(1+11); len(items) != want {
-		t.Errorf("%d items, want %d", len(items), want)
-	}
-	seen := map[string]int{}
-	for i, it := range items {
-		if _, twice := seen[it.ID]; twice {
-			t.Errorf("%s is listed twice", it.ID)
-		}
-		seen[it.ID] = i
-	}
-	for _, it := range items {
-		for _, child := range it.Children {
-			at, ok := seen[child]
-			if !ok || at < seen[it.ID] || items[at].Position != it.Position {
-				t.Errorf("%s has the child %s", it.ID, child)
-			}
-		}
-	}
-}
-
 // TestV2Shapes reads the raw members of single results.
 func TestV2Shapes(t *testing.T) {
 	f := NewForm("form1", []Item{
@@ -401,10 +358,6 @@ func TestV2Shapes(t *testing.T) {
 		{V2Shapes{NumberIDs: true}, "before_id=9", `{"results":[` + strings.Replace(first, `"8"`, "8", 1) + "]}\n"},
 		{V2Shapes{NumberMetas: true}, "before_id=9", `{"results":[` + strings.Replace(first, `amount":"5.00"`, `amount":5.00`, 1) + "]}\n"},
 		{V2Shapes{Fractions: "none"}, "before_id=9", `{"results":[` + strings.Replace(first, "00.000Z", "00Z", 1) + "]}\n"},
-		{
-			V2Shapes{FillItems: true}, "after_id=9", `{"results":[` + strings.TrimSuffix(second, "]}") + `,{"id":"5","position":5,"value":""},` +
-				`{"id":"3","position":3,"values":[]},{"id":"7-0-0","position":6,"values":[]}]}]}` + "\n",
-		},
 	} {
 		s.SetFaults(Faults{V2: c.shapes})
 		if got := s.v2(t, "GET", "/forms/form1/results?"+c.query).body; got != c.want {

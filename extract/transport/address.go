@@ -40,13 +40,23 @@ func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, err
 	return u, nil
 }
 
-// FormURL returns the address of a form below that of the account's forms. The error is a
-// *ConfigError if the name cannot be a form's.
-func FormURL(forms, form string) (string, error) {
-	if noSegment(form) {
-		return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", form)}
+// address returns the address of a call without the key. The error is a *ConfigError if the
+// name cannot be a form's.
+func (s *Sender) address(call Call) (string, error) {
+	address := s.cfg.Forms
+	if call.Transaction != GetForms {
+		if noSegment(call.Form) {
+			return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
+		}
+		address += "/" + Escape(call.Form)
 	}
-	return forms + "/" + Escape(form), nil
+	if call.Path != "" {
+		address += "/" + call.Path
+	}
+	if len(call.Parameters) > 0 {
+		address += "?" + call.Parameters.Query()
+	}
+	return address, nil
 }
 
 // noSegment tells whether a name would lead an address elsewhere.
@@ -64,3 +74,40 @@ func IsLoopback(host string) bool {
 // Escape percent-encodes every byte but the unreserved characters of RFC 3986
 // section 2.3. A space becomes %20, never "+" (specification, section 4).
 func Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// Parameter is one name and value of a request's query. A bare one has no value.
+type Parameter struct {
+	Name, Value string
+	Bare        bool
+}
+
+// Parameters are those of one request, in the order of sending.
+type Parameters []Parameter
+
+// Add appends a parameter, unless its value is empty.
+func (ps *Parameters) Add(name, value string) {
+	if value != "" {
+		*ps = append(*ps, Parameter{Name: name, Value: value})
+	}
+}
+
+// Query returns the query of an address. Names and values are percent-encoded throughout,
+// a space as %20 (specification, section 4; service-v2.md, sections 1 and 4).
+func (ps Parameters) Query() string { return ps.join("&", Escape) }
+
+// String returns the parameters as people read them.
+func (ps Parameters) String() string { return ps.join(", ", strings.Clone) }
+
+func (ps Parameters) join(separator string, spell func(string) string) string {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		b.WriteString(spell(p.Name))
+		if !p.Bare {
+			b.WriteString("=" + spell(p.Value))
+		}
+	}
+	return b.String()
+}

@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,7 +28,7 @@ func urlCause(err error) error {
 // never hold the address.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
-	req, err := http.NewRequestWithContext(ctx, call.Method, s.address(call), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, call.Method, s.withKey(call), http.NoBody)
 	if err != nil {
 		return Header{}, &NetworkError{Problem: s.cfg.Key.RedactSent(urlCause(err).Error()), Final: true}
 	}
@@ -54,17 +56,16 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
 	}
-	size, usual := res.ContentLength, &s.usual[call.Kind]
-	if size < 0 {
-		size = usual.Load()
+	body := bytes.NewBuffer(*call.Body) // whose memory is used again
+	n, err := body.ReadFrom(io.LimitReader(res.Body, call.MostBytes+1))
+	*call.Body = body.Bytes()
+	switch {
+	case n > call.MostBytes:
+		return h, TooLarge(call.MostBytes)
+	case err != nil:
+		return h, s.networkError(ctx, err)
 	}
-	*call.Body, err = readOver(*call.Body, res.Body, size, call.MostBytes)
-	if err == nil {
-		usual.Store(int64(len(*call.Body)))
-	} else if !is[*AnswerError](err) {
-		err = s.networkError(ctx, err)
-	}
-	return h, err
+	return h, nil
 }
 
 // redactedTarget returns the address that a redirect points to, without query and secrets.

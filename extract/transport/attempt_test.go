@@ -37,7 +37,7 @@ func TestCauseOfCancellationIsNotTouched(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := &AnswerError{Fault: FaultEmpty}
 	was := *cause
-	s, err := NewSender(Config{Key: NewSecret(Canary), KeyParameter: "key", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s, err := NewSender(Config{Key: NewSecret(Canary), Forms: "http://service.example/", KeyParameter: "key", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		cancel(cause)
 		return nil, context.Cause(r.Context())
 	})})
@@ -45,7 +45,7 @@ func TestCauseOfCancellationIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := []byte("text")
-	err = s.Send(ctx, Call{Method: http.MethodGet, URL: "http://service.example/", Body: &body, Decode: func(Header) error { return nil }})
+	err = s.Send(ctx, Call{Transaction: GetForms, Body: &body, Decode: func(Header) error { return nil }})
 	if !errors.Is(err, cause) {
 		t.Errorf("err = %v", err)
 	}

@@ -11,9 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,45 +272,5 @@ func TestPlainHTTPBehindHTTPS(t *testing.T) {
 	c := extracttest.NewClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
 		t.Errorf("err = %v", e)
-	}
-}
-
-// TestRefusedConnection is temporary, and the error names the place.
-func TestRefusedConnection(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 1, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond}})
-	err := countOnly(t.Context(), c)
-	if !transport.Temporary(err) || !strings.Contains(err.Error(), "after 2 attempts") || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("err = %v", err)
-	}
-	transport.HidesKey(t, "error", err.Error())
-}
-
-// Where the service says no size, a new page begins with that of the last one.
-func TestUsualSize(t *testing.T) {
-	body := "<fs_response status=\"success\"><results></results></fs_response>" + strings.Repeat(" ", 1<<20)
-	var asked atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) > 1 {
-			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		}
-		_, _ = io.WriteString(w, body)
-	}))
-	defer s.Close()
-	c, err := v1.NewClient(v1.Config{BaseURL: s.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret("key")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for range 2 {
-		p, err := c.Results(context.Background(), "form1", extract.ResultsQuery{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Release()
-		if got := c.UsualResults(); got != int64(len(body)) {
-			t.Errorf("the usual size is %d, not %d", got, len(body))
-		}
 	}
 }

@@ -1,16 +1,13 @@
 package transport_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
@@ -147,35 +144,6 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 }
 
-// TestDamagedPages does the same for pages of results, which are decoded in
-// memory that is used again.
-func TestDamagedPages(t *testing.T) {
-	right := extracttest.Success(`<results><result id="1"><metas/><items/></result></results>`)
-	twice := extracttest.Success(`<results/><results/>`)
-	for _, tc := range []struct {
-		name    string
-		replies []string
-		want    string
-		tries   int
-	}{
-		{"the same", []string{twice}, data, 3},
-		{"with a reference", []string{extracttest.Success(`<results><result id="&#120;"/></results>`)}, data, 3},
-		{"two in turn", []string{twice, extracttest.Success(`<count>1</count>`)}, again, transport.DefaultRetries + 1},
-		{"then right", []string{twice, right}, fine, 2},
-		{"wrong and then malformed", []string{extracttest.Success(`<results><result/></wrong>`)}, again, transport.DefaultRetries + 1},
-		{"wrong and then cut", []string{wrongCut}, again, transport.DefaultRetries + 1},
-	} {
-		service := &scripted{}
-		for _, body := range tc.replies {
-			service.replies = append(service.replies, reply{body: body})
-		}
-		_, err := extracttest.Serve(t, service, nil).Results(t.Context(), "form1", extract.ResultsQuery{})
-		if got, sent := fateOf(err), int(service.asked.Load()); got != tc.want || sent != tc.tries {
-			t.Errorf("%s: %s after %d tries, want %s after %d: %v", tc.name, got, sent, tc.want, tc.tries, err)
-		}
-	}
-}
-
 // TestSeldomAnswered: a wrong answer that came once, while the network failed
 // otherwise, came too seldom to be taken for the service's last word.
 func TestSeldomAnswered(t *testing.T) {
@@ -199,41 +167,6 @@ func TestSeldomAnswered(t *testing.T) {
 	}
 }
 
-// TestProxyInTheMiddleOfARun: once the service was met, pages of a proxy are
-// an outage, which all requests wait out together.
-func TestProxyInTheMiddleOfARun(t *testing.T) {
-	for _, body := range []string{webPage, ""} {
-		synctest.Test(t, func(t *testing.T) {
-			var asked, down atomic.Int64
-			start := time.Now()
-			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
-				asked.Add(1)
-				if n := time.Since(start); n > 0 && n < 40*time.Second {
-					down.Add(1)
-					return extracttest.Respond(200, body, "Content-Type: text/html"), nil
-				}
-				return extracttest.Respond(200, countOf7), nil
-			}, nil)
-			if err := countOnly(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			errs := make(chan error, 12)
-			for range cap(errs) {
-				go func() { errs <- countOnly(t.Context(), c.Fork()) }()
-			}
-			for range cap(errs) {
-				if err := <-errs; err != nil {
-					t.Errorf("%q: %v", body, err)
-				}
-			}
-			if n := down.Load(); n > 20 {
-				t.Errorf("%q: %d requests were sent while the proxy answered", body, n)
-			}
-		})
-	}
-}
-
 // TestNotServiceSays what came and what to do.
 func TestNotServiceSays(t *testing.T) {
 	for retries, want := range map[int]string{0: "the only try gave a page with HTTP status 404", 8: "each of 3 tries gave the same page with HTTP status 404"} {
@@ -243,34 +176,6 @@ func TestNotServiceSays(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%d retries: %v lacks %q", retries, err, part)
 			}
-		}
-	}
-}
-
-// TestCopyAfterADamagedAnswer is never repeated, whatever came.
-func TestCopyAfterADamagedAnswer(t *testing.T) {
-	for _, tc := range []struct {
-		reply   reply
-		unclear bool // whether the copy was made is not known
-	}{
-		{reply{}, true},
-		{reply{body: noCount}, true},
-		{reply{body: countOf7[:40]}, true},
-		{reply{body: malformed}, true},
-		{reply{502, "text/html", webPage}, true},
-		{reply{200, "text/html", webPage}, false},
-		{reply{404, "text/html", webPage}, false},
-		{reply{body: maintain}, false},
-		{reply{body: failure("102")}, false},
-	} {
-		service := &scripted{replies: []reply{tc.reply}}
-		_, err := extracttest.Serve(t, service, nil).Copy(t.Context(), "form1", extract.CopyTarget{})
-		if n := service.asked.Load(); err == nil || n != 1 {
-			t.Errorf("%+v: %d requests, %v", tc.reply, n, err)
-		}
-		_, unclear := errors.AsType[*extract.UnclearError](err)
-		if unclear != tc.unclear || unclear && (transport.Temporary(err) || !strings.Contains(err.Error(), "whether the copy was made is not known")) {
-			t.Errorf("%+v: unclear %v, %v", tc.reply, unclear, err)
 		}
 	}
 }

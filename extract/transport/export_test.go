@@ -9,7 +9,6 @@ import (
 const (
 	DoubtfulTries = doubtfulTries
 	OpensAfter    = opensAfter
-	MostSaid      = mostSaid
 )
 
 var (
@@ -42,9 +41,7 @@ func (s *Sender) Came(ctx context.Context, probe bool, err error, outcome string
 // Places tells how many requests are under way, and how many wait for a place.
 func (s *Sender) Places() (running, waiting int) { return s.gate.running, len(s.gate.waiting) }
 
-func (s *Sender) UsualResults() int64 { return s.usual[KindResults].Load() }
-
 // SharesAllBut tells whether two senders share everything but their numbers.
 func (s *Sender) SharesAllBut(t *Sender) bool {
-	return s.gate == t.gate && s.circuit == t.circuit && s.usual == t.usual && s.cfg.Logger == t.cfg.Logger
+	return s.gate == t.gate && s.circuit == t.circuit && s.cfg.Logger == t.cfg.Logger
 }

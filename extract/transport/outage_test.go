@@ -263,43 +263,6 @@ func TestLateAnswerCloses(t *testing.T) {
 	})
 }
 
-// TestOneBrokenRequestIsNoOutage: it fails by its own retries, alone and
-// beside others that succeed.
-func TestOneBrokenRequestIsNoOutage(t *testing.T) {
-	for _, others := range []int{0, 1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			logged := &lockedBuffer{}
-			c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
-				if strings.Contains(r.URL.Path, "broken") {
-					return nil, errors.New("connection reset")
-				}
-				return extracttest.Respond(200, countOf7), nil
-			}, func(cfg *v1.Config) { cfg.Logger = slog.New(slog.NewJSONHandler(logged, nil)) })
-			ctx, cancel := context.WithCancel(t.Context())
-			var group sync.WaitGroup
-			for range others {
-				group.Go(func() {
-					for ctx.Err() == nil {
-						if err := countOnly(t.Context(), c); err != nil {
-							t.Error(err)
-						}
-						time.Sleep(3 * time.Second) // virtual
-					}
-				})
-			}
-			_, err := c.Count(t.Context(), "broken", extract.CountQuery{})
-			if errors.As(err, new(*transport.OutageError)) || transport.MustAs[*transport.RequestError](t, err).Attempts < transport.DefaultRetries-1 {
-				t.Errorf("beside %d others: %v", others, err)
-			}
-			cancel()
-			group.Wait()
-			if strings.Contains(logged.String(), "not there") {
-				t.Errorf("beside %d others one request counts as an outage:\n%s", others, logged)
-			}
-		})
-	}
-}
-
 // TestOutageIsNotToldUntried: where one request has failed alone for minutes,
 // another's first failure makes the streak one of several; it is tried once
 // more before anybody is told of an outage.
@@ -324,34 +287,6 @@ func TestOutageIsNotToldUntried(t *testing.T) {
 			t.Errorf("%d attempts: %v", healthy, err)
 		}
 	})
-}
-
-// TestBusyStormIsNoOutage: the gate and the pauses see to it.
-func TestBusyStormIsNoOutage(t *testing.T) {
-	for _, status := range []int{200, 429, 503} {
-		synctest.Test(t, func(t *testing.T) {
-			logged := &lockedBuffer{}
-			ends := time.Now().Add(30 * time.Second)
-			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
-				if time.Now().Before(ends) {
-					return extracttest.Respond(status, failure("3")), nil
-				}
-				return extracttest.Respond(200, countOf7), nil
-			}, func(cfg *v1.Config) { cfg.Retries, cfg.Logger = 1000, slog.New(slog.NewJSONHandler(logged, nil)) })
-			var group sync.WaitGroup
-			for range 8 {
-				group.Go(func() {
-					if err := countOnly(t.Context(), c); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			group.Wait()
-			if strings.Contains(logged.String(), "not there") {
-				t.Errorf("busy answers count as an outage:\n%s", logged)
-			}
-		})
-	}
 }
 
 // TestCancelInAnOutage is prompt wherever the request waits, and leaves the

@@ -62,13 +62,6 @@ func TestFailures(t *testing.T) {
 		{"HTML 502", 502, "<html><body>Bad Gateway<br></body></html>", status(502), true, many},
 		{"text 429", 429, "slow down", status(429), true, many},
 		{"empty 503", 503, "", status(503), true, many},
-		{"not XML", 200, "hello", isNotService, false, transport.DoubtfulTries},
-		{"XML ends in the middle", 200, countOf7[:40], isAnswerError, true, many},
-		{"empty", 200, "", isAnswerError, true, many},
-		{"HTML 200", 200, "<html></html>", isNotService, false, transport.DoubtfulTries},
-		{"HTML 404", 404, "<html></html>", isNotService, false, transport.DoubtfulTries},
-		{"empty 404", 404, "", isNotService, false, transport.DoubtfulTries},
-		{"another shape", 200, extracttest.Success("<forms/>"), isAnswerError, false, transport.DoubtfulTries},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -202,11 +195,8 @@ func TestRetryAfter(t *testing.T) {
 		{"100", 100 * time.Second, false},
 		{"Sat, 01 Jan 2000 00:01:00 GMT", time.Minute, false}, // synctest's clock begins at 2000-01-01
 		{"121", 0, true},
-		{"99999999999999999999", 0, true},
 		{"Sat, 01 Jan 2000 01:00:00 GMT", 0, true},
 		{"0", 0, false},
-		{"-5", 0, false},
-		{"soon", 0, false},
 	} {
 		for _, status := range []int{200, 429, 503} {
 			synctest.Test(t, func(t *testing.T) {
@@ -275,28 +265,6 @@ func (b slowBudget) Reserve(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// TestTimeoutInTheBody cuts an answer that begins in time and never ends.
-func TestTimeoutInTheBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
-			if asked++; asked == 2 {
-				return extracttest.Respond(200, countOf7), nil
-			}
-			res := extracttest.Respond(200, "")
-			res.Body = io.NopCloser(hanging{r.Context()})
-			return res, nil
-		}, func(cfg *v1.Config) { cfg.Timeout = 5 * time.Second })
-		start := time.Now()
-		if err := countOnly(t.Context(), c); err != nil || asked != 2 {
-			t.Errorf("%d attempts, %v", asked, err)
-		}
-		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
-			t.Errorf("it took %s", took)
-		}
-	})
 }
 
 // TestTooHeavy: what fails as an answer that is too large for the service is asked for twice
@@ -452,24 +420,35 @@ func (h hanging) Read([]byte) (int, error) {
 	return 0, h.ctx.Err()
 }
 
-// TestCopyIsNotRepeated unless the service turned it away unheard.
+// TestCopyIsNotRepeated unless the service turned it away unheard. Where it may have been
+// carried out, the error says that nobody knows.
 func TestCopyIsNotRepeated(t *testing.T) {
 	made := extracttest.Success(`<form id="9"><directory>copy</directory></form>`)
+	answer := func(status int, body string) extracttest.RoundTrip {
+		return func(*http.Request) (*http.Response, error) { return extracttest.Respond(status, body), nil }
+	}
+	const repeated, refused, unclear = "repeated", "refused", "unclear"
 	for _, tc := range []struct {
-		name    string
-		first   func(*http.Request) (*http.Response, error)
-		repeats bool
+		name  string
+		first extracttest.RoundTrip
+		want  string
 	}{
-		{"busy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, failure("3")), nil }, true},
-		{"busy in 200", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, failure("3")), nil }, true},
-		{"429", func(*http.Request) (*http.Response, error) { return extracttest.Respond(429, "slow down"), nil }, true},
-		{"503 of a proxy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, "<html>"), nil }, false},
-		{"502 of a proxy", func(*http.Request) (*http.Response, error) { return extracttest.Respond(502, "<html>"), nil }, false},
-		{"error 0 with 503", func(*http.Request) (*http.Response, error) { return extracttest.Respond(503, failure("0")), nil }, false},
-		{"error 0", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, failure("0")), nil }, false},
-		{"cut", func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, false},
-		{"truncated", func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, made[:70]), nil }, false},
-		{"timeout", func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, false},
+		{"busy", answer(503, failure("3")), repeated},
+		{"busy in 200", answer(200, failure("3")), repeated},
+		{"429", answer(429, "slow down"), repeated},
+		{"no such form", answer(200, failure("102")), refused},
+		{"page of a proxy", answer(200, webPage), refused},
+		{"XML of a proxy", answer(200, maintain), refused},
+		{"503 of a proxy", answer(503, "<html>"), unclear},
+		{"502 of a proxy", answer(502, "<html>"), unclear},
+		{"error 0 with 503", answer(503, failure("0")), unclear},
+		{"error 0", answer(200, failure("0")), refused},
+		{"empty", answer(200, ""), unclear},
+		{"without its element", answer(200, noCount), unclear},
+		{"malformed", answer(200, malformed), unclear},
+		{"truncated", answer(200, made[:70]), unclear},
+		{"cut", func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, unclear},
+		{"timeout", func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, unclear},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
@@ -480,8 +459,14 @@ func TestCopyIsNotRepeated(t *testing.T) {
 				return extracttest.Respond(200, made), nil
 			}, nil)
 			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
-			if tc.repeats && (err != nil || asked != 2 || form.Directory != "copy") || !tc.repeats && (err == nil || asked != 1) {
-				t.Errorf("%s: %d requests, %+v, %v", tc.name, asked, form, err)
+			got := refused
+			if _, ok := errors.AsType[*extract.UnclearError](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
+				got = unclear
+			} else if err == nil && asked == 2 && form.Directory == "copy" {
+				got = repeated
+			}
+			if got != tc.want || got != repeated && asked != 1 {
+				t.Errorf("%s: %s after %d requests, want %s: %v", tc.name, got, asked, tc.want, err)
 			}
 		})
 	}
@@ -525,23 +510,5 @@ func TestCancelIsPrompt(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestCancelledBeforehand sends nothing.
-func TestCancelledBeforehand(t *testing.T) {
-	c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) {
-		t.Error("a request was sent")
-		return nil, io.EOF
-	}, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 10 {
-		if err := countOnly(ctx, c); !errors.Is(err, context.Canceled) {
-			t.Errorf("err = %v", err)
-		}
-	}
-	if places(c) != 0 {
-		t.Errorf("%d places leaked", places(c))
 	}
 }

@@ -56,10 +56,11 @@ type Config struct {
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
 
-	// KeyParameter names the query parameter for the key. If it is "", the key goes as a
-	// bearer token into the Authorization header. Accept is the Accept header. The
-	// package of the service generation (extract/v1, extract/v2) sets both.
-	KeyParameter, Accept string
+	// Forms is the address of the account's forms. KeyParameter names the query parameter
+	// for the key. If it is "", the key goes as a bearer token into the Authorization
+	// header. Accept is the Accept header. The package of the service generation
+	// (extract/v1, extract/v2) sets all three.
+	Forms, KeyParameter, Accept string
 }
 
 // Budget bounds requests. The sender asks it before every attempt of a request.
@@ -86,12 +87,12 @@ const (
 
 // Call is one request: what to send, and how to read its answer.
 type Call struct {
-	Method      string // anything but a GET is not sent again if the service may have carried it out
-	URL         string // without the key
+	Method      string // "" is GET; anything else is not sent again if the service may have carried it out
 	Kind        Kind
 	Transaction string // its name in the specification
-	Form        string // "" if the request concerns no form
-	Detail      string // the parameters as people read them; secrets are redacted
+	Form        string // "" for GetForms alone
+	Path        string // what of the form is asked for, "" for the form itself
+	Parameters  Parameters
 	Asked       string // see RequestError.Asked; the key is redacted
 	Halved      bool   // the caller asks for less if the answer is too heavy, see TooHeavy
 
@@ -100,7 +101,12 @@ type Call struct {
 	// Decode decodes the answer in Body. It returns a Refusal if the service
 	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
+
+	url string // without the key
 }
+
+// GetForms is the transaction that concerns no form.
+const GetForms = "Get Forms"
 
 // Header holds what the decoder needs of an answer besides its body.
 type Header struct {
@@ -118,7 +124,6 @@ type Sender struct {
 	gate    *gate
 	circuit *circuit
 	numbers *numbers
-	usual   *[kinds]atomic.Int64 // size in bytes of the last answer of each kind
 	dated   *atomic.Pointer[dated]
 }
 
@@ -154,7 +159,7 @@ func NewSender(cfg Config) (*Sender, error) {
 	}
 	// This gzip is faster than that of net/http: an export takes 8 % less CPU time.
 	unzipping := gzhttp.Transport(cfg.Transport, gzhttp.TransportEnableZstd(false))
-	return &Sender{cfg: cfg, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, usual: &[kinds]atomic.Int64{}, dated: &atomic.Pointer[dated]{}}, nil
+	return &Sender{cfg: cfg, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, dated: &atomic.Pointer[dated]{}}, nil
 }
 
 func newTransport(concurrency int) *http.Transport {
@@ -178,6 +183,9 @@ func (s *Sender) Fork() *Sender {
 	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
+
+// Redact returns text without the key, see Secret.Redact.
+func (s *Sender) Redact(text string) string { return s.cfg.Key.Redact(text) }
 
 // Reads sets how many forms the sender and its forks read. If there are
 // several, failures of one form alone are not taken for an outage.
@@ -204,7 +212,11 @@ func (s *Sender) Close() {
 // Send sends the call and decodes the answer. It repeats an attempt that failed
 // and may succeed later. The error is that of ctx, or a *RequestError.
 func (s *Sender) Send(ctx context.Context, call Call) error {
-	e := &effort{form: call.Form, repeatable: call.Method == http.MethodGet, halved: call.Halved}
+	var err error
+	if call.url, err = s.address(call); err != nil {
+		return err
+	}
+	e := &effort{form: call.Form, repeatable: call.Method == "", halved: call.Halved}
 	pauses := backoff.ExponentialBackOff{InitialInterval: s.cfg.BackoffMin, Multiplier: 2}
 	for tries := 0; ; tries++ {
 		e.last = s.attempt(ctx, call, e)
@@ -326,7 +338,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	s.numbers.came(outcome, whole)
 	if s.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request",
-			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.RedactSent(call.Detail)),
+			slog.String("transaction", call.Transaction), slog.String("form", call.Form), slog.String("parameters", s.cfg.Key.RedactSent(call.Parameters.String())),
 			slog.Int("attempt", e.attempts), slog.Int("status", header.Status), slog.Int("bytes", read),
 			slog.Duration("duration", took.Round(time.Microsecond)), slog.Bool("ok", err == nil), slog.String("outcome", outcome))
 	}
@@ -386,15 +398,15 @@ func encoded(h Header) error {
 	}
 }
 
-// address returns the whole URL of the call, with the key unless that goes into a
+// withKey returns the whole URL of the call, with the key unless that goes into a
 // header. Only the server may see it.
-func (s *Sender) address(call Call) string {
+func (s *Sender) withKey(call Call) string {
 	if s.cfg.KeyParameter == "" {
-		return call.URL
+		return call.url
 	}
 	separator := "?"
-	if strings.Contains(call.URL, separator) {
+	if strings.Contains(call.url, separator) {
 		separator = "&"
 	}
-	return call.URL + separator + s.cfg.KeyParameter + "=" + Escape(s.cfg.Key.value)
+	return call.url + separator + s.cfg.KeyParameter + "=" + Escape(s.cfg.Key.value)
 }

@@ -4,10 +4,8 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
@@ -79,37 +77,5 @@ func TestAnswerSizeIsBound(t *testing.T) {
 				t.Errorf("err = %v", err)
 			}
 		}
-	}
-}
-
-func TestReadBody(t *testing.T) {
-	body := v1.FuzzSeeds[1] + strings.Repeat(" ", 200<<10)
-	want := v1.Plain(v1.MustDecode(t, body))
-	answering := func(body io.Reader) *v1.Client {
-		return extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) {
-			res := extracttest.Respond(200, "")
-			res.Body, res.ContentLength = io.NopCloser(body), -1
-			return res, nil
-		}, func(cfg *v1.Config) { cfg.Retries = 0 })
-	}
-	for name, r := range map[string]io.Reader{
-		"whole":       strings.NewReader(body),
-		"byte":        iotest.OneByteReader(strings.NewReader(body)),
-		"half":        iotest.HalfReader(strings.NewReader(body)),
-		"data at EOF": iotest.DataErrReader(strings.NewReader(body)),
-	} {
-		p, err := answering(r).Results(t.Context(), "form1", extract.ResultsQuery{})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got := v1.Plain(p); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v", name, got)
-		}
-		p.Release()
-	}
-	cut := io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF))
-	p, err := answering(cut).Results(t.Context(), "form1", extract.ResultsQuery{})
-	if e := extracttest.MustAs[*transport.NetworkError](t, err); e.Problem != io.ErrUnexpectedEOF.Error() || p != nil {
-		t.Errorf("a cut body: err = %v, page %v", err, p)
 	}
 }

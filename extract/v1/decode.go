@@ -100,10 +100,7 @@ func (d *decoder) prepare() error {
 		}
 		return notXML("it does not begin with <")
 	}
-	declared, err := declaredCharset(content)
-	if err != nil {
-		return err
-	}
+	declared := declaredCharset(content)
 	c := charsetUTF8
 	if !mark {
 		c = pick(d.media.charset, charsetOf(string(declared)), d.Text)

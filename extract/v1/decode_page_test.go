@@ -18,22 +18,6 @@ var hostileValues = []string{
 	"a|b", "007", "NULL", "null", "\u0085", "\u007f\u0080\u009f", "\ufffd", "\t", "\U0010ffff", "caf\u00e9", "e\u0301",
 }
 
-func TestHostileValues(t *testing.T) {
-	for _, v := range hostileValues {
-		for name, write := range valueWriters {
-			p := mustDecode(t, oneValue(write(v)))
-			want := asRead(v, name)
-			if got := string(p.Value(p.Cells(0)[0], 0)); got != want {
-				t.Errorf("%s: %q came back as %q", name, v, got)
-			}
-			if p.Replaced != 0 {
-				t.Errorf("%s: %q counted as %d replacements", name, v, p.Replaced)
-			}
-			p.Release()
-		}
-	}
-}
-
 // oneValue is an answer with one result of one item, whose value is given as XML.
 func oneValue(value string) string {
 	return inResult(`<items><item id="1"><value>` + value + `</value></item></items>`)

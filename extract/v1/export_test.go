@@ -4,12 +4,6 @@ package v1
 
 const MaxAnswer = maxBytes
 
-var (
-	FuzzSeeds  = fuzzSeeds
-	MustDecode = mustDecode
-	Plain      = plain
-)
-
 // Bound is the size in bytes up to which an answer is read.
 func (c *Client) Bound() int64 { return c.most }
 

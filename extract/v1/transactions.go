@@ -19,8 +19,8 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 	}
 	d := newDecoder()
 	defer d.release()
-	err := c.ask(ctx, call{
-		transaction: "Get Results", kind: transport.KindResults, form: form, path: "results", parameters: resultsParameters(q), asked: q.Asked(), halved: q.Halved,
+	err := c.ask(ctx, transport.Call{
+		Transaction: "Get Results", Kind: transport.KindResults, Form: form, Path: "results", Parameters: resultsParameters(q), Asked: q.Asked(), Halved: q.Halved,
 	}, d, d.readPage)
 	if err != nil {
 		return nil, err
@@ -30,14 +30,14 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 
 // Count asks how many results match (specification, section 4.6).
 func (c *Client) Count(ctx context.Context, form string, q extract.CountQuery) (int64, error) {
-	return askFor(ctx, c, call{
-		transaction: "Get Results Count", kind: transport.KindCount, form: form, path: "results/count", parameters: constrain(q.Window, q.IDs),
+	return askFor(ctx, c, transport.Call{
+		Transaction: "Get Results Count", Kind: transport.KindCount, Form: form, Path: "results/count", Parameters: constrain(q.Window, q.IDs),
 	}, "count", func(n *node) (int64, error) { return number("count", n.Text) })
 }
 
 // Forms lists the account's forms (specification, section 4.2).
 func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
-	return askFor(ctx, c, call{transaction: "Get Forms", kind: transport.KindOther}, "forms", func(list *node) (forms []extract.Form, err error) {
+	return askFor(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, "forms", func(list *node) (forms []extract.Form, err error) {
 		for _, n := range list.all("form") {
 			forms = append(forms, formOf(n))
 		}
@@ -47,7 +47,7 @@ func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
 
 // Status asks for a form's state and quotas (specification, section 4.3).
 func (c *Client) Status(ctx context.Context, form string) (extract.Status, error) {
-	r := call{transaction: "Get Form Status", kind: transport.KindOther, form: form, path: "status"}
+	r := transport.Call{Transaction: "Get Form Status", Kind: transport.KindOther, Form: form, Path: "status"}
 	return askFor(ctx, c, r, "status", func(n *node) (extract.Status, error) {
 		status := extract.Status{State: n.textOf("state"), LastModified: n.textOf("last_modified")}
 		for _, l := range n.all("limit") {
@@ -68,9 +68,9 @@ func (c *Client) Status(ctx context.Context, form string) (extract.Status, error
 // Publish asks for a form's links; secure asks for https ones
 // (specification, section 4.4).
 func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract.Publish, error) {
-	r := call{transaction: "Get Publish", kind: transport.KindOther, form: form, path: "publish"}
+	r := transport.Call{Transaction: "Get Publish", Kind: transport.KindOther, Form: form, Path: "publish"}
 	if secure {
-		r.parameters = transport.Parameters{{Name: "fs_secure", Bare: true}}
+		r.Parameters = transport.Parameters{{Name: "fs_secure", Bare: true}}
 	}
 	return askFor(ctx, c, r, "publish", func(n *node) (publish extract.Publish, err error) {
 		for _, u := range n.all("url") {
@@ -87,9 +87,9 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 // is sent again only after a refusal. The error is an *extract.UnclearError if
 // the copy may have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
-	r := call{transaction: "Copy Form", kind: transport.KindOther, method: http.MethodPost, form: form, path: "copy"}
-	r.parameters.Add("fs_destination_account", to.Account)
-	r.parameters.Add("fs_destination_form", to.Form)
+	r := transport.Call{Transaction: "Copy Form", Kind: transport.KindOther, Method: http.MethodPost, Form: form, Path: "copy"}
+	r.Parameters.Add("fs_destination_account", to.Account)
+	r.Parameters.Add("fs_destination_form", to.Form)
 	made, err := askFor(ctx, c, r, "form", func(n *node) (extract.Form, error) { return formOf(n), nil })
 	if transport.MayBeDone(err) {
 		err = &extract.UnclearError{Err: err, Done: "the copy was made", Look: "formetl forms"}

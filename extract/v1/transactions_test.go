@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
@@ -44,22 +43,6 @@ func people() *formservice.Form {
 	f.Views = []formservice.View{{ID: "12", Columns: []string{"1"}}}
 	f.Labels = map[string]map[string]string{"2": {"1": "Name"}}
 	return f
-}
-
-// TestResultsOutput asks for the parameters that shape the columns.
-func TestResultsOutput(t *testing.T) {
-	c := extracttest.Serve(t, &formservice.Server{Forms: []*formservice.Form{people()}}, nil)
-	p, err := c.Results(t.Context(), "people", extract.ResultsQuery{View: "12", Headings: true, CustomLabels: "2", Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Release()
-	if want := []page.Heading{{ID: "1", Label: "Name"}}; !reflect.DeepEqual(p.Headings, want) {
-		t.Errorf("headings %+v, want %+v", p.Headings, want)
-	}
-	if len(p.Fields) != 1 || p.Fields[0].ID != "1" {
-		t.Errorf("fields %+v, want item 1 alone", p.Fields)
-	}
 }
 
 // TestTransactions sends the other five.

@@ -89,9 +89,9 @@ func isNumber(text string) bool {
 // results shows them.
 func (c *Client) choices(ctx context.Context, form string) (map[string]*choices, error) {
 	return c.shared.choices.get(ctx, form, func() (map[string]*choices, error) {
-		r := call{transaction: getResults, kind: transport.KindOther, form: form, path: "results"}
-		r.parameters.Add("limit", strconv.Itoa(PageSize))
-		r.parameters.Add("sort_direction", "desc")
+		r := transport.Call{Transaction: getResults, Kind: transport.KindOther, Form: form, Path: "results"}
+		r.Parameters.Add("limit", strconv.Itoa(PageSize))
+		r.Parameters.Add("sort_direction", "desc")
 		return askFor(ctx, c, r, func(o object) (map[string]*choices, error) {
 			if o["results"] == nil {
 				return nil, wrong("it has no member results")

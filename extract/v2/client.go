@@ -30,8 +30,6 @@ type Config struct {
 // safe for concurrent use.
 type Client struct {
 	*transport.Sender
-	forms  string // the address of the account's forms
-	key    transport.Secret
 	zone   *time.Location
 	shared *shared
 }
@@ -50,14 +48,14 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Forms = strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms"
 	cfg.KeyParameter, cfg.Accept = "", "application/json"
 	sender, err := transport.NewSender(cfg.Config)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{
-		Sender: sender, forms: strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms",
-		key: cfg.Key, zone: cmp.Or(cfg.Zone, time.UTC), shared: &shared{labels: newKept[labelSet, []page.Heading](), choices: newKept[string, map[string]*choices]()},
+		Sender: sender, zone: cmp.Or(cfg.Zone, time.UTC), shared: &shared{labels: newKept[labelSet, []page.Heading](), choices: newKept[string, map[string]*choices]()},
 	}, nil
 }
 
@@ -74,53 +72,25 @@ func (c *Client) Fork() extract.Client {
 	return &fork
 }
 
-// call is one request.
-type call struct {
-	transaction string // as the service names it (service-v2.md, section 3)
-	kind        transport.Kind
-	form        string // "" for Get Forms, which has no form
-	path        string // what of the form is asked for, "" for the form itself
-	parameters  transport.Parameters
-	asked       string // see transport.RequestError.Asked
-	halved      bool   // see transport.Call
-}
-
 // ask sends a request, whose answer is read into body. success decodes an answer whose
 // status reports no error.
-func (c *Client) ask(ctx context.Context, r call, body *[]byte, success func(transport.Header) error) error {
-	address := c.forms
-	if r.transaction != getForms {
-		form, err := transport.FormURL(c.forms, r.form)
-		if err != nil {
-			return err
+func (c *Client) ask(ctx context.Context, call transport.Call, body *[]byte, success func(transport.Header) error) error {
+	call.Body, call.MostBytes = body, maxBytes
+	call.Decode = func(h transport.Header) error {
+		var err error
+		if h.Status >= http.StatusBadRequest {
+			err = refusalOf(h.Status, *body)
+		} else {
+			err = success(h)
 		}
-		address = form
+		return c.settled(err, h, call)
 	}
-	if r.path != "" {
-		address += "/" + r.path
-	}
-	if len(r.parameters) > 0 {
-		address += "?" + r.parameters.Query()
-	}
-	return c.Send(ctx, transport.Call{
-		Method: http.MethodGet, URL: address, Kind: r.kind,
-		Transaction: r.transaction, Form: r.form, Detail: r.parameters.String(), Asked: r.asked, Halved: r.halved,
-		Body: body, MostBytes: maxBytes,
-		Decode: func(h transport.Header) error {
-			var err error
-			if h.Status >= http.StatusBadRequest {
-				err = refusalOf(h.Status, *body)
-			} else {
-				err = success(h)
-			}
-			return c.settled(err, h, r)
-		},
-	})
+	return c.Send(ctx, call)
 }
 
 // settled completes the error of an answer. The HTTP status counts before the one in the
 // body, which counts only in an answer that reports success.
-func (c *Client) settled(err error, h transport.Header, r call) error {
+func (c *Client) settled(err error, h transport.Header, r transport.Call) error {
 	s, ok := errors.AsType[*extract.ServiceError](err)
 	if !ok {
 		return err
@@ -128,12 +98,12 @@ func (c *Client) settled(err error, h transport.Header, r call) error {
 	if h.Status >= http.StatusBadRequest || s.Status == 0 {
 		s.Status = h.Status
 	}
-	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.form != ""), h.RetryAfter, c.key.Redact(s.Message), c.key.Redact(r.parameters.String())
+	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.Form != ""), h.RetryAfter, c.Redact(s.Message), c.Redact(r.Parameters.String())
 	return err
 }
 
 // askFor sends a request with a small answer. It returns what read makes of it.
-func askFor[T any](ctx context.Context, c *Client, r call, read func(object) (T, error)) (value T, err error) {
+func askFor[T any](ctx context.Context, c *Client, r transport.Call, read func(object) (T, error)) (value T, err error) {
 	var body []byte
 	err = c.ask(ctx, r, &body, func(transport.Header) error {
 		o, err := c.parse(body)

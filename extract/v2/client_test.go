@@ -123,24 +123,6 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestRedirect: the token is not sent to another host, nor anywhere else on the same one.
-func TestRedirect(t *testing.T) {
-	var elsewhere atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	defer other.Close()
-	for _, to := range []string{other.URL + "/x", "/moved"} {
-		var here atomic.Int32
-		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			here.Add(1)
-			http.Redirect(w, r, to, http.StatusMovedPermanently)
-		}, nil)
-		_, err := c.Forms(t.Context())
-		if _, ok := errors.AsType[*transport.RedirectError](err); !ok || here.Load() != 3 || elsewhere.Load() != 0 {
-			t.Errorf("to %s: err = %v, %d requests here, %d elsewhere", to, err, here.Load(), elsewhere.Load())
-		}
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	said := func(status int) string { return fmt.Sprintf(`{"error":{"message":"m","status":%d}}`, status) }
 	for name, c := range map[string]struct {
@@ -194,26 +176,6 @@ func TestRefusals(t *testing.T) {
 func isCode(err error, code int) bool {
 	e, ok := errors.AsType[*extract.ServiceError](err)
 	return ok && e.Code == code
-}
-
-// TestBusyIsTriedAgain: an answer that says so is repeated, without Retry-After too.
-func TestBusyIsTriedAgain(t *testing.T) {
-	for _, status := range []int{429, 500, 502, 503} {
-		var n atomic.Int32
-		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			if n.Add(1) < 3 {
-				answer(status, fmt.Sprintf(`{"error":{"message":"m","status":%d}}`, status))(w, r)
-				return
-			}
-			fmt.Fprint(w, `{"results":[]}`)
-		}, nil)
-		p, err := c.Results(t.Context(), "f", extract.ResultsQuery{})
-		if err != nil || n.Load() != 3 {
-			t.Errorf("%d: err = %v after %d", status, err, n.Load())
-			continue
-		}
-		p.Release()
-	}
 }
 
 // TestRefusedParameters: the error of a refused parameter tells what was sent, without
@@ -508,48 +470,6 @@ func TestHeadingsAreCancelled(t *testing.T) {
 	close(end)
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-// TestReaderPages reads a form of 1,234 results by the reader, 500 a page.
-func TestReaderPages(t *testing.T) {
-	const results = 1234
-	var asked atomic.Int32
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/items") { // the first page of a window asks for headings
-			fmt.Fprint(w, itemsBody)
-			return
-		}
-		asked.Add(1)
-		q := r.URL.Query()
-		after, _ := strconv.Atoi(q.Get("after_id"))
-		limit, _ := strconv.Atoi(q.Get("limit"))
-		var rows []string
-		for id := after + 1; id <= results && len(rows) < limit; id++ {
-			rows = append(rows, fmt.Sprintf(`{"id":"%d","items":[{"id":"1","position":1,"value":"v%d"}]}`, id, id))
-		}
-		fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(rows, ","))
-	}, nil)
-	reader := extract.NewReader(c, "f", extract.ResultsQuery{})
-	w := reader.Window(extract.Window{}, extract.IDRange{}, results)
-	n := int64(0)
-	for {
-		p, err := w.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p == nil {
-			break
-		}
-		for _, id := range p.IDs() {
-			if n++; id != n {
-				t.Fatalf("result %d is number %d", id, n)
-			}
-		}
-		p.Release()
-	}
-	if n != results || asked.Load() != 3 {
-		t.Errorf("%d results by %d requests", n, asked.Load())
 	}
 }
 

@@ -103,17 +103,8 @@ func (d *decoder) readAnswer() error {
 		return err
 	}
 	var a answer
-	for first := true; ; first = false {
-		more, err := s.more(first, '}')
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		if err := d.readAnswerMember(&a); err != nil {
-			return err
-		}
+	if err := s.members(true, func(name []byte) error { return d.readAnswerMember(&a, name) }); err != nil {
+		return err
 	}
 	if err := s.end(); err != nil {
 		return err
@@ -135,15 +126,11 @@ type answer struct {
 	failure page.Span // the value of the member error, empty for none
 }
 
-// readAnswerMember reads one member of the answer.
-func (d *decoder) readAnswerMember(a *answer) error {
+// readAnswerMember reads the value of one member of the answer.
+func (d *decoder) readAnswerMember(a *answer, name []byte) error {
 	s := &d.scan
-	name, err := s.key()
-	if err != nil {
-		return err
-	}
 	start := s.pos
-	switch string(s.bytes(name)) {
+	switch string(name) {
 	case "results":
 		s.ours = true
 		switch {
@@ -157,7 +144,8 @@ func (d *decoder) readAnswerMember(a *answer) error {
 		return d.readResults()
 	case "error":
 		s.ours = true
-		if err = s.skip(); s.buf[start] != 'n' {
+		err := s.skip()
+		if s.buf[start] != 'n' {
 			a.failure = page.Span{Start: int32(start), End: int32(s.pos)}
 		}
 		return err

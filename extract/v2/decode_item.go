@@ -131,24 +131,17 @@ type tagEnd struct {
 // set when the first value or values begin after the id.
 func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
 	s := &d.scan
-	for ; ; first = false {
-		more, err := s.more(first, '}')
-		if err != nil || !more {
-			return err
-		}
-		name, err := s.key()
-		if err != nil {
-			return err
-		}
+	return s.members(first, func(name []byte) (err error) {
 		start := s.pos
-		switch string(s.bytes(name)) {
+		switch string(name) {
 		case "id":
-			err = d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
+			return d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
 		case "position":
 			var seen bool
 			if i.position, seen, err = s.scalar("a position that is an object or an array"); seen {
 				i.hasPosition = true
 			}
+			return err
 		case "value", "values":
 			if t != nil && i.hasID && t.end == 0 && (s.buf[start] == '"' || s.buf[start] == '[') {
 				*t = tagEnd{end: start + 1, kind: kindValue, rewrote: s.rewrote}
@@ -156,14 +149,10 @@ func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
 					t.kind = kindValues
 				}
 			}
-			err = d.readItemValue(i)
-		default:
-			err = s.skip()
+			return d.readItemValue(i)
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return s.skip()
+	})
 }
 
 // readOnce reads a scalar at pos into text, unless it is null. has tells that there is
@@ -300,31 +289,19 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	}
 	var value, other, position page.Span
 	var hasValue, hasOther, hasPosition bool
-	for first := true; ; first = false {
-		more, err := s.more(first, '}')
-		if err != nil {
-			return e, false, err
-		}
-		if !more {
-			break
-		}
-		name, err := s.key()
-		if err != nil {
-			return e, false, err
-		}
-		switch string(s.bytes(name)) {
+	err = s.members(true, func(name []byte) error {
+		switch string(name) {
 		case "value":
-			err = d.readOnce(&value, &hasValue, "a choice's value that is an object or an array", "a second value in one choice")
+			return d.readOnce(&value, &hasValue, "a choice's value that is an object or an array", "a second value in one choice")
 		case "other":
-			err = d.readOnce(&other, &hasOther, "a choice's other that is an object or an array", "a second other in one choice")
+			return d.readOnce(&other, &hasOther, "a choice's other that is an object or an array", "a second other in one choice")
 		case "position":
-			err = d.readOnce(&position, &hasPosition, "a choice's position that is an object or an array", "a second position in one choice")
-		default:
-			err = s.skip()
+			return d.readOnce(&position, &hasPosition, "a choice's position that is an object or an array", "a second position in one choice")
 		}
-		if err != nil {
-			return e, false, err
-		}
+		return s.skip()
+	})
+	if err != nil {
+		return e, false, err
 	}
 	if e.text = value; other.End > other.Start {
 		e.text, e.label, e.typed = other, value, true

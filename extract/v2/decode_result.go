@@ -149,26 +149,14 @@ func (d *decoder) readGroup(name []byte) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		more, err := s.more(first, '}')
-		if err != nil || !more {
-			return err
-		}
-		key, err := s.key()
-		if err != nil {
-			return err
-		}
-		d.name = append(d.name[:group], s.bytes(key)...)
+	return s.members(true, func(key []byte) error {
+		d.name = append(d.name[:group], key...)
 		if !page.KnownMeta(string(d.name)) {
-			err = s.skip()
-		} else {
-			at, _ := d.field(page.KindMeta, d.name)
-			err = d.readMeta(at, true)
+			return s.skip()
 		}
-		if err != nil {
-			return err
-		}
-	}
+		at, _ := d.field(page.KindMeta, d.name)
+		return d.readMeta(at, true)
+	})
 }
 
 // readMeta reads the value of a meta at pos. Null counts as absent.

@@ -14,9 +14,9 @@ type labelSet struct{ form, custom string }
 // headings returns the labels of a form's items, which are asked for once.
 func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
 	return c.shared.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
-		r := call{transaction: getItems, kind: transport.KindOther, form: form, path: "items"}
-		if r.parameters.Add("results_labels", custom); custom != "" {
-			r.asked = "custom labels " + custom
+		r := transport.Call{Transaction: getItems, Kind: transport.KindOther, Form: form, Path: "items"}
+		if r.Parameters.Add("results_labels", custom); custom != "" {
+			r.Asked = "custom labels " + custom
 		}
 		return askFor(ctx, c, r, func(o object) ([]page.Heading, error) {
 			if o["items"] == nil {
@@ -99,4 +99,34 @@ func labelOf(i *formItem, items map[string]*formItem) string {
 		}
 	}
 	return label
+}
+
+// kept holds what the service was asked for once, by key. Make it with newKept.
+type kept[K comparable, V any] struct {
+	token chan struct{} // taken by whoever asks or looks whether somebody did
+	known map[K]V
+}
+
+func newKept[K comparable, V any]() kept[K, V] {
+	return kept[K, V]{make(chan struct{}, 1), map[K]V{}}
+}
+
+// get returns the value of a key, and asks for it if nobody has. If that fails, the next
+// call asks again.
+func (k *kept[K, V]) get(ctx context.Context, key K, ask func() (V, error)) (none V, err error) {
+	select {
+	case k.token <- struct{}{}:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	defer func() { <-k.token }()
+	if value, ok := k.known[key]; ok {
+		return value, nil
+	}
+	value, err := ask()
+	if err != nil {
+		return none, err
+	}
+	k.known[key] = value
+	return value, nil
 }

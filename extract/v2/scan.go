@@ -68,6 +68,24 @@ func (s *scanner) enter() error {
 	return nil
 }
 
+// members calls read with the name of each member of the object at pos. read must read the
+// member's value. first is as in more.
+func (s *scanner) members(first bool, read func(name []byte) error) error {
+	for ; ; first = false {
+		more, err := s.more(first, '}')
+		if err != nil || !more {
+			return err
+		}
+		name, err := s.key()
+		if err != nil {
+			return err
+		}
+		if err := read(s.bytes(name)); err != nil {
+			return err
+		}
+	}
+}
+
 // more reads to the next member or element of the innermost open object or array. first
 // tells that none was read yet. At the closing bracket it reads that, and returns false.
 func (s *scanner) more(first bool, closing byte) (bool, error) {

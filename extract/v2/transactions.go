@@ -19,7 +19,6 @@ const generation = "API v2"
 
 // The requests, as the service names them (service-v2.md, section 3).
 const (
-	getForms   = "Get Forms"
 	getForm    = "Get Form"
 	getItems   = "Get Form Items"
 	getResults = "Get Form Results"
@@ -71,7 +70,7 @@ func (c *Client) results(ctx context.Context, kind transport.Kind, form string, 
 	d := newDecoder(c.zone)
 	defer d.release()
 	d.early = secondBefore(q.Window, c.zone)
-	r := call{transaction: getResults, kind: kind, form: form, path: "results", parameters: resultsParameters(q, c.zone), asked: asked(q), halved: q.Halved}
+	r := transport.Call{Transaction: getResults, Kind: kind, Form: form, Path: "results", Parameters: resultsParameters(q, c.zone), Asked: asked(q), Halved: q.Halved}
 	err = c.ask(ctx, r, &d.Text, func(h transport.Header) error {
 		look(h)
 		return d.decode()
@@ -144,7 +143,7 @@ func counted(results int, last, limit string) (int64, error) {
 // Forms lists the account's forms (service-v2.md, sections 3 and 6). They have no ID but
 // their Directory.
 func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
-	return askFor(ctx, c, call{transaction: getForms, kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
+	return askFor(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
 		if o["forms"] == nil {
 			return nil, wrong("it has no member forms")
 		}
@@ -198,7 +197,7 @@ func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form
 // formOf asks for one form. The answer is a list of one, an object with a member form, or
 // the form itself (service-v2.md, section 3, confidence C).
 func formOf[T any](ctx context.Context, c *Client, form string, read func(object) (T, error)) (T, error) {
-	return askFor(ctx, c, call{transaction: getForm, kind: transport.KindOther, form: form}, func(o object) (T, error) {
+	return askFor(ctx, c, transport.Call{Transaction: getForm, Kind: transport.KindOther, Form: form}, func(o object) (T, error) {
 		f := o
 		if o["form"] != nil {
 			f = objectOf(o["form"])
