@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -46,22 +45,6 @@ func newLongForm() *formservice.Form {
 	}, results)
 	form.Metas = []string{"date_finish"}
 	return form
-}
-
-// newLongWorlds is newWorlds over a long form, with trouble that may come to
-// the service.
-func newLongWorlds(t testing.TB, k kind, form *formservice.Form, outputs ...output) ([]*world, *trouble) {
-	t.Helper()
-	return newTroubledWorlds(t, k, form, longRange, outputs...)
-}
-
-// newTroubledWorlds is newWorldsOf with trouble that may come to the service.
-func newTroubledWorlds(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) ([]*world, *trouble) {
-	t.Helper()
-	worlds, d := newWorldsOf(t, k, form, extract, outputs...), &trouble{}
-	worlds[0].service.Decide = d.decide
-	worlds[0].env = []string{fastPauses}
-	return worlds, d
 }
 
 // trouble happens to a service when it has answered so many requests for
@@ -126,23 +109,13 @@ func (b bill) String() string {
 // killedAfter runs the pipeline and kills it at a request for results.
 func (w *world) killedAfter(d *trouble, requests int) {
 	w.t.Helper()
-	w.signalledAfter(d, requests, syscall.SIGKILL)
-}
-
-// signalledAfter runs the pipeline and sends it a signal at a request.
-func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outcome {
-	w.t.Helper()
 	p := w.pipeline("")
-	d.come(requests, func() {
-		<-p.began
-		_ = p.Process.Signal(s) // or it has ended, which is told below
-	}, formservice.NoFault)
+	d.come(requests, p.kill, formservice.NoFault)
 	o := w.do(p)
 	d.over()
-	if o.killed != (s == syscall.SIGKILL) || o.code == 0 {
-		w.t.Fatalf("the run ended with %d after %v:\n%s", o.code, s, o.stderr)
+	if !o.killed {
+		w.t.Fatalf("the run ended with %d before it was killed:\n%s", o.code, o.stderr)
 	}
-	return o
 }
 
 // stateInBucket lets the pipeline keep its state on S3, and returns its prefix.
@@ -170,8 +143,9 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 	form := newLongForm()
 	want := truth(form)
 	run := func(t *testing.T, k kind, stateOnS3 bool, extract string, outputs ...output) {
-		worlds, d := newTroubledWorlds(t, k, form, extract, outputs...)
+		worlds, d := newWorldsOf(t, k, form, extract, outputs...), &trouble{}
 		w := worlds[0]
+		w.service.Decide, w.env = d.decide, []string{fastPauses}
 		var state prefix
 		if stateOnS3 {
 			state = w.stateInBucket()

@@ -99,9 +99,9 @@ func (p *process) kill() {
 }
 
 // run runs the pipeline, which must end well and leave no checkpoint.
-func (w *world) run(flags ...string) {
+func (w *world) run() {
 	w.t.Helper()
-	if o := w.do(w.pipeline("", flags...)); o.killed || o.code != 0 {
+	if o := w.do(w.pipeline("")); o.killed || o.code != 0 {
 		w.t.Fatalf("the run ended with %d:\n%s", o.code, o.stderr)
 	}
 	if left := w.checkpoints(); len(left) > 0 {
@@ -110,9 +110,9 @@ func (w *world) run(flags ...string) {
 }
 
 // runInto runs the pipeline into a fault point, which must kill it.
-func (w *world) runInto(fault string, flags ...string) {
+func (w *world) runInto(fault string) {
 	w.t.Helper()
-	if o := w.do(w.pipeline(fault, flags...)); !o.killed {
+	if o := w.do(w.pipeline(fault)); !o.killed {
 		w.t.Fatalf("the run was not killed at %s, it ended with %d:\n%s", fault, o.code, o.stderr)
 	}
 }

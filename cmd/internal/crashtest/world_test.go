@@ -107,7 +107,7 @@ func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) []*world {
 	t.Helper()
 	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: form, extract: extract}
-	common.service = &formservice.Server{API: formservice.Both, Key: testKey, Forms: []*formservice.Form{common.form}}
+	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
 	common.service.Before = func(formservice.Request) {
 		here, _, done := common.moment.count()
 		defer done()
@@ -139,8 +139,7 @@ func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, o
 
 const definition = `version: 1
 name: crash
-vars: {api: v1}
-source: {base_url: %q, api: "${var:api}", account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3, per_minute: 0}}
+source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3, per_minute: 0}}
 forms: [form1]
 state: state
 extract: {%s}
