@@ -168,43 +168,6 @@ func runSQL(t *testing.T, queries []string) {
 	}
 }
 
-// TestReadmeNamesGo holds that the README asks for the version of go.mod.
-func TestReadmeNamesGo(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(data)
-	if version == nil || !strings.Contains(readme(t), "need Go "+string(version[1])+" or newer") {
-		t.Errorf("the README does not ask for the Go version of go.mod, %q", version)
-	}
-}
-
-// TestReadmeNamesRealCommands checks the table of commands.
-func TestReadmeNamesRealCommands(t *testing.T) {
-	rows := regexp.MustCompile("(?m)^\\| `formetl ([^|]*)\\|").FindAllStringSubmatch(readme(t), -1)
-	if len(rows) < 7 {
-		t.Fatalf("only %d rows of the table of commands were found", len(rows))
-	}
-	for _, row := range rows {
-		first := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(row[1]))
-		parent := []string{}
-		if first[0] == "schema" || first[0] == "state" {
-			parent, first = first[:1], first[1:]
-		}
-		for _, name := range first {
-			if strings.ToUpper(name) == name || strings.Contains(name, ".") {
-				continue // an argument
-			}
-			var stdout, stderr bytes.Buffer
-			args := append(append([]string{}, parent...), name, "--help")
-			if code := cli.Main(args, strings.NewReader(""), &stdout, &stderr, os.LookupEnv); code != 0 || !strings.Contains(stdout.String(), "Examples:") && !strings.Contains(stdout.String(), "Example") {
-				t.Errorf("formetl %s: exit %d, %s%s", strings.Join(args, " "), code, &stdout, &stderr)
-			}
-		}
-	}
-}
-
 func mustDay(s string) time.Time {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
