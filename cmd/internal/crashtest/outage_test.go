@@ -1,9 +1,7 @@
 package crashtest
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -123,15 +121,8 @@ func (w *world) stateInBucket() prefix {
 	w.t.Helper()
 	output := w.losing.(prefix)
 	state := prefix{output.client, strings.TrimSuffix(output.path, "/") + "-state/"}
-	data, err := os.ReadFile(w.definition())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	at := fmt.Sprintf("state: {path: %q, s3: {endpoint: %q, path_style: true}}\n", state.address(), w.gate.URL)
-	data = bytes.Replace(data, []byte("state: state\n"), []byte(at), 1)
-	if err := os.WriteFile(w.definition(), data, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	w.state = fmt.Sprintf("{path: %q, s3: {endpoint: %q, path_style: true}}", state.address(), w.endpoint)
+	define(w.output.columns, w)
 	return state
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -63,6 +64,25 @@ type outcome struct {
 	code   int
 	killed bool // by SIGKILL
 	stderr string
+}
+
+// failed holds how a command failed, that it told one error, and what that says.
+func (o outcome) failed(t testing.TB, code int, says ...string) {
+	t.Helper()
+	var told []string
+	for line := range strings.Lines(o.stderr) {
+		if text, found := strings.CutPrefix(line, "formetl: "); found && !strings.HasPrefix(text, "hint: ") {
+			told = append(told, text)
+		}
+	}
+	if o.code != code || len(told) != 1 {
+		t.Fatalf("ended with %d and %d errors, want %d and one:\n%s", o.code, len(told), code, o.stderr)
+	}
+	for _, say := range says {
+		if !strings.Contains(told[0], say) {
+			t.Errorf("%q is not said: %s", say, told[0])
+		}
+	}
 }
 
 // do runs the process to its end.
