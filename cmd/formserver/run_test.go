@@ -5,8 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -122,52 +120,6 @@ func TestUsage(t *testing.T) {
 		}
 		if stdout.Len() > 0 {
 			t.Errorf("%s: stdout %q", c.args, stdout.String())
-		}
-	}
-}
-
-func TestKey(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "key")
-	if err := os.WriteFile(file, []byte(" from-file \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := func(name string) (string, bool) { return "from-env\n", name == "FORMSERVER_API_KEY" }
-	for _, c := range []struct {
-		file string
-		env  func(string) (string, bool)
-		want string
-	}{{file, env, "from-file"}, {"", env, "from-env"}} {
-		s := settings{keyFile: c.file}
-		var stderr bytes.Buffer
-		if key, err := s.key(&stderr, c.env); err != nil || key != c.want || stderr.Len() > 0 {
-			t.Errorf("key %q (%v), want %q; stderr %q", key, err, c.want, stderr.String())
-		}
-	}
-	if _, err := (&settings{keyFile: empty}).key(io.Discard, noEnv); err == nil {
-		t.Error("an empty key file was accepted")
-	}
-	var stderr bytes.Buffer
-	a, _ := (&settings{}).key(&stderr, noEnv)
-	b, _ := (&settings{}).key(io.Discard, noEnv)
-	if len(a) != 32 || a == b || !strings.Contains(stderr.String(), a) {
-		t.Errorf("random keys %q and %q; stderr %q", a, b, stderr.String())
-	}
-}
-
-func TestWallClock(t *testing.T) {
-	now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600))
-	for value, want := range map[string]string{
-		"now": "2026-03-04 05:06:07", "2025-01-31": "2025-01-31 00:00:00", "2025-01-31T12:30:00": "2025-01-31 12:30:00",
-		"2025-01-31 12:30:01": "2025-01-31 12:30:01",
-	} {
-		got, err := wallClock("--to", value, now)
-		if err != nil || got.Format(time.DateTime) != want || got.Location() != time.UTC {
-			t.Errorf("%s is %v (%v), want %s", value, got, err, want)
 		}
 	}
 }

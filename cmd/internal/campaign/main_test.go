@@ -11,17 +11,6 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestLives lives a few lives with everything that lives have by default.
-func TestLives(t *testing.T) {
-	var out, problems bytes.Buffer
-	if code := run([]string{"-lives", "2", "-seed", "1"}, &out, &problems); code != 0 {
-		t.Errorf("it ended with %d\n%s%s", code, &out, &problems)
-	}
-	if !strings.Contains(out.String(), "2 lives in") {
-		t.Errorf("it tells nothing of two lives:\n%s", &out)
-	}
-}
-
 // TestLiarIsNoticed has a program that ends well, whatever it is told, and does
 // nothing.
 func TestLiarIsNoticed(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // canaryRun is one command of the canary test and the exit code that shows
@@ -114,74 +113,56 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 	}
 }
 
-// failures are all faults of the service and of what may stand in its place,
-// for a command that asks once and one that does everything.
-func (w *canaryWorld) failures(t *testing.T) []canaryRun {
+// byV2 are commands that send the key as a bearer token.
+func (w *canaryWorld) byV2(t *testing.T) []canaryRun {
+	t.Helper()
 	good := filepath.Join(w.inputs, "good.yaml")
-	runs := make([]canaryRun, 0, 64)
-	for i, f := range []struct {
-		faults string
-		code   int
-	}{
-		{"busy=1,busy-status=200", exit.Temporary},
-		{"busy=1,busy-status=429,retry-after=1", exit.Temporary},
-		{"busy=1", exit.Temporary},
-		{"html=1", exit.Temporary},
-		{"cut=1", exit.Temporary},
-		{"truncate=1", exit.Temporary},
-		{"reset=1", exit.Temporary},
-		{"redirect=1", exit.Config},
-		{"redirect=1,redirect-to=" + w.crooked, exit.Config},
-		{"slow=1", 0},
-		{"old-root,latin1,errors-200,control=raw,headings=nested", 0},
-		{"ignore-direction,no-gzip", exit.Data}, // a plan reads no results
-		{"per-minute=3", exit.Temporary},
-	} {
-		planned := f.code
-		if planned == exit.Data {
-			planned = exit.OK
-		}
-		runs = append(runs,
-			canaryRun{"run with " + f.faults, f.code, f.faults, []string{"run", good, "--full", "--report", filepath.Join(w.root, "report-of-a-failure"+[]string{".json", ".html"}[i%2]), "--metrics", filepath.Join(w.root, "metrics.prom")}},
-			canaryRun{"plan with " + f.faults, planned, f.faults, []string{"plan", good}},
-		)
+	with := func(args ...string) []string { // the limits of API v2 would make the test wait
+		return append(append(args, serviceArgs(w.url)...), "--api", "v2", "--requests-per-minute", "0")
 	}
-	for _, place := range []struct {
-		url     string
-		code    int
-		unclear bool // whether a copy was made is not known
-	}{
-		{w.crooked + "/code/0", exit.Unavailable, false},
-		{w.crooked + "/code/1", exit.Config, false},
-		{w.crooked + "/code/2", exit.Unavailable, false},
-		{w.crooked + "/code/3", exit.Temporary, false},
-		{w.crooked + "/code/100", exit.NoPermission, false},
-		{w.crooked + "/code/101", exit.NoInput, false},
-		{w.crooked + "/code/102", exit.NoInput, false},
-		{w.crooked + "/code/103", exit.Unavailable, false},
-		{w.crooked + "/code/999", exit.Unavailable, false},
-		{w.crooked + "/html", exit.Config, false},
-		{w.crooked + "/bad/404", exit.Config, false},
-		{w.crooked + "/bad/500", exit.Temporary, true},
-		{w.crooked + "/moved", exit.Config, false},
-		{w.crooked + "/deaf", exit.Temporary, true},
-		{w.crooked + "/half", exit.Temporary, true},
-		{"http://127.0.0.1:1", exit.Temporary, false},
-		{"https://nowhere.invalid", exit.Temporary, false},
-		{w.tlsURL, exit.Unavailable, false},
-		{strings.Replace(w.url, "http:", "https:", 1), exit.Unavailable, false},
-	} {
-		copied := place.code
-		if place.unclear {
-			copied = exit.Unavailable
+	return []canaryRun{
+		{"run by v2", 0, "", []string{"run", good, "--var", "api=v2", "--full", "--report", filepath.Join(w.root, "v2.json"), "--metrics", filepath.Join(w.root, "metrics.prom")}},
+		{"run by auto", 0, "", []string{"run", good, "--var", "api=auto"}},
+		{"doctor by v2", 0, "", []string{"doctor", good, "--var", "api=v2"}},
+		{"export by v2", 0, "", with("export", "--form", "form1", "-o", filepath.Join(w.root, "v2.csv"), "--report", filepath.Join(w.root, "v2.html"), "--state", filepath.Join(w.root, "state"))},
+		{"forms by v2", 0, "", with("forms", "--json")},
+		{"status by v2", 0, "", with("status", "--form", "form1")},
+		{"publish by v2", 0, "", with("publish", "--form", "form1")},
+		{"count by v2", 0, "", with("count", "--form", "form1")},
+		{"copy by v2", exit.Usage, "", with("copy", "--form", "form1", "--yes")},
+		{"an unknown form by v2", exit.NoInput, "", with("status", "--form", "gone")},
+	}
+}
+
+// anyCode is the exit code of a failure: which one it is, exit.txtar shows.
+const anyCode = -1
+
+// failures are all faults of the service and of what may stand in its place, by both
+// generations.
+func (w *canaryWorld) failures(t *testing.T) []canaryRun {
+	t.Helper()
+	good := filepath.Join(w.inputs, "good.yaml")
+	runs := make([]canaryRun, 0, 128)
+	for _, api := range []string{"v1", "v2"} {
+		for i, faults := range []string{
+			"busy=1", "busy=1,busy-status=200", "busy=1,busy-status=429,retry-after=1", "html=1", "cut=1", "truncate=1", "reset=1", "redirect=1", "redirect=1,redirect-to=" + w.crooked,
+			"old-root,latin1,errors-200,control=raw,headings=nested", "ignore-direction,no-gzip", "per-minute=3", "v2-pagination=missing",
+		} {
+			report := filepath.Join(w.root, "report-of-a-failure"+[]string{".json", ".html"}[i%2])
+			runs = append(runs, canaryRun{"run with " + faults, anyCode, faults, []string{"run", good, "--var", "api=" + api, "--full", "--report", report, "--metrics", filepath.Join(w.root, "metrics.prom")}})
 		}
-		name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(place.url)
-		given := w.definition(t, name, place.url, "")
-		runs = append(runs,
-			canaryRun{"doctor at " + place.url, place.code, "", []string{"doctor", given, "--json"}}, // ends as a run would
-			canaryRun{"run at " + place.url, place.code, "", []string{"run", given, "--report", filepath.Join(w.root, name+".json"), "--metrics", filepath.Join(w.root, name+".prom")}},
-			canaryRun{"copy at " + place.url, copied, "", append([]string{"copy", "--yes", "--form", "form1"}, serviceArgs(place.url)...)},
-		)
+		for _, url := range []string{
+			w.crooked + "/code/0", w.crooked + "/code/100", w.crooked + "/code/999", w.crooked + "/html", w.crooked + "/bad/404", w.crooked + "/bad/500", w.crooked + "/moved",
+			w.crooked + "/deaf", w.crooked + "/half", "http://127.0.0.1:1", "https://nowhere.invalid", w.tlsURL, strings.Replace(w.url, "http:", "https:", 1),
+		} {
+			name := strings.NewReplacer("/", "_", ":", "_", ".", "_").Replace(url)
+			given := w.definition(t, name, url, "")
+			runs = append(runs,
+				canaryRun{"doctor at " + url, anyCode, "", []string{"doctor", given, "--var", "api=" + api, "--json"}},
+				canaryRun{"run at " + url, anyCode, "", []string{"run", given, "--var", "api=" + api, "--report", filepath.Join(w.root, name+".json"), "--metrics", filepath.Join(w.root, name+".prom")}},
+				canaryRun{"copy at " + url, anyCode, "", append([]string{"copy", "--yes", "--form", "form1", "--api", api, "--requests-per-minute", "0"}, serviceArgs(url)...)},
+			)
+		}
 	}
 	return runs
 }
@@ -192,16 +173,16 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 // missed; the failures, of which there are many, run in this one.
 func TestCanary(t *testing.T) {
 	w := newCanaryWorld(t)
-	commands, failures := w.commands(t), append(w.failures(t), w.byV2(t)...)
+	commands, failures := w.commands(t), append(w.byV2(t), w.failures(t)...)
 	for i, r := range commands {
-		w.run(t, i, r, func(args []string) (int, []byte, []byte) {
+		w.run(t, i, r, func(args ...string) (int, string, string) {
 			p := command(t, w.root, canary, args...)
 			code := p.code(t, p.Run())
-			return code, p.stdout.Bytes(), p.stderr.Bytes()
+			return code, p.stdout.String(), p.stderr.String()
 		})
 	}
 	for i, r := range failures {
-		w.run(t, len(commands)+i, r, w.inProcess)
+		w.run(t, len(commands)+i, r, func(args ...string) (int, string, string) { return inProcess(canary, args...) })
 	}
 	w.service.SetFaults(formservice.Faults{})
 	w.killedRun(t)
@@ -224,7 +205,7 @@ func TestCanary(t *testing.T) {
 
 // run runs one command at the debug level, every other one with JSON logs, and
 // greps and keeps what it told.
-func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []string) (code int, stdout, stderr []byte)) {
+func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args ...string) (code int, stdout, stderr string)) {
 	t.Helper()
 	faults, err := formservice.ParseFaults(r.faults)
 	if err != nil {
@@ -233,24 +214,15 @@ func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args []strin
 	w.service.Reset()
 	w.service.SetFaults(faults)
 	format := []string{"text", "json"}[i%2]
-	code, stdout, stderr := do(append(r.args, "--log-level", "debug", "--log-format", format))
-	if code != r.code {
+	code, stdout, stderr := do(append(r.args, "--log-level", "debug", "--log-format", format)...)
+	if code != r.code && r.code != anyCode {
 		t.Errorf("%s: ended with %d, want %d:\n%s", r.name, code, r.code, stderr)
 	}
-	write(t, w.root, fmt.Sprintf("told/%d.stdout", i), string(stdout))
-	write(t, w.root, fmt.Sprintf("told/%d.stderr", i), string(stderr))
-	for _, found := range slices.Concat(leaks(stdout, canary), leaks(stderr, canary)) {
+	write(t, w.root, fmt.Sprintf("told/%d.stdout", i), stdout)
+	write(t, w.root, fmt.Sprintf("told/%d.stderr", i), stderr)
+	for _, found := range slices.Concat(leaks([]byte(stdout), canary), leaks([]byte(stderr), canary)) {
 		t.Errorf("%s told the key (%s):\n%s%s", r.name, found, stdout, stderr)
 	}
-}
-
-// inProcess runs a command in this process, whose environment it does not see.
-func (w *canaryWorld) inProcess(args []string) (code int, stdout, stderr []byte) {
-	var out, told bytes.Buffer
-	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) {
-		return map[string]string{definition.KeyVariable: canary}[name], name == definition.KeyVariable
-	})
-	return code, out.Bytes(), told.Bytes()
 }
 
 // killedRun leaves a checkpoint, staged files and a state folder behind.

@@ -13,35 +13,6 @@ import (
 	"github.com/formetl/formetl/load/local"
 )
 
-// TestCleanHeld cleans where a run is alive: it is never told that there is
-// nothing to clean where that could not be seen.
-func TestCleanHeld(t *testing.T) {
-	dir := t.TempDir()
-	definition := write(t, dir, "held.yaml", "version: 1\nname: held\n"+
-		"source: {base_url: \"https://fs1.example.com\", account: acme, timezone: UTC}\nforms: [form1]\nload: [{path: lake/, format: ndjson}]\n")
-	dest, err := local.New(filepath.Join(dir, "lake"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lease, err := dest.Acquire(t.Context(), "", load.Holder{RunID: "20260101T000000Z-00000000", Pipeline: "held", PID: os.Getpid()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"clean", definition, "--dry-run"}, {"clean", definition}} {
-		p := command(t, dir, testKey, args...)
-		if code := p.code(t, p.Run()); code != exit.Temporary || strings.Contains(p.stderr.String(), "nothing to clean") || !strings.Contains(p.stderr.String(), "has been writing to") {
-			t.Errorf("%v ended with %d:\n%s%s", args, code, &p.stdout, &p.stderr)
-		}
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p := command(t, dir, testKey, "clean", definition, "--dry-run")
-	if code := p.code(t, p.Run()); code != exit.OK || p.stderr.String() != "nothing to clean\n" {
-		t.Errorf("then ended with %d:\n%s", code, &p.stderr)
-	}
-}
-
 // TestCleanAgrees holds that the last lines of clean and its exit code say one thing,
 // for people and for programs, whatever lies there.
 func TestCleanAgrees(t *testing.T) {
@@ -81,9 +52,8 @@ func TestCleanAgrees(t *testing.T) {
 				if c.prepare != nil {
 					c.prepare(t, dir)
 				}
-				p := command(t, dir, testKey, append([]string{"clean", write(t, dir, "d.yaml", text("agrees", c.out))}, how...)...)
-				code := p.code(t, p.Run())
-				lines := strings.Split(strings.TrimSuffix(p.stderr.String(), "\n"), "\n")
+				code, stdout, stderr := inProcess("", append([]string{"clean", write(t, dir, "d.yaml", text("agrees", c.out))}, how...)...)
+				lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 				last := lines[len(lines)-1]
 				failed := strings.HasPrefix(last, "formetl: hint: ")
 				if slices.Contains(how, "json") {
@@ -94,8 +64,8 @@ func TestCleanAgrees(t *testing.T) {
 					failed = values["exit_code"] == float64(c.code) && values["hint"] != nil
 				}
 				if says := strings.Replace(c.says, "leftover removed", "leftover would be removed", strings.Count(strings.Join(how, " "), "dry-run")); code != c.code || failed != (code != exit.OK) ||
-					!strings.Contains(p.stderr.String(), says) || code != exit.OK && strings.Contains(p.stderr.String(), "nothing to clean") {
-					t.Errorf("ended with %d, want %d and %q:\n%s%s", code, c.code, says, &p.stdout, &p.stderr)
+					!strings.Contains(stderr, says) || code != exit.OK && strings.Contains(stderr, "nothing to clean") {
+					t.Errorf("ended with %d, want %d and %q:\n%s%s", code, c.code, says, stdout, stderr)
 				}
 			})
 		}

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"hash/crc32"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -156,21 +154,6 @@ func makeOlder(t *testing.T, state string, age time.Duration) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// sealed is the text of a header or record of a checkpoint as its file holds
-// it: behind a checksum and a space.
-func sealed(text []byte) []byte {
-	return fmt.Appendf(nil, "%08x %s", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)), text)
-}
-
-// unsealed is the text of such a file, nil where the file is another one.
-func unsealed(file []byte) []byte {
-	_, text, _ := bytes.Cut(file, []byte(" "))
-	if !bytes.Equal(sealed(text), file) {
-		return nil
-	}
-	return text
 }
 
 // TestWaitIsTold: who waits for rows on standard output is told why there are none yet, and what

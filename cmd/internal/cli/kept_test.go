@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -105,9 +102,8 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				if c.text != "" {
 					answer(t, form, id, c.text)
 				}
-				p := command(t, dir, testKey, args...)
-				if code := p.code(t, p.Run()); code != exit.Data {
-					t.Fatalf("ended with %d:\n%.3000s", code, &p.stderr)
+				if code, _, stderr := inProcess(testKey, args...); code != exit.Data {
+					t.Fatalf("ended with %d:\n%.3000s", code, stderr)
 				}
 				if left := checkpointsIn(t, filepath.Join(dir, "state")); len(left) > 0 {
 					t.Errorf("left %v", left)
@@ -115,9 +111,8 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				wrong.Store(false)
 				answer(t, form, id, before.Items[0].Values[0])
 				asked := service.Counts()[formservice.TransactionResults]
-				p = command(t, dir, testKey, args...)
-				if code := p.code(t, p.Run()); code != exit.OK {
-					t.Fatalf("mended, it ended with %d:\n%.3000s", code, &p.stderr)
+				if code, _, stderr := inProcess(testKey, args...); code != exit.OK {
+					t.Fatalf("mended, it ended with %d:\n%.3000s", code, stderr)
 				}
 				if n := service.Counts()[formservice.TransactionResults] - asked; n < days {
 					t.Errorf("mended, it asked for %d pages of %d", n, days)
@@ -134,11 +129,12 @@ func keptCommand(t *testing.T, dir, url, how, extension, schema string) []string
 	if schema != "" {
 		write(t, dir, "schema.yaml", schema)
 	}
+	at := func(name string) string { return filepath.Join(dir, name) }
 	if how == "export" {
 		args := append([]string{"export"}, serviceArgs(url)...)
-		args = append(args, "--form", "form1", "--from", "2026-01-01", "--to", "2026-02-01", "--window", "1d", "--state", "state", "-o", "out"+extension)
+		args = append(args, "--form", "form1", "--from", "2026-01-01", "--to", "2026-02-01", "--window", "1d", "--state", at("state"), "-o", at("out"+extension))
 		if schema != "" {
-			args = append(args, "--schema", "schema.yaml")
+			args = append(args, "--schema", at("schema.yaml"))
 		}
 		return args
 	}
@@ -226,149 +222,4 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 			}
 		})
 	}
-}
-
-// oneWindowForm is a form of 20,000 results within six hours, which no window
-// but a short one divides.
-func oneWindowForm() *formservice.Form {
-	results := make([]formservice.Result, 20_000)
-	for i := range results {
-		at := time.Date(2026, 1, 10, 9, 0, i, 0, time.UTC)
-		results[i] = formservice.Result{
-			ID:    int64(i + 1),
-			Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
-			Items: []formservice.Answer{{ID: "1", Values: []string{strconv.Itoa(i)}}},
-		}
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
-	form.Metas = []string{"date_finish"}
-	return form
-}
-
-// exportReport is what the report of an export says of its form.
-type exportReport struct {
-	Forms []struct {
-		Continued   string `json:"continued"`
-		WindowsKept int    `json:"windows_kept"`
-		ResultsKept int64  `json:"results_kept"`
-		Windows     int    `json:"windows"`
-		Rows        int64  `json:"rows"`
-	} `json:"forms"`
-}
-
-// TestExportKeepsHalfAWindow ends exports of 20,000 results of one window in the
-// middle. The next one resumes there: it asks little twice, and its file has the
-// bytes of one that nobody disturbed.
-func TestExportKeepsHalfAWindow(t *testing.T) {
-	const pages, half = 200, 100
-	month := []string{"--from", "2026-01-01", "--to", "2026-02-01", "--window", "1mo"}
-	for _, c := range []struct {
-		name   string
-		signal syscall.Signal
-		code   int
-		flags  []string
-	}{
-		{"SIGTERM", syscall.SIGTERM, exit.Terminated, month},
-		{"SIGKILL", syscall.SIGKILL, -1, month},
-		{"SIGINT without a range", syscall.SIGINT, exit.Interrupted, []string{"--window", "12mo"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{oneWindowForm()}}
-			there := make(chan struct{})
-			var asked atomic.Int64
-			service.Before = func(r formservice.Request) {
-				if r.Transaction == formservice.TransactionResults && !asksWhatChanged(r) && asked.Add(1) == half {
-					service.SetFaults(formservice.Faults{Latency: time.Minute})
-					close(there)
-				}
-			}
-			server := httptest.NewServer(service)
-			defer server.Close()
-			dir, calm := t.TempDir(), t.TempDir()
-			args := append([]string{"export", "--form", "form1", "--state", "state", "-o", "out.csv", "--report", "report.json"}, serviceArgs(server.URL)...)
-			args = append(args, c.flags...)
-
-			p := command(t, dir, testKey, args...)
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			<-there
-			if err := p.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
-			if code := p.code(t, p.Wait()); code != c.code {
-				t.Fatalf("ended with %d:\n%s", code, &p.stderr)
-			}
-			server.CloseClientConnections()
-			service.SetFaults(formservice.Faults{})
-			if c.signal != syscall.SIGKILL {
-				kept := reportIn(t, dir).Forms[0].ResultsKept
-				if want := fmt.Sprintf("kept for an hour: %s results)", show.Thousands(kept)); kept < 100*half*3/4 || !strings.Contains(p.stderr.String(), want) {
-					t.Errorf("%d results are kept, told:\n%s", kept, &p.stderr)
-				}
-			}
-			before := answeredPages(t, service)
-
-			p = command(t, dir, testKey, args...)
-			if code := p.code(t, p.Run()); code != exit.OK {
-				t.Fatalf("the next one ended with %d:\n%s", code, &p.stderr)
-			}
-			if says := p.stderr.String(); !strings.HasPrefix(says, "resuming: ") {
-				t.Errorf("the next one said:\n%s", says)
-			}
-			form := reportIn(t, dir).Forms[0]
-			if form.Continued == "" || form.WindowsKept != 0 || form.Windows != 1 || form.Rows != 20_000 {
-				t.Errorf("the next one reports %+v", form)
-			}
-			all := answeredPages(t, service)
-			twice := 0
-			for query, n := range all {
-				twice += min(before[query], n-before[query])
-			}
-			t.Logf("%d of %d pages were asked twice", twice, pages)
-			if len(all) < pages || 100*twice > 15*pages {
-				t.Errorf("%d of %d pages were asked twice, %d in all", twice, pages, len(all))
-			}
-
-			p = command(t, calm, testKey, args...)
-			if code := p.code(t, p.Run()); code != exit.OK {
-				t.Fatalf("undisturbed it ended with %d:\n%s", code, &p.stderr)
-			}
-			if readOut(t, dir) != readOut(t, calm) {
-				t.Error("undisturbed the file is another one")
-			}
-		})
-	}
-}
-
-// reportIn is the report of an export.
-func reportIn(t *testing.T, dir string) (r exportReport) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err == nil {
-		err = json.Unmarshal(data, &r)
-	}
-	if err != nil || len(r.Forms) != 1 {
-		t.Fatalf("%v, the report is %s", err, data)
-	}
-	return r
-}
-
-// answeredPages are the first ids of the pages that a service has answered, and
-// how often.
-func answeredPages(t *testing.T, service *formservice.Server) map[string]int {
-	t.Helper()
-	pages := map[string]int{}
-	for _, r := range service.Log() {
-		if r.Transaction != formservice.TransactionResults || r.Status != http.StatusOK {
-			continue
-		}
-		query, err := url.ParseQuery(r.Query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages[query.Get("fs_min_id")]++
-	}
-	return pages
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/cmd/internal/exit"
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -194,54 +193,6 @@ func TestComeBackAt(t *testing.T) {
 	t.Errorf("no summary: %s", p.stderr.String())
 }
 
-// TestFailuresOfOutputs holds that a run which fails at its outputs says why at once, in
-// short, and ends with the whole error once and a hint that fits.
-func TestFailuresOfOutputs(t *testing.T) {
-	dir := t.TempDir()
-	_, server := newService(testKey, smallForm())
-	defer server.Close()
-	file := pipelineFile(t, dir, "feedback", server.URL, "", "forms: [form1]\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
-	const schema = "version: 1\ncolumns:\n  - {name: id, from: result_id, type: %s}\n"
-	run := func(code int, args ...string) string {
-		t.Helper()
-		p := command(t, dir, testKey, append([]string{"run", file}, args...)...)
-		if got := p.code(t, p.Run()); got != code {
-			t.Fatalf("exit code %d: %s", got, p.stderr.String())
-		}
-		return p.stderr.String()
-	}
-	check := func(code int, reason, hint string) {
-		t.Helper()
-		text := run(code)
-		if strings.Count(text, reason) != 2 || !strings.Contains(text, `msg="output failed"`) || !strings.HasSuffix(text, "\nformetl: hint: "+hint+"\n") {
-			t.Errorf("%q and %q: %s", reason, hint, text)
-		}
-		if whole := "--full"; strings.Count(strings.TrimSuffix(text, hint+"\n"), whole) != 1 {
-			t.Errorf("the whole error is not told once: %s", text)
-		}
-		records := strings.Split(strings.TrimSpace(run(code, "--log-format", "json")), "\n")
-		first, _, err := logLine(records[0])
-		last, _, err2 := logLine(records[len(records)-1])
-		if text, _ := first["error"].(string); err != nil || first["msg"] != "output failed" || !strings.Contains(text, reason) {
-			t.Errorf("%v: the first record is %v", err, first)
-		}
-		if err2 != nil || last["msg"] != "failed" || last["hint"] != hint {
-			t.Errorf("%v: the last record is %v", err2, last)
-		}
-	}
-	write(t, dir, "s.yaml", fmt.Sprintf(schema, "int64"))
-	run(0)
-	write(t, dir, "s.yaml", fmt.Sprintf(schema, "string"))
-	check(exit.Config, "column id was id int64 from result_id and is id string from result_id now",
-		"restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path")
-	write(t, dir, "s.yaml", fmt.Sprintf(schema, "int64"))
-	if err := os.Remove(filepath.Join(dir, "lake/form1/_manifest.json")); err != nil {
-		t.Fatal(err)
-	}
-	check(exit.CantCreate, "part that no manifest lists",
-		"look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`")
-}
-
 // TestTooManyRejectsAreCountedOnce holds that log, report and error of a run with too many
 // rejected results tell the same number, though requests were under way when it was met.
 func TestTooManyRejectsAreCountedOnce(t *testing.T) {
@@ -250,86 +201,18 @@ func TestTooManyRejectsAreCountedOnce(t *testing.T) {
 	defer server.Close()
 	write(t, dir, "s.yaml", "version: 1\nmax_rejects: 20\ncolumns:\n  - {name: day, from: \"meta:user_ip\", type: date}\n")
 	file := pipelineFile(t, dir, "feedback", server.URL, "concurrency: 8", "forms: [orders]\nextract: {window: 7d, from: 2025-01-01, to: 2026-01-01}\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
-	p := command(t, dir, testKey, "run", file, "--log-format", "json")
-	if code := p.code(t, p.Run()); code != exit.Data {
-		t.Fatalf("exit code %d: %s", code, p.stderr.String())
+	code, _, stderr := inProcess(testKey, "run", file, "--log-format", "json")
+	if code != exit.Data {
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	told := map[string]bool{}
-	for _, number := range regexp.MustCompile(`"rejected":(\d+)|: (\d+) results were rejected`).FindAllStringSubmatch(p.stderr.String(), -1) {
+	for _, number := range regexp.MustCompile(`"rejected":(\d+)|: (\d+) results were rejected`).FindAllStringSubmatch(stderr, -1) {
 		told[number[1]+number[2]] = true
 	}
 	if len(told) != 1 || told["0"] {
-		t.Errorf("%v: %s", told, p.stderr.String())
+		t.Errorf("%v: %s", told, stderr)
 	}
 }
 
-// The metrics that tests of whole runs look at.
-const (
-	lastSuccess = "formetl_last_success_timestamp_seconds"
-	runSuccess  = "formetl_last_run_success"
-	watermark   = "formetl_watermark_timestamp_seconds"
-)
-
-// TestMetricsOfRuns lets the real command write metrics: after a run that was
-// done, one that failed, one of a single form, over a broken file, and for
-// several definitions.
-func TestMetricsOfRuns(t *testing.T) {
-	dir := t.TempDir()
-	_, server := newService(testKey, smallForm(), largeForm("orders", 450))
-	defer server.Close()
-	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
-	other := pipelineFile(t, dir, "other", server.URL, "", "forms: [orders]\nload: [{path: 'other/{form}.csv'}]")
-	file := filepath.Join(dir, "formetl.prom")
-	run := func(code int, key string, args ...string) (metrics map[string]map[string]float64, stderr string) {
-		t.Helper()
-		p := command(t, dir, key, append([]string{"run", "--metrics", file}, args...)...)
-		if got := p.code(t, p.Run()); got != code {
-			t.Fatalf("exit code %d: %s", got, p.stderr.String())
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clitest.CheckMetrics(t, data)
-		if strings.Contains(string(data), key) {
-			t.Error("the key is in the metrics")
-		}
-		return clitest.ReadMetrics(t, file), p.stderr.String()
-	}
-	value := func(m map[string]map[string]float64, want float64, name string, labels ...string) {
-		t.Helper()
-		if v, ok := m[name][strings.Join(labels, " ")]; !ok || v != want {
-			t.Errorf("%s of %v is %v (%v), want %v", name, labels, v, ok, want)
-		}
-	}
-	first, _ := run(0, testKey, good)
-	value(first, 4, "formetl_rows", "good", "form1")
-	value(first, 443, "formetl_output_rows", "good", "orders", filepath.Join(dir, "lake", "orders")+"/")
-	value(first, 0, "formetl_pipeline_exit_code", "good")
-	value(first, 1, runSuccess, "good", "form1")
-	success := first[lastSuccess]["good orders"]
-	if age := time.Since(time.UnixMilli(int64(success * 1000))); age < 0 || age > patience {
-		t.Errorf("the last success was %s ago", age)
-	}
-	mark := filepath.Join(dir, "lake", "form1") + "/"
-	value(first, time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC).Sub(time.Unix(0, 0)).Seconds(), watermark, "good", "form1", mark)
-
-	refused, _ := run(exit.NoPermission, "another-key", good)
-	value(refused, success, lastSuccess, "good", "orders")
-	value(refused, 0, runSuccess, "good", "form1")
-	value(refused, exit.NoPermission, "formetl_pipeline_exit_code", "good")
-	value(refused, first[watermark]["good form1 "+mark], watermark, "good", "form1", mark)
-
-	single, _ := run(0, testKey, good, other, "--form", "orders")
-	value(single, 1, runSuccess, "other", "orders")
-	value(single, first[lastSuccess]["good form1"], lastSuccess, "good", "form1")
-	if v := single[lastSuccess]["good orders"]; v <= success {
-		t.Errorf("the last success of the form that ran is still %v", v)
-	}
-
-	write(t, dir, "formetl.prom", "formetl_rows{")
-	_, text := run(0, testKey, other)
-	if !strings.Contains(text, "cannot be read and is replaced") {
-		t.Errorf("no warning: %s", text)
-	}
-}
+// runSuccess is the metric that tells whether the last run of a form was done.
+const runSuccess = "formetl_last_run_success"

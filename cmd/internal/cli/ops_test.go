@@ -37,54 +37,8 @@ func (w *watchedLog) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestHeartbeatOfRun holds that a run which waits for the service says that it is alive,
-// in text and in JSON, and that a run under a bar does not.
-func TestHeartbeatOfRun(t *testing.T) {
-	for _, c := range []struct {
-		args  []string
-		beats bool
-	}{{nil, true}, {[]string{"--log-format", "json"}, true}, {[]string{"--progress", "on"}, false}} {
-		tick := make(chan time.Time, 1)
-		stderr := &watchedLog{want: "running", seen: make(chan bool)}
-		service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{smallForm()}}
-		var once sync.Once
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.URL.Path, "results") && c.beats {
-				once.Do(func() { // the run goes on when its heartbeat was seen
-					tick <- time.Now().Add(time.Minute)
-					select {
-					case <-stderr.seen:
-					case <-r.Context().Done():
-					}
-				})
-			}
-			service.ServeHTTP(w, r)
-		}))
-		dir := t.TempDir()
-		file := pipelineFile(t, dir, "good", server.URL, "", "forms: [form1]\nload: [{path: 'out/{form}.csv'}]")
-		args := append([]string{"run", file}, c.args...)
-		asked := false
-		p := &process{
-			stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: stderr, log: telemetry.NewLog(stderr, args),
-			lookup: func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" },
-			ticks: func() (<-chan time.Time, func()) {
-				asked = true
-				return tick, func() {}
-			},
-		}
-		code := p.run(t.Context(), func() {}, rootCommand(p), args)
-		server.Close()
-		text := stderr.text.String()
-		if code != 0 || asked != c.beats || strings.Contains(text, "running") != c.beats {
-			t.Fatalf("%v ended with %d:\n%s", args, code, text)
-		}
-		if c.beats && !strings.Contains(text, "windows_done") {
-			t.Errorf("%v:\n%s", args, text)
-		}
-	}
-}
-
-// TestFormsAreLoggedWhenTheyEnd: the record of a form comes while another one is read.
+// TestFormsAreLoggedWhenTheyEnd: the record of a form comes while another one is read, and
+// the run says now and then that it is alive.
 func TestFormsAreLoggedWhenTheyEnd(t *testing.T) {
 	stderr := &watchedLog{want: `"msg":"form done"`, seen: make(chan bool)}
 	service := &formservice.Server{Key: testKey, Forms: []*formservice.Form{smallForm(), largeForm("orders", 45)}}
@@ -100,11 +54,14 @@ func TestFormsAreLoggedWhenTheyEnd(t *testing.T) {
 	defer server.Close()
 	file := pipelineFile(t, t.TempDir(), "good", server.URL, "", "forms: [orders, form1]\nload: [{path: 'out/{form}.csv'}]")
 	args := []string{"run", file, "--log-format", "json"}
+	tick := make(chan time.Time, 1)
+	tick <- time.Now()
 	p := &process{
 		stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: stderr, log: telemetry.NewLog(stderr, args),
 		lookup: func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" },
+		ticks:  func() (<-chan time.Time, func()) { return tick, func() {} },
 	}
-	if code := p.run(t.Context(), func() {}, rootCommand(p), args); code != 0 {
+	if code := p.run(t.Context(), func() {}, rootCommand(p), args); code != 0 || !strings.Contains(stderr.text.String(), `"msg":"running"`) {
 		t.Fatalf("%d:\n%s", code, &stderr.text)
 	}
 	for line := range strings.Lines(stderr.text.String()) {
@@ -130,6 +87,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 	dir := t.TempDir()
 	out := "load: [{path: 'out/{form}.csv'}, {path: 'lake/{form}/', format: csv}]"
 	write(t, dir, "afile", "not a folder")
+	write(t, dir, "lost/part-20260101T000000-20260102T000000-000001-0000.ndjson", "{}\n")
 	for _, c := range []struct {
 		name, says string
 		code       int
@@ -138,18 +96,17 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		{"a form that is not there", "error 102", exit.NoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
 		{"a refused key", "error 100", exit.NoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
 		{"an output that cannot be", "move it away, or choose another path", exit.CantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
+		{"parts that no manifest lists", "output failed", exit.CantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
 		{"a definition that is wrong", "nme", exit.Config, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
 		{"a definition that is not there", "no such file", exit.Config, []string{"run", filepath.Join(dir, "missing.yaml")}},
-		{"an export of no form", "error 102", exit.NoInput, append([]string{"export", "--form", "gone", "-o", "x.csv"}, serviceArgs(server.URL)...)},
+		{"an export of no form", "error 102", exit.NoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},
 	} {
 		for _, format := range []string{"text", "json"} {
 			key := testKey
 			if c.code == exit.NoPermission {
 				key = "wrong"
 			}
-			p := command(t, dir, key, append(c.args, "--log-format", format)...)
-			code := p.code(t, p.Run())
-			text := p.stderr.String()
+			code, _, text := inProcess(key, append(c.args, "--log-format", format)...)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			last := lines[len(lines)-1]
 			told := strings.Count(text, c.says)
@@ -185,9 +142,8 @@ func TestEarlyFailure(t *testing.T) {
 	bad := write(t, dir, "bad.yaml", "version: 1\nname: nightly\nnme: x\n")
 	missing := filepath.Join(dir, "missing.yaml")
 	report, prom := filepath.Join(dir, "r.json"), filepath.Join(dir, "m.prom")
-	p := command(t, dir, testKey, "run", good, bad, missing, "--report", report, "--metrics", prom)
-	if code := p.code(t, p.Run()); code != exit.Config {
-		t.Fatalf("%d: %s", code, &p.stderr)
+	if code, _, stderr := inProcess(testKey, "run", good, bad, missing, "--report", report, "--metrics", prom); code != exit.Config {
+		t.Fatalf("%d: %s", code, stderr)
 	}
 	metrics := clitest.ReadMetrics(t, prom)
 	for _, pipeline := range []string{"good", "nightly", "missing"} {
@@ -214,9 +170,8 @@ func TestEarlyFailure(t *testing.T) {
 	}
 
 	// Then all is well, and the report has no hint.
-	p = command(t, dir, testKey, "run", good, "--report", report, "--metrics", prom)
-	if code := p.code(t, p.Run()); code != 0 {
-		t.Fatalf("%d: %s", code, &p.stderr)
+	if code, _, stderr := inProcess(testKey, "run", good, "--report", report, "--metrics", prom); code != 0 {
+		t.Fatalf("%d: %s", code, stderr)
 	}
 	data, err = os.ReadFile(report)
 	var one map[string]any

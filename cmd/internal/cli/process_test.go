@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // patience is how long a process may take before a test gives up on it. It
@@ -52,6 +53,13 @@ func environment() []string {
 		}
 	}
 	return env
+}
+
+// inProcess runs a command in this process. Of its environment it sees the key alone, "" for none.
+func inProcess(key string, args ...string) (code int, stdout, stderr string) {
+	var out, told bytes.Buffer
+	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return key, key != "" && name == definition.KeyVariable })
+	return code, out.String(), told.String()
 }
 
 // code is the exit code that the process ended with.

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -35,11 +34,6 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if syscall.Mknod(at("device.csv"), syscall.S_IFCHR|0o600, 1<<8|3) == nil { // root alone may
 		problems["device.csv"] = "it is no ordinary file"
 	}
-	do := func(args ...string) (int, string) {
-		var out, told bytes.Buffer
-		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
-		return code, out.String() + told.String()
-	}
 	from := []string{"--base-url", server.URL, "--account", "acme", "--timezone", "America/Chicago", "--form", "form1"}
 	for name, problem := range problems {
 		beside := name == "m.csv" || name == "r.csv"
@@ -52,7 +46,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		}
 		for i, args := range commands {
 			service.Reset()
-			code, told := do(args...)
+			code, _, told := inProcess(testKey, args...)
 			if code != exit.CantCreate || !strings.Contains(told, problem) {
 				t.Errorf("%v ends with %d: %s", args, code, told)
 			}
@@ -79,14 +73,13 @@ func TestForeignFiles(t *testing.T) {
 	file := pipelineFile(t, dir, "p", server.URL, "", "forms: [form1]\nload: [{path: mine.csv}, {path: new.csv}]")
 	do := func(want int, foreign bool, args ...string) {
 		t.Helper()
-		var out, told bytes.Buffer
-		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
-		says := strings.Count(told.String(), "no manifest of formetl lies")
-		if foreign && (says != 1 || !strings.Contains(told.String(), "mine.csv")) || !foreign && says != 0 || code != want {
-			t.Errorf("%v ends with %d: %s", args, code, &told)
+		code, _, told := inProcess(testKey, args...)
+		says := strings.Count(told, "no manifest of formetl lies")
+		if foreign && (says != 1 || !strings.Contains(told, "mine.csv")) || !foreign && says != 0 || code != want {
+			t.Errorf("%v ends with %d: %s", args, code, told)
 		}
-		if strings.Contains(told.String(), "msg=planned") && foreign && strings.Index(told.String(), "msg=planned") < strings.Index(told.String(), "no manifest") {
-			t.Errorf("it is told too late: %s", &told)
+		if strings.Contains(told, "msg=planned") && foreign && strings.Index(told, "msg=planned") < strings.Index(told, "no manifest") {
+			t.Errorf("it is told too late: %s", told)
 		}
 	}
 	do(exit.OK, true, "run", file)

@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/show"
 	"github.com/formetl/formetl/cmd/internal/telemetry"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -220,52 +219,6 @@ checkpoint       form form1  run run3                 1 window dropped
 `
 	if stdout.String() != want || stderr.String() != "1 commit finished; 2 watermarks set back; 1 checkpoint dropped\n" {
 		t.Errorf("got\n%s%s", &stdout, &stderr)
-	}
-}
-
-// TestStateOnS3 shows the forms of a glob on S3, and resets them.
-func TestStateOnS3(t *testing.T) {
-	s := startStore(t)
-	_, service := newService(testKey, smallForm())
-	t.Cleanup(service.Close)
-	dir := t.TempDir()
-	write(t, dir, "p.yaml", strings.NewReplacer("URL", service.URL, "STORE", s.URL).Replace(`version: 1
-name: nightly
-source: {base_url: "URL", account: acme, timezone: UTC}
-forms: ["form*"]
-extract: {to: 2026-03-01}
-load:
-  - path: s3://forms/lake/{form}/
-    format: csv
-    s3: {endpoint: "STORE", path_style: true, region: us-east-1}
-`))
-	show := func() (state stateJSON) {
-		t.Helper()
-		before := s.objects(t)
-		code, stdout, stderr := s.output(t, dir, s3server.SecretKey, "state", "show", "p.yaml", "--json")
-		if err := json.Unmarshal([]byte(stdout), &state); code != 0 || err != nil {
-			t.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
-		}
-		if after := s.objects(t); len(after) != len(before) {
-			t.Errorf("showing left %d objects of %d", len(after), len(before))
-		}
-		return state
-	}
-	if state := show(); len(state.Forms) != 1 || state.Forms[0].Outputs[0].RunID != nil {
-		t.Errorf("before the first run: %+v", state)
-	}
-	if code, stderr := s.formetl(t, dir, s3server.SecretKey, "run", "p.yaml"); code != 0 {
-		t.Fatalf("%d: %s", code, stderr)
-	}
-	state := show()
-	if len(state.Forms) != 1 || state.Forms[0].Form != "form1" || state.Forms[0].Outputs[0].Watermark != wallAt("2026-03-01 00:00:00") {
-		t.Errorf("after a run: %+v", state)
-	}
-	if code, stderr := s.formetl(t, dir, s3server.SecretKey, "state", "reset", "p.yaml", "--yes"); code != 0 || stderr != "1 watermark set back\n" {
-		t.Errorf("%d: %s", code, stderr)
-	}
-	if out := show().Forms[0].Outputs[0]; !out.Watermark.IsZero() || *out.Rows != *state.Forms[0].Outputs[0].Rows || out.UnderWay != nil {
-		t.Errorf("after the reset: %+v", out)
 	}
 }
 

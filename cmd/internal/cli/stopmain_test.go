@@ -182,33 +182,3 @@ func checkStopped(t *testing.T, file string, done int) {
 		}
 	}
 }
-
-// TestReportOfNoForms holds that a report is an object whose forms are a list,
-// also where the forms could not be listed, and that a run which fails there
-// is one that failed in the metrics.
-func TestReportOfNoForms(t *testing.T) {
-	dir := t.TempDir()
-	definition := write(t, dir, "none.yaml", "version: 1\nname: none\n"+
-		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC, requests: {retries: 0}}\nforms: [\"*\"]\nload: [{path: \"{form}.csv\"}]\n")
-	p := command(t, dir, testKey, "run", definition, "--report", "report.json", "--metrics", "metrics.prom")
-	if code := p.code(t, p.Run()); code != exit.Temporary {
-		t.Fatalf("ended with %d:\n%s", code, &p.stderr)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil || !strings.HasPrefix(string(data), "{") || !strings.Contains(string(data), `"forms": []`) {
-		t.Errorf("%v, the report is %s", err, data)
-	}
-	metrics := clitest.ReadMetrics(t, filepath.Join(dir, "metrics.prom"))
-	if got, there := metrics[runSuccess]["none "]; !there || got != 0 {
-		t.Errorf("formetl_last_run_success is %v, %t", got, there)
-	}
-	replay := write(t, dir, "replay.yaml", "version: 1\nname: replay\n"+
-		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC}\nforms: [form1]\nload: [{path: \"{form}.csv\"}]\n")
-	p = command(t, dir, testKey, "replay", replay, "--report", "replay.json")
-	if code := p.code(t, p.Run()); code != exit.OK {
-		t.Fatalf("the replay ended with %d:\n%s", code, &p.stderr)
-	}
-	if data, err := os.ReadFile(filepath.Join(dir, "replay.json")); err != nil || string(data) != "[]\n" {
-		t.Errorf("%v, the report of a replay without dead letters is %s", err, data)
-	}
-}

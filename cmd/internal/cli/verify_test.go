@@ -68,7 +68,12 @@ func (p prefix) put(t *testing.T, name string, data []byte) {
 	}
 }
 
-func (p prefix) remove(t *testing.T, name string) { p.store.remove(t, p.under+name) }
+func (p prefix) remove(t *testing.T, name string) {
+	t.Helper()
+	if _, err := p.client.DeleteObject(t.Context(), &awss3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String(p.under + name)}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // verifyWorld is a dataset that runs wrote, and its service.
 type verifyWorld struct {
@@ -171,11 +176,7 @@ func verifiedWorld(t *testing.T) *verifyWorld {
 	w.service, w.objects = service, folder(filepath.Join(dir, "lake", "form1"))
 	text := strings.NewReplacer("%PATH%", "lake/{form}/", "%FORMAT%", "parquet").Replace(verifiedDefinition)
 	w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
-	w.do = func(args ...string) (int, string, string) {
-		var out, told bytes.Buffer
-		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
-		return code, out.String(), told.String()
-	}
+	w.do = func(args ...string) (int, string, string) { return inProcess(testKey, args...) }
 	w.must("run", w.file)
 	return w
 }
@@ -334,9 +335,8 @@ func TestVerifyFiles(t *testing.T) {
 	text.WriteString("  - path: sheet.csv\n    csv: {profile: excel}\n  - path: lake/\n    format: csv\n")
 	file := pipelineFile(t, dir, "files", server.URL, "", text.String())
 	do := func(args ...string) (int, string) {
-		var out, told bytes.Buffer
-		code := Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" })
-		return code, out.String() + told.String()
+		code, stdout, stderr := inProcess(testKey, args...)
+		return code, stdout + stderr
 	}
 	if code, told := do("run", file); code != 0 {
 		t.Fatalf("%d: %s", code, told)

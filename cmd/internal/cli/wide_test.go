@@ -53,25 +53,25 @@ func TestMaxColumns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, server := newService(testKey, wideForm(c.items, c.results))
 			defer server.Close()
-			w := &damagedWorld{T: t, dir: t.TempDir()}
-			w.definition = pipelineFile(t, w.dir, "wide", server.URL, "", c.definition+`forms: [form1]
+			dir := t.TempDir()
+			file := pipelineFile(t, dir, "wide", server.URL, "", c.definition+`forms: [form1]
 state: state
 extract: {from: 2026-01-11, to: 2026-01-21, window: 1d}
 load: [{path: out/form1.csv}, {path: lake/, format: ndjson, partition: day}]`)
-			code, told := w.do("run", w.definition)
+			code, _, told := inProcess(testKey, "run", file)
 			if code != c.code || !strings.Contains(told, c.told) || code != exit.OK && (!strings.Contains(told, "form form1") || !strings.Contains(told, "unknown: ignore")) {
 				t.Fatalf("ended with %d, not %d:\n%.2000s", code, c.code, told)
 			}
 			if code == exit.OK {
 				return
 			}
-			if left, err := os.ReadDir(filepath.Join(w.dir, "out")); err == nil && len(left) > 0 {
+			if left, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(left) > 0 {
 				t.Errorf("%v are left", left)
 			}
-			if left, _ := filepath.Glob(filepath.Join(w.dir, "state", "checkpoint", "*", "*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(dir, "state", "checkpoint", "*", "*")); len(left) > 0 {
 				t.Errorf("a checkpoint is kept for the next run: %v", left)
 			}
-			again, told := w.do("run", w.definition)
+			again, _, told := inProcess(testKey, "run", file)
 			if again != exit.Data || strings.Contains(told, "resuming") {
 				t.Errorf("the next run ended with %d:\n%.2000s", again, told)
 			}

@@ -1,17 +1,15 @@
-// Package crashtest kills the real formetl and looks at what is left. It holds
+// Package crashtest kills the real formetl, and has it run in bad weather. It holds
 // tests only.
 //
 // The binary is built once, with the tag formetl_faults, and runs as a process
 // of its own against a real form service and, besides the disk, a real S3
-// server. It is killed with -9 before every named action of a run and at
-// moments that a seed chooses; the S3 server is killed too. After each crash,
-// what readers see is compared with what the service held then, and after the
-// next run with what it holds now.
+// server. It is killed with -9 before every named action of a run; the S3 server
+// is killed too. Kills at any moment are for the campaign. The network to S3 cuts,
+// delays and swallows, disks are full or read-only, and a part of gigabytes is
+// written in little memory. After each of these, what readers see is compared with
+// what the service held then, and after the next run with what it holds now.
 //
-// By default a sample of this runs, on disk only; package needs tells how to ask
-// for all of it.
-//
-// FORMETL_CRASH_SEED replays the random rounds of one seed, which every
-// failure names, and FORMETL_CRASH_ROUNDS asks for more of them. Requests that
-// are under way side by side may come in another order when they are replayed.
+// By default a sample of this runs, kills on disk only; package needs tells how to
+// ask for all of it. FORMETL_TEST_LARGE=1 also asks for black holes of minutes, a part
+// of 2 GB instead of 300 MB, and 200 forms.
 package crashtest

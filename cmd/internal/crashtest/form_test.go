@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -60,6 +61,27 @@ func newForm() *formservice.Form {
 	form.Metas = []string{"date_finish"}
 	for day := 1; day <= firstDays; day++ {
 		fill(form, day, 0)
+	}
+	return form
+}
+
+// newBigForm has so many results, each with a text of so many characters, one after the other
+// by equal steps.
+func newBigForm(results, length int, from time.Time, step time.Duration) *formservice.Form {
+	form := formservice.NewForm("form1", []formservice.Item{
+		{ID: "1", Type: "text", Index: 1, Label: "Value"},
+		{ID: "2", Type: "text", Index: 2, Label: "Amount"},
+	}, nil)
+	form.Metas = []string{"date_finish"}
+	for i := range results {
+		at := from.Add(time.Duration(i) * step)
+		_, err := form.Insert(formservice.Result{
+			Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
+			Items: []formservice.Answer{{ID: "1", Values: []string{fmt.Sprint(i, strings.Repeat(" x", length/2))}}, {ID: "2", Values: []string{"1"}}},
+		})
+		if err != nil {
+			panic(err) // an id that is made anew is free
+		}
 	}
 	return form
 }

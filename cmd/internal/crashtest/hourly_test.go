@@ -3,7 +3,6 @@ package crashtest
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -172,34 +171,4 @@ func TestHourlyRunsKilledAtEveryPoint(t *testing.T) {
 		}
 		h.clean()
 	})
-}
-
-// TestHourlyRunResumesOverAChangedForm changes the form between a kill and the
-// next run, an hour later. That one holds every result once, as it was at one
-// of the two times; the run after it makes the truth of now.
-func TestHourlyRunResumesOverAChangedForm(t *testing.T) {
-	for _, fault := range []string{"read:2", "prepared:2", "verified", "parts:2", "supersede:2"} {
-		t.Run(strings.ReplaceAll(fault, ":", " "), func(t *testing.T) {
-			h := newHourly(t, kind{"disk", false})
-			h.run()
-			h.passes()
-			then := truth(h.form)
-			h.runInto(fault)
-			h.passes()
-			now := truth(h.form)
-			h.run()
-			r, err := h.byManifest(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.mixed(r.rows, then, now)
-			h.setsFit()
-			h.reached(-time.Hour, patience)
-			h.passes()
-			h.run()
-			h.whole(truth(h.form))
-			h.reached(0, patience)
-			h.clean()
-		})
-	}
 }

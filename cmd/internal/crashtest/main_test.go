@@ -10,17 +10,18 @@ import (
 
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
 	program string           // formetl, with its fault points
-	buckets *s3server.Server // nil unless every test is asked for
-	dir     string           // for servers of single tests
+	buckets *s3server.Server // nil where it is not there
+	network *toxiproxy.Proxy // likewise
+	dir     string
 }
 
-// TestMain builds formetl and, where every test is asked for, starts versitygw.
-// Where that server cannot be got then, the tests fail.
+// TestMain builds formetl, and starts versitygw and toxiproxy where they are there.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -28,24 +29,28 @@ func testMain(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "formetl-crash-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		shared.program, err = build(dir)
-	}
-	if err == nil && !onS3() {
-		return m.Run()
+		shared.dir = dir
+		err = os.Chmod(dir, 0o755) //nolint:gosec // the program is run as another user too
 	}
 	if err == nil {
-		shared.buckets, err = startServer(filepath.Join(dir, "shared"))
+		shared.program, err = build(dir)
+	}
+	if err == nil && s3server.There() {
+		if shared.buckets, err = startServer(filepath.Join(dir, "shared")); err == nil {
+			defer shared.buckets.Stop()
+		}
+	}
+	if err == nil && toxiproxy.Program().There() {
+		if shared.network, err = toxiproxy.Start(context.Background()); err == nil {
+			defer shared.network.Stop()
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer shared.buckets.Stop()
 	return m.Run()
 }
-
-// onS3 tells whether runs to S3 are killed too, which takes minutes.
-func onS3() bool { return needs.All() && s3server.There() }
 
 // build builds the program as it is shipped, with fault points. It is a
 // process of its own, so the race detector of the tests is not for it.
@@ -55,7 +60,7 @@ func build(dir string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build formetl: %w\n%s", err, out)
 	}
-	return program, nil
+	return program, os.Chmod(program, 0o755) //nolint:gosec // another user runs it too
 }
 
 // startServer starts versitygw over a folder, which it makes.

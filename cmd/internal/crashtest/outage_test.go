@@ -1,13 +1,10 @@
 package crashtest
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -46,22 +43,6 @@ func newLongForm() *formservice.Form {
 	}, results)
 	form.Metas = []string{"date_finish"}
 	return form
-}
-
-// newLongWorlds is newWorlds over a long form, with trouble that may come to
-// the service.
-func newLongWorlds(t testing.TB, k kind, form *formservice.Form, outputs ...output) ([]*world, *trouble) {
-	t.Helper()
-	return newTroubledWorlds(t, k, form, longRange, outputs...)
-}
-
-// newTroubledWorlds is newWorldsOf with trouble that may come to the service.
-func newTroubledWorlds(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) ([]*world, *trouble) {
-	t.Helper()
-	worlds, d := newWorldsOf(t, k, form, extract, outputs...), &trouble{}
-	worlds[0].service.Decide = d.decide
-	worlds[0].env = []string{fastPauses}
-	return worlds, d
 }
 
 // trouble happens to a service when it has answered so many requests for
@@ -126,23 +107,13 @@ func (b bill) String() string {
 // killedAfter runs the pipeline and kills it at a request for results.
 func (w *world) killedAfter(d *trouble, requests int) {
 	w.t.Helper()
-	w.signalledAfter(d, requests, syscall.SIGKILL)
-}
-
-// signalledAfter runs the pipeline and sends it a signal at a request.
-func (w *world) signalledAfter(d *trouble, requests int, s syscall.Signal) outcome {
-	w.t.Helper()
 	p := w.pipeline("")
-	d.come(requests, func() {
-		<-p.began
-		_ = p.Process.Signal(s) // or it has ended, which is told below
-	}, formservice.NoFault)
+	d.come(requests, p.kill, formservice.NoFault)
 	o := w.do(p)
 	d.over()
-	if o.killed != (s == syscall.SIGKILL) || o.code == 0 {
-		w.t.Fatalf("the run ended with %d after %v:\n%s", o.code, s, o.stderr)
+	if !o.killed {
+		w.t.Fatalf("the run ended with %d before it was killed:\n%s", o.code, o.stderr)
 	}
-	return o
 }
 
 // stateInBucket lets the pipeline keep its state on S3, and returns its prefix.
@@ -150,15 +121,8 @@ func (w *world) stateInBucket() prefix {
 	w.t.Helper()
 	output := w.losing.(prefix)
 	state := prefix{output.client, strings.TrimSuffix(output.path, "/") + "-state/"}
-	data, err := os.ReadFile(w.definition())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	at := fmt.Sprintf("state: {path: %q, s3: {endpoint: %q, path_style: true}}\n", state.address(), w.gate.URL)
-	data = bytes.Replace(data, []byte("state: state\n"), []byte(at), 1)
-	if err := os.WriteFile(w.definition(), data, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	w.state = fmt.Sprintf("{path: %q, s3: {endpoint: %q, path_style: true}}", state.address(), w.endpoint)
+	define(w.output.columns, w)
 	return state
 }
 
@@ -170,8 +134,9 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 	form := newLongForm()
 	want := truth(form)
 	run := func(t *testing.T, k kind, stateOnS3 bool, extract string, outputs ...output) {
-		worlds, d := newTroubledWorlds(t, k, form, extract, outputs...)
+		worlds, d := newWorldsOf(t, k, form, extract, outputs...), &trouble{}
 		w := worlds[0]
+		w.service.Decide, w.env = d.decide, []string{fastPauses}
 		var state prefix
 		if stateOnS3 {
 			state = w.stateInBucket()

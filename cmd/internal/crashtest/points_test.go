@@ -173,19 +173,14 @@ func TestDatasetKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// TestParquetKilledInTheCommit is one point with the format that lakes hold.
-func TestParquetKilledInTheCommit(t *testing.T) {
-	eachPlace(t, func(t *testing.T, k kind) {
-		c := crash{point{name: string(load.StepParts), sight: seesNoMark, often: true}, 3, true}
-		c.test(t, newWorld(t, k, parquetDataset))
-	})
-}
-
 func (c crash) test(t *testing.T, w *world) {
 	t.Helper()
 	var before rows // nil: nothing is there
 	if c.second {
 		w.run()
+		if left, err := w.leftovers(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("after a run that ended well there is left %v, %v", left, err)
+		}
 		before = truth(w.form)
 		change(w.form, 1)
 	}
@@ -222,4 +217,35 @@ func (w *world) crashed(s sight, before, now rows) {
 			w.t.Errorf("strays are visible: %v, %v", strays, err)
 		}
 	}
+}
+
+// TestSeveralOutputsKilled kills a pipeline while it reads, and between and in
+// the commits of its outputs: each is that of one run, and the next run brings
+// all to the truth.
+func TestSeveralOutputsKilled(t *testing.T) {
+	eachPlace(t, func(t *testing.T, k kind) {
+		for name, outputs := range map[string][]output{
+			"datasets": {ndjsonDataset, parquetDataset},
+			"mixed":    {ndjsonDataset, csvFile},
+		} {
+			faults := []string{"read:11", "prepared:11", "intent:2", "unmark", "unmark:2", "parts:7", "manifest:2", string(load.StepClose), "close:2"}
+			for _, fault := range needs.Sample(faults, 2) {
+				t.Run(name+"/"+fault, func(t *testing.T) {
+					worlds := newWorlds(t, k, outputs...)
+					worlds[0].run()
+					before := truth(worlds[0].form)
+					change(worlds[0].form, 1)
+					worlds[0].runInto(fault)
+					for _, w := range worlds {
+						w.oneOf(before, truth(w.form))
+					}
+					worlds[0].run()
+					for _, w := range worlds {
+						w.whole(truth(w.form))
+						w.clean()
+					}
+				})
+			}
+		}
+	})
 }

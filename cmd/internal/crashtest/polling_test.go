@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // history is what a dataset held after each run, in order, and will hold after
@@ -129,33 +127,4 @@ func polling(t *testing.T, w *world, past *history) []*poller {
 		}
 	})
 	return pollers
-}
-
-// crashesOnTheWay are where every second run is killed.
-func crashesOnTheWay() []string {
-	return []string{"parts:2", "supersede:3", "manifest", "mark", "unmark", "parts:5", "supersede:1", "close", "prepared:6"}
-}
-
-// TestReadersWhoPoll reads a dataset all the time, by the manifest and by a
-// glob between two readings of _SUCCESS, while runs go over it and some of
-// them are killed: each complete reading is that of one run.
-func TestReadersWhoPoll(t *testing.T) {
-	eachPlace(t, func(t *testing.T, k kind) {
-		w := newWorld(t, k, ndjsonDataset)
-		h := &history{}
-		pollers := polling(t, w, h)
-		for round, fault := range needs.Sample(crashesOnTheWay(), 4) {
-			h.add(truth(w.form))
-			if round > 0 {
-				w.runInto(fault)
-			}
-			w.run()
-			for _, p := range pollers {
-				if err := p.sees(round); err != nil {
-					t.Fatalf("%s, after round %d: %v", p.name, round, err)
-				}
-			}
-			change(w.form, round)
-		}
-	})
 }

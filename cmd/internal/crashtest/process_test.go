@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -65,6 +66,25 @@ type outcome struct {
 	stderr string
 }
 
+// failed holds how a command failed, that it told one error, and what that says.
+func (o outcome) failed(t testing.TB, code int, says ...string) {
+	t.Helper()
+	var told []string
+	for line := range strings.Lines(o.stderr) {
+		if text, found := strings.CutPrefix(line, "formetl: "); found && !strings.HasPrefix(text, "hint: ") {
+			told = append(told, text)
+		}
+	}
+	if o.code != code || len(told) != 1 {
+		t.Fatalf("ended with %d and %d errors, want %d and one:\n%s", o.code, len(told), code, o.stderr)
+	}
+	for _, say := range says {
+		if !strings.Contains(told[0], say) {
+			t.Errorf("%q is not said: %s", say, told[0])
+		}
+	}
+}
+
 // do runs the process to its end.
 func (w *world) do(p *process) outcome {
 	w.t.Helper()
@@ -99,9 +119,9 @@ func (p *process) kill() {
 }
 
 // run runs the pipeline, which must end well and leave no checkpoint.
-func (w *world) run(flags ...string) {
+func (w *world) run() {
 	w.t.Helper()
-	if o := w.do(w.pipeline("", flags...)); o.killed || o.code != 0 {
+	if o := w.do(w.pipeline("")); o.killed || o.code != 0 {
 		w.t.Fatalf("the run ended with %d:\n%s", o.code, o.stderr)
 	}
 	if left := w.checkpoints(); len(left) > 0 {
@@ -110,9 +130,9 @@ func (w *world) run(flags ...string) {
 }
 
 // runInto runs the pipeline into a fault point, which must kill it.
-func (w *world) runInto(fault string, flags ...string) {
+func (w *world) runInto(fault string) {
 	w.t.Helper()
-	if o := w.do(w.pipeline(fault, flags...)); !o.killed {
+	if o := w.do(w.pipeline(fault)); !o.killed {
 		w.t.Fatalf("the run was not killed at %s, it ended with %d:\n%s", fault, o.code, o.stderr)
 	}
 }

@@ -6,36 +6,9 @@ import (
 	"io/fs"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
-
-// TestRecoveryKilledAgainAndAgain kills the run that recovers from a crash,
-// each time a little later, until it lives: what it did so far is not undone
-// and is not in its way. Over S3 it dies at its requests; a disk has none, so
-// there it dies at moments.
-func TestRecoveryKilledAgainAndAgain(t *testing.T) {
-	eachPlace(t, func(t *testing.T, k kind) {
-		for _, fault := range needs.Sample([]string{"read:6", "prepared:6", "parts:3"}, 1) {
-			t.Run(fault, func(t *testing.T) {
-				w := newWorld(t, k, ndjsonDataset)
-				w.run()
-				before := truth(w.form)
-				change(w.form, 1)
-				w.runInto(fault)
-				kills := 0
-				for w.shoot(later(k, kills)) {
-					kills++
-					w.oneOf(before, truth(w.form))
-				}
-				w.whole(truth(w.form))
-				w.clean()
-			})
-		}
-	})
-}
 
 // TestRecoveryKilledAtItsSteps kills one run after the other that finishes a
 // recorded commit, each a step further.
@@ -57,18 +30,6 @@ func TestRecoveryKilledAtItsSteps(t *testing.T) {
 		w.whole(truth(w.form))
 		w.clean()
 	})
-}
-
-// later aims the n-th kill of a row.
-func later(k kind, n int) aim {
-	if k.s3 {
-		return aim{request: 1 + 4*n, after: n%2 == 0}
-	}
-	pause := 2 * time.Millisecond
-	for range n {
-		pause += pause/8 + 200*time.Microsecond // a slow machine is not killed for ever
-	}
-	return aim{pause: pause}
 }
 
 // TestStagedGone takes prepared parts away after a crash, as a lifecycle rule
@@ -129,38 +90,4 @@ func (w *world) lose() {
 			w.t.Fatal(err)
 		}
 	}
-}
-
-// TestCleanAfterACrash cleans up instead of running again: a recorded commit
-// is finished, and nothing else is left of the dead run.
-func TestCleanAfterACrash(t *testing.T) {
-	eachPlace(t, func(t *testing.T, k kind) {
-		all := slices.DeleteFunc(crashes(true), func(c crash) bool { return !c.cleaned() })
-		for _, c := range needs.Sample(all, 2) {
-			t.Run(c.String(), func(t *testing.T) {
-				w := newWorld(t, k, ndjsonDataset)
-				w.run()
-				want := truth(w.form)
-				change(w.form, 1)
-				w.runInto(c.String())
-				w.clean()
-				if c.recorded {
-					want = truth(w.form)
-				}
-				w.whole(want)
-				w.run()
-				w.whole(truth(w.form))
-			})
-		}
-	})
-}
-
-// cleaned chooses crashes that leave different things: the second of three
-// times that a point comes, where it comes often.
-func (c crash) cleaned() bool {
-	switch c.name {
-	case "planned", string(load.StepCheck), string(load.StepManifest), string(load.StepMark):
-		return false
-	}
-	return !c.often || c.k > 1 && c.k < occurrences(c.second)[c.name]
 }

@@ -2,12 +2,16 @@ package crashtest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"net/url"
 	"os"
-	"syscall"
+	"path/filepath"
 	"testing"
 
+	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -82,86 +86,60 @@ func (w *world) inARow(faults []string) {
 	}
 }
 
-// TestSignalKeepsTheCheckpoint stops a run with a single file by SIGTERM: it ends in
-// order, and the next one asks for the rest only.
-func TestSignalKeepsTheCheckpoint(t *testing.T) {
-	w, d := newLongWorlds(t, kind{"disk", false}, newLongForm(), csvFile)
-	const pages = longDays * longPages / 2
-	if o := w[0].signalledAfter(d, pages, syscall.SIGTERM); o.code != 143 {
-		t.Errorf("the run ended with %d:\n%s", o.code, o.stderr)
-	}
-	w[0].resumes(pages)
-	w[0].clean()
-}
-
-// TestKillKeepsTheCheckpoint is what a kill leaves to a definition that is changed
-// where it does not matter, and to one that is changed where it does.
-func TestKillKeepsTheCheckpoint(t *testing.T) {
-	const pages = longDays * longPages / 2
-	ndjsonFile := output{"form1.ndjson", "ndjson", ".ndjson", declared, ""}
-	form := newLongForm()
-	t.Run("more retries", func(t *testing.T) {
-		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
-		w[0].killedAfter(d, pages)
-		data, err := os.ReadFile(w[0].definition())
-		if err == nil {
-			err = os.WriteFile(w[0].definition(), bytes.Replace(data, []byte("retries: 3"), []byte("retries: 4"), 1), 0o600)
+// asked are the windows that were asked for since the service's last reset,
+// with the number of requests for each. What changed last is no window.
+func (w *world) asked() map[string]int {
+	windows := map[string]int{}
+	for _, r := range w.service.Log() {
+		if r.Transaction != formservice.TransactionResults {
+			continue
 		}
+		query, err := url.ParseQuery(r.Query)
 		if err != nil {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
-		w[0].resumes(pages)
-	})
-	t.Run("another output", func(t *testing.T) {
-		w, d := newLongWorlds(t, kind{"disk", false}, form, csvFile)
-		w[0].killedAfter(d, pages)
-		w[0].output = ndjsonFile
-		define(declared, w...)
-		w[0].service.Reset()
-		w[0].run()
-		if n := len(w[0].asked()); n != longDays {
-			t.Errorf("the run asks for %d windows of %d", n, longDays)
+		if !query.Has("fs_sort") && !query.Has("fs_min_id") { // a tail is no window
+			windows[query.Get("fs_min_date")]++
 		}
-		w[0].whole(truth(form))
-	})
-	t.Run("another column", func(t *testing.T) {
-		w, d := newLongWorlds(t, kind{"disk", false}, form, ndjsonFile)
-		w[0].killedAfter(d, pages)
-		if len(w[0].kept()) == 0 {
-			t.Error("nothing is in the checkpoint")
-		}
-		define(declared+"  - {name: again, from: \"item:3\", type: string}\n", w...)
-		w[0].service.Reset()
-		w[0].run()
-		if n := len(w[0].asked()); n != longDays {
-			t.Errorf("the run asks for %d windows of %d", n, longDays)
-		}
-		w[0].everyRowHas(`"again":`)
-		w[0].whole(truth(form))
-		w[0].clean()
-	})
+	}
+	return windows
 }
 
-// resumes runs the pipeline that was ended early at a page, and checks that it
-// asks for the windows that the checkpoint does not hold whole, and only those.
-func (w *world) resumes(pages int) {
+// checkpoints are what is left in the state folder of what runs had read.
+func (w *world) checkpoints() []string {
 	w.t.Helper()
-	kept := w.kept()
-	// A window is one page more: a full one does not tell that it is the last.
-	if least := pages/(longPages+1) - concurrency; len(kept) < least {
-		w.t.Errorf("%d windows are in the checkpoint, want %d at least", len(kept), least)
+	left, err := filepath.Glob(filepath.Join(w.dir, "state", "checkpoint", "*"))
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	w.service.Reset()
-	w.run()
-	asked := w.asked()
-	for window := range asked {
-		if kept[window] {
-			w.t.Errorf("the window of %s is asked for again", window)
+	return left
+}
+
+// kept are the beginnings of the windows that a checkpoint holds whole. A record
+// that its process did not finish writing is left out.
+func (w *world) kept() map[string]bool {
+	w.t.Helper()
+	records, err := filepath.Glob(filepath.Join(w.dir, "state", "checkpoint", "*", "*-record"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	windows := map[string]bool{}
+	for _, name := range records {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		_, data, _ = bytes.Cut(data, []byte(" ")) // behind a checksum
+		var r struct {
+			Window struct {
+				From string `json:"from"`
+			} `json:"window"`
+			Through int64 `json:"through"`
+			Open    bool  `json:"open"` // it ends with a page that was not full
+		}
+		if err := json.Unmarshal(data, &r); err == nil && (r.Open || r.Through == math.MaxInt64) {
+			windows[r.Window.From] = true
 		}
 	}
-	// Windows that were read in part are asked for behind their last id, as tails are.
-	if n := len(asked) + len(kept); n > longDays || n < longDays-concurrency {
-		w.t.Errorf("the run asks for %d windows, and %d of %d were in the checkpoint", len(asked), len(kept), longDays)
-	}
-	w.whole(truth(w.form))
+	return windows
 }

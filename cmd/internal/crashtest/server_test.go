@@ -1,7 +1,7 @@
 package crashtest
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,27 +22,30 @@ func ownServer(t *testing.T, w *world) *s3server.Server {
 	return server
 }
 
-// TestServerKilled kills the S3 server with -9 at a request. It is there
-// again at once, and the run may not even notice; or it stays away, and the
-// run gives up in order. The next run makes the truth of it.
+// TestServerKilled kills the S3 server with -9 at requests over the whole of a run. It is
+// there again at once, and the run may not even notice; or it stays away, and the run gives
+// up in order. The next run makes the truth of it.
 func TestServerKilled(t *testing.T) {
 	needS3(t)
 	for _, o := range []output{ndjsonDataset, csvFile} {
-		t.Run(o.format, func(t *testing.T) {
-			e := measure(t, kind{"s3", true}, o)
-			eachSeed(t, usualRounds/2+1, func(t *testing.T, random *rand.Rand) {
+		calm := newWorld(t, kind{"s3", true}, o)
+		calm.run()
+		requests := calm.moment.total()
+		const kills = 8
+		for i := range kills {
+			t.Run(fmt.Sprintf("%s %d", o.format, i), func(t *testing.T) {
 				t.Parallel() // most of it is waiting
 				w := newWorld(t, kind{"s3", true}, o)
 				s := ownServer(t, w)
 				var states []rows
-				if random.IntN(2) == 1 {
+				second, after, back := i%2 == 1, i/2%2 == 1, i/4%2 == 1
+				if second {
 					w.run()
 					states = append(states, truth(w.form))
-					change(w.form, random.IntN(100))
+					change(w.form, i)
 				}
 				states = append(states, truth(w.form))
-				back := random.IntN(2) == 1
-				n, after := 1+random.IntN(e.requests), random.IntN(2) == 1
+				n := 1 + i*requests/kills
 				code := w.withoutServer(s, n, after, back)
 				t.Logf("the server was killed at request %d, after it was done: %t, back at once: %t; the run ended with %d", n, after, back, code)
 				w.oneOf(states...)
@@ -51,7 +54,7 @@ func TestServerKilled(t *testing.T) {
 				w.clean()
 				w.whole(truth(w.form))
 			})
-		})
+		}
 	}
 }
 

@@ -2,18 +2,12 @@ package crashtest
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
@@ -78,30 +72,17 @@ func (p pair) both(fault string) *process {
 	return p.command(fault, "run", p.definition(), p.second, "--report", p.reportFile())
 }
 
-// reports reads the report, of which there is none where a run was stopped
-// before it had read its flags.
-func (p pair) reports() (list []reported, there bool) {
-	p.t.Helper()
-	data, err := os.ReadFile(p.reportFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &list)
-	}
-	if err != nil {
-		p.t.Fatalf("%v in the report %s", err, data)
-	}
-	return list, true
-}
-
 // checkReports holds that the report has an entry for each definition, in
 // their order, and that each is done or was stopped.
 func (p pair) checkReports(code int, stderr string) (done int) {
 	p.t.Helper()
-	list, _ := p.reports()
-	if len(list) != 2 || list[0].Pipeline != "crash" || list[1].Pipeline != "second" {
-		p.t.Fatalf("the report is %+v:\n%s", list, stderr)
+	data, err := os.ReadFile(p.reportFile())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var list []reported
+	if err := json.Unmarshal(data, &list); err != nil || len(list) != 2 || list[0].Pipeline != "crash" || list[1].Pipeline != "second" {
+		p.t.Fatalf("%v, the report is %s:\n%s", err, data, stderr)
 	}
 	for _, r := range list {
 		switch {
@@ -172,70 +153,4 @@ func firstOf(all []crash) []crash {
 		}
 	}
 	return list
-}
-
-// TestStoppedInTheSecond sends a signal where only the second definition is
-// left to be done.
-func TestStoppedInTheSecond(t *testing.T) {
-	p := newPair(t, csvFile)
-	p.env = []string{"FORMETL_SIGNAL=TERM"}
-	o := p.do(p.both("planned:2"))
-	if done := p.checkReports(exitTerminated, o.stderr); o.code != exitTerminated || done != 1 {
-		t.Errorf("ended with %d, %d are done:\n%s", o.code, done, o.stderr)
-	}
-	p.whole(truth(p.form))
-	p.env = nil
-	p.finish()
-}
-
-// stops is how often a run is stopped at a random moment.
-const stops = 100
-
-// TestStoppedAtRandomMoments sends a signal at a hundred moments, from before
-// the process has begun its main function to after its last file. Whatever the
-// moment, the run ends with the signal's code, or as the signal itself ends a
-// process that has not begun to catch it. It ends with 0 only where both
-// definitions are done.
-func TestStoppedAtRandomMoments(t *testing.T) {
-	calm := newPair(t, csvFile)
-	began := time.Now()
-	calm.finish()
-	took := time.Since(began)
-	t.Logf("undisturbed a run takes %s", took)
-	var early, stopped, ended atomic.Int64
-	t.Run("moments", func(t *testing.T) {
-		for i := range needs.Count(stops, 8) {
-			// As many before the half of the time as after it, and some beyond it.
-			after := time.Duration(rand.Int64N(int64(took) * 5 / 4))
-			s := stopSignals()[i%2]
-			t.Run(fmt.Sprintf("%s after %s", s.name, after.Round(time.Microsecond)), func(t *testing.T) {
-				t.Parallel()
-				p := newPair(t, csvFile)
-				run := p.both("")
-				timer := time.AfterFunc(after, func() {
-					<-run.began
-					_ = run.Process.Signal(s.Signal) // or it has ended by itself
-				})
-				o := p.do(run)
-				timer.Stop()
-				_, reported := p.reports()
-				switch {
-				case o.code == -1 && !o.killed && !reported && o.stderr == "":
-					early.Add(1) // the signal's own action, before it is caught
-				case o.code == s.code && reported:
-					stopped.Add(1)
-					p.checkReports(s.code, o.stderr)
-				case (o.code == 0 || o.code == -1 && !o.killed) && reported: // it had ended, or was about to
-					ended.Add(1)
-					if done := p.checkReports(0, o.stderr); done != 2 {
-						t.Errorf("ended with 0 and %d of 2 definitions are done:\n%s", done, o.stderr)
-					}
-				default:
-					t.Errorf("ended with %d, with a report: %t:\n%s", o.code, reported, o.stderr)
-				}
-				p.oneOf(nil, truth(p.form))
-			})
-		}
-	})
-	t.Logf("%d died of the signal before they caught it, %d were stopped, %d had ended", early.Load(), stopped.Load(), ended.Load())
 }

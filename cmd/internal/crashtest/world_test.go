@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
 const testKey = "crash-test-key"
@@ -31,6 +33,9 @@ type world struct {
 	moment   *moment
 	gate     *gate // before the S3 server, nil on disk
 	output   output
+	endpoint string        // of S3, "" on disk
+	settings string        // of the output's s3:, such as ", part_size: 5MiB"
+	state    string        // "" for a folder beside the definition
 	attempts string        // AWS_MAX_ATTEMPTS, "" for the default
 	patience time.Duration // how long a process may take, if longer than usual
 	extract  string        // what the definition says of it
@@ -90,6 +95,14 @@ func needS3(t *testing.T) {
 	s3server.Need(t)
 }
 
+// needNetwork ends a test that needs a real server, or a line that can be spoiled, where they
+// are not there.
+func needNetwork(t *testing.T) {
+	t.Helper()
+	s3server.Need(t)
+	toxiproxy.Program().Need(t)
+}
+
 // newWorld starts a service over a new form and gives an empty place.
 func newWorld(t testing.TB, k kind, o output) *world {
 	t.Helper()
@@ -107,7 +120,7 @@ func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) []*world {
 	t.Helper()
 	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: form, extract: extract}
-	common.service = &formservice.Server{API: formservice.Both, Key: testKey, Forms: []*formservice.Form{common.form}}
+	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
 	common.service.Before = func(formservice.Request) {
 		here, _, done := common.moment.count()
 		defer done()
@@ -120,6 +133,7 @@ func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, o
 	common.url = service.URL
 	if k.s3 {
 		common.gate = newGate(t, common.moment, shared.buckets.URL)
+		common.endpoint = common.gate.URL
 	}
 	worlds := make([]*world, 0, len(outputs))
 	for i, o := range outputs {
@@ -139,10 +153,9 @@ func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, o
 
 const definition = `version: 1
 name: crash
-vars: {api: v1}
-source: {base_url: %q, api: "${var:api}", account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3, per_minute: 0}}
+source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3, per_minute: 0}}
 forms: [form1]
-state: state
+state: %s
 extract: {%s}
 %sload:
 `
@@ -152,17 +165,17 @@ func define(columns string, worlds ...*world) {
 	w := worlds[0]
 	w.t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, definition, w.url, concurrency, w.extract, columns)
+	fmt.Fprintf(&text, definition, w.url, concurrency, cmp.Or(w.state, "state"), w.extract, columns)
 	for _, w := range worlds {
 		fmt.Fprintf(&text, "  - path: %s\n    format: %s\n", w.address()+w.output.file, w.output.format)
 		if w.output.file == "" {
 			fmt.Fprintln(&text, "    partition:", w.output.partition)
 		}
-		if w.gate != nil {
-			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true}\n", w.gate.URL)
+		if w.endpoint != "" {
+			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true%s}\n", w.endpoint, w.settings)
 		}
 	}
-	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o600); err != nil {
+	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o644); err != nil { //nolint:gosec // another user reads it too
 		w.t.Fatal(err)
 	}
 }

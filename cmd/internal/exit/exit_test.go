@@ -4,14 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -78,6 +72,12 @@ func TestExitCode(t *testing.T) {
 		{Data, &output.ChoicesError{}},
 		{Data, &output.LettersError{}},
 		{Data, &ddl.UnfitError{}},
+		{Data, &extract.FeedError{}},
+		{Data, &transform.ColumnsError{}},
+		{Data, &verify.Error{}},
+		{Data, &transport.RequestError{Err: &transport.AnswerError{}}},
+		{Data, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
+		{Unavailable, &extract.UnclearError{Err: &transport.AnswerError{}}}, // what it wraps does not count
 		{Data, &extract.BreachError{}},
 		{NoInput, service(extract.CodeInvalidUser, 0)},
 		{NoInput, service(extract.CodeInvalidForm, 0)},
@@ -145,74 +145,6 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestDataFaults finds every type of the program that says that the data are at
-// fault, and holds that it ends a command with 65 however it is wrapped, and
-// that nothing is kept then, also where the run was told to stop besides.
-func TestDataFaults(t *testing.T) {
-	faults := []pipelines.DataFault{
-		&transport.AnswerError{}, &transform.ValueError{}, &transform.UnknownFieldError{}, &load.CellError{}, &ddl.UnfitError{}, &Error{Data, errors.New("x")},
-		&reading.RejectsError{}, &reconcile.VerifyError{}, &reconcile.UnprovenError{}, &output.ChoicesError{}, &output.LettersError{},
-		&load.DamagedPartsError{}, &extract.FeedError{}, &extract.BreachError{}, &transform.ColumnsError{}, &verify.Error{}, &doctor.BrokenError{},
-	}
-	// What these wrap may be a fault of the data, and they are none.
-	others := []pipelines.DataFault{&transport.NotServiceError{Err: &transport.AnswerError{}}, &extract.UnclearError{Err: &transport.AnswerError{}}}
-	for _, other := range others {
-		if Code(other) == Data || pipelines.DataAtFault(other) {
-			t.Errorf("%T: %d, and the data are at fault: %t", other, Code(other), pipelines.DataAtFault(other))
-		}
-	}
-	declared := dataFaultTypes(t)
-	if len(declared) != len(faults)+len(others) {
-		t.Errorf("%d types have a method DataFault: %v; the test knows %d", len(declared), declared, len(faults)+len(others))
-	}
-	for _, fault := range faults {
-		name := fmt.Sprintf("%T", fault)
-		if !slices.Contains(declared, name[strings.LastIndexByte(name, '.')+1:]) {
-			t.Errorf("%s is not found in the code", name)
-		}
-		output := &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", fault)}}
-		for _, err := range []error{fault, &transport.RequestError{Err: fault}, output, fmt.Errorf("form a: %w", output)} {
-			if Code(err) != Data || !pipelines.DataAtFault(err) {
-				t.Errorf("%s in %T: %d, and the data are at fault: %t", name, err, Code(err), pipelines.DataAtFault(err))
-			}
-		}
-		stopped := fmt.Errorf("%w; %w", &StopError{syscall.SIGTERM}, output)
-		if Code(stopped) != Terminated || !pipelines.DataAtFault(stopped) {
-			t.Errorf("%s beside a stop: %d, and the data are at fault: %t", name, Code(stopped), pipelines.DataAtFault(stopped))
-		}
-	}
-}
-
-// dataFaultTypes are the names of the types with a method DataFault in the
-// module's code.
-func dataFaultTypes(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			return err
-		}
-		for _, decl := range file.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || f.Name.Name != "DataFault" {
-				continue
-			}
-			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
-				names = append(names, star.X.(*ast.Ident).Name)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
-
 // TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
 // temporary, else the first of 70 78 77 66 65 73 74 69.
 func TestExitCodeOfSeveral(t *testing.T) {
@@ -246,9 +178,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 	if got := Code(notRun); got != NoPermission {
 		t.Errorf("forms that were not run give %d", got)
 	}
-	stopped := errors.Join(errors.New("x"), &StopError{syscall.SIGTERM})
-	if got := Code(stopped); got != Terminated {
-		t.Errorf("a stop among others is %d", got)
+	stopped := errors.Join(&load.CellError{}, &StopError{syscall.SIGTERM})
+	if got := Code(stopped); got != Terminated || !pipelines.DataAtFault(stopped) {
+		t.Errorf("a stop beside data at fault is %d, and the data are at fault: %t", got, pipelines.DataAtFault(stopped))
 	}
 }
 

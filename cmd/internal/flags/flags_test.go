@@ -1,16 +1,12 @@
 package flags
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/formetl/formetl/cmd/internal/exit"
 )
 
 // environment is one of these variables.
@@ -82,38 +78,6 @@ func TestRange(t *testing.T) {
 		}
 		if err == nil && (o.From.IsZero() != (c.from == "") || o.To.IsZero() != (c.to == "")) {
 			t.Errorf("%s to %s: %s to %s", c.from, c.to, o.From, o.To)
-		}
-	}
-}
-
-// TestArgumentsAreUsage holds that whatever is wrong with arguments and flags is
-// wrong usage, and that the nearest name is offered.
-func TestArgumentsAreUsage(t *testing.T) {
-	cmd := &cobra.Command{Use: "formetl"}
-	cmd.AddCommand(&cobra.Command{Use: "export", Run: func(*cobra.Command, []string) {}})
-	cmd.Flags().Bool("excel", false, "")
-	for _, name := range []string{"form", "select", "from", "state", "log-level"} {
-		cmd.Flags().String(name, "", "")
-	}
-	for want, err := range map[string]error{
-		`formetl has no command "exprot"; did you mean export?`:                  Subcommand(cmd, []string{"exprot"}),
-		`formetl has no command "zzz"; its commands are export`:                  Subcommand(cmd, []string{"zzz"}),
-		`formetl takes flags and no arguments, not "x"`:                          NoArguments(cmd, []string{"x"}),
-		"formetl takes one definition, such as feedback.yaml; 2 were given":      OneDefinition()(cmd, []string{"a", "b"}),
-		"formetl takes one or more definitions, such as feedback.yaml; none was": Definitions(cmd, nil),
-		"formetl has no flag --exel; did you mean --excel?":                      Unknown(cmd, cmd.Flags().Parse([]string{"--exel"})),
-		"formetl has no flag --api-key: a key on the command line":               Unknown(cmd, cmd.Flags().Parse([]string{"--api-key=x"})),
-		"formetl has no flag -form; did you mean --form?":                        Unknown(cmd, cmd.Flags().Parse([]string{"-form", "x"})),
-		"formetl has no flag -x":                                                 Unknown(cmd, cmd.Flags().Parse([]string{"-x"})),
-		"broken":                                                                 Unknown(cmd, errors.New("broken")),
-	} {
-		if err == nil || !strings.HasPrefix(err.Error(), want) || exit.Code(err) != exit.Usage {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-	for _, err := range []error{Subcommand(cmd, nil), NoArguments(cmd, nil), OneDefinition()(cmd, []string{"a"}), Definitions(cmd, []string{"a", "b"})} {
-		if err != nil {
-			t.Error(err)
 		}
 	}
 }

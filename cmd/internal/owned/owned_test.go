@@ -95,16 +95,3 @@ func failed(t *testing.T, c *Claim) {
 		t.Fatal(err)
 	}
 }
-
-func TestTakeFails(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Take(t.Context(), stateIn(t, file), "/x", false); err == nil {
-		t.Error("a file is no state folder")
-	}
-	if _, err := Take(t.Context(), stateIn(t, t.TempDir()), filepath.Join(file, "form1.csv"), false); err == nil {
-		t.Error("a file is no folder")
-	}
-}

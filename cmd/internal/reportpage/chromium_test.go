@@ -3,7 +3,6 @@ package reportpage
 import (
 	"bytes"
 	"context"
-	"flag"
 	"image/png"
 	"net/http"
 	"net/http/httptest"
@@ -18,8 +17,6 @@ import (
 
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
-
-var shots = flag.String("shots", "", "keep what the browser shows in this folder, to look at it")
 
 // TestHostilePageInChromium: texts that look like scripts do not run, and ask for nothing. A
 // page that holds them as they are does, so that the test would see it.
@@ -68,30 +65,15 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// TestLook keeps what the browser shows of all pages, to look at it.
+// TestLook opens a page in each way that people look at it. Light, dark and print are what
+// they are called, and nothing but the page is asked for.
 func TestLook(t *testing.T) {
-	if *shots == "" {
-		return
-	}
-	for name, reports := range pages() {
-		browse(t, name, pageOf(t, name, reports...))
-	}
-	browse(t, "year", pageOf(t, "year", year(200)))
-}
-
-// browse opens a page in Chromium in each way that people look at it. Light, dark and print
-// are what they are called, and nothing but the page is asked for.
-func browse(t *testing.T, name string, page []byte) {
-	t.Helper()
 	program := needs.Program(t, "chromium", "apt-get install chromium")
-	dir := t.TempDir()
-	if *shots != "" {
-		dir = *shots
-	}
-	asked := &requests{page: page}
+	asked := &requests{page: pageOf(t, "year", year(200))}
 	server := httptest.NewServer(asked)
 	defer server.Close()
-	file := func(kind string) string { return filepath.Join(dir, name+"-"+kind) }
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
 
 	const window = "--window-size=1180,2400"
 	chromium(t, program, server.URL, window, "--screenshot="+file("light.png"), "--blink-settings=preferredColorScheme=1")

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -26,25 +24,6 @@ func (s *signalled) Write(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	defer func() { s.wrote <- true }()
 	return s.text.Write(b)
-}
-
-// TestDevicesAreNotReplaced holds that neither file takes the place of what is no
-// ordinary file, also where nobody checked that before.
-func TestDevicesAreNotReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pipe")
-	if err := os.Symlink(os.DevNull, path); err != nil {
-		t.Fatal(err)
-	}
-	report := []*pipelines.Report{{Pipeline: "p"}}
-	if err := WriteReports(path, report, nil); err == nil {
-		t.Error("a report is written")
-	}
-	if err := WriteMetrics(t.Context(), path, report, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("metrics are written")
-	}
-	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("%v, %v", info, err)
-	}
 }
 
 // TestHeartbeat beats by a clock of its own: it tells what was read of all forms, how

@@ -1,8 +1,10 @@
-// Package warehousetest runs what `formetl schema ddl` prints on real engines:
-// DuckDB, and a PostgreSQL server that the tests start for themselves. It holds
-// tests only.
+// Package warehousetest holds tests of formetl with real databases: DuckDB, and a
+// PostgreSQL server that the tests start for themselves. There is nothing in it to import.
 //
-// Tables are made by the printed statements as they are, twice, and their columns
-// compared with those asked for. Views of DuckDB read what a pipeline wrote, and
+// Pipelines load tables of PostgreSQL, by the commands as people give them. Readers are SQL
+// alone, and kills are those of the real program, at each point of a run.
+//
+// Tables are made by the statements that `formetl schema ddl` prints, as they are, twice, and
+// their columns compared with those asked for. Views of DuckDB read what a pipeline wrote, and
 // every cell is compared with what DuckDB reads from Parquet.
 package warehousetest

@@ -2,22 +2,12 @@ package workertest
 
 import (
 	"bytes"
-	"testing"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/formetl/formetl/extract/formservice"
 )
-
-// histories are all events of all workflows that the server has.
-type histories struct {
-	events map[string]int // by the workflow's id, of its longest history
-	bytes  map[string]int
-	all    []byte
-}
 
 func (w *world) client() client.Client {
 	w.t.Helper()
@@ -29,21 +19,18 @@ func (w *world) client() client.Client {
 	return c
 }
 
-// histories reads what the server keeps of the world's workflows and of all budgets.
-func (w *world) histories() *histories {
+// histories are all events that the server keeps of the world's workflows.
+func (w *world) histories() (all []byte) {
 	w.t.Helper()
 	c, ctx := w.client(), w.t.Context()
-	h := &histories{events: map[string]int{}, bytes: map[string]int{}}
 	list, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "TaskQueue = '" + w.name + "'"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, flow := range list.Executions {
-		id := flow.Execution.WorkflowId
-		events, size := 0, 0
-		all := c.GetWorkflowHistory(ctx, id, flow.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for all.HasNext() {
-			event, err := all.Next()
+		history := c.GetWorkflowHistory(ctx, flow.Execution.WorkflowId, flow.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for history.HasNext() {
+			event, err := history.Next()
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -51,11 +38,10 @@ func (w *world) histories() *histories {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			events, size, h.all = events+1, size+len(data), append(h.all, data...)
+			all = append(all, data...)
 		}
-		h.events[id], h.bytes[id] = max(h.events[id], events), max(h.bytes[id], size)
 	}
-	return h
+	return all
 }
 
 // activities returns how many activities of each type the last workflow began.
@@ -76,39 +62,15 @@ func (w *world) activities() map[string]int {
 }
 
 // checkSecrets holds that no history holds the key or a row.
-func (w *world) checkSecrets(h *histories) {
+func (w *world) checkSecrets() {
 	w.t.Helper()
+	all := w.histories()
 	for what, text := range map[string]string{"the key": canary, "a row": "row-", "the key of the store": "formetl-test-secret"} {
-		if bytes.Contains(h.all, []byte(text)) {
+		if bytes.Contains(all, []byte(text)) {
 			w.t.Errorf("%s is in a history", what)
 		}
 	}
-	if !bytes.Contains(h.all, []byte("pipeline.yaml")) {
+	if !bytes.Contains(all, []byte("pipeline.yaml")) {
 		w.t.Error("the histories hold nothing that was looked for")
 	}
-}
-
-// year is a form with results on each day of a year.
-func year(each int) *formservice.Form {
-	form := january("year", 0)
-	fill(form, 2025, 365, each)
-	return form
-}
-
-// TestHistoryOfAYear runs a year of daily windows. It also holds that no payload is a secret.
-func TestHistoryOfAYear(t *testing.T) {
-	w := newWorld(t, settings{concurrency: 8, extract: "from: 2025-01-01, to: 2026-01-01, window: 1d"}, year(110))
-	w.worker()
-	if code := w.workflow("--wait").code(); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
-	w.check(w.forms...)
-	h := w.histories()
-	for id, events := range h.events {
-		t.Logf("%s: %d events, %d bytes", id, events, h.bytes[id])
-		if events > 100 || h.bytes[id] > 1<<20 {
-			t.Errorf("%s is too long", id)
-		}
-	}
-	w.checkSecrets(h)
 }

@@ -1,7 +1,6 @@
 package workertest
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -36,41 +35,7 @@ func TestWorkflow(t *testing.T) {
 	if code := w.formetl("verify", w.definition()).code(); code != 0 {
 		t.Errorf("verify: exit code %d", code)
 	}
-}
-
-// TestIncremental continues a dataset by workflows: new results, and an edit of an old one.
-// A run of formetl goes on where a workflow ended, and the other way round.
-func TestIncremental(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, settings{concurrency: 4, extract: "from: 2026-01-01, mode: incremental, window: 1d"}, january("form1", 30))
-	form := w.forms[0]
-	first, _ := form.Get(7) // the order of changes differs from that of ids, which proves that the service sorts
-	first.Metas[1].Value = "2026-02-01 00:00:00"
-	if err := form.Update(first); err != nil {
-		t.Fatal(err)
-	}
-	w.worker()
-	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	for i, how := range []string{"workflow", "workflow", "run", "workflow"} {
-		if how == "run" {
-			if code := w.formetl("run", w.definition()).code(); code != 0 {
-				t.Errorf("%d: the run ends with %d", i, code)
-			}
-		} else if code := w.workflow("--wait").code(); code != 0 {
-			t.Errorf("%d: the workflow ends with %d", i, code)
-		}
-		w.check(w.forms...)
-		for n := range 5 {
-			insert(form, now.Add(time.Duration(n)*time.Hour), fmt.Sprintf("row-new-%d-%d", i, n))
-		}
-		old, _ := form.Get(int64(100 + i))
-		old.Items[0].Values[0] = fmt.Sprint("row-edited-", i)
-		old.Metas[1].Value = now.Add(10 * time.Hour).Format(formservice.WallTime)
-		if err := form.Update(old); err != nil {
-			t.Fatal(err)
-		}
-		now = now.AddDate(0, 0, 3)
-	}
+	w.checkSecrets()
 }
 
 // slow is a world whose run takes seconds.
@@ -201,48 +166,6 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// TestLocalPath runs a workflow to a folder.
-func TestLocalPath(t *testing.T) {
-	t.Parallel()
-	out := t.TempDir()
-	w := newWorld(t, settings{concurrency: 2, load: fmt.Sprintf("{path: %q, format: ndjson, partition: day}", out+"/{form}/")}, january("form1", 150))
-	w.service.SetFaults(formservice.Faults{Latency: 50 * time.Millisecond})
-	w.worker()
-	flow := w.workflow("--wait")
-	w.after(20, flow)
-	if code := w.formetl("run", w.definition()).code(); code != 75 {
-		t.Errorf("a run meanwhile ends with %d", code)
-	}
-	if code := flow.code(); code != 0 {
-		t.Errorf("the workflow ends with %d", code)
-	}
-	w.checkAt(filepath.Join(out, "form1"), w.forms[0])
-	if code := w.formetl("run", w.definition()).code(); code != 0 {
-		t.Errorf("the next run ends with %d", code)
-	}
-}
-
-// TestBudgetPerMinute has two workers keep to the budget of a minute. The service refuses
-// what exceeds it.
-func TestBudgetPerMinute(t *testing.T) {
-	t.Parallel()
-	needs.Long(t) // the second minute's
-	const limit = 60
-	w := newWorld(t, settings{concurrency: 4, perMinute: limit, extract: "from: 2026-01-01, to: 2026-02-01, window: 1d"}, january("a", 40), january("b", 40))
-	w.service.SetFaults(formservice.Faults{PerMinute: limit, Latency: 5 * time.Millisecond})
-	w.worker()
-	w.worker()
-	if code := w.workflow("--wait").code(); code != 0 {
-		t.Errorf("the workflow ends with %d", code)
-	}
-	w.check(w.forms...)
-	for _, r := range w.service.Log() {
-		if r.Fault != formservice.NoFault {
-			t.Fatalf("the service refused request %d", r.Number)
-		}
-	}
-}
-
 // TestFailures holds the exit codes of workflows that cannot succeed, and that none of them
 // is tried for long.
 func TestFailures(t *testing.T) {
@@ -272,7 +195,7 @@ func TestFailures(t *testing.T) {
 		if code := w.workflow("--wait").code(); code != 65 {
 			t.Errorf("exit code %d", code)
 		}
-		w.checkSecrets(w.histories())
+		w.checkSecrets()
 	})
 	t.Run("standard output", func(t *testing.T) {
 		t.Parallel()

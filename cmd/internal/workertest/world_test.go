@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,13 +35,12 @@ type world struct {
 	service  *formservice.Server
 	forms    []*formservice.Form
 	temporal string
-	secrets  []string // further variables of the programs
 }
 
 // settings say what a world's definition holds.
 type settings struct {
 	concurrency, perMinute int
-	extract, more          string
+	extract                string
 	load                   string // the output; "" is the bucket
 }
 
@@ -70,11 +68,11 @@ source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d,
 forms: ["*"]
 state: %s
 extract: {%s}
-%scolumns:
+columns:
   - {name: id, from: result_id, type: int64}
   - {name: value, from: "item:1", type: string}
 load: [%s]
-`, w.name, server.URL, s.concurrency, s.perMinute, state, s.extract, s.more, out))
+`, w.name, server.URL, s.concurrency, s.perMinute, state, s.extract, out))
 	return w
 }
 
@@ -122,7 +120,7 @@ func (w *world) environment(more ...string) []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + os.TempDir(), "FORMETL_API_KEY=" + canary, "TEMPORAL_ADDRESS=" + w.temporal,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey, "AWS_REGION=us-east-1",
-	}, slices.Concat(w.secrets, more)...)
+	}, more...)
 }
 
 // program is a program that runs.

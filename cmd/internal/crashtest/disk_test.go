@@ -1,4 +1,4 @@
-package faulttest
+package crashtest
 
 import (
 	"fmt"
@@ -9,18 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/formetl/formetl/load"
-)
-
-// diskForm is 20 days of 24 results of 9 kB: 216 kB a day, 4.3 MB in all.
-func diskForm() *bulk {
-	return &bulk{results: 480, values: 3, length: 3_000, from: january(1), step: time.Hour}
-}
-
-const (
-	firstDays = "from: 2025-01-01, to: 2025-01-04, window: 1d"
-	allDays   = "from: 2025-01-01, to: 2025-01-21, window: 1d"
 )
 
 // nobodyID is the user and group that a run is given to be refused: root is
@@ -106,14 +94,14 @@ func badDisks() []badDisk {
 	}
 	disk2 := func(dir string) string { return filepath.Join(dir, "disk2") }
 	return []badDisk{
-		{"a full disk", lakeOn("mount"), stateOn("disk"), small, large, "day", exitIO, []string{"no space left", "free some space", "lake"}},
-		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, "day", exitIO, []string{"no space left", "state", "--state"}},
-		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, "day", exitCantCreate, []string{"mounted read-only", "lake"}},
-		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, "day", exitCantCreate, []string{"read-only", "state", "--state"}},
-		{"a checkpoint that may not grow", lakeOn("disk"), stateOn("disk"), limited(100), plain, "day", exitIO, []string{"file too large", "state", "--state"}},
-		{"a part that may not grow", lakeOn("disk"), stateOn("disk"), limited(2000), plain, "month", exitIO, []string{"file too large", "lake"}},
-		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), "day", exitCantCreate, []string{"permission denied", "let this user write there", "lake"}},
-		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), "day", exitCantCreate, []string{"permission denied", "state", "--state"}},
+		{"a full disk", lakeOn("mount"), stateOn("disk"), small, large, "day", 74, []string{"no space left", "free some space", "lake"}},
+		{"a full state folder", lakeOn("disk"), stateOn("mount"), small, large, "day", 74, []string{"no space left", "state", "--state"}},
+		{"a file system that is read-only", lakeOn("mount"), stateOn("disk"), frozen, thawed, "day", 73, []string{"mounted read-only", "lake"}},
+		{"a state on a file system that is read-only", lakeOn("disk"), stateOn("mount"), frozen, thawed, "day", 73, []string{"read-only", "state", "--state"}},
+		{"a checkpoint that may not grow", lakeOn("disk"), stateOn("disk"), limited(100), plain, "day", 74, []string{"file too large", "state", "--state"}},
+		{"a part that may not grow", lakeOn("disk"), stateOn("disk"), limited(2000), plain, "month", 74, []string{"file too large", "lake"}},
+		{"a folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(lakeOn("disk")), opened(lakeOn("disk")), "day", 73, []string{"permission denied", "let this user write there", "lake"}},
+		{"a state folder that is read-only", lakeOn("disk"), stateOn("disk2"), shut(disk2), opened(disk2), "day", 73, []string{"permission denied", "state", "--state"}},
 	}
 }
 
@@ -134,32 +122,50 @@ func chmodAll(t *testing.T, root string, mode os.FileMode) {
 // written, and mends it. What was committed stays whole, nothing half-written
 // is visible, and the run after that writes the truth.
 func TestBadDisks(t *testing.T) {
-	form := diskForm()
-	url := form.serve(t)
-	before := job{service: url, extract: firstDays, part: "day"}.truth(t, form.ids()[:72])
-	after := job{service: url, extract: allDays, part: "day"}.truth(t, form.ids())
+	january := time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range badDisks() {
 		t.Run(c.name, func(t *testing.T) {
 			dir := worldDir(t)
-			j := job{service: url, extract: firstDays, part: c.part, state: c.state(dir)}
-			lake := folder{c.place(dir)}
 			mounted := strings.HasPrefix(c.place(dir), filepath.Join(dir, "mount")) || strings.HasPrefix(c.state(dir), filepath.Join(dir, "mount"))
 			if mounted && !mount(t, filepath.Join(dir, "mount"), 64) {
 				return // what may not grow is the nearest to it
 			}
-			runAsNobody(t, dir, nil, "run", j.definition(t, dir, lake)).wantOK(t)
-			check(t, lake, before)
-			start := c.spoil(t, dir)
-			j.extract = allDays
-			definition := j.definition(t, dir, lake)
-			r := runAsNobody(t, dir, start, "run", definition)
-			r.wantError(t, c.code, c.says...)
-			check(t, lake, before)
+			form := newBigForm(20*24, 9_000, january, time.Hour)
+			w := newWorldsOf(t, kind{"disk", false}, form, "from: 2025-01-01, to: 2025-01-21, window: 1d", output{"", "ndjson", ".ndjson", declared, c.part})[0]
+			w.dir, w.losing, w.state = dir, disk{c.place(dir)}, c.state(dir)
+			define(declared, w)
+			later := newBigForm(3*24, 9_000, january, time.Hour)
+			all := w.service.Forms
+			w.service.SetForms(later)
+			w.asNobody(nil, 0)
+			w.whole(truth(later))
+			w.service.SetForms(all...)
+			w.asNobody(c.spoil(t, dir), c.code, c.says...)
+			w.whole(truth(later))
 			c.mend(t, dir)
-			runAsNobody(t, dir, nil, "run", definition).wantOK(t)
-			check(t, lake, after)
-			checkSwept(t, dir, nil, definition, lake)
+			w.asNobody(nil, 0)
+			w.whole(truth(form))
+			w.clean()
 		})
+	}
+}
+
+// asNobody runs the pipeline as a user to whom modes matter, started by a command of its own
+// where one is given, and holds how it ends.
+func (w *world) asNobody(start []string, code int, says ...string) {
+	w.t.Helper()
+	p := w.pipeline("")
+	if len(start) > 0 {
+		p.Path, p.Args = start[0], append(start, p.Args...)
+	}
+	if os.Geteuid() == 0 {
+		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+	}
+	switch o := w.do(p); {
+	case code != 0:
+		o.failed(w.t, code, says...)
+	case o.code != 0:
+		w.t.Fatalf("ended with %d:\n%s", o.code, o.stderr)
 	}
 }
 
@@ -167,7 +173,7 @@ func TestBadDisks(t *testing.T) {
 // t.TempDir's.
 func worldDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Dir(program), "world-")
+	dir, err := os.MkdirTemp(shared.dir, "world-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,57 +191,4 @@ func worldDir(t testing.TB) string {
 		}
 	}
 	return dir
-}
-
-// runAsNobody runs formetl as a user to whom modes matter, started by a
-// command of its own where one is given.
-func runAsNobody(t testing.TB, dir string, start []string, args ...string) result {
-	t.Helper()
-	p := command(t, dir, nil, append(append(append([]string(nil), start...), program), args...)...)
-	if os.Geteuid() == 0 {
-		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
-	}
-	p.start(t)
-	return p.end(t)
-}
-
-// checkSwept cleans up after dead runs and holds that nothing is left of them
-// and all that is visible stays.
-func checkSwept(t testing.TB, dir string, env []string, definition string, p place) {
-	t.Helper()
-	seen := visible(names(p.objects(t)))
-	if r := run(t, dir, env, "clean", definition); r.code != exitOK {
-		t.Errorf("clean ended with %d:\n%s%s", r.code, r.stdout, r.stderr)
-	}
-	objects := p.objects(t)
-	for name := range objects {
-		if strings.HasPrefix(name, load.ControlFolder+"/") {
-			t.Errorf("%s is left after clean", name)
-		}
-	}
-	if left := p.uploads(t); len(left) > 0 {
-		t.Errorf("%d uploads are left after clean", len(left))
-	}
-	if now := visible(names(objects)); strings.Join(now, " ") != strings.Join(seen, " ") {
-		t.Errorf("clean changed what is visible from %v to %v", seen, now)
-	}
-}
-
-// TestFullStdout exports to a device that is full.
-func TestFullStdout(t *testing.T) {
-	url := diskForm().serve(t)
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		t.Run(format, func(t *testing.T) {
-			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = full.Close() }() // nothing was written
-			dir := t.TempDir()
-			p := formetl(t, dir, nil, "export", "--base-url", url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "--format", format)
-			p.Stdout = full
-			p.start(t)
-			p.end(t).wantError(t, exitIO, "no space left")
-		})
-	}
 }

@@ -1,21 +1,151 @@
-package faulttest
+package crashtest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/s3server"
 )
+
+const memoryDefinition = `version: 1
+name: large
+source: {base_url: %s, account: acme, timezone: UTC, requests: {concurrency: 4, timeout: 2m}}
+forms: [form1]
+extract: {from: 2025-01-01, to: 2026-01-01, window: 2d}
+load:
+  - path: %s
+    format: parquet
+    s3: {endpoint: "%s", path_style: true}
+`
+
+// maxResident is what a run may hold in memory, whatever it writes: 200 MB.
+const maxResident = 200_000 // kB
+
+// TestMemory streams one Parquet part to S3 that is larger than the memory
+// that the run may have.
+func TestMemory(t *testing.T) {
+	s3server.Need(t)
+	// A result is 9 kB of base64, and the fast zstd leaves all of it.
+	form := &bulk{results: 34000, values: 3, length: 3_000, from: time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC), step: time.Minute}
+	least := int64(300_000_000)
+	if large() {
+		form.results, least = 225_000, 2_000_000_000
+	}
+	service := httptest.NewServer(form)
+	t.Cleanup(service.Close)
+	w := &world{t: t, dir: t.TempDir(), patience: 15 * time.Minute}
+	b := newPrefix(t, shared.buckets.URL, "memory-"+filepath.Base(filepath.Dir(w.dir))+"/")
+	if err := os.WriteFile(w.definition(), fmt.Appendf(nil, memoryDefinition, service.URL, b.address(), shared.buckets.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := w.pipeline("")
+	peak, began := make(chan int64, 1), time.Now()
+	go func() {
+		<-p.began
+		peak <- watchResident(p.Process.Pid)
+	}()
+	if o := w.do(p); o.code != 0 {
+		t.Fatalf("ended with %d:\n%s", o.code, o.stderr)
+	}
+	took := time.Since(began)
+	data, err := b.get(t.Context(), load.ManifestName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := load.DecodeManifest(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Parts) != 1 || m.Parts[0].Bytes < least || m.Rows != int64(form.results) {
+		t.Fatalf("%d parts, %d rows, the first of %d bytes", len(m.Parts), m.Rows, m.Parts[0].Bytes)
+	}
+	most := <-peak
+	t.Logf("a part of %d MB in %s: %d MB resident at most", m.Parts[0].Bytes/1e6, took.Round(100*time.Millisecond), most*1024/1e6)
+	if most*1024 > maxResident*1000 {
+		t.Errorf("%d kB resident, more than %d", most, maxResident)
+	}
+	part, err := b.get(t.Context(), m.Parts[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form.checkPart(t, part)
+}
+
+// watchResident reads the most memory that a process has been resident with,
+// in kB, until it ends. It is asked of /proc, as a child's own rusage begins
+// with the memory of the process that started it: Linux counts the moment
+// before exec.
+func watchResident(pid int) (peak int64) {
+	for {
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		_, after, found := strings.Cut(string(status), "VmHWM:")
+		if err != nil || !found { // it has ended
+			return peak
+		}
+		if kb, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64); err == nil {
+			peak = kb
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// checkPart reads a part and compares each value with what was served.
+func (b *bulk) checkPart(t testing.TB, part []byte) {
+	t.Helper()
+	type row struct {
+		ID    int64  `parquet:"result_id"`
+		Item1 []byte `parquet:"item_1,optional"`
+		Item2 []byte `parquet:"item_2,optional"`
+		Item3 []byte `parquet:"item_3,optional"`
+	}
+	reader := parquet.NewGenericReader[row](bytes.NewReader(part))
+	defer func() { _ = reader.Close() }() // read only
+	rows := make([]row, pageSize)
+	var want []byte
+	at := 0
+	for {
+		n, err := reader.Read(rows)
+		for _, r := range rows[:n] {
+			if r.ID != b.id(at) {
+				t.Fatalf("row %d has the id %d, not %d", at, r.ID, b.id(at))
+			}
+			for v, got := range [][]byte{r.Item1, r.Item2, r.Item3} {
+				if want = b.text(want[:0], r.ID, v); !bytes.Equal(got, want) {
+					t.Fatalf("item %d of result %d is not what was served", v+1, r.ID)
+				}
+			}
+			at++
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at != b.results {
+		t.Errorf("%d rows, not %d", at, b.results)
+	}
+}
 
 // pageSize is the most results of one answer (service-spec.md, section 8).
 const pageSize = 100
@@ -29,9 +159,6 @@ type bulk struct {
 	length  int // characters of a value
 	from    time.Time
 	step    time.Duration
-
-	pages atomic.Int64 // answers of results so far
-	hook  atomic.Pointer[func(page int64)]
 }
 
 const firstID = 1001
@@ -40,16 +167,6 @@ func (b *bulk) id(i int) int64        { return int64(firstID + i) }
 func (b *bulk) date(i int) time.Time  { return b.from.Add(time.Duration(i) * b.step) }
 func (b *bulk) item(value int) string { return strconv.Itoa(value + 1) }
 func (b *bulk) rawLength() int        { return base64.StdEncoding.DecodedLen(b.length) }
-
-// before sets what is called before each answer of results.
-func (b *bulk) before(do func(page int64)) { b.hook.Store(&do) }
-
-func (b *bulk) serve(t testing.TB) string {
-	t.Helper()
-	s := httptest.NewServer(b)
-	t.Cleanup(s.Close)
-	return s.URL
-}
 
 // text appends the value of a result's item: the same at every reading.
 func (b *bulk) text(dst []byte, id int64, value int) []byte {
@@ -65,7 +182,7 @@ func (b *bulk) text(dst []byte, id int64, value int) []byte {
 // them: bounds of dates and ids, pages by ascending id.
 func (b *bulk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("fs_api_key") != apiKey {
+	if q.Get("fs_api_key") != testKey {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `<fs_response status="error"><error code="100">invalid key</error></fs_response>`)
 		return
@@ -133,10 +250,6 @@ func (b *bulk) after(text string) (int, error) {
 
 // answer writes a page.
 func (b *bulk) answer(w http.ResponseWriter, q url.Values, first, end int) {
-	page := b.pages.Add(1)
-	if before := b.hook.Load(); before != nil {
-		(*before)(page)
-	}
 	limit := pageSize
 	if n, err := strconv.Atoi(q.Get("fs_limit")); err == nil {
 		limit = min(limit, n)

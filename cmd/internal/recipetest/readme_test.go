@@ -1,4 +1,4 @@
-package main
+package recipetest
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/cli"
+	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
 )
@@ -18,12 +19,12 @@ import (
 // readme is the text of README.md and of all topics of the documentation.
 func readme(t *testing.T) string {
 	t.Helper()
-	topics, err := filepath.Glob(filepath.Join("..", "..", "*", "*.md"))
+	topics, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
 	if err != nil || len(topics) < 15 {
 		t.Fatal(topics, err)
 	}
 	var text strings.Builder
-	for _, file := range append([]string{filepath.Join("..", "..", "README.md")}, topics...) {
+	for _, file := range append([]string{filepath.Join(clitest.ModuleRoot, "README.md")}, topics...) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func shown(text string) []string {
 // service in place of the one that its examples name.
 func TestReadmeCommands(t *testing.T) {
 	text := readme(t)
-	ci, err := os.ReadFile(filepath.Join("..", "..", ".ci", "run"))
+	ci, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, ".ci", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestReadmeCommands(t *testing.T) {
 // TestReadmeScheduling adds the README's line for a scheduler to the README's definition. It
 // runs it after a run without the line, and again.
 func TestReadmeScheduling(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	data, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,43 +165,6 @@ func runSQL(t *testing.T, queries []string) {
 		var rows int
 		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM ("+strings.TrimRight(strings.TrimSpace(query), ";")+")").Scan(&rows); err != nil || rows == 0 {
 			t.Errorf("%d rows, %v from %s", rows, err, query)
-		}
-	}
-}
-
-// TestReadmeNamesGo holds that the README asks for the version of go.mod.
-func TestReadmeNamesGo(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(data)
-	if version == nil || !strings.Contains(readme(t), "need Go "+string(version[1])+" or newer") {
-		t.Errorf("the README does not ask for the Go version of go.mod, %q", version)
-	}
-}
-
-// TestReadmeNamesRealCommands checks the table of commands.
-func TestReadmeNamesRealCommands(t *testing.T) {
-	rows := regexp.MustCompile("(?m)^\\| `formetl ([^|]*)\\|").FindAllStringSubmatch(readme(t), -1)
-	if len(rows) < 7 {
-		t.Fatalf("only %d rows of the table of commands were found", len(rows))
-	}
-	for _, row := range rows {
-		first := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(row[1]))
-		parent := []string{}
-		if first[0] == "schema" || first[0] == "state" {
-			parent, first = first[:1], first[1:]
-		}
-		for _, name := range first {
-			if strings.ToUpper(name) == name || strings.Contains(name, ".") {
-				continue // an argument
-			}
-			var stdout, stderr bytes.Buffer
-			args := append(append([]string{}, parent...), name, "--help")
-			if code := cli.Main(args, strings.NewReader(""), &stdout, &stderr, os.LookupEnv); code != 0 || !strings.Contains(stdout.String(), "Examples:") && !strings.Contains(stdout.String(), "Example") {
-				t.Errorf("formetl %s: exit %d, %s%s", strings.Join(args, " "), code, &stdout, &stderr)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package tabletest
+package warehousetest
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 func TestIncremental(t *testing.T) {
 	for _, partition := range []string{"partition: none", "partition: day", "partition: month"} {
 		t.Run(partition, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTableWorld(t)
 			w.options = partition
 			w.run()
 			w.whole()
@@ -45,7 +45,7 @@ func TestIncremental(t *testing.T) {
 
 // The dead letters of a table are of what is rejected now.
 func TestDeadLetters(t *testing.T) {
-	w := newWorld(t)
+	w := newTableWorld(t)
 	amount := func(id int64, text string) {
 		r, _ := w.form.Get(id)
 		r.Items[1].Values = []string{text}
@@ -77,13 +77,9 @@ func TestDeadLetters(t *testing.T) {
 
 // A run that is killed at any point leaves a whole table, and the next one makes the truth.
 func TestKilledAtEveryPoint(t *testing.T) {
-	program := build(t)
-	killedAtEveryPoint(t, newWorld(t), program)
-}
-
-func killedAtEveryPoint(t *testing.T, w *world, program string) {
+	w := newTableWorld(t)
+	w.program = build(t)
 	points := []string{"planned", "piece:3", "read:4", "verified", "snapshot", "staged", "staged:2", "prepared", "prepared:2", "check", "beside:2", "intent", "unmark", "supersede", "supersede:2", "parts", "parts:2", "manifest", "mark", "close"}
-	w.program = program
 	w.run()
 	for round, point := range needs.Sample(points, 7) {
 		before := w.held()
@@ -105,7 +101,7 @@ func killedAtEveryPoint(t *testing.T, w *world, program string) {
 
 // What the commands say of a table, and that verify finds what somebody changed.
 func TestCommands(t *testing.T) {
-	w := newWorld(t)
+	w := newTableWorld(t)
 	file := w.definition()
 	for _, args := range [][]string{{"validate", file}, {"plan", file}, {"doctor", file}, {"state", "show", file}, {"clean", file}, {"preview", file}, {"schema", "ddl", file, "--dialect", "postgres"}} {
 		w.formetl(args...)
@@ -137,7 +133,7 @@ func TestCommands(t *testing.T) {
 }
 
 // noCanary looks for the password in all files that were written, and in the database.
-func (w *world) noCanary() {
+func (w *tableWorld) noCanary() {
 	w.t.Helper()
 	err := filepath.WalkDir(w.dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -159,28 +155,8 @@ func (w *world) noCanary() {
 	}
 }
 
-// Two definitions beside each other: forms by a glob, and a password within the dsn.
-func TestFormsByGlob(t *testing.T) {
-	w := newWorld(t)
-	w.run()
-	file := filepath.Join(w.dir, "glob.yaml")
-	text, err := os.ReadFile(w.definition())
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.NewReplacer("forms: [form1]", `forms: ["form*"]`, "name: feedback", "name: feedback").Replace(string(text))
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out := w.formetl("state", "show", file); !strings.Contains(out, "form form1") {
-		t.Errorf("state show finds no form:\n%s", out)
-	}
-	w.formetl("run", file, "--log-level", "error")
-	w.formetl("verify", file)
-}
-
 func TestPasswordInDSN(t *testing.T) {
-	w := newWorld(t)
+	w := newTableWorld(t)
 	dsn := strings.Replace(w.dsn(), "canary-Pg7pass%3A%2Fword", "PASSWORD", 1)
 	text, err := os.ReadFile(w.definition())
 	if err != nil {

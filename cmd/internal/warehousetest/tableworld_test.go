@@ -1,8 +1,7 @@
-package tabletest
+package warehousetest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,26 +16,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	_ "time/tzdata" // as in cmd/formetl
 
 	"github.com/formetl/formetl/cmd/internal/cli"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
 
-// server is the PostgreSQL of all tests of the package.
-var server *pgserver.Server
-
-func TestMain(m *testing.M) {
-	var run func() int
-	server, run = pgserver.Main(m)
-	os.Exit(run())
-}
-
-const testKey = "table-test-key"
-
-// world is a form service over HTTP, a database, and a definition from the one to the other.
-type world struct {
+// tableWorld is a form service over HTTP, a database, and a definition from the one to the other.
+type tableWorld struct {
 	t        *testing.T
 	database string
 	url      string
@@ -47,7 +34,6 @@ type world struct {
 	extract  string
 	program  string // formetl with its fault points, "" to run commands in this process
 	service  *formservice.Server
-	port     int // of a pooler before PostgreSQL, 0 for none
 }
 
 const declared = `schema:
@@ -60,10 +46,10 @@ const declared = `schema:
     - {name: colours, from: "item:3", type: "list<string>"}
 `
 
-func newWorld(t *testing.T) *world {
+func newTableWorld(t *testing.T) *tableWorld {
 	t.Helper()
-	w := &world{
-		t: t, database: server.Database(t), dir: t.TempDir(), schema: declared, options: "partition: day",
+	w := &tableWorld{
+		t: t, database: shared.Database(t), dir: t.TempDir(), schema: declared, options: "partition: day",
 		extract: "mode: incremental, from: 2026-01-01, to: 2026-02-01, lookback: 60d, changes: lookback",
 	}
 	w.form = formservice.NewForm("form1", []formservice.Item{
@@ -83,7 +69,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // insert adds a result of a day.
-func (w *world) insert(day int, value string, colours ...string) int64 {
+func (w *tableWorld) insert(day int, value string, colours ...string) int64 {
 	w.t.Helper()
 	n := w.form.Len()
 	if len(colours) == 0 {
@@ -101,7 +87,7 @@ func (w *world) insert(day int, value string, colours ...string) int64 {
 }
 
 // edit gives a result another value and, where day is not 0, another day.
-func (w *world) edit(id int64, value string, day int) {
+func (w *tableWorld) edit(id int64, value string, day int) {
 	w.t.Helper()
 	r, _ := w.form.Get(id)
 	r.Items[0].Values = []string{value}
@@ -114,7 +100,7 @@ func (w *world) edit(id int64, value string, day int) {
 }
 
 // ids are those of the form's results.
-func (w *world) ids() (ids []int64) {
+func (w *tableWorld) ids() (ids []int64) {
 	w.form.Each(func(r formservice.Result) bool {
 		ids = append(ids, r.ID)
 		return true
@@ -123,12 +109,12 @@ func (w *world) ids() (ids []int64) {
 }
 
 // dsn is what the definition refers to.
-func (w *world) dsn() string {
-	return server.DSNAt(cmp.Or(w.port, server.Port), w.database, "sslmode=disable")
+func (w *tableWorld) dsn() string {
+	return shared.DSN(w.database, "sslmode=disable")
 }
 
 // definition writes the definition.
-func (w *world) definition() string {
+func (w *tableWorld) definition() string {
 	w.t.Helper()
 	file := filepath.Join(w.dir, "feedback.yaml")
 	text := fmt.Sprintf(`version: 1
@@ -146,7 +132,7 @@ extract: {%s}
 }
 
 // try runs a command and gives its exit code and what it wrote.
-func (w *world) try(args ...string) (code int, stdout, stderr string) {
+func (w *tableWorld) try(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, log bytes.Buffer
 	env := map[string]string{"FORMETL_API_KEY": testKey, "PG": w.dsn(), "PGPASS": pgserver.Password}
@@ -163,7 +149,7 @@ func (w *world) try(args ...string) (code int, stdout, stderr string) {
 }
 
 // formetl runs a command that ends well.
-func (w *world) formetl(args ...string) string {
+func (w *tableWorld) formetl(args ...string) string {
 	w.t.Helper()
 	code, stdout, stderr := w.try(args...)
 	if code != 0 {
@@ -172,15 +158,15 @@ func (w *world) formetl(args ...string) string {
 	return stdout
 }
 
-func (w *world) run(flags ...string) {
+func (w *tableWorld) run(flags ...string) {
 	w.t.Helper()
 	w.formetl(append([]string{"run", w.definition(), "--log-level", "error"}, flags...)...)
 }
 
 // query runs a statement and gives its rows.
-func (w *world) query(sql string) []string {
+func (w *tableWorld) query(sql string) []string {
 	w.t.Helper()
-	out, err := server.Query(w.database, sql)
+	out, err := shared.Query(w.database, sql)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -188,7 +174,7 @@ func (w *world) query(sql string) []string {
 }
 
 // truth is what the table must hold now: a line for each result, in the order of ids.
-func (w *world) truth() []string {
+func (w *tableWorld) truth() []string {
 	lines := []string{}
 	w.form.Each(func(r formservice.Result) bool {
 		value, _ := r.Values("1")
@@ -208,13 +194,13 @@ func (w *world) truth() []string {
 }
 
 // held is what the table holds, in the same spelling.
-func (w *world) held() []string {
+func (w *tableWorld) held() []string {
 	w.t.Helper()
 	return w.query(`SELECT id, value, amount, to_char(finished AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), to_jsonb(colours)::text FROM forms.form1 ORDER BY id`)
 }
 
 // whole checks that the table holds the truth, that it is sound, and that nothing is left over.
-func (w *world) whole() {
+func (w *tableWorld) whole() {
 	w.t.Helper()
 	w.holds(w.truth())
 	w.formetl("verify", w.definition())
@@ -223,7 +209,7 @@ func (w *world) whole() {
 	}
 }
 
-func (w *world) holds(want []string) {
+func (w *tableWorld) holds(want []string) {
 	w.t.Helper()
 	got := w.held()
 	for i := range want {
@@ -246,7 +232,7 @@ func (w *world) holds(want []string) {
 func normal(line string) string { return strings.ReplaceAll(line, `", "`, `","`) }
 
 // killed runs the real program into a fault point, and tells whether it came there.
-func (w *world) killed(fault string) bool {
+func (w *tableWorld) killed(fault string) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
