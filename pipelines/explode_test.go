@@ -2,7 +2,6 @@ package pipelines_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +19,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
-	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -57,7 +55,6 @@ func TestExplodeGivesARowForEachElement(t *testing.T) {
 	if got := w.read("f__colours.ndjson"); !strings.HasPrefix(got, `{"id":1,"position":1,"colours":"red"}`) {
 		t.Errorf("the child begins with %.60s", got)
 	}
-	w.childJoins(colourForm())
 	m := readManifest(t, w.path("days__colours/_manifest.json"))
 	want := []load.Column{
 		{Name: "id", Type: "int64", From: "result_id"},
@@ -77,43 +74,6 @@ func TestExplodeGivesARowForEachElement(t *testing.T) {
 	before := dataOnly(tree(t, w.dir))
 	w.run(def())
 	sameTree(t, before, dataOnly(tree(t, w.dir)))
-}
-
-// childJoins checks with DuckDB that every child output joined to its parent
-// gives back the lists.
-func (w *world) childJoins(form *formservice.Form) {
-	w.t.Helper()
-	db := w.duckDB()
-	for _, c := range []struct{ parent, child string }{
-		{"read_parquet('%s/f.parquet')", "read_parquet('%s/f__colours.parquet')"},
-		{"read_parquet('%s/days/**/*.parquet', hive_partitioning=false)", "read_parquet('%s/days__colours/**/*.parquet', hive_partitioning=false)"},
-		{"read_json('%s/lines/*.ndjson')", "read_json('%s/lines__colours/*.ndjson')"},
-		{"read_json('%s/f.ndjson')", "read_csv('%s/z__colours.csv.gz')"},
-	} {
-		parent, child := fmt.Sprintf(c.parent, w.dir), fmt.Sprintf(c.child, w.dir)
-		got := w.query(db, "SELECT to_json({id: p.id, own: p.colours, joined: c.list})::VARCHAR FROM "+parent+` AS p
-			LEFT JOIN (SELECT id, list(colours ORDER BY position) AS list FROM `+child+" GROUP BY id) AS c USING (id) ORDER BY p.id")
-		results := pipelinestest.Truth(form, nil)
-		if len(got) != len(results) {
-			w.t.Errorf("%s: %d results, want %d", parent, len(got), len(results))
-		}
-		for i, row := range got {
-			var r struct {
-				ID          int64
-				Own, Joined []string
-			}
-			if err := json.Unmarshal([]byte(row), &r); err != nil {
-				w.t.Fatal(err)
-			}
-			want, answered := results[i].Values("206")
-			if len(want) == 1 && want[0] == "" {
-				want = []string{}
-			}
-			if r.ID != results[i].ID || len(r.Own) != len(want) || answered != (r.Own != nil) || strings.Join(r.Joined, "|") != strings.Join(want, "|") {
-				w.t.Errorf("%s: %s, want %q", child, row, want)
-			}
-		}
-	}
 }
 
 // TestExplodeReadsNoOlderPartInVain: the ids of a child's part are those of its
