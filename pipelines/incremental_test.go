@@ -279,81 +279,33 @@ func TestLeastWatermark(t *testing.T) {
 
 // TestPartsWithoutTheirIDs are read again where they may hold a moved result.
 func TestPartsWithoutTheirIDs(t *testing.T) {
-	for name, damage := range map[string]func(file string) error{
-		"gone":    os.Remove,
-		"damaged": func(file string) error { return os.WriteFile(file, []byte("garbage, and more of it"), 0o600) },
-		"empty":   func(file string) error { return os.WriteFile(file, nil, 0o600) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLiving(t)
-			l.goOn()
-			m := readManifest(t, l.path("days/_manifest.json"))
-			for _, p := range m.Parts {
-				if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			l.finish(4, "2026-01-21 11:10:00")
-			l.now("2026-01-21 12:00:00")
-			if f, _ := l.goOn(); f.Older != 1 {
-				t.Errorf("%d older windows", f.Older)
-			}
-			l.checkDataset("days", pipelinestest.Truth(l.form, nil))
-			// A part that is read again for nothing gets its set all the same.
-			l.form.Delete(8)
-			l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
-			l.goOn()
-			l.o.From, l.o.To = time.Time{}, time.Time{}
-			for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
-				if strings.HasPrefix(p.Path, "dt=2026-01-03") {
-					if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
-			for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
-				l.now(now)
-				if f, _ := l.goOn(); f.Older != 1-i {
-					t.Errorf("%d older windows at %s", f.Older, now)
-				}
-			}
-		})
-	}
-}
-
-// TestMovedWhileRead: results move into the range while it is read, and the
-// older parts that are read again for it show that others moved too.
-func TestMovedWhileRead(t *testing.T) {
 	l := newLiving(t)
-	l.goOn()
-	l.update(10, "2026-01-10 12:00:00", "moved between older parts")
-	l.service.Before = once(reads("2026-01-19"), func() {
-		l.finish(28, "2026-01-21 03:00:00") // from January 10th, where result 10 is now
-		l.finish(53, "2026-01-21 03:10:00") // from within the range, which was read
-	})
-	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
-	l.now("2026-01-21 12:00:00")
-	f, asked := l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-	if f.Older != 2 || !slices.Contains(asked, "2026-01-04") || !slices.Contains(asked, "2026-01-10") {
-		t.Errorf("asked for %v, report %+v", asked, f)
+	damage := func(day string) {
+		for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
+			if strings.HasPrefix(p.Path, "dt="+day) {
+				l.put(filepath.Join("days", load.IDsName(p.IDs)), "garbage, and more of it")
+			}
+		}
 	}
-}
-
-// TestOlderPartIsEmptied: all that a part held has moved on.
-func TestOlderPartIsEmptied(t *testing.T) {
-	l := newLiving(t)
 	l.goOn()
-	for id := int64(4); id <= 6; id++ {
-		l.finish(id, fmt.Sprintf("2026-01-21 0%d:00:00", id))
-	}
+	damage("")
+	l.finish(4, "2026-01-21 11:10:00")
 	l.now("2026-01-21 12:00:00")
+	if f, _ := l.goOn(); f.Older != 1 {
+		t.Errorf("%d older windows", f.Older)
+	}
+	l.checkDataset("days", pipelinestest.Truth(l.form, nil))
+	// A part that is read again for nothing gets its set all the same.
+	l.form.Delete(8)
+	l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
 	l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-	for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
-		if strings.HasPrefix(p.Path, "dt=2026-01-02") {
-			t.Errorf("%s is still there", p.Path)
+	l.o.From, l.o.To = time.Time{}, time.Time{}
+	damage("2026-01-03")
+	l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
+	for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
+		l.now(now)
+		if f, _ := l.goOn(); f.Older != 1-i {
+			t.Errorf("%d older windows at %s", f.Older, now)
 		}
 	}
 }
@@ -377,79 +329,6 @@ func TestIncrementalSearch(t *testing.T) {
 	if f.Verified.Reason == "" || f.Older == 0 {
 		t.Errorf("report %+v", f)
 	}
-}
-
-// TestClockThatJumps: nothing is lost, whatever the machine takes the time for.
-func TestClockThatJumps(t *testing.T) {
-	for _, lookback := range []time.Duration{0, 72 * time.Hour} {
-		t.Run(lookback.String(), func(t *testing.T) {
-			l := newLiving(t)
-			l.edit = func(d *definition.Definition) { d.Extract.Lookback = lookback }
-			l.now("2026-01-21 00:01:10")
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.now("2026-01-20 23:50:00") // set back
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.insert(600, "2026-01-21 00:00:05", "came meanwhile")
-			l.now("2026-01-21 00:20:00")
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-19 12:00:00") // far back
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-22 00:10:00") // ahead by a quarter of an hour
-			l.goOn()
-			l.insert(601, "2026-01-21 23:57:00", "came when the clock was past midnight")
-			l.now("2026-01-22 01:00:00")
-			l.goOn()
-			l.check("2026-01-22 00:59:00", nil)
-		})
-	}
-}
-
-// TestIncrementalEmptyForm: the watermark rises where there is nothing to read.
-func TestIncrementalEmptyForm(t *testing.T) {
-	l := newLiving(t)
-	for _, r := range pipelinestest.Truth(l.form, nil) {
-		l.form.Delete(r.ID)
-	}
-	l.goOn()
-	l.check("2026-01-20 23:59:30", nil)
-	l.now("2026-01-25 12:00:00")
-	f, _ := l.goOn()
-	l.check("2026-01-25 11:59:00", nil)
-	if f.Requests.Count > 2 {
-		t.Errorf("requests %+v", f.Requests)
-	}
-	l.insert(1, "2026-01-25 12:30:00", "first")
-	l.now("2026-01-25 13:00:00")
-	l.goOn()
-	l.check("2026-01-25 12:59:00", nil)
-}
-
-// TestIncrementalRunIsResumed: the run that resumes from one that was stopped
-// days ago reads what lies beyond, finds what moved, and leaves the watermark
-// where edits since are still met.
-func TestIncrementalRunIsResumed(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
-	l.now("2026-01-21 12:00:00")
-	l.insert(600, "2026-01-21 11:00:00", "new")
-	r := &resumed{world: l.world, o: l.o, form: l.form}
-	r.stopAt(l.definition(), "read", 3)
-	l.now("2026-01-27 12:00:00")
-	l.insert(601, "2026-01-26 11:00:00", "beyond")
-	l.finish(52, "2026-01-26 12:00:00")                    // from a window that was kept
-	l.update(53, "2026-01-18 09:30:00", "edited too late") // in the next run's range
-	f, asked := l.goOn()
-	if slices.Contains(asked, "2026-01-17") || !slices.Contains(asked, "2026-01-26") {
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-	l.now("2026-01-27 13:00:00")
-	l.goOn()
-	l.check("2026-01-27 12:59:00", nil)
 }
 
 // TestUndatedAreAskedForByTheirIDs: one of many results without a date gets
@@ -484,23 +363,4 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestUndatedGetsItsDateWhileTheOthersAreRead for one that got it before.
-func TestUndatedGetsItsDateWhileTheOthersAreRead(t *testing.T) {
-	l := newLiving(t)
-	for id := int64(1000); id < 1100; id++ {
-		l.insert(id, "", "unfinished")
-	}
-	l.goOn()
-	l.now("2026-01-21 12:00:00")
-	l.finish(1001, "2026-01-21 11:00:00")
-	l.service.Before = once(func(r formservice.Request) bool {
-		return strings.Contains(r.Query, "fs_min_id=1000") && !strings.Contains(r.Query, "_date=")
-	}, func() {
-		l.finish(1002, "2026-01-21 11:10:00")
-		l.finish(1003, "2026-01-20 11:10:00")
-	})
-	l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
 }
