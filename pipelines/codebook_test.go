@@ -110,59 +110,6 @@ func TestCodebookBesideEveryOutput(t *testing.T) {
 	}
 }
 
-// TestCodebookCountsNulls compares its counts with the rows of the file, and
-// those of a dataset that holds more than the file.
-func TestCodebookCountsNulls(t *testing.T) {
-	w := newWorld(t, generated(700))
-	def := w.definition(definition.Output{Path: "out/form1.ndjson", Format: "ndjson"}, definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionMonth})
-	w.run(def)
-	for stem, rows := range map[string][]map[string]any{"out/form1": readNDJSON(t, w.path("out/form1.ndjson")), "lake/form1": w.datasetRows("lake/form1")} {
-		b := w.codebook(stem)
-		if b.Rows != int64(len(rows)) || len(rows) != 700 || len(b.Columns) < 20 {
-			t.Errorf("%s: %d rows, the codebook says %d of %d columns", stem, len(rows), b.Rows, len(b.Columns))
-		}
-		some := false
-		for _, c := range b.Columns {
-			nulls, counts := int64(0), map[string]int64{}
-			for _, row := range rows {
-				if row[c.Name] == nil {
-					nulls++
-				}
-				for _, v := range asList(row[c.Name]) {
-					counts[v]++
-				}
-			}
-			if c.Nulls != nulls {
-				t.Errorf("%s: column %s has %d nulls, the codebook says %d", stem, c.Name, nulls, c.Nulls)
-			}
-			for _, choice := range c.Choices {
-				some = true
-				if counts[choice.Value] != choice.Count {
-					t.Errorf("%s: column %s has %q %d times, the codebook says %d", stem, c.Name, choice.Value, counts[choice.Value], choice.Count)
-				}
-			}
-		}
-		if !some {
-			t.Errorf("%s: no column has choices", stem)
-		}
-	}
-}
-
-// asList are the texts of a value of NDJSON.
-func asList(v any) (list []string) {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, e := range v {
-			if s, ok := e.(string); ok {
-				list = append(list, s)
-			}
-		}
-	}
-	return list
-}
-
 func (w *world) datasetRows(name string) (rows []map[string]any) {
 	w.t.Helper()
 	for _, p := range readManifest(w.t, filepath.Join(w.path(name), load.ManifestName)).Parts {
@@ -182,9 +129,7 @@ func TestCodebookOfAnIncrementalRun(t *testing.T) {
 		t.Helper()
 		o := options()
 		o.Now, o.Full = zoned(t, w, now), full
-		if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-			t.Fatal(err)
-		}
+		w.runBy(def, o)
 	}
 	expect := func(rows int64, choices string) {
 		t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -92,10 +91,7 @@ func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
 		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
 		o := options()
 		o.Now = zoned(t, w, now)
-		report, err := pipelines.Run(t.Context(), def, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := w.runBy(def, o)
 		if n := report.Forms[0].Older; n != 0 {
 			t.Errorf("%s: %d windows of older parts were read", now, n)
 		}
@@ -174,84 +170,6 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 		if len(parent.Parts) < 2 || parent.Rows != 8_000 {
 			t.Errorf("the parent has %d parts of %d rows", len(parent.Parts), parent.Rows)
 		}
-	}
-}
-
-// TestExplodeAfterAKill resumes from what was read, for both outputs, and asks
-// for no window again.
-func TestExplodeAfterAKill(t *testing.T) {
-	outputs := func() []definition.Output {
-		return []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}}
-	}
-	whole := newWorld(t, colourForm())
-	whole.run(whole.coloured(exploded(), outputs()...))
-	for _, day := range []string{"2026-01-02", "2026-01-03", "2026-01-04"} { // of the third, no row of the child
-		w := newWorld(t, colourForm())
-		ctx, cancel := context.WithCancel(t.Context())
-		w.service.Decide = func(r formservice.Request) formservice.Fault {
-			if !reads(day)(r) {
-				return formservice.NoFault
-			}
-			cancel()
-			return formservice.FaultTruncate // else the run may read the day before it notices
-		}
-		if _, err := pipelines.Run(ctx, w.coloured(exploded(), outputs()...), options()); err == nil {
-			t.Fatal("the run was not stopped")
-		}
-		again := false
-		w.service.Decide = nil
-		w.service.Before = func(r formservice.Request) { again = again || reads("2026-01-01")(r) }
-		report, err := pipelines.Run(t.Context(), w.coloured(exploded(), outputs()...), options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Forms[0].Continued == "" || again {
-			t.Errorf("stopped at %s: resumed %q, read the first day again: %v", day, report.Forms[0].Continued, again)
-		}
-		w.checkTidy()
-		sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
-	}
-}
-
-// TestExplodeRefusals are errors of the definition.
-func TestExplodeRefusals(t *testing.T) {
-	for _, c := range []struct{ name, loads, column, want string }{
-		{"a path that is taken", "  - {path: out/f.csv}\n  - {path: out/f__c.csv}\n", "c", "f__c.csv\" is the child output of the list from item:1"},
-		{"a folder that is taken", "  - {path: out/f/, format: ndjson}\n  - {path: out/f__c/x.csv}\n", "c", "child output"},
-		{"a name that is no path", "  - {path: out/f.csv}\n", "a/b", "holds a slash"},
-		{"a placeholder", "  - {path: out/f.csv}\n", "{form}", "holds a brace"},
-		{"fine", "  - {path: 'out/{form}.csv.gz'}\n  - {path: 'lake/{form}/', format: parquet}\n", "c", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "d.yaml")
-			text := "version: 1\nname: d\nsource: {base_url: 'https://x.example', account: a, timezone: UTC}\nforms: [form1]\ncolumns:\n" +
-				"  - {name: id, from: result_id, type: int64}\n  - {name: '" + c.column + "', from: 'item:1', type: list<string>, explode: true}\nload:\n" + c.loads
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			def, err := definition.Load(file, definition.LoadOptions{Formats: options().Tables.Formats, WithoutSecrets: true})
-			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Fatalf("the error is %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var paths []string
-			for _, out := range def.Outputs {
-				paths = append(paths, strings.TrimPrefix(out.Path, filepath.ToSlash(filepath.Dir(file))+"/"))
-			}
-			if want := []string{"out/{form}.csv.gz", "lake/{form}/", "out/{form}__c.csv.gz", "lake/{form}__c/"}; !reflect.DeepEqual(paths, want) {
-				t.Errorf("outputs %q, want %q", paths, want)
-			}
-		})
-	}
-	def := &definition.Definition{Schema: colourSchema(exploded()), Outputs: []definition.Output{{Path: definition.StdoutPath, Format: "csv"}}}
-	var unsupported *definition.UnsupportedError
-	if err := def.Explode(); !errors.As(err, &unsupported) {
-		t.Errorf("standard output: the error is %v", err)
 	}
 }
 

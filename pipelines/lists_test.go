@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -172,22 +171,6 @@ func TestOtherChoicesByV2(t *testing.T) {
 	}
 }
 
-// TestListAsChangesNoOtherFormat: not a byte, and no part is made anew.
-func TestListAsChangesNoOtherFormat(t *testing.T) {
-	var first map[string]string
-	for _, as := range []schemas.ListAs{schemas.ListJoined, schemas.ListJSON, schemas.ListColumns} {
-		w := newWorld(t, colourForm())
-		w.run(w.coloured(schemas.Column{ListAs: as},
-			definition.Output{Path: "f.arrow", Format: "arrow", NoCodebook: true}, definition.Output{Path: "f.parquet", Format: "parquet", NoCodebook: true},
-			definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay, NoCodebook: true}))
-		files := dataOnly(tree(t, w.dir))
-		if first == nil {
-			first = files
-		}
-		sameTree(t, first, files)
-	}
-}
-
 // TestChoicesOfLaterRunsFollow those of earlier ones.
 func TestChoicesOfLaterRunsFollow(t *testing.T) {
 	form := colourForm()
@@ -202,9 +185,7 @@ func TestChoicesOfLaterRunsFollow(t *testing.T) {
 		t.Helper()
 		o := options()
 		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-			t.Fatal(err)
-		}
+		w.runBy(def(), o)
 	}
 	runAt("2026-01-05 00:00:00")
 	for _, r := range []formservice.Result{picked(20, 7, "aqua", "red"), picked(21, 8, "aqua"), picked(22, 8, "Red")} {
@@ -260,31 +241,4 @@ func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
 			t.Errorf("the run wrote %s", name)
 		}
 	}
-}
-
-// TestLateChoiceAfterAKill: what was read with fewer choices is written with all
-// of them, as by a run that was not cut off.
-func TestLateChoiceAfterAKill(t *testing.T) {
-	whole := newWorld(t, colourForm())
-	outputs := func() []definition.Output {
-		return []definition.Output{{Path: "days/", Format: "csv", Partition: definition.PartitionDay}}
-	}
-	list := schemas.Column{ListAs: schemas.ListColumns, Explode: true}
-	whole.run(whole.coloured(list, outputs()...))
-	w := newWorld(t, colourForm())
-	ctx, cancel := context.WithCancel(t.Context())
-	w.service.Before = once(reads("2026-01-04"), cancel)
-	def := w.coloured(list, outputs()...)
-	if _, err := pipelines.Run(ctx, def, options()); err == nil {
-		t.Fatal("the run was not stopped")
-	}
-	w.service.Before = nil
-	report, err := pipelines.Run(t.Context(), w.coloured(list, outputs()...), options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Forms[0].Continued == "" {
-		t.Error("the run did not resume from the one that was stopped")
-	}
-	sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
 }

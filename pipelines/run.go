@@ -40,7 +40,7 @@ type Options struct {
 	windows  reading.Slots    // of the windows of all forms, set by Run
 	encoders reading.Slots    // of the objects that are encoded at once, set by Run
 	state    checkpoint.State // of the definition, set by Run
-	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
+	batches  memory.Allocator // of the batches of all forms, set by Run
 }
 
 // pointPlanned is told to Options.At once the windows are known. The other points
@@ -123,9 +123,7 @@ func (o Options) withDefaults() Options {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
 	}
-	if o.batches == nil {
-		o.batches = &transform.Pool{}
-	}
+	o.batches = &transform.Pool{}
 	return o
 }
 
