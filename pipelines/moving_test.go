@@ -36,9 +36,9 @@ func TestReadAgain(t *testing.T) {
 			finish(f, 3, "2026-01-04 12:00:00")
 			finish(f, 8, "2026-01-01 12:00:00")
 		}, true},
-		"one to a window that was read, where another one is deleted": {func(f *formservice.Form) {
-			finish(f, 3, "2026-01-01 12:00:00")
-			f.Delete(1)
+		"one to a window that was read, while one that was read is deleted": {func(f *formservice.Form) {
+			finish(f, 3, "2026-01-01 12:00:00") // the sum agrees with what was read, and each day does not
+			f.Delete(2)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
