@@ -45,12 +45,12 @@ func (w *world) codebook(stem string) codebook {
 	return b
 }
 
-// choices shows those of an item's column: "blue 1, red 2".
-func (b codebook) choices(item string) string {
+// colours shows the choices of someSurvey's list: "blue 1, red 2".
+func (b codebook) colours() string {
 	var list []string
 	for _, c := range b.Columns {
 		for _, choice := range c.Choices {
-			if c.From == "item:"+item {
+			if c.From == "item:2" {
 				list = append(list, fmt.Sprint(choice.Value, " ", choice.Count))
 			}
 		}
@@ -133,8 +133,8 @@ func TestCodebookOfAnIncrementalRun(t *testing.T) {
 	}
 	expect := func(rows int64, choices string) {
 		t.Helper()
-		if b := w.codebook("lake/form1"); b.Rows != rows || b.choices("2") != choices {
-			t.Errorf("%d rows with %s; want %d with %s", b.Rows, b.choices("2"), rows, choices)
+		if b := w.codebook("lake/form1"); b.Rows != rows || b.colours() != choices {
+			t.Errorf("%d rows with %s; want %d with %s", b.Rows, b.colours(), rows, choices)
 		}
 	}
 	run("2026-01-10 12:00:00", false)
@@ -192,8 +192,8 @@ func TestCodebookRefused(t *testing.T) {
 		}
 		w.checkDataset("lake/form1", pipelinestest.Truth(w.service.Forms[0], nil))
 		w.run(def) // writes what is missing
-		if b := w.codebook("lake/form1"); b.Rows != 2 || b.choices("2") != "blue 0, green 1, red 1" {
-			t.Errorf("%s: after the next run there are %d rows with %s", refused, b.Rows, b.choices("2"))
+		if b := w.codebook("lake/form1"); b.Rows != 2 || b.colours() != "blue 0, green 1, red 1" {
+			t.Errorf("%s: after the next run there are %d rows with %s", refused, b.Rows, b.colours())
 		}
 	}
 }

@@ -506,7 +506,10 @@ func TestMoveThatNoCountSees(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s, sort ignored %v", c.name, c.api, c.ignoresSort), func(t *testing.T) {
 			t.Parallel()
 			for _, move := range moves {
-				for k := 1; k <= 30 && moveUncounted(t, k, move.from, move.to+" 12:00:00", c.api, c.ignoresSort, edits[c.name]); k++ {
+				for k := 1; k <= 30; k++ {
+					if !moveUncounted(t, k, move.from, move.to+" 12:00:00", c.api, c.ignoresSort, edits[c.name]) {
+						break
+					}
 				}
 			}
 		})
