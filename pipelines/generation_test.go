@@ -133,6 +133,30 @@ func TestOtherShapesOfV2(t *testing.T) {
 	}
 }
 
+// TestBoundsAreCoarserThanDates: a service that drops the fraction of its bounds gives a
+// result of a day's last second in the window of the next day too. Its own day holds it.
+// Results that are dated later than now are read as well.
+func TestBoundsAreCoarserThanDates(t *testing.T) {
+	results := make([]formservice.Result, 0, 48)
+	for day := range 6 {
+		for i := range 8 {
+			at := extracttest.Wall("2026-01-02").AddDate(0, 0, day).Add(-time.Duration(i%2)*time.Hour - time.Second)
+			results = append(results, pipelinestest.Result(int64(1+8*day+i), at.Format(formservice.WallTime), fmt.Sprint("answer ", i)))
+		}
+	}
+	l := &living{form: formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)}
+	l.world, l.o, l.edit = newWorld(t, l.form).byV2(), options(), func(*definition.Definition) {}
+	l.outs = []definition.Output{days()}
+	l.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Fractions: "random", CoarseBounds: true}})
+	for _, now := range []string{"2026-01-06 12:00:30", "2026-01-07 12:00:30", "2026-01-09 12:00:30"} {
+		l.now(now)
+		if f := l.runBy(l.definition(), l.o).Forms[0]; !f.Verified.Match {
+			t.Errorf("at %s: verified %+v", now, f.Verified)
+		}
+		l.checkDataset("days", pipelinestest.Truth(l.form, nil))
+	}
+}
+
 // TestKilledByOneResumedByTheOther stops a run by API v1 and lets one by v2 go on.
 func TestKilledByOneResumedByTheOther(t *testing.T) {
 	form := plainForm(620)
