@@ -156,10 +156,7 @@ func TestClockSetBackFar(t *testing.T) {
 		s.change(40, "hidden")
 		s.insert(5000, s.clock.Format(formservice.WallTime))
 	})
-	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := s.runBy(s.definition(), s.o)
 	if c := report.Forms[0].ResultChanges; c.Method != load.MethodLookback || !strings.Contains(c.Reason, "is new") {
 		t.Errorf("%+v", c)
 	}

@@ -123,10 +123,7 @@ func TestHourWithDatesOfLaterYears(t *testing.T) {
 	s := newStamped(t)
 	s.hour()
 	s.later(func() { s.insert(2000, "2028-05-05 10:00:00") })
-	report, err := pipelines.Run(t.Context(), s.definition(), s.o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := s.runBy(s.definition(), s.o)
 	if v := report.Forms[0].Verified; v.Method != load.MethodChanges || !v.Match {
 		t.Errorf("verified %+v", v)
 	}

@@ -10,15 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
-	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // leave stages what a run that died left at a folder.
@@ -118,83 +114,6 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	}
 }
 
-// A run that is alive keeps all that it has, wherever it is.
-func TestCleanDuringARun(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	def := w.daily(fileAndDays()...)
-	w.leave("days", "dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.ndjson")
-	cleaned := 0
-	w.service.Before = func(r formservice.Request) {
-		if r.Transaction != formservice.TransactionResults {
-			return
-		}
-		cleaned++
-		for _, dryRun := range []bool{false, true} {
-			report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: dryRun})
-			var failed *output.OutputsError
-			var held *load.HeldError
-			if !errors.As(err, &failed) || len(failed.Errors) != 2 || !errors.As(err, &held) || held.Pipeline != "e2e" {
-				t.Errorf("got %v, want that both outputs are held", err)
-			}
-			if report.Checkpoints != 0 || found(report) != "form1.ndjson:; days:" {
-				t.Errorf("found %s and %d checkpoints", found(report), report.Checkpoints)
-			}
-		}
-	}
-	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
-		t.Fatal(err)
-	}
-	if cleaned < 4 {
-		t.Errorf("cleaned %d times", cleaned)
-	}
-	w.service.Before = nil
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-	if report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || found(report) != "form1.ndjson:; days: dead" {
-		t.Errorf("found %s, %v", found(report), err)
-	}
-	w.checkTidy()
-	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
-}
-
-func TestCleanResolvesForms(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		forms, chosen []string
-		path          string
-		want          string
-		asked         int
-	}{
-		{name: "named", forms: []string{"form1", "form2"}, path: "{form}.csv", want: "form1.csv form2.csv"},
-		{name: "chosen", forms: []string{"form1", "form2"}, chosen: []string{"form2"}, path: "{form}.csv", want: "form2.csv"},
-		{name: "globs", forms: []string{"form*"}, path: "{form}.csv", want: "form1.csv form2.csv", asked: 1},
-		{name: "chosen of globs", forms: []string{"form*"}, chosen: []string{"form9"}, path: "{form}.csv", want: "form9.csv"},
-		{name: "one path for all", forms: []string{"form1", "form2"}, path: "{account}.csv", want: formservice.DefaultAccount + ".csv"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, formservice.NewForm("form1", nil, nil), formservice.NewForm("form2", nil, nil), formservice.NewForm("other", nil, nil))
-			def := w.definition(definition.Output{Path: c.path, Format: "csv"})
-			def.Forms = c.forms
-			o := options()
-			o.Forms = c.chosen
-			if asks := account.NeedsForms(def, o.Options); asks != (c.asked > 0) {
-				t.Errorf("NeedsForms gives %v", asks)
-			}
-			report, err := maintain.Clean(t.Context(), def, o.Options, load.CleanOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := make([]string, 0, len(report.Outputs))
-			for _, out := range report.Outputs {
-				got = append(got, filepath.Base(out.Path))
-			}
-			if strings.Join(got, " ") != c.want || w.service.Counts()[formservice.TransactionForms] != c.asked {
-				t.Errorf("cleaned %v, want %s; the service was asked for %v", got, c.want, w.service.Counts())
-			}
-		})
-	}
-}
-
 // One output that cannot be cleaned does not stop the others.
 func TestCleanGoesOn(t *testing.T) {
 	w := newWorld(t)
@@ -238,20 +157,5 @@ func TestCleanGoesOn(t *testing.T) {
 	}
 	if _, err := os.Stat(w.path("good/.formetl")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the good one was not cleaned: %v", err)
-	}
-}
-
-func TestCleanThatIsStopped(t *testing.T) {
-	w := newWorld(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStop)
-	if _, err := maintain.Clean(ctx, w.definition(fileAndDays()...), options().Options, load.CleanOptions{}); !errors.Is(err, errStop) {
-		t.Errorf("got %v", err)
-	}
-	o := options()
-	o.Forms = []string{"form9"}
-	var none *account.NoFormsError
-	if _, err := maintain.Clean(t.Context(), w.definition(fileAndDays()...), o.Options, load.CleanOptions{}); !errors.As(err, &none) {
-		t.Errorf("got %v", err)
 	}
 }

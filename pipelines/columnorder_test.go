@@ -112,7 +112,7 @@ func TestOrderOfADataset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := manifestOf(t, w.path("days"))
+			m := readManifest(t, w.path("days/_manifest.json"))
 			if got := orderOf(m); got != c.want {
 				t.Errorf("the dataset has %s, want %s", got, c.want)
 			}
@@ -127,19 +127,6 @@ func TestOrderOfADataset(t *testing.T) {
 			}
 		})
 	}
-}
-
-func manifestOf(t *testing.T, folder string) *load.Manifest {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder, load.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := load.DecodeManifest(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 func headerOf(t *testing.T, file string) string {

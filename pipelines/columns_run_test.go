@@ -23,9 +23,7 @@ func TestOpenRangeGivesTheSameFile(t *testing.T) {
 	for _, now := range []string{"2026-05-01 10:00:00", "2026-05-01 10:00:01"} {
 		o := options()
 		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}), o); err != nil {
-			t.Fatal(err)
-		}
+		w.runBy(w.definition(definition.Output{Path: "form1.parquet", Format: "parquet"}), o)
 		files = append(files, dataOnly(tree(t, w.dir)))
 	}
 	sameTree(t, files[0], files[1])
@@ -60,9 +58,7 @@ func TestManifestIsTheBaseOfLaterRuns(t *testing.T) {
 			form.Delete(9)
 			o := options()
 			c.change(def, &o)
-			if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-				t.Fatal(err)
-			}
+			w.runBy(def, o)
 			data, err := os.ReadFile(w.path("out.csv"))
 			if header, _, _ := strings.Cut(string(data), "\n"); err != nil || header != c.want {
 				t.Errorf("header %s (%v), want %s", header, err, c.want)
@@ -111,24 +107,5 @@ func TestRejectThatMovesCountsOnce(t *testing.T) {
 	m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
 	if m.Rejected != 1 || m.Verified.Extracted != 2 || m.Verified.Counted != 2 {
 		t.Errorf("rejected %d, verified %+v", m.Rejected, m.Verified)
-	}
-}
-
-// TestColumnsOfPartsThatStay stay in the manifest, though a run leaves them out.
-func TestColumnsOfPartsThatStay(t *testing.T) {
-	w := newWorld(t, fourDays())
-	def := w.daily(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-	def.Schema = declared(t, schemas.UnknownAdd, "", "string")
-	w.run(def)
-	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
-	def.Extract.From = extracttest.Wall("2026-01-03")
-	w.run(def)
-	m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
-	names := make([]string, 0, len(m.Schema))
-	for _, c := range m.Schema {
-		names = append(names, c.Name)
-	}
-	if got := strings.Join(names, ","); got != "id,answer,result_status,date_finish" || m.Rows != 8 {
-		t.Errorf("columns %s, %d rows", got, m.Rows)
 	}
 }

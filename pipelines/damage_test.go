@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
@@ -46,45 +45,36 @@ func (r *resumed) edit(id int64, finished string) {
 	}
 }
 
-// TestPartsGoneAreMadeAgain: a run over the whole range writes the parts anew
-// that are gone or empty, though its results equal those of the run before.
-func TestPartsGoneAreMadeAgain(t *testing.T) {
-	for _, incremental := range []bool{false, true} {
+// put writes a file of the world.
+func (w *world) put(name, data string) {
+	w.t.Helper()
+	if err := os.WriteFile(w.path(name), []byte(data), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestPartsGone: a run makes parts again that are gone or have other bytes, within its range,
+// though its results equal those of the run before, and those that are gone outside of it.
+func TestPartsGone(t *testing.T) {
+	for older, from := range map[int]string{0: "2026-01-01", 2: "2026-01-04"} {
 		r := newResumed(t)
-		def := func() *definition.Definition {
-			d := r.daily(days())
-			d.Extract.Incremental, d.Extract.Lookback = incremental, 30*24*time.Hour
-			return d
-		}
-		r.asked(def())
+		r.asked(r.daily(days()))
 		before := r.partsOf()
+		r.lose(before[0], true)
 		r.lose(before[1], false)
-		r.lose(before[2], true)
-		r.asked(def())
-		after := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)).Parts
-		for i, p := range after {
-			if same := p.Path == before[i].Path; same != (i == 0 || i == 3) {
+		if older == 0 {
+			r.put("days/"+before[2].Path, strings.Repeat("x", int(before[2].Bytes)))
+		}
+		r.o.From, r.o.To = extracttest.Wall(from), extracttest.Wall("2026-01-05")
+		if f := r.runBy(r.daily(days()), r.o).Forms[0]; f.Older != older {
+			t.Errorf("report %+v", f)
+		}
+		for i, p := range r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary)).Parts {
+			if again := p.Path != before[i].Path; again != (i < 2 || i == 2 && older == 0) {
 				t.Errorf("part %d was %s and is %s", i, before[i].Path, p.Path)
 			}
 		}
 	}
-}
-
-// TestPartsGoneElsewhere: a run makes parts again that are gone outside its range.
-func TestPartsGoneElsewhere(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	parts := r.partsOf()
-	r.lose(parts[0], true)
-	r.lose(parts[1], false)
-	o := r.o
-	o.From, o.To = extracttest.Wall("2026-01-04"), extracttest.Wall("2026-01-05")
-	r.edit(4, "2026-01-04 09:00:00")
-	report, err := pipelines.Run(t.Context(), r.daily(days()), o)
-	if err != nil || report.Forms[0].Older != 2 {
-		t.Fatalf("error %v, report %+v", err, report.Forms[0])
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // TestUndatedPartGone: no range reads results without a date again.
@@ -108,31 +98,6 @@ func TestUndatedPartGone(t *testing.T) {
 	r.o.Full = true
 	r.asked(def())
 	r.checkDataset("days", pipelinestest.Truth(r.form, func(formservice.Result) bool { return true }))
-}
-
-// TestResumingWithPartsGone: a run that resumes from one that ended early also
-// makes a part again that neither touched.
-func TestResumingWithPartsGone(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	r.lose(r.partsOf()[0], false)
-	def := func(to string) *definition.Definition {
-		d := r.daily(days())
-		d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-03"), extracttest.Wall(to)
-		return d
-	}
-	stopped := r.stopAt(def("2026-01-05"), "read", 1)
-	report, err := pipelines.Run(t.Context(), def("2026-02-12"), r.o)
-	if err != nil || len(report.Forms) != 1 {
-		t.Fatalf("%d runs, error %v", len(report.Forms), err)
-	}
-	if f := report.Forms[0]; f.Continued != stopped.RunID || f.Kept != 1 || f.Older != 1 {
-		t.Errorf("report %+v", f)
-	}
-	r.lose(r.partsOf()[1], true) // both lie before the next run's range
-	r.o.From, r.o.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-03")
-	r.asked(r.daily(days()))
-	r.checkDataset("days", pipelinestest.Truth(r.form, func(x formservice.Result) bool { return pipelinestest.Date(x) != "" }))
 }
 
 // TestManifestLost: nothing is written beside parts that no manifest lists, and
@@ -181,90 +146,6 @@ func TestManifestLost(t *testing.T) {
 			r.asked(def(r))
 			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
-	}
-}
-
-// TestForeignPart: one part that the manifest does not know stops a run, is told
-// by clean and stays, until it is to be removed.
-func TestForeignPart(t *testing.T) {
-	r := newResumed(t)
-	r.asked(r.daily(days()))
-	own := filepath.Join(r.path("days"), filepath.FromSlash(r.partsOf()[0].Path))
-	foreign := strings.Replace(own, "-000001-", "-000007-", 1)
-	data, err := os.ReadFile(own)
-	if err == nil {
-		err = os.WriteFile(foreign, data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); !isA[*load.UnlistedPartsError](err) {
-		t.Fatalf("error %v", err)
-	}
-	mark := func() string {
-		data, err := os.ReadFile(filepath.Join(r.path("days"), load.SuccessName))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	before := mark()
-	report, err := maintain.Clean(t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{})
-	if kept := report.Outputs[0].Kept; err != nil || len(kept) != 1 || kept[0].Kind != load.UnlistedPart || mark() != before {
-		t.Fatalf("kept %+v, %v", kept, err)
-	}
-	report, err = maintain.Clean(t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{Unlisted: true})
-	if removed := report.Outputs[0].Removed; err != nil || len(removed) != 1 || removed[0].Path != foreign {
-		t.Fatalf("removed %+v, %v", removed, err)
-	}
-	if after := mark(); after == before || !strings.HasPrefix(after, before) {
-		t.Errorf("_SUCCESS holds %q, held %q", after, before)
-	}
-	r.asked(r.daily(days()))
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
-// TestFileGone: a single file is made anew, whatever became of the one that its
-// manifest tells of.
-func TestFileGone(t *testing.T) {
-	for _, damage := range []func(string) error{os.Remove, func(file string) error { return os.WriteFile(file, []byte("x"), 0o600) }} {
-		r := newResumed(t)
-		def := func() *definition.Definition {
-			return r.daily(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-		}
-		r.asked(def())
-		file := r.path("form1.ndjson")
-		want, err := os.ReadFile(file)
-		if err == nil {
-			err = damage(file)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.asked(def())
-		if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
-			t.Errorf("%v: the file holds %q", err, got)
-		}
-	}
-}
-
-// TestFolderInTheWay: a file whose name a folder has is refused before any
-// request, and so is a dataset whose folder is a file.
-func TestFolderInTheWay(t *testing.T) {
-	r := newResumed(t)
-	write := func(name string) {
-		if err := errors.Join(os.MkdirAll(r.path("out"), 0o700), os.WriteFile(r.path(name), nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("out/x")
-	write("lake")
-	for _, out := range []definition.Output{{Path: "out", Format: "ndjson"}, {Path: "lake/", Format: "ndjson"}} {
-		r.service.Reset()
-		_, err := pipelines.Run(t.Context(), r.daily(out), r.o)
-		if !isA[*load.CreateError](err) || len(r.service.Log()) != 0 {
-			t.Errorf("%s: %d requests, error %v", out.Path, len(r.service.Log()), err)
-		}
 	}
 }
 

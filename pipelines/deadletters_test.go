@@ -3,14 +3,12 @@ package pipelines_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,24 +137,18 @@ func (w *world) onlyLetters(dataset string) string {
 	return names[0]
 }
 
-// letteredOutputs are the ways in which dead letters lie.
-func letteredOutputs() map[string][]definition.Output {
-	return map[string][]definition.Output{
-		"days":   {{Path: "out/", Format: "ndjson", Partition: definition.PartitionDay}},
-		"months": {{Path: "out/", Format: "parquet", Partition: definition.PartitionMonth}},
-		"none":   {{Path: "out/", Format: "csv"}},
-		"file":   {{Path: "out.csv", Format: "csv"}},
-		"beside": {{Path: "out.ndjson", Format: "ndjson"}, {Path: "out/", Format: "ndjson", Partition: definition.PartitionMonth}},
-	}
-}
-
 // TestDeadLettersAreOfNow: after each run they are of what is rejected now. What was
 // mended, moved or deleted at the service is gone from them, and a run that changes
 // nothing leaves the same bytes.
 func TestDeadLettersAreOfNow(t *testing.T) {
-	for name, outs := range letteredOutputs() {
+	for name, outs := range map[string][]definition.Output{
+		"months": {{Path: "out/", Format: "parquet", Partition: definition.PartitionMonth}},
+		"none":   {{Path: "out/", Format: "csv"}},
+		"file":   {{Path: "out.csv", Format: "csv"}},
+		"beside": {{Path: "out.ndjson", Format: "ndjson"}, {Path: "out/", Format: "ndjson", Partition: definition.PartitionMonth}},
+	} {
 		for _, incremental := range []bool{true, false} {
-			if incremental && !outs[0].Dataset() || name == "days" { // days are as months, only longer
+			if incremental && !outs[0].Dataset() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, incremental %t", name, incremental), func(t *testing.T) {
@@ -204,59 +196,5 @@ func TestDeadLettersAreOfNow(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestDeadLettersWhereARunDies: from any change at the outputs on nothing works any
-// more, as if the process was killed. The next run leaves what is rejected now.
-func TestDeadLettersWhereARunDies(t *testing.T) {
-	for name, outs := range letteredOutputs() {
-		if name == "days" {
-			continue // as with months, only longer
-		}
-		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n++ {
-				l := newLettered(t, outs...)
-				run := func(o pipelines.Options) error {
-					o.Now = l.o.Now
-					def := l.definition()
-					def.Extract.Incremental = outs[0].Dataset()
-					_, err := pipelines.Run(t.Context(), def, o)
-					return err
-				}
-				if err := run(l.o); err != nil {
-					t.Fatal(err)
-				}
-				l.at("2026-01-01 01:00:30")
-				l.answer(5, "5")
-				l.answer(6, "six")
-				l.form.Delete(25)
-				var left atomic.Int64
-				left.Store(int64(n))
-				err := run(watching(func(_, _, _ string) error {
-					if left.Add(-1) <= 0 {
-						return errStop
-					}
-					return nil
-				}))
-				if left.Load() > 0 {
-					if err != nil {
-						t.Fatal(err)
-					}
-					return
-				}
-				if err != nil && !errors.Is(err, errStop) { // nil: no codebook was written
-					t.Fatalf("change %d: %v", n, err)
-				}
-				l.at("2026-01-01 02:00:30")
-				if err := run(l.o); err != nil {
-					t.Fatalf("after change %d: %v", n, err)
-				}
-				l.check(fmt.Sprintf("after change %d", n))
-				if t.Failed() {
-					return
-				}
-			}
-		})
 	}
 }

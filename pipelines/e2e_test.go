@@ -54,13 +54,21 @@ func options() pipelines.Options {
 	return pipelines.Options{Options: pipelinestest.Options(), Wait: func(context.Context, time.Duration) error { return nil }}
 }
 
+// run runs a definition to the end, and checks that nothing but its outputs is left.
 func (w *world) run(def *definition.Definition) *pipelines.Report {
 	w.t.Helper()
-	report, err := pipelines.Run(w.t.Context(), def, options())
-	if err != nil {
-		w.t.Fatalf("run: %v", err)
-	}
+	report := w.runBy(def, options())
 	w.checkTidy()
+	return report
+}
+
+// runBy runs a definition to the end by options of a test.
+func (w *world) runBy(def *definition.Definition, o pipelines.Options) *pipelines.Report {
+	w.t.Helper()
+	report, err := pipelines.Run(w.t.Context(), def, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return report
 }
 
@@ -274,7 +282,7 @@ func generated(results int) *formservice.Form {
 }
 
 func TestEveryResultOnceInEveryShape(t *testing.T) {
-	form := generated(1200)
+	form := generated(500)
 	w := newWorld(t, form)
 	def := w.definition(
 		definition.Output{Path: "form1.ndjson", Format: "ndjson"},
@@ -290,7 +298,7 @@ func TestEveryResultOnceInEveryShape(t *testing.T) {
 		m := w.checkDataset(name, all)
 		checkPartitions(t, m)
 	}
-	if f := report.Forms[0]; f.Rows != 1200 || !f.Verified.Match || f.Undated == 0 {
+	if f := report.Forms[0]; f.Rows != 500 || !f.Verified.Match || f.Undated == 0 {
 		t.Errorf("report %+v", f)
 	}
 }
@@ -313,7 +321,7 @@ func checkPartitions(t *testing.T, m *load.Manifest) {
 }
 
 func TestRangesAndWindows(t *testing.T) {
-	form := generated(900)
+	form := generated(400)
 	from, to := extracttest.Wall("2025-03-05"), extracttest.Wall("2025-06-10")
 	for _, window := range needs.Sample([]string{"auto", "6h", "1d", "7d", "1mo"}, 3) {
 		t.Run(window, func(t *testing.T) {
@@ -432,7 +440,7 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			form := generated(400)
+			form := generated(250)
 			w := newWorld(t, form)
 			w.service.SetFaults(faults)
 			w.run(w.definition(
@@ -442,23 +450,6 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 			w.checkFile("form1.ndjson", all)
 			w.checkDataset("days", all)
 		})
-	}
-}
-
-func TestControlCharactersBecomeReplacementCharacters(t *testing.T) {
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "A"}}, []formservice.Result{
-		{ID: 1, Metas: []formservice.Meta{{ID: "date_finish", Value: "2026-01-01 10:00:00"}}, Items: []formservice.Answer{{ID: "1", Values: []string{"a\vb"}}}},
-	})
-	for _, how := range []string{"raw", "ref"} {
-		w := newWorld(t, form)
-		w.service.SetFaults(formservice.Faults{Control: how})
-		report := w.run(w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}))
-		if row := readNDJSON(t, w.path("form1.ndjson"))[0]; row["item_1"] != "a\uFFFDb" {
-			t.Errorf("%s: %q", how, row["item_1"])
-		}
-		if n := report.Forms[0].Replaced; n != 1 {
-			t.Errorf("%s: %d characters replaced, want 1", how, n)
-		}
 	}
 }
 
@@ -554,40 +545,6 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 		t.Error("a failed run changed the manifest")
 	}
 	w.checkTidy()
-}
-
-func TestSeveralFormsOneFails(t *testing.T) {
-	one, two := generated(50), formservice.Generate(formservice.GenerateOptions{Directory: "form2", Results: 60, Seed: 3})
-	w := newWorld(t, one, two)
-	def := w.definition(definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
-	def.Forms = []string{"form1", "missing", "form2"}
-	report, err := pipelines.Run(t.Context(), def, options())
-	if err == nil || !strings.Contains(err.Error(), "form missing") {
-		t.Fatalf("error %v", err)
-	}
-	w.checkFile("form1.ndjson", pipelinestest.Truth(one, nil))
-	w.checkFile("form2.ndjson", pipelinestest.Truth(two, nil))
-	if len(report.Forms) != 3 || report.Forms[1].Error == "" {
-		t.Errorf("report %+v", report.Forms)
-	}
-	def.Forms = []string{"form*"}
-	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
-		t.Errorf("glob: %v", err)
-	}
-}
-
-func TestEmptyFormGivesHeaders(t *testing.T) {
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "7", Label: "Question", Index: 1}}, nil)
-	form.Metas = []string{"date_finish"}
-	w := newWorld(t, form)
-	w.run(w.definition(definition.Output{Path: "form1.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "parquet"}))
-	data, err := os.ReadFile(w.path("form1.csv"))
-	if err != nil || string(data) != "result_id,date_finish,item_7\n" {
-		t.Errorf("%q, %v", data, err)
-	}
-	if m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName)); len(m.Parts) != 0 || m.Rows != 0 {
-		t.Errorf("manifest %+v", m)
-	}
 }
 
 func TestWatermarkAndRequestsInManifest(t *testing.T) {

@@ -2,10 +2,8 @@ package pipelines_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -19,7 +17,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -56,7 +53,6 @@ func TestExplodeGivesARowForEachElement(t *testing.T) {
 	if got := w.read("f__colours.ndjson"); !strings.HasPrefix(got, `{"id":1,"position":1,"colours":"red"}`) {
 		t.Errorf("the child begins with %.60s", got)
 	}
-	w.childJoins(colourForm())
 	m := readManifest(t, w.path("days__colours/_manifest.json"))
 	want := []load.Column{
 		{Name: "id", Type: "int64", From: "result_id"},
@@ -78,43 +74,6 @@ func TestExplodeGivesARowForEachElement(t *testing.T) {
 	sameTree(t, before, dataOnly(tree(t, w.dir)))
 }
 
-// childJoins checks with DuckDB that every child output joined to its parent
-// gives back the lists.
-func (w *world) childJoins(form *formservice.Form) {
-	w.t.Helper()
-	db := w.duckDB()
-	for _, c := range []struct{ parent, child string }{
-		{"read_parquet('%s/f.parquet')", "read_parquet('%s/f__colours.parquet')"},
-		{"read_parquet('%s/days/**/*.parquet', hive_partitioning=false)", "read_parquet('%s/days__colours/**/*.parquet', hive_partitioning=false)"},
-		{"read_json('%s/lines/*.ndjson')", "read_json('%s/lines__colours/*.ndjson')"},
-		{"read_json('%s/f.ndjson')", "read_csv('%s/z__colours.csv.gz')"},
-	} {
-		parent, child := fmt.Sprintf(c.parent, w.dir), fmt.Sprintf(c.child, w.dir)
-		got := w.query(db, "SELECT to_json({id: p.id, own: p.colours, joined: c.list})::VARCHAR FROM "+parent+` AS p
-			LEFT JOIN (SELECT id, list(colours ORDER BY position) AS list FROM `+child+" GROUP BY id) AS c USING (id) ORDER BY p.id")
-		results := pipelinestest.Truth(form, nil)
-		if len(got) != len(results) {
-			w.t.Errorf("%s: %d results, want %d", parent, len(got), len(results))
-		}
-		for i, row := range got {
-			var r struct {
-				ID          int64
-				Own, Joined []string
-			}
-			if err := json.Unmarshal([]byte(row), &r); err != nil {
-				w.t.Fatal(err)
-			}
-			want, answered := results[i].Values("206")
-			if len(want) == 1 && want[0] == "" {
-				want = []string{}
-			}
-			if r.ID != results[i].ID || len(r.Own) != len(want) || answered != (r.Own != nil) || strings.Join(r.Joined, "|") != strings.Join(want, "|") {
-				w.t.Errorf("%s: %s, want %q", child, row, want)
-			}
-		}
-	}
-}
-
 // TestExplodeReadsNoOlderPartInVain: the ids of a child's part are those of its
 // results, however many rows it has.
 func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
@@ -131,10 +90,7 @@ func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
 		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
 		o := options()
 		o.Now = zoned(t, w, now)
-		report, err := pipelines.Run(t.Context(), def, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := w.runBy(def, o)
 		if n := report.Forms[0].Older; n != 0 {
 			t.Errorf("%s: %d windows of older parts were read", now, n)
 		}
@@ -213,83 +169,5 @@ func TestExplodeInSeveralObjects(t *testing.T) {
 		if len(parent.Parts) < 2 || parent.Rows != 8_000 {
 			t.Errorf("the parent has %d parts of %d rows", len(parent.Parts), parent.Rows)
 		}
-	}
-}
-
-// TestExplodeAfterAKill resumes from what was read, for both outputs, and asks
-// for no window again.
-func TestExplodeAfterAKill(t *testing.T) {
-	outputs := func() []definition.Output {
-		return []definition.Output{{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}}
-	}
-	whole := newWorld(t, colourForm())
-	whole.run(whole.coloured(exploded(), outputs()...))
-	for _, day := range []string{"2026-01-02", "2026-01-03", "2026-01-04"} { // of the third, no row of the child
-		w := newWorld(t, colourForm())
-		ctx, cancel := context.WithCancel(t.Context())
-		w.service.Decide = func(r formservice.Request) formservice.Fault {
-			if !reads(day)(r) {
-				return formservice.NoFault
-			}
-			cancel()
-			return formservice.FaultTruncate // else the run may read the day before it notices
-		}
-		if _, err := pipelines.Run(ctx, w.coloured(exploded(), outputs()...), options()); err == nil {
-			t.Fatal("the run was not stopped")
-		}
-		again := false
-		w.service.Decide = nil
-		w.service.Before = func(r formservice.Request) { again = again || reads("2026-01-01")(r) }
-		report, err := pipelines.Run(t.Context(), w.coloured(exploded(), outputs()...), options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Forms[0].Continued == "" || again {
-			t.Errorf("stopped at %s: resumed %q, read the first day again: %v", day, report.Forms[0].Continued, again)
-		}
-		w.checkTidy()
-		sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
-	}
-}
-
-// TestExplodeRefusals are errors of the definition.
-func TestExplodeRefusals(t *testing.T) {
-	for _, c := range []struct{ name, loads, column, want string }{
-		{"a path that is taken", "  - {path: out/f.csv}\n  - {path: out/f__c.csv}\n", "c", "f__c.csv\" is the child output of the list from item:1"},
-		{"a folder that is taken", "  - {path: out/f/, format: ndjson}\n  - {path: out/f__c/x.csv}\n", "c", "child output"},
-		{"a name that is no path", "  - {path: out/f.csv}\n", "a/b", "holds a slash"},
-		{"a placeholder", "  - {path: out/f.csv}\n", "{form}", "holds a brace"},
-		{"fine", "  - {path: 'out/{form}.csv.gz'}\n  - {path: 'lake/{form}/', format: parquet}\n", "c", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "d.yaml")
-			text := "version: 1\nname: d\nsource: {base_url: 'https://x.example', account: a, timezone: UTC}\nforms: [form1]\ncolumns:\n" +
-				"  - {name: id, from: result_id, type: int64}\n  - {name: '" + c.column + "', from: 'item:1', type: list<string>, explode: true}\nload:\n" + c.loads
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			def, err := definition.Load(file, definition.LoadOptions{Formats: options().Tables.Formats, WithoutSecrets: true})
-			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Fatalf("the error is %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var paths []string
-			for _, out := range def.Outputs {
-				paths = append(paths, strings.TrimPrefix(out.Path, filepath.ToSlash(filepath.Dir(file))+"/"))
-			}
-			if want := []string{"out/{form}.csv.gz", "lake/{form}/", "out/{form}__c.csv.gz", "lake/{form}__c/"}; !reflect.DeepEqual(paths, want) {
-				t.Errorf("outputs %q, want %q", paths, want)
-			}
-		})
-	}
-	def := &definition.Definition{Schema: colourSchema(exploded()), Outputs: []definition.Output{{Path: definition.StdoutPath, Format: "csv"}}}
-	var unsupported *definition.UnsupportedError
-	if err := def.Explode(); !errors.As(err, &unsupported) {
-		t.Errorf("standard output: the error is %v", err)
 	}
 }

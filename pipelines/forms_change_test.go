@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
@@ -52,34 +51,6 @@ func TestFormsComeAndGo(t *testing.T) {
 	w.service.SetForms(a, b, c)
 	w.run(w.several())
 	w.checkForm(a)
-}
-
-// TestFormsComeInIncrementalRuns: one that appears is read from its beginning,
-// while the others are read from their watermarks.
-func TestFormsComeInIncrementalRuns(t *testing.T) {
-	a, b := formOf("a", 150), formOf("b", 150)
-	w := newWorld(t, a)
-	def := func() *definition.Definition {
-		d := w.definition(definition.Output{Path: "lake/{form}/", Format: "ndjson", Partition: definition.PartitionDay})
-		d.Forms, d.Extract.Incremental, d.Extract.Lookback = []string{"*"}, true, 3*24*time.Hour
-		return d
-	}
-	o := options()
-	for _, forms := range [][]*formservice.Form{{a}, {a, b}} {
-		w.service.SetForms(forms...)
-		o.Now = zoned(t, w, "2026-01-16 12:00:00")
-		report, err := pipelines.Run(t.Context(), def(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := report.Forms[len(forms)-1]
-		if len(report.Forms) != len(forms) || last.Rows != 150 || len(forms) == 2 && report.Forms[0].Rows >= 60 {
-			t.Errorf("report of %s: %d and %d rows", formsIn(report), report.Forms[0].Rows, last.Rows)
-		}
-		for _, f := range forms {
-			w.checkDataset("lake/"+f.Directory, pipelinestest.Truth(f, nil))
-		}
-	}
 }
 
 // TestFormsThatAreNotThere: one that is named, or goes after it was listed,

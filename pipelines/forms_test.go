@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -188,45 +186,6 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 	}
 	for _, f := range forms {
 		w.checkForm(f)
-	}
-}
-
-// TestManyForms side by side, from a service that is busy at times: each is
-// right, in its place in the report, with the requests that it cost.
-func TestManyForms(t *testing.T) {
-	forms := make([]*formservice.Form, 200)
-	for i := range forms {
-		forms[i] = formOf(fmt.Sprintf("form%03d", 199-i), i%4)
-	}
-	w := newWorld(t, forms...)
-	w.service.SetFaults(formservice.Faults{Busy: 0.1, Seed: 3})
-	def := w.definition(definition.Output{Path: "{form}.ndjson", Format: "ndjson"})
-	def.Forms, def.Source.Requests.Concurrency = []string{"form*"}, 8
-	report := w.run(def)
-	if len(report.Forms) != len(forms) {
-		t.Fatalf("%d forms in the report", len(report.Forms))
-	}
-	asked := map[string]int64{}
-	for _, r := range w.service.Log() {
-		asked[r.Form]++
-	}
-	sum := asked[""] // Get Forms
-	for i, f := range report.Forms {
-		n := f.Requests.Results + f.Requests.Count + f.Requests.Retries
-		if f.Form != forms[i].Directory || n != asked[f.Form] || f.Rows != int64(forms[i].Len()) {
-			t.Errorf("entry %d: %s, %d rows, %+v, and the service was asked %d times", i, f.Form, f.Rows, f.Requests, asked[f.Form])
-		}
-		sum += n
-		w.checkFile(f.Form+".ndjson", pipelinestest.Truth(forms[i], nil))
-	}
-	if all := int64(len(w.service.Log())); sum != all || report.Requests.Results+report.Requests.Count+report.Requests.Retries < all-asked[""] {
-		t.Errorf("forms %d, run %+v, service %d", sum, report.Requests, all)
-	}
-	if _, err := os.Stat(w.path("state")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the state folder stayed, though it holds nothing: %v", err)
-	}
-	if peak := w.service.Peak(); peak > 8 {
-		t.Errorf("%d requests at once", peak)
 	}
 }
 

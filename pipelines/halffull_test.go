@@ -32,60 +32,57 @@ func TestHalfOfAFullRun(t *testing.T) {
 			&schemas.Schema{Name: "s", Unknown: schemas.UnknownAdd, MaxRejects: 1, Columns: []schemas.Column{{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}}}},
 		},
 	} {
-		for _, half := range []string{"days", "months"} {
-			for _, flags := range []func(o *pipelines.Options, def *definition.Definition){
-				func(*pipelines.Options, *definition.Definition) {},
-				func(_ *pipelines.Options, def *definition.Definition) {
-					def.Extract.Incremental, def.Extract.Lookback = true, time.Hour
-				},
-				func(o *pipelines.Options, def *definition.Definition) {
-					o.From, o.To = def.Extract.From.AddDate(0, 0, 3), def.Extract.To
-				},
-			} {
-				t.Run(name+", of "+half, func(t *testing.T) {
-					r := newResumed(t)
-					if strings.HasPrefix(name, "a list") {
-						r.answers(1, "green", "blue")
+		for i, flags := range []func(o *pipelines.Options, def *definition.Definition){
+			func(*pipelines.Options, *definition.Definition) {},
+			func(_ *pipelines.Options, def *definition.Definition) {
+				def.Extract.Incremental, def.Extract.Lookback = true, time.Hour
+			},
+			func(o *pipelines.Options, def *definition.Definition) {
+				o.From, o.To = def.Extract.From.AddDate(0, 0, 3), def.Extract.To
+			},
+		} {
+			half := []string{"days", "months"}[i%2]
+			t.Run(name+", of "+half, func(t *testing.T) {
+				r := newResumed(t)
+				if strings.HasPrefix(name, "a list") {
+					r.answers(1, "green", "blue")
+				}
+				define := func() *definition.Definition {
+					def := r.daily(days(), months())
+					def.Schema, def.Labels = change.schema, strings.HasPrefix(change.column, "reply")
+					return def
+				}
+				r.run(define())
+				change.do(r)
+				o := watching(func(root, _, name string) error {
+					if filepath.Base(root) != half && strings.HasPrefix(name, load.ControlFolder+"/"+load.IntentName) {
+						return errStop
 					}
-					define := func() *definition.Definition {
-						def := r.daily(days(), months())
-						def.Schema, def.Labels = change.schema, strings.HasPrefix(change.column, "reply")
-						return def
+					return nil
+				})
+				o.Full, o.Now = true, r.o.Now
+				if _, err := pipelines.Run(t.Context(), define(), o); !errors.Is(err, errStop) {
+					t.Fatal(err)
+				}
+				o, def := r.o, define()
+				flags(&o, def)
+				r.runBy(def, o)
+				for range 2 {
+					for _, set := range []string{"days", "months"} {
+						m := r.checkDataset(set, pipelinestest.Truth(r.form, inJanuary))
+						has := ""
+						for _, c := range m.Schema {
+							if c.From == "item:1" {
+								has = c.Name + " " + c.Type
+							}
+						}
+						if has != change.column {
+							t.Errorf("%s has %s", set, has)
+						}
 					}
 					r.run(define())
-					change.do(r)
-					o := watching(func(root, _, name string) error {
-						if filepath.Base(root) != half && strings.HasPrefix(name, load.ControlFolder+"/"+load.IntentName) {
-							return errStop
-						}
-						return nil
-					})
-					o.Full, o.Now = true, r.o.Now
-					if _, err := pipelines.Run(t.Context(), define(), o); !errors.Is(err, errStop) {
-						t.Fatal(err)
-					}
-					o, def := r.o, define()
-					flags(&o, def)
-					if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-						t.Fatal(err)
-					}
-					for range 2 {
-						for _, set := range []string{"days", "months"} {
-							m := r.checkDataset(set, pipelinestest.Truth(r.form, inJanuary))
-							has := ""
-							for _, c := range m.Schema {
-								if c.From == "item:1" {
-									has = c.Name + " " + c.Type
-								}
-							}
-							if has != change.column {
-								t.Errorf("%s has %s", set, has)
-							}
-						}
-						r.run(define())
-					}
-				})
-			}
+				}
+			})
 		}
 	}
 }

@@ -279,46 +279,34 @@ func TestLeastWatermark(t *testing.T) {
 
 // TestPartsWithoutTheirIDs are read again where they may hold a moved result.
 func TestPartsWithoutTheirIDs(t *testing.T) {
-	for name, damage := range map[string]func(file string) error{
-		"gone":    os.Remove,
-		"damaged": func(file string) error { return os.WriteFile(file, []byte("garbage, and more of it"), 0o600) },
-		"empty":   func(file string) error { return os.WriteFile(file, nil, 0o600) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLiving(t)
-			l.goOn()
-			m := readManifest(t, l.path("days/_manifest.json"))
-			for _, p := range m.Parts {
-				if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
-					t.Fatal(err)
-				}
+	l := newLiving(t)
+	damage := func(day string) {
+		for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
+			if strings.HasPrefix(p.Path, "dt="+day) {
+				l.put(filepath.Join("days", load.IDsName(p.IDs)), "garbage, and more of it")
 			}
-			l.finish(4, "2026-01-21 11:10:00")
-			l.now("2026-01-21 12:00:00")
-			if f, _ := l.goOn(); f.Older != 1 {
-				t.Errorf("%d older windows", f.Older)
-			}
-			l.checkDataset("days", pipelinestest.Truth(l.form, nil))
-			// A part that is read again for nothing gets its set all the same.
-			l.form.Delete(8)
-			l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
-			l.goOn()
-			l.o.From, l.o.To = time.Time{}, time.Time{}
-			for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
-				if strings.HasPrefix(p.Path, "dt=2026-01-03") {
-					if err := damage(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
-			for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
-				l.now(now)
-				if f, _ := l.goOn(); f.Older != 1-i {
-					t.Errorf("%d older windows at %s", f.Older, now)
-				}
-			}
-		})
+		}
+	}
+	l.goOn()
+	damage("")
+	l.finish(4, "2026-01-21 11:10:00")
+	l.now("2026-01-21 12:00:00")
+	if f, _ := l.goOn(); f.Older != 1 {
+		t.Errorf("%d older windows", f.Older)
+	}
+	l.checkDataset("days", pipelinestest.Truth(l.form, nil))
+	// A part that is read again for nothing gets its set all the same.
+	l.form.Delete(8)
+	l.o.From, l.o.To = extracttest.Wall("2026-01-03"), extracttest.Wall("2026-01-04")
+	l.goOn()
+	l.o.From, l.o.To = time.Time{}, time.Time{}
+	damage("2026-01-03")
+	l.insert(8, "2026-01-21 13:05:00", "between the ids of the part")
+	for i, now := range []string{"2026-01-21 13:30:00", "2026-01-21 14:30:00"} {
+		l.now(now)
+		if f, _ := l.goOn(); f.Older != 1-i {
+			t.Errorf("%d older windows at %s", f.Older, now)
+		}
 	}
 }
 
@@ -338,23 +326,6 @@ func TestMovedWhileRead(t *testing.T) {
 	l.check("2026-01-21 11:59:00", nil)
 	if f.Older != 2 || !slices.Contains(asked, "2026-01-04") || !slices.Contains(asked, "2026-01-10") {
 		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-}
-
-// TestOlderPartIsEmptied: all that a part held has moved on.
-func TestOlderPartIsEmptied(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	for id := int64(4); id <= 6; id++ {
-		l.finish(id, fmt.Sprintf("2026-01-21 0%d:00:00", id))
-	}
-	l.now("2026-01-21 12:00:00")
-	l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-	for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
-		if strings.HasPrefix(p.Path, "dt=2026-01-02") {
-			t.Errorf("%s is still there", p.Path)
-		}
 	}
 }
 
@@ -408,50 +379,6 @@ func TestClockThatJumps(t *testing.T) {
 	}
 }
 
-// TestIncrementalEmptyForm: the watermark rises where there is nothing to read.
-func TestIncrementalEmptyForm(t *testing.T) {
-	l := newLiving(t)
-	for _, r := range pipelinestest.Truth(l.form, nil) {
-		l.form.Delete(r.ID)
-	}
-	l.goOn()
-	l.check("2026-01-20 23:59:30", nil)
-	l.now("2026-01-25 12:00:00")
-	f, _ := l.goOn()
-	l.check("2026-01-25 11:59:00", nil)
-	if f.Requests.Count > 2 {
-		t.Errorf("requests %+v", f.Requests)
-	}
-	l.insert(1, "2026-01-25 12:30:00", "first")
-	l.now("2026-01-25 13:00:00")
-	l.goOn()
-	l.check("2026-01-25 12:59:00", nil)
-}
-
-// TestIncrementalRunIsResumed: the run that resumes from one that was stopped
-// days ago reads what lies beyond, finds what moved, and leaves the watermark
-// where edits since are still met.
-func TestIncrementalRunIsResumed(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
-	l.now("2026-01-21 12:00:00")
-	l.insert(600, "2026-01-21 11:00:00", "new")
-	r := &resumed{world: l.world, o: l.o, form: l.form}
-	r.stopAt(l.definition(), "read", 3)
-	l.now("2026-01-27 12:00:00")
-	l.insert(601, "2026-01-26 11:00:00", "beyond")
-	l.finish(52, "2026-01-26 12:00:00")                    // from a window that was kept
-	l.update(53, "2026-01-18 09:30:00", "edited too late") // in the next run's range
-	f, asked := l.goOn()
-	if slices.Contains(asked, "2026-01-17") || !slices.Contains(asked, "2026-01-26") {
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-	l.now("2026-01-27 13:00:00")
-	l.goOn()
-	l.check("2026-01-27 12:59:00", nil)
-}
-
 // TestUndatedAreAskedForByTheirIDs: one of many results without a date gets
 // one. The others are read by their ids, and none is looked for.
 func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
@@ -484,23 +411,4 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestUndatedGetsItsDateWhileTheOthersAreRead for one that got it before.
-func TestUndatedGetsItsDateWhileTheOthersAreRead(t *testing.T) {
-	l := newLiving(t)
-	for id := int64(1000); id < 1100; id++ {
-		l.insert(id, "", "unfinished")
-	}
-	l.goOn()
-	l.now("2026-01-21 12:00:00")
-	l.finish(1001, "2026-01-21 11:00:00")
-	l.service.Before = once(func(r formservice.Request) bool {
-		return strings.Contains(r.Query, "fs_min_id=1000") && !strings.Contains(r.Query, "_date=")
-	}, func() {
-		l.finish(1002, "2026-01-21 11:10:00")
-		l.finish(1003, "2026-01-20 11:10:00")
-	})
-	l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -75,10 +74,7 @@ func TestLargeWindowChanges(t *testing.T) {
 					})
 				}
 			}
-			report, err := pipelines.Run(t.Context(), w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := w.runBy(w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}), o)
 			if name == "one comes and one goes" { // all others were there throughout, and the sum agrees
 				if n := len(readNDJSON(t, w.path("form1.ndjson"))); n != largeResults {
 					t.Errorf("%d rows", n)

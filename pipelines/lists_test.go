@@ -1,8 +1,6 @@
 package pipelines_test
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -174,48 +171,7 @@ func TestOtherChoicesByV2(t *testing.T) {
 	}
 }
 
-// TestDuckDBReadsListsOfCSV back as they are in Parquet, for each way.
-func TestDuckDBReadsListsOfCSV(t *testing.T) {
-	const duck = "header=true, nullstr='', allow_quoted_nulls=false, auto_detect=false, delim=',', quote='\"', escape='\"', columns="
-	form := colourForm()
-	hostile := picked(40, 1, formservice.Hostile()...)
-	hostile.Items[1].Values = append(hostile.Items[1].Values, "a,b", `"`, "|")
-	if _, err := form.Insert(hostile); err != nil {
-		t.Fatal(err)
-	}
-	for as, list := range map[schemas.ListAs]string{
-		schemas.ListJoined: `CASE WHEN colours = '' THEN [] ELSE list_transform(regexp_extract_all(colours || '|', '((?:[^|\\]|\\.)*)\|', 1),
-			lambda x: regexp_replace(x, '\\(.)', '\1', 'gs')) END`,
-		schemas.ListJSON: `from_json(colours, '["VARCHAR"]')`,
-	} {
-		w := newWorld(t, form)
-		w.run(w.coloured(schemas.Column{ListAs: as}, definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "f.parquet", Format: "parquet"}))
-		csv := "read_csv('" + w.path("f.csv") + "', " + duck + "{'id': 'BIGINT', 'colours': 'VARCHAR'})"
-		differ := w.query(w.duckDB(), "SELECT p.id || ': ' || to_json(p.colours)::VARCHAR FROM read_parquet('"+w.path("f.parquet")+"') AS p FULL JOIN (SELECT id, "+list+" AS list FROM "+csv+") AS c USING (id) WHERE p.colours IS DISTINCT FROM c.list")
-		if len(differ) > 0 {
-			t.Errorf("%s: other lists in CSV: %q", as, differ)
-		}
-	}
-}
-
-// TestListAsChangesNoOtherFormat: not a byte, and no part is made anew.
-func TestListAsChangesNoOtherFormat(t *testing.T) {
-	var first map[string]string
-	for _, as := range []schemas.ListAs{schemas.ListJoined, schemas.ListJSON, schemas.ListColumns} {
-		w := newWorld(t, colourForm())
-		w.run(w.coloured(schemas.Column{ListAs: as},
-			definition.Output{Path: "f.arrow", Format: "arrow", NoCodebook: true}, definition.Output{Path: "f.parquet", Format: "parquet", NoCodebook: true},
-			definition.Output{Path: "days/", Format: "parquet", Partition: definition.PartitionDay, NoCodebook: true}))
-		files := dataOnly(tree(t, w.dir))
-		if first == nil {
-			first = files
-		}
-		sameTree(t, first, files)
-	}
-}
-
-// TestChoicesOfLaterRunsFollow those of earlier ones, and DuckDB reads old and
-// new parts together.
+// TestChoicesOfLaterRunsFollow those of earlier ones.
 func TestChoicesOfLaterRunsFollow(t *testing.T) {
 	form := colourForm()
 	w := newWorld(t, form)
@@ -229,9 +185,7 @@ func TestChoicesOfLaterRunsFollow(t *testing.T) {
 		t.Helper()
 		o := options()
 		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-			t.Fatal(err)
-		}
+		w.runBy(def(), o)
 	}
 	runAt("2026-01-05 00:00:00")
 	for _, r := range []formservice.Result{picked(20, 7, "aqua", "red"), picked(21, 8, "aqua"), picked(22, 8, "Red")} {
@@ -253,47 +207,9 @@ func TestChoicesOfLaterRunsFollow(t *testing.T) {
 	if headers[old] == 0 || headers[old+",colours__red_2,colours__aqua"] == 0 || len(headers) != 2 {
 		t.Errorf("headers %v", headers)
 	}
-	db := w.duckDB()
-	got := w.query(db, `SELECT id || ':' || colours__red || ':' || coalesce(colours__aqua, false) || ':' || coalesce(colours__red_2, false)
-		FROM read_csv('`+w.path("days/**/*.csv")+`', union_by_name=true, header=true, hive_partitioning=false) WHERE colours__red IS NOT NULL ORDER BY id`)
-	want := []string{"1:true", "3:false", "4:false", "5:true", "7:false", "8:false", "9:true", "20:true:true", "21:false:true", "22:false:false:true"}
-	for i, row := range got {
-		if parts := strings.Split(want[i], ":"); len(parts) < 4 {
-			want[i] = strings.Join(append(parts, "false", "false")[:4], ":")
-		}
-		if row != want[i] {
-			t.Errorf("row %d is %s, want %s", i, row, want[i])
-		}
+	if got, want := w.read("days/"+m.Parts[len(m.Parts)-1].Path), old+",colours__red_2,colours__aqua\n21,false,false,false,false,false,true\n22,false,false,false,false,true,false\n"; got != want {
+		t.Errorf("the last part is %s, want %s", got, want)
 	}
-	if len(got) != len(want) {
-		t.Errorf("%d rows, want %d", len(got), len(want))
-	}
-}
-
-func (w *world) duckDB() *sql.DB {
-	w.t.Helper()
-	return duckdb.Open(w.t)
-}
-
-// query gives the first column of the rows.
-func (w *world) query(db *sql.DB, text string) (rows []string) {
-	w.t.Helper()
-	r, err := db.QueryContext(w.t.Context(), text)
-	if err != nil {
-		w.t.Fatalf("%s: %v", text, err)
-	}
-	defer func() { _ = r.Close() }()
-	for r.Next() {
-		var row sql.NullString
-		if err := r.Scan(&row); err != nil {
-			w.t.Fatal(err)
-		}
-		rows = append(rows, row.String)
-	}
-	if err := r.Err(); err != nil {
-		w.t.Fatal(err)
-	}
-	return rows
 }
 
 // TestTooManyChoicesFailTheirOutputAlone before any of it is written.
@@ -325,31 +241,4 @@ func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
 			t.Errorf("the run wrote %s", name)
 		}
 	}
-}
-
-// TestLateChoiceAfterAKill: what was read with fewer choices is written with all
-// of them, as by a run that was not cut off.
-func TestLateChoiceAfterAKill(t *testing.T) {
-	whole := newWorld(t, colourForm())
-	outputs := func() []definition.Output {
-		return []definition.Output{{Path: "days/", Format: "csv", Partition: definition.PartitionDay}}
-	}
-	list := schemas.Column{ListAs: schemas.ListColumns, Explode: true}
-	whole.run(whole.coloured(list, outputs()...))
-	w := newWorld(t, colourForm())
-	ctx, cancel := context.WithCancel(t.Context())
-	w.service.Before = once(reads("2026-01-04"), cancel)
-	def := w.coloured(list, outputs()...)
-	if _, err := pipelines.Run(ctx, def, options()); err == nil {
-		t.Fatal("the run was not stopped")
-	}
-	w.service.Before = nil
-	report, err := pipelines.Run(t.Context(), w.coloured(list, outputs()...), options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Forms[0].Continued == "" {
-		t.Error("the run did not resume from the one that was stopped")
-	}
-	sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, w.dir)))
 }

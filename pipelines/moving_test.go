@@ -15,67 +15,37 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// TestResultsThatMoveWhileTheyAreRead changes the form at an exact place of a
-// run over windows of a day, read one after the other.
-func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
-	counts := func(r formservice.Request) bool { return r.Transaction == formservice.TransactionCount }
-	type change struct {
-		name   string
-		when   func(formservice.Request) bool
-		do     func(*testing.T, *formservice.Form)
-		reread bool
-	}
-	finish := func(id int64, when string) func(*testing.T, *formservice.Form) {
-		return func(t *testing.T, f *formservice.Form) {
-			if err := f.Finish(id, extracttest.Wall(when)); err != nil {
-				t.Error(err)
-			}
+// TestReadAgain changes the form at an exact place of a run over windows of a day, read one
+// after the other. What moves otherwise TestModel walks.
+func TestReadAgain(t *testing.T) {
+	finish := func(f *formservice.Form, id int64, when string) {
+		if err := f.Finish(id, extracttest.Wall(when)); err != nil {
+			t.Error(err)
 		}
 	}
-	for _, c := range []change{
-		{"from a window that was read to one that was not", reads("2026-01-03"), finish(1, "2026-01-03 12:00:00"), true},
-		{"from a window that was not read to one that was", reads("2026-01-03"), finish(3, "2026-01-01 12:00:00"), true},
-		{"to a window that is read next", reads("2026-01-02"), finish(5, "2026-01-02 12:00:00"), true},
-		{"within its window before it is read", reads("2026-01-03"), finish(3, "2026-01-03 12:00:00"), false},
-		{"out of the range", reads("2026-01-03"), finish(1, "2026-03-01 12:00:00"), true},
-		{"out of the range before it is read", reads("2026-01-03"), finish(3, "2026-03-01 12:00:00"), false},
-		{"into the range", reads("2026-01-03"), finish(10, "2026-01-01 12:00:00"), true},
-		{"deleted", reads("2026-01-03"), func(_ *testing.T, f *formservice.Form) { f.Delete(1) }, true},
-		{"inserted", reads("2026-01-03"), func(t *testing.T, f *formservice.Form) {
-			if _, err := f.Insert(pipelinestest.Result(99, "2026-01-02 23:59:59", "late")); err != nil {
-				t.Error(err)
-			}
+	for name, c := range map[string]struct {
+		do     func(*formservice.Form)
+		reread bool
+	}{
+		"to a window that was not read":       {func(f *formservice.Form) { finish(f, 1, "2026-01-03 12:00:00") }, true},
+		"within its window before it is read": {func(f *formservice.Form) { finish(f, 3, "2026-01-03 12:00:00") }, false},
+		"out of the range before it is read":  {func(f *formservice.Form) { finish(f, 3, "2026-03-01 12:00:00") }, false},
+		"into the range":                      {func(f *formservice.Form) { finish(f, 10, "2026-01-01 12:00:00") }, true},
+		"a swap that leaves all counts": {func(f *formservice.Form) {
+			finish(f, 1, "2026-01-03 12:00:00")
+			finish(f, 3, "2026-01-04 12:00:00")
+			finish(f, 8, "2026-01-01 12:00:00")
 		}, true},
-		{"a swap that leaves all counts", reads("2026-01-03"), func(t *testing.T, f *formservice.Form) {
-			finish(1, "2026-01-03 12:00:00")(t, f)
-			finish(3, "2026-01-04 12:00:00")(t, f)
-			finish(8, "2026-01-01 12:00:00")(t, f)
+		"one to a window that was read, while one that was read is deleted": {func(f *formservice.Form) {
+			finish(f, 3, "2026-01-01 12:00:00") // the sum agrees with what was read, and each day does not
+			f.Delete(2)
 		}, true},
-		{"while the run is verified", func() func(formservice.Request) bool {
-			n := 0
-			return func(r formservice.Request) bool {
-				if counts(r) {
-					n++
-				}
-				return n == 2
-			}
-		}(), finish(1, "2026-01-04 12:00:00"), false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			form := fourDays()
 			w := newWorld(t, form)
-			w.service.Before = once(c.when, func() { c.do(t, form) })
+			w.service.Before = once(reads("2026-01-03"), func() { c.do(form) })
 			report := w.run(w.daily(fileAndDays()...))
-			ids := map[int64]bool{}
-			for _, row := range readNDJSON(t, w.path("form1.ndjson")) {
-				ids[int64(row["result_id"].(float64))] = true
-			}
-			if c.name == "while the run is verified" { // it had both states during the run
-				if len(ids) != 8 {
-					t.Errorf("%d results, want 8", len(ids))
-				}
-				return
-			}
 			w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 			w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
 			if got := report.Forms[0].Reread > 0; got != c.reread {
@@ -85,83 +55,63 @@ func TestResultsThatMoveWhileTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestUndatedResultGetsItsDate finishes an undated result after it was read as
-// one: its window is read again, and then the undated are.
-func TestUndatedResultGetsItsDate(t *testing.T) {
-	for name, mixed := range map[string]bool{"all undated": false, "among others": true} {
+// TestUndatedResults come, go and get their dates at an exact place of a run.
+func TestUndatedResults(t *testing.T) {
+	insert := func(f *formservice.Form, id int64, date string) {
+		if _, err := f.Insert(pipelinestest.Result(id, date, "x")); err != nil {
+			t.Error(err)
+		}
+	}
+	dated := func(f *formservice.Form) {
+		if err := f.Finish(50, extracttest.Wall("2026-01-02 12:00:00")); err != nil {
+			t.Error(err)
+		}
+	}
+	countsDated := func(r formservice.Request) bool {
+		return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_min_date=1970")
+	}
+	readsUndated := func(r formservice.Request) bool {
+		return r.Transaction == formservice.TransactionResults && !strings.Contains(r.Query, "_date=")
+	}
+	countsAfterwards := func() func(formservice.Request) bool {
+		return after(readsUndated, func(r formservice.Request) bool {
+			return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date")
+		})
+	}
+	for name, c := range map[string]struct {
+		more int // results without a date, whose ids lie in a range of their own
+		when func(formservice.Request) bool
+		do   func(*formservice.Form)
+	}{
+		"one gets its date after it was read":                         {400, countsAfterwards(), dated},
+		"one among others gets its date after it was read":            {0, countsAfterwards(), dated},
+		"the last one gets its date after the range was counted":      {0, countsDated, dated},
+		"one with a date comes between the counts":                    {0, countsDated, func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
+		"one with a date comes between the counts, and two have none": {1, countsDated, func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
+		"some come and one goes while they are read": {
+			0, func(r formservice.Request) bool { return readsUndated(r) && !strings.Contains(r.Query, "fs_limit") },
+			func(f *formservice.Form) {
+				f.Delete(50)
+				insert(f, 60, "")
+				insert(f, 61, "")
+			},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			form := fourDays()
-			if !mixed { // ids of undated results alone in their range
-				for id := int64(1000); id < 1400; id++ {
-					if _, err := form.Insert(pipelinestest.Result(id, "", "x")); err != nil {
-						t.Fatal(err)
-					}
-				}
+			for id := range int64(c.more) {
+				insert(form, 1000+id, "")
 			}
 			w := newWorld(t, form)
-			read := false
-			w.service.Before = once(func(r formservice.Request) bool {
-				if r.Transaction == formservice.TransactionResults && !strings.Contains(r.Query, "_date=") {
-					read = true
-				}
-				return read && r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date")
-			}, func() {
-				if err := form.Finish(50, extracttest.Wall("2026-01-02 12:00:00")); err != nil {
-					t.Error(err)
-				}
-			})
+			w.service.Before = once(c.when, func() { c.do(form) })
 			def := w.definition(fileAndDays()...)
 			def.Source.Requests.Concurrency = 1
 			w.run(def)
 			w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-			m := w.checkDataset("days", pipelinestest.Truth(form, nil))
-			if m.Verified.Counted != m.Rows || m.Verified.Extracted != m.Rows || !m.Verified.Match {
+			if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Verified.Counted != m.Rows || m.Verified.Extracted != m.Rows || !m.Verified.Match {
 				t.Errorf("verified %+v, rows %d", m.Verified, m.Rows)
 			}
 		})
-	}
-}
-
-// TestLastUndatedResultGetsItsDate after the range was counted, and before the dated results
-// are: none is without a date then, and the range's count is not true any more.
-func TestLastUndatedResultGetsItsDate(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	w.service.Before = once(func(r formservice.Request) bool {
-		return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_min_date=1970")
-	}, func() {
-		if err := form.Finish(50, extracttest.Wall("2026-01-02 12:00:00")); err != nil {
-			t.Error(err)
-		}
-	})
-	w.run(w.definition(fileAndDays()...))
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-	if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Verified.Counted != m.Rows || !m.Verified.Match {
-		t.Errorf("verified %+v, rows %d", m.Verified, m.Rows)
-	}
-}
-
-// TestResultComesBetweenCounts of all results and of those with a date: it does not hide the
-// one without a date.
-func TestResultComesBetweenCounts(t *testing.T) {
-	for _, undated := range []int{1, 2} {
-		form := fourDays()
-		if undated == 2 {
-			if _, err := form.Insert(formservice.Result{ID: 60, Items: []formservice.Answer{{ID: "1", Values: []string{"undated"}}}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w := newWorld(t, form)
-		w.service.Before = once(func(r formservice.Request) bool {
-			return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_min_date=1970")
-		}, func() {
-			if _, err := form.Insert(pipelinestest.Result(70, "2026-01-02 12:00:00", "comes")); err != nil {
-				t.Error(err)
-			}
-		})
-		w.run(w.definition(fileAndDays()...))
-		w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-		w.checkDataset("days", pipelinestest.Truth(form, nil))
 	}
 }
 
@@ -178,28 +128,6 @@ func TestOutputAdded(t *testing.T) {
 	def.Extract.From = extracttest.Wall("2026-01-04")
 	w.run(def)
 	w.checkDataset("days", pipelinestest.Truth(form, nil))
-}
-
-// TestUndatedResultsAreVerified makes one undated result come and one go
-// while they are read.
-func TestUndatedResultsAreVerified(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	w.service.Before = once(func(r formservice.Request) bool {
-		return r.Transaction == formservice.TransactionResults && !strings.Contains(r.Query, "_date=") && !strings.Contains(r.Query, "fs_limit")
-	}, func() {
-		form.Delete(50)
-		for _, id := range []int64{60, 61} {
-			if _, err := form.Insert(pipelinestest.Result(id, "", "came")); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	w.run(w.definition(fileAndDays()...))
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-	if m := w.checkDataset("days", pipelinestest.Truth(form, nil)); m.Verified.Counted != 12 || m.Verified.Extracted != 12 {
-		t.Errorf("verified %+v", m.Verified)
-	}
 }
 
 // TestResultsInWindowsThatCountsShowedEmpty inserts results, after the plan was

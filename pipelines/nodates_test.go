@@ -3,7 +3,6 @@ package pipelines_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -24,11 +23,6 @@ func ignoring() map[string]formservice.Faults {
 	}
 }
 
-// steps are windows of every kind.
-func steps() []extract.Step {
-	return []extract.Step{{}, {Days: 7}, {Seconds: 900}}
-}
-
 // sent is how many requests the service was sent.
 func (w *world) sent() int { return len(w.service.Log()) }
 
@@ -39,7 +33,7 @@ func TestAllResultsWithoutDates(t *testing.T) {
 		for _, verify := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, verify %v", name, verify), func(t *testing.T) {
 				t.Parallel()
-				form := generated(1000)
+				form := generated(300)
 				w := newWorld(t, form)
 				w.service.SetFaults(faults)
 				def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
@@ -62,49 +56,43 @@ func TestAllResultsWithoutDates(t *testing.T) {
 // TestRangeWithoutDates: a range that was asked for, a partition or windows of the calendar
 // cannot be had from a service that ignores dates. It is said after a few requests.
 func TestRangeWithoutDates(t *testing.T) {
-	file := definition.Output{Path: "form1.ndjson", Format: "ndjson"}
-	byDay := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
-	byMonth := definition.Output{Path: "months/", Format: "ndjson", Partition: definition.PartitionMonth}
-	whole := definition.Output{Path: "all/", Format: "ndjson"}
 	for _, tc := range []struct {
 		name, from, to string
 		out            definition.Output
+		step           extract.Step
 	}{
-		{"from and to", "2025-06-01", "2025-07-01", file},
-		{"from and to of a dataset", "2025-06-01", "2025-07-01", whole},
-		{"from and to by months", "2025-06-01", "2025-08-01", byMonth},
-		{"only from", "2025-06-01", "", file},
-		{"only to", "", "2025-02-01", file},
-		{"by days", "", "", byDay},
-		{"by months", "", "", byMonth},
+		{"from and to", "2025-06-01", "2025-07-01", file(), extract.Step{}},
+		{"from and to of a dataset", "2025-06-01", "2025-07-01", wholeDataset(), extract.Step{Days: 7}},
+		{"from and to by months", "2025-06-01", "2025-08-01", months(), extract.Step{Seconds: 900}},
+		{"only from", "2025-06-01", "", file(), extract.Step{Days: 7}},
+		{"only to", "", "2025-02-01", file(), extract.Step{}},
+		{"by days", "", "", days(), extract.Step{}},
 	} {
-		for _, step := range steps() {
-			for _, verify := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s, %s, verify %v", tc.name, step, verify), func(t *testing.T) {
-					t.Parallel()
-					w := newWorld(t, generated(300))
-					w.service.SetFaults(formservice.Faults{IgnoreDates: true})
-					def := w.definition(tc.out)
-					def.Extract.Window, def.Extract.Verify = step, verify
-					def.Source.Requests.Concurrency = 1
-					if tc.from != "" {
-						def.Extract.From = extracttest.Wall(tc.from)
-					}
-					if tc.to != "" {
-						def.Extract.To = extracttest.Wall(tc.to)
-					}
-					_, err := pipelines.Run(t.Context(), def, options())
-					if !ignoresDates(err) {
-						t.Fatalf("err = %v", err)
-					}
-					if w.sent() > 60 {
-						t.Errorf("%d requests before it was noticed", w.sent())
-					}
-					if entries, err := os.ReadDir(w.dir); err != nil || len(dataOf(entries)) > 0 {
-						t.Errorf("it left %v, %v", entries, err)
-					}
-				})
-			}
+		for _, verify := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, verify %v", tc.name, verify), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, generated(300))
+				w.service.SetFaults(formservice.Faults{IgnoreDates: true})
+				def := w.definition(tc.out)
+				def.Extract.Window, def.Extract.Verify = tc.step, verify
+				def.Source.Requests.Concurrency = 1
+				if tc.from != "" {
+					def.Extract.From = extracttest.Wall(tc.from)
+				}
+				if tc.to != "" {
+					def.Extract.To = extracttest.Wall(tc.to)
+				}
+				_, err := pipelines.Run(t.Context(), def, options())
+				if !ignoresDates(err) {
+					t.Fatalf("err = %v", err)
+				}
+				if w.sent() > 60 {
+					t.Errorf("%d requests before it was noticed", w.sent())
+				}
+				if left := dataOnly(tree(t, w.dir)); len(left) > 0 {
+					t.Errorf("it left %v", left)
+				}
+			})
 		}
 	}
 }
@@ -115,63 +103,39 @@ func ignoresDates(err error) bool {
 	return ok && strings.Contains(e.Error(), "it ignores the bounds of dates")
 }
 
-// dataOf are the entries that are no state and hold something.
-func dataOf(entries []os.DirEntry) (data []string) {
-	for _, e := range entries {
-		if e.Name() != "state" && !e.IsDir() {
-			data = append(data, e.Name())
-		}
-	}
-	return data
-}
-
 // TestDatesThatAreKept: forms whose results are easily taken for those of a
 // service that ignores dates. None of them is looked into.
 func TestDatesThatAreKept(t *testing.T) {
 	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
-	many := func(n int, date func(i int) string) (rs []formservice.Result) {
-		for i := range n {
-			rs = append(rs, pipelinestest.Result(int64(i+1), date(i), "a"))
-		}
-		return rs
-	}
-	second := func(int) string { return "2026-01-02 10:00:00" }
-	for _, tc := range []struct {
-		name    string
-		results []formservice.Result
-	}{
-		{"one", many(1, second)},
-		{"all in a second", many(250, second)},
-		{"all undated", many(30, func(int) string { return "" })},
-		{"some undated", many(60, func(i int) string { return []string{"", "2026-01-02 10:00:00"}[i%2] })},
-		{"undated, stored as 1970", many(60, func(i int) string { return []string{"1970-01-01 00:00:00", "2026-01-02 10:00:00"}[i%2] })},
-		{"before 1970", many(60, func(i int) string { return []string{"1960-01-01 00:00:00", "2026-01-02 10:00:00"}[i%2] })},
-		{"all before 1984", many(60, func(int) string { return "1983-01-01 00:00:00" })},
+	for name, dates := range map[string][]string{
+		"all in a second": {"2026-01-02 10:00:00"}, "some undated": {"", "2026-01-02 10:00:00"},
+		"undated, stored as 1970": {"1970-01-01 00:00:00", "2026-01-02 10:00:00"}, "before 1970": {"1960-01-01 00:00:00", "2026-01-02 10:00:00"},
 	} {
-		for _, step := range []extract.Step{{}, {Days: 7}} {
-			for _, asked := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, %s, range %v", tc.name, step, asked), func(t *testing.T) {
-					form := formservice.NewForm("form1", items, tc.results)
-					w := newWorld(t, form)
-					def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-					def.Extract.Window = step
-					keep := func(formservice.Result) bool { return true }
-					if asked {
-						def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-08")
-						keep = func(r formservice.Result) bool { return strings.HasPrefix(pipelinestest.Date(r), "2026-01-0") }
+		for _, asked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, range %v", name, asked), func(t *testing.T) {
+				results := make([]formservice.Result, 0, 60)
+				for i := range 60 {
+					results = append(results, pipelinestest.Result(int64(i+1), dates[i%len(dates)], "a"))
+				}
+				form := formservice.NewForm("form1", items, results)
+				w := newWorld(t, form)
+				def := w.definition(file())
+				keep := func(formservice.Result) bool { return true }
+				if asked {
+					def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-08")
+					keep = func(r formservice.Result) bool { return strings.HasPrefix(pipelinestest.Date(r), "2026-01-0") }
+				}
+				report := w.run(def)
+				w.checkFile("form1.ndjson", pipelinestest.Truth(form, keep))
+				if d := strings.Join(report.Forms[0].Drift, ""); strings.Contains(d, "ignores") {
+					t.Errorf("drift %q", d)
+				}
+				for _, r := range w.service.Log() {
+					if strings.Contains(r.Query, "fs_max_id") {
+						t.Errorf("a result was doubted: %s", r.Query)
 					}
-					report := w.run(def)
-					w.checkFile("form1.ndjson", pipelinestest.Truth(form, keep))
-					if d := strings.Join(report.Forms[0].Drift, ""); strings.Contains(d, "ignores") {
-						t.Errorf("drift %q", d)
-					}
-					for _, r := range w.service.Log() {
-						if strings.Contains(r.Query, "fs_max_id") {
-							t.Errorf("a result was doubted: %s", r.Query)
-						}
-					}
-				})
-			}
+				}
+			})
 		}
 	}
 }
@@ -199,9 +163,7 @@ func TestDatesThatAreNotShown(t *testing.T) {
 // TestDatesIgnoredFromNowOn: parts that an honest service filled stay.
 func TestDatesIgnoredFromNowOn(t *testing.T) {
 	l := newLiving(t)
-	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); err != nil {
-		t.Fatal(err)
-	}
+	l.runBy(l.definition(), l.o)
 	before := tree(t, l.path("days"))
 	l.service.SetFaults(formservice.Faults{IgnoreDates: true})
 	l.now("2026-01-22 00:00:30")

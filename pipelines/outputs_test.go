@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -188,15 +189,19 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.what) || !strings.Contains(err.Error(), "--full") {
 				t.Fatalf("error %v", err)
 			}
+			o := options()
+			if _, planned := pipelines.MakePlan(t.Context(), changed, o.Options, false); planned == nil || !strings.Contains(planned.Error(), c.what) {
+				t.Errorf("the plan says %v", planned)
+			}
 			if n := len(w.service.Log()) - asked; n != 0 {
 				t.Errorf("%d requests were sent", n)
 			}
 			sameTree(t, before, tree(t, w.dir))
 
-			o := options()
 			o.Full = true
+			_, planned := pipelines.MakePlan(t.Context(), changed, o.Options, false)
 			report, err := pipelines.Run(t.Context(), changed, o)
-			if err != nil {
+			if err := errors.Join(planned, err); err != nil {
 				t.Fatal(err)
 			}
 			m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))
@@ -212,6 +217,20 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 	}
 }
 
+// TestSearchesAreEqualInAnyOrder of their criteria.
+func TestSearchesAreEqualInAnyOrder(t *testing.T) {
+	a := extract.Criterion{Column: "1", Operator: extract.OpContains, Term: `x "y"`}
+	b := extract.Criterion{Column: "12", Operator: extract.OpNotEmpty}
+	one, two := extract.Search{Where: []extract.Criterion{a, b}}, extract.Search{Where: []extract.Criterion{b, a}}
+	if one.String() != two.String() || one.String() != `1 contains "x \"y\"" and 12 not_empty` {
+		t.Errorf("%s, %s", one, two)
+	}
+	two.Any = true
+	if one.String() == two.String() || (extract.Search{}).String() != "" {
+		t.Errorf("%s, %s", one, two)
+	}
+}
+
 // TestFullReplacesUndatedResultsToo where the range alone would not ask for them.
 func TestFullReplacesUndatedResultsToo(t *testing.T) {
 	form := fourDays()
@@ -223,9 +242,7 @@ func TestFullReplacesUndatedResultsToo(t *testing.T) {
 	}
 	o := options()
 	o.Full = true
-	if _, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o); err != nil {
-		t.Fatal(err)
-	}
+	w.runBy(w.daily(fileAndDays()...), o)
 	w.checkDataset("days", pipelinestest.Truth(form, nil))
 	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
 }
@@ -272,9 +289,7 @@ func TestWatermarkDoesNotRunAheadOfTheClock(t *testing.T) {
 		def.Extract.To = extracttest.Wall(to)
 		o := options()
 		o.Now = zoned(t, w, now)
-		if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-			t.Fatal(err)
-		}
+		w.runBy(def, o)
 		return readManifest(t, filepath.Join(w.path("days"), load.ManifestName)).Watermark.String()
 	}
 	for _, c := range []struct{ to, now, want string }{

@@ -1,15 +1,12 @@
 package pipelines_test
 
 import (
-	"context"
 	"errors"
 	"io"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,109 +14,11 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// memories are destinations in memory, one for each root.
-type memories struct {
-	mu     sync.Mutex
-	places map[string]*loadtest.Memory
-}
-
-func (m *memories) open(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.places == nil {
-		m.places = map[string]*loadtest.Memory{}
-	}
-	if m.places[root] == nil {
-		m.places[root] = loadtest.NewMemory()
-	}
-	return m.places[root].Fresh(), nil
-}
-
-// checkClean fails if something is staged or a lease is held.
-func (m *memories) checkClean(t *testing.T) {
-	t.Helper()
-	for root, place := range m.places {
-		if n := place.Staged(); n != 0 {
-			t.Errorf("%s: %d objects are staged", root, n)
-		}
-		for _, scope := range []string{"", "form1.ndjson"} {
-			lease, err := place.Acquire(t.Context(), scope, load.Holder{})
-			if err != nil {
-				t.Errorf("%s: %v", root, err)
-				continue
-			}
-			if err := lease.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
-// TestServiceFailsForGoodAtEveryRequest: whatever the place, nothing is staged
-// afterwards, no lease is held, and what was visible is as it was.
-func TestServiceFailsForGoodAtEveryRequest(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	var m memories
-	o := options()
-	o.Tables.Open = m.open
-	var from atomic.Int64 // requests of a run that ended may still be answered
-	w.service.Decide = func(r formservice.Request) formservice.Fault {
-		if n := from.Load(); n > 0 && int64(r.Number) >= n {
-			return formservice.FaultTruncate
-		}
-		return formservice.NoFault
-	}
-	def := func() *definition.Definition {
-		d := w.daily(fileAndDays()...)
-		d.Source.Requests.Concurrency = 3
-		return d
-	}
-	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-		t.Fatal(err)
-	}
-	m.checkClean(t)
-	names := map[string][]string{}
-	for root, place := range m.places {
-		names[root] = place.Names()
-	}
-	if err := form.Finish(1, extracttest.Wall("2026-01-04 20:00:00")); err != nil {
-		t.Fatal(err)
-	}
-	for n := int64(1); ; n++ {
-		from.Store(n)
-		w.service.Reset()
-		_, err := pipelines.Run(t.Context(), def(), o)
-		if err == nil {
-			break
-		}
-		var a *transport.AnswerError
-		if !errors.As(err, &a) {
-			t.Errorf("from request %d: %v", n, err)
-		}
-		if err := os.RemoveAll(def().State); err != nil { // each failure is that of a whole run
-			t.Fatal(err)
-		}
-		m.checkClean(t)
-		for root, place := range m.places {
-			if !slices.Equal(names[root], place.Names()) {
-				t.Errorf("from request %d: %s holds %v", n, root, place.Names())
-			}
-		}
-	}
-	if n := from.Load(); n < 6 {
-		t.Errorf("the run had %d requests", n-1)
-	}
-	m.checkClean(t)
-}
 
 // failing is an encoder that stops after some batches, or at its end.
 type failing struct {
@@ -148,9 +47,7 @@ func TestEncoderFails(t *testing.T) {
 		for _, path := range []string{"bad.x", "bad/"} {
 			t.Run(name+" of "+path, func(t *testing.T) {
 				w := newWorld(t, fourDays())
-				var m memories
 				o := options()
-				o.Tables.Open = m.open
 				o.Tables.Formats = append(o.Tables.Formats, load.Format{
 					Name: "bad", Extension: ".x", New: func(io.Writer, *arrow.Schema, load.EncodeOptions) (load.Encoder, error) { return create() },
 				})
@@ -158,12 +55,8 @@ func TestEncoderFails(t *testing.T) {
 				if !errors.Is(err, broken) || !strings.Contains(err.Error(), "bad") {
 					t.Errorf("error %v", err)
 				}
-				m.checkClean(t)
-				var visible []string
-				for _, place := range m.places {
-					visible = append(visible, place.Names()...)
-				}
-				slices.Sort(visible)
+				w.checkTidy()
+				visible := slices.Sorted(maps.Keys(tree(t, w.dir)))
 				if want := []string{"form1.codebook.csv", "form1.ndjson", "form1.ndjson.manifest.json", "form1.schema.json"}; !slices.Equal(visible, want) {
 					t.Errorf("visible %v", visible)
 				}
@@ -195,10 +88,7 @@ func TestRunsWithSearchesAreNotVerified(t *testing.T) {
 			o.Progress = func(p pipelines.Progress) { expected = append(expected, p.Expected) }
 			def := w.daily(fileAndDays()...)
 			c.change(def)
-			report, err := pipelines.Run(t.Context(), def, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := w.runBy(def, o)
 			m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
 			for _, v := range []*load.Verified{report.Forms[0].Verified, &m.Verified} {
 				if v.Match || v.Counted != 0 || v.Extracted != c.rows || !strings.HasPrefix(v.Reason, c.reason) {

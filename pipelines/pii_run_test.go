@@ -66,15 +66,3 @@ func TestRulesInManifests(t *testing.T) {
 		}
 	}
 }
-
-// TestRuleOfAnInterruptedRun: what was hashed by another key is read again.
-func TestRuleOfAnInterruptedRun(t *testing.T) {
-	r := newDeclared(t)
-	def := r.daily(file())
-	def.Schema = private(t, "hmac", oneKey)
-	r.stopAt(def, "read", 3)
-	def.Schema = private(t, "hmac", otherKey)
-	if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Kept != 0 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-}

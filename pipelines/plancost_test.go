@@ -27,13 +27,9 @@ func TestCostlyPlan(t *testing.T) {
 		want   string // "" is a fair plan
 	}{
 		{extract.Step{}, file, true, ""},
-		{extract.Step{}, byMonth, true, ""},
-		{extract.Step{Months: 3}, file, true, ""},
-		{extract.Step{Months: 1}, byMonth, true, ""},
 		{extract.Step{Months: 1}, byMonth, false, ""},
 		{extract.Step{Days: 7}, file, false, ""},
 		{extract.Step{Months: 1}, file, true, "about 12 requests for 296 results, where 6 would do (12 windows, window: 1mo); set window: auto"},
-		{extract.Step{Days: 7}, file, true, "about 53 requests for 296 results, where 6 would do (53 windows, window: 7d); set window: auto"},
 		{extract.Step{Days: 7}, byMonth, true, "where 18 would do"},
 		{extract.Step{Days: 1}, file, false, "at least 365 requests, one for each window of 1d, and nothing was counted"},
 	} {
@@ -52,9 +48,7 @@ func TestCostlyPlan(t *testing.T) {
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			before := ""
 			w.service.Before = once(reads(""), func() { before = log.String() })
-			if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-				t.Fatal(err)
-			}
+			w.runBy(def, o)
 			if warned := strings.Contains(before, "level=WARN msg=\"the plan takes"); warned != (tc.want != "") || !strings.Contains(before, tc.want) {
 				t.Errorf("before it read the run logged\n%s\nwant %q", before, tc.want)
 			}
@@ -97,22 +91,5 @@ func TestMaxRequests(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestPlanSaysWhatIsTooMuch: the plan is shown, with what the run would end with.
-func TestPlanSaysWhatIsTooMuch(t *testing.T) {
-	for _, offline := range []bool{false, true} {
-		w := newWorld(t, generated(300))
-		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-		def.Extract.From, def.Extract.To = extracttest.Wall("2025-01-01"), extracttest.Wall("2026-01-01")
-		def.Extract.Window, def.Source.Requests.MaxRequests = extract.Step{Days: 1}, 100
-		p := planned(t, w, def, offline).Forms[0]
-		if len(p.Windows) != 365 || p.Requests.Most != 100 || len(p.Warnings) != 2 || !strings.Contains(p.Warnings[1], "a run ends before it begins: the plan needs at least 36") {
-			t.Errorf("offline %v: %+v", offline, p.Warnings)
-		}
-		if least := p.Requests.Least; offline != (least != nil) || offline && *least != 365 {
-			t.Errorf("offline %v: at least %v requests", offline, least)
-		}
 	}
 }

@@ -124,9 +124,7 @@ func TestPlanOfLookback(t *testing.T) {
 	s.edit = func(*definition.Definition) {}
 	s.service.SetFaults(formservice.Faults{IgnoreSort: true})
 	s.later(func() { s.change(1090, "within the lookback") })
-	if _, err := pipelines.Run(t.Context(), s.definition(), s.o); err != nil {
-		t.Fatal(err)
-	}
+	s.runBy(s.definition(), s.o)
 	r, err := pipelines.MakePlan(t.Context(), s.definition(), s.o.Options, false)
 	if err != nil {
 		t.Fatal(err)

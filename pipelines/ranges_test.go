@@ -19,7 +19,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
@@ -81,50 +80,29 @@ func (r *resumed) editedIn(day, text string) bool {
 	return false
 }
 
-// TestCheckpointOlderThanTheDataset: another process committed newer rows. What
-// the checkpoint holds is not written over them.
+// TestCheckpointOlderThanTheDataset: another process commits newer rows while this run
+// opens its output. What the checkpoint holds is not written over them.
 func TestCheckpointOlderThanTheDataset(t *testing.T) {
-	t.Run("another host", func(t *testing.T) {
-		r := newDeclared(t)
-		def := func(state string) *definition.Definition {
-			d := r.daily(days())
-			d.State = r.path(state)
-			return d
-		}
-		r.stopAt(def("state"), "read", 2)
-		if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
-			t.Fatal(err)
-		}
-		r.askedUntidy(def("elsewhere"))
-		_, report := r.askedUntidy(def("state"))
-		if report.Forms[0].Kept != 0 || !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {
-			t.Errorf("report %+v", report.Forms[0])
-		}
-	})
-	t.Run("at the same time", func(t *testing.T) {
-		r := newDeclared(t)
-		def := func() *definition.Definition { return r.daily(days()) }
-		r.stopAt(def(), "read", 2)
-		if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
-			t.Fatal(err)
-		}
-		o := r.o
-		var once sync.Once
-		o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
-			once.Do(func() { // this one is about to open its output, and another commits there
-				if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
-					t.Error(err)
-				}
-			})
-			return r.o.Tables.Open(ctx, root, out)
-		}
-		if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-			t.Fatal(err)
-		}
-		if !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {
-			t.Error("what a dead run had read was written over newer rows")
-		}
-	})
+	r := newDeclared(t)
+	def := func() *definition.Definition { return r.daily(days()) }
+	r.stopAt(def(), "read", 2)
+	if err := r.form.Update(pipelinestest.Result(2, "2026-01-02 11:11:11", "edited")); err != nil {
+		t.Fatal(err)
+	}
+	o := r.o
+	var once sync.Once
+	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+		once.Do(func() { // this one is about to open its output, and another commits there
+			if _, err := pipelines.Run(t.Context(), def(), r.o); err != nil {
+				t.Error(err)
+			}
+		})
+		return r.o.Tables.Open(ctx, root, out)
+	}
+	r.runBy(def(), o)
+	if !r.editedIn("2026-01-02", "2026-01-02T11:11:11") {
+		t.Error("what a dead run had read was written over newer rows")
+	}
 }
 
 // TestOlderPartWithoutABeginning is counted, where windows of a range that has
@@ -240,9 +218,7 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 		d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-05"), extracttest.Wall("2026-01-06")
 		d.Outputs[0].Path = l.path("other") + "/"
 	}
-	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); err != nil {
-		t.Fatal(err)
-	}
+	l.runBy(l.definition(), l.o)
 	now = now.Add(time.Hour)
 	l.edit = daily
 	before := len(l.service.Log())
@@ -280,9 +256,7 @@ func TestEncodingIsBounded(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := pipelines.Run(t.Context(), def(), o); err != nil {
-		t.Fatal(err)
-	}
+	r.runBy(def(), o)
 	if most.Load() > int64(runtime.GOMAXPROCS(0)) || all.Load() != 16 {
 		t.Errorf("%d of %d parts were staged at once", most.Load(), all.Load())
 	}
@@ -317,34 +291,6 @@ func TestSmallBudgetEnds(t *testing.T) {
 		}
 		if day > 6 || requests > 45 {
 			t.Errorf("%s: %d requests in %d days", outs[0].Path, requests, day)
-		}
-	}
-}
-
-// TestPlanRefusesWhatTheRunWould without any request.
-func TestPlanRefusesWhatTheRunWould(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	for name, c := range map[string]struct {
-		change func(*definition.Definition)
-		is     any
-	}{
-		"partition": {func(d *definition.Definition) { d.Outputs[0].Partition = definition.PartitionMonth }, new(*output.DatasetChangedError)},
-		"zone":      {func(d *definition.Definition) { d.Source.Zone = time.UTC }, new(*output.DatasetChangedError)},
-		"a type": {func(d *definition.Definition) {
-			d.Schema = &schemas.Schema{Name: "form1", Columns: []schemas.Column{
-				{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.String}},
-			}}
-		}, new(*output.SchemaChangedError)},
-	} {
-		l.edit, l.o.Full = c.change, false
-		l.service.Reset()
-		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o.Options, false); !errors.As(err, c.is) || len(l.service.Log()) > 0 {
-			t.Errorf("%s: %v after %d requests", name, err, len(l.service.Log()))
-		}
-		l.o.Full = true
-		if _, err := pipelines.MakePlan(t.Context(), l.definition(), l.o.Options, false); err != nil {
-			t.Errorf("%s with --full: %v", name, err)
 		}
 	}
 }

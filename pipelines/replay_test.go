@@ -220,9 +220,7 @@ func TestFullRemovesDeadLetters(t *testing.T) {
 	r.def.Schema.Columns[1].Type = schemas.Type{Kind: schemas.String}
 	o := options()
 	o.Full = true
-	if _, err := pipelines.Run(t.Context(), r.def, o); err != nil {
-		t.Fatal(err)
-	}
+	r.runBy(r.def, o)
 	if left := r.letters(); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,31 +122,6 @@ func TestResumeInTheOwnRange(t *testing.T) {
 	}
 }
 
-// TestResumeAgainAndAgain: each run adds what it had time for.
-func TestResumeAgainAndAgain(t *testing.T) {
-	for name, outs := range shapes() {
-		t.Run(name, func(t *testing.T) {
-			r := newDeclared(t)
-			def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
-			r.service.Reset()
-			for range 3 {
-				r.stopAt(def(), "read", 1)
-			}
-			n := 0
-			for _, q := range r.service.Log() {
-				if q.Transaction == formservice.TransactionResults {
-					n++
-				}
-			}
-			asked, report := r.asked(def())
-			if len(asked) != 1 || n > 5 || report.Forms[0].Kept != 3 {
-				t.Errorf("asked for %v after %d requests, report %+v", asked, n, report.Forms[0])
-			}
-			r.checkAll(outs, inJanuary)
-		})
-	}
-}
-
 // TestWhatACheckpointIsGoodFor: pieces are taken over that lie within the new
 // run's windows, where the definition still reads the same rows.
 func TestWhatACheckpointIsGoodFor(t *testing.T) {
@@ -202,37 +176,6 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfOtherOutputs: what was read for other outputs is discarded,
-// with a line in the log, also where one was left out or a dataset has moved.
-func TestCheckpointOfOtherOutputs(t *testing.T) {
-	two := []definition.Output{file(), {Path: "other.ndjson", Format: "ndjson"}}
-	moved := definition.Output{Path: "elsewhere/", Format: "ndjson"}
-	for name, c := range map[string]struct{ before, after []definition.Output }{
-		"an output less":     {two, two[:1]},
-		"a file that moved":  {two[:1], two[1:]},
-		"a dataset that did": {[]definition.Output{wholeDataset()}, []definition.Output{moved}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDeclared(t)
-			define := func(outs []definition.Output) *definition.Definition {
-				def := r.daily(slices.Clone(outs)...)
-				def.File = r.path("e2e.yaml")
-				return def
-			}
-			r.stopAt(define(c.before), "read", 2)
-			var log bytes.Buffer
-			r.o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			asked, report := r.askedUntidy(define(c.after))
-			if f := report.Forms[0]; len(asked) != 4 || f.Kept != 0 || f.Continued != "" || strings.Count(log.String(), "the checkpoint of an earlier run is discarded") != 1 {
-				t.Errorf("asked for %v, report %+v\n%s", asked, f, &log)
-			}
-			r.checkAll(c.after, inJanuary)
-			r.noCheckpoint()
-			r.checkTidy()
-		})
-	}
-}
-
 // TestDiscardedCheckpointIsTold by a definition, with the reason; nobody expects
 // of an export that it resumes another.
 func TestDiscardedCheckpointIsTold(t *testing.T) {
@@ -244,8 +187,12 @@ func TestDiscardedCheckpointIsTold(t *testing.T) {
 		"--full":          {func(r *declaredRun, _ *definition.Definition) { r.o.Full = true }, "everything is to be read anew"},
 		"afresh":          {func(r *declaredRun, _ *definition.Definition) { r.o.Resume.Within = -1 }, "everything is to be read anew"},
 		"a newer version": {func(r *declaredRun, _ *definition.Definition) { r.manifestBehind("form1.ndjson") }, "form1.ndjson has changed since"},
+		"another output":  {func(r *declaredRun, d *definition.Definition) { d.Outputs = r.daily(wholeDataset()).Outputs }, "the outputs have changed since"},
 	} {
 		for _, file := range []string{"e2e.yaml", ""} {
+			if name == "another output" && file == "" { // another export
+				continue
+			}
 			t.Run(name+file, func(t *testing.T) {
 				r := newDeclared(t)
 				define := func() *definition.Definition {
@@ -342,25 +289,6 @@ func TestResumeWithin(t *testing.T) {
 	}
 }
 
-// TestCheckpointOlderThanTheFile: the file was replaced meanwhile, so what was
-// read before that may be older than what it holds.
-func TestCheckpointOlderThanTheFile(t *testing.T) {
-	r := newDeclared(t)
-	r.stopAt(r.daily(file()), "read", 2)
-	left, aside := r.path("state/checkpoint"), filepath.Join(t.TempDir(), "checkpoint")
-	if err := os.Rename(left, aside); err != nil {
-		t.Fatal(err)
-	}
-	r.asked(r.daily(file()))
-	if err := errors.Join(os.RemoveAll(left), os.MkdirAll(r.path("state"), 0o750), os.Rename(aside, left)); err != nil {
-		t.Fatal(err)
-	}
-	if asked, report := r.asked(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	r.noCheckpoint()
-}
-
 // TestDamagedCheckpoint costs what is damaged, and no run.
 func TestDamagedCheckpoint(t *testing.T) {
 	for pattern, want := range map[string]int{"0000001-*-rows": 2, "*-record": 4, "header": 4} {
@@ -391,19 +319,16 @@ func TestCheckpointAndChanges(t *testing.T) {
 			_, _ = r.form.Insert(x)
 		},
 	} {
-		for shape, outs := range shapes() {
-			t.Run(name+", "+shape, func(t *testing.T) {
-				r := newDeclared(t)
-				def := func() *definition.Definition { return r.daily(slices.Clone(outs)...) }
-				r.stopAt(def(), "read", 2)
-				change(r)
-				_, report := r.asked(def())
-				if f := report.Forms[0]; !f.Verified.Match {
-					t.Errorf("report %+v", f)
-				}
-				r.checkAll(outs, inJanuary)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			r := newDeclared(t)
+			r.stopAt(r.daily(fileAndDays()...), "read", 2)
+			change(r)
+			_, report := r.asked(r.daily(fileAndDays()...))
+			if f := report.Forms[0]; !f.Verified.Match {
+				t.Errorf("report %+v", f)
+			}
+			r.checkAll(fileAndDays(), inJanuary)
+		})
 	}
 }
 

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -151,30 +149,29 @@ func (w *world) pages() (n int) {
 // not asked for again, with one output or several, declared columns or inferred
 // ones, and the bytes are those of a run that was not stopped.
 func TestResumeInTheMiddleOfAWindow(t *testing.T) {
-	for shape, outs := range shapes() {
-		for _, declared := range []bool{true, false} {
-			t.Run(fmt.Sprint(shape, " ", declared), func(t *testing.T) {
-				define := func(r *declaredRun) *definition.Definition {
-					d := r.daily(slices.Clone(outs)...)
-					if !declared {
-						d.Schema = nil
-					}
-					return d
+	for shape, declared := range map[string]bool{"a file": false, "one part": true, "divided otherwise": false} {
+		t.Run(shape, func(t *testing.T) {
+			outs := shapes()[shape]
+			define := func(r *declaredRun) *definition.Definition {
+				d := r.daily(slices.Clone(outs)...)
+				if !declared {
+					d.Schema = nil
 				}
-				whole := crowded(t, 3500)
-				whole.asked(define(whole))
-				r := crowded(t, 3500)
-				r.stopAt(define(r), "piece", 4) // the day before, and pieces of this one are on disk
-				before := len(r.checkpoints("*-record"))
-				_, report := r.asked(define(r))
-				f := report.Forms[0]
-				if n := r.pages(); f.Continued == "" || f.Kept >= f.Windows || before < 2 || n > 38-28 {
-					t.Errorf("%d pieces; %d of about 38 pages were asked for, report %+v", before, n, f)
-				}
-				r.checkAll(outs, inJanuary)
-				sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
-			})
-		}
+				return d
+			}
+			whole := crowded(t, 3500)
+			whole.asked(define(whole))
+			r := crowded(t, 3500)
+			r.stopAt(define(r), "piece", 4) // the day before, and pieces of this one are on disk
+			before := len(r.checkpoints("*-record"))
+			_, report := r.asked(define(r))
+			f := report.Forms[0]
+			if n := r.pages(); f.Continued == "" || f.Kept >= f.Windows || before < 2 || n > 38-28 {
+				t.Errorf("%d pieces; %d of about 38 pages were asked for, report %+v", before, n, f)
+			}
+			r.checkAll(outs, inJanuary)
+			sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
+		})
 	}
 }
 
@@ -201,14 +198,12 @@ func TestKilledInTheMiddleOfAWindowAgainAndAgain(t *testing.T) {
 func TestWindowThatChangedInTheMiddle(t *testing.T) {
 	for name, change := range map[string]func(r *declaredRun){
 		"deleted":             func(r *declaredRun) { r.form.Delete(7) },
-		"inserted":            func(r *declaredRun) { _, _ = r.form.Insert(pipelinestest.Result(9999, "2026-01-02 11:00:00", "new")) },
 		"left for a day read": func(r *declaredRun) { _ = r.form.Finish(7, extracttest.Wall("2026-01-01 15:00:00")) },
 		"left for a day to be read": func(r *declaredRun) {
 			_ = r.form.Finish(7, extracttest.Wall("2026-01-03 15:00:00"))
 		},
-		"came from a day read":       func(r *declaredRun) { _ = r.form.Finish(3503, extracttest.Wall("2026-01-02 15:00:00")) },
-		"came from a day to be read": func(r *declaredRun) { _ = r.form.Finish(3502, extracttest.Wall("2026-01-02 15:00:00")) },
-		"moved within it":            func(r *declaredRun) { _ = r.form.Finish(7, extracttest.Wall("2026-01-02 15:00:00")) },
+		"came from a day read": func(r *declaredRun) { _ = r.form.Finish(3503, extracttest.Wall("2026-01-02 15:00:00")) },
+		"moved within it":      func(r *declaredRun) { _ = r.form.Finish(7, extracttest.Wall("2026-01-02 15:00:00")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := crowded(t, 3500)
@@ -271,31 +266,6 @@ func TestPieceAcrossABorder(t *testing.T) {
 	}
 }
 
-// TestResumeMergesChains: the ids of one day lie among those of the others, so
-// what was read of single days is put in order in a window that holds all of
-// them.
-func TestResumeMergesChains(t *testing.T) {
-	for _, stop := range []int{1, 2, 3, 4} {
-		r := newDeclared(t)
-		r.stopAt(r.daily(file(), wholeDataset()), "read", stop)
-		def := r.daily(file(), wholeDataset())
-		def.Extract.Window = extract.Step{}
-		_, report := r.asked(def)
-		if f := report.Forms[0]; f.Continued == "" || f.Rows != 8 {
-			t.Errorf("report %+v", f)
-		}
-		rows := readNDJSON(t, r.path("form1.ndjson"))
-		ids := make([]int64, 0, len(rows))
-		for _, row := range rows {
-			ids = append(ids, int64(row["result_id"].(float64)))
-		}
-		if !slices.Equal(ids, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
-			t.Errorf("stopped after %d windows: the ids are %v", stop, ids)
-		}
-		r.checkAll([]definition.Output{file(), wholeDataset()}, inJanuary)
-	}
-}
-
 // TestResumedRunGivesTheSameBytes: whatever point a run is stopped at, what the
 // next one writes does not show it.
 func TestResumedRunGivesTheSameBytes(t *testing.T) {
@@ -321,10 +291,10 @@ func TestResumedRunGivesTheSameBytes(t *testing.T) {
 // TestPlanIsKept: counts that the earlier run asked for are not asked for again
 // where they cost much, also where nothing was read by then.
 func TestPlanIsKept(t *testing.T) {
-	form := generated(16_000)
+	form := generated(600)
 	w := newWorld(t, form)
 	r := &declaredRun{&resumed{world: w, o: options(), form: form}}
-	def := func() *definition.Definition { return w.definition(file(), wholeDataset()) }
+	def := func() *definition.Definition { return w.definition(file(), days()) }
 	r.service.Reset()
 	r.stopAt(def(), "planned", 1)
 	counted := r.service.Counts()[formservice.TransactionCount]
@@ -355,56 +325,6 @@ func TestPlanIsKept(t *testing.T) {
 		t.Errorf("%d counts were asked for, and the plan cost %d", n, counted)
 	}
 	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-}
-
-// TestDifferentDefinitions: two definitions have read for an output that both
-// write. What the one has committed makes the other's checkpoint useless.
-func TestDifferentDefinitions(t *testing.T) {
-	r := newDeclared(t)
-	copied := days()
-	copied.Path = "copy/"
-	r.stopAt(r.daily(days()), "read", 2)
-	r.stopAt(r.daily(days(), copied), "read", 3)
-	asked, report := r.askedUntidy(r.daily(days()))
-	if len(asked) != 2 || report.Forms[0].Kept != 2 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	asked, report = r.asked(r.daily(days(), copied))
-	if len(asked) != 4 || report.Forms[0].Continued != "" {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	for _, name := range []string{"days", "copy"} {
-		r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
-	}
-}
-
-// TestFormsSideBySide: one form's destination fails, and the other's does not.
-// The next run resumes the one, and has the other's results as they are.
-func TestFormsSideBySide(t *testing.T) {
-	w, def, second := twoForms(t)
-	o := watching(func(root, op, name string) error {
-		if op == "stage" && strings.Contains(root, "form1") && strings.Contains(name, "dt=2026-01-03") {
-			return errBoom
-		}
-		return nil
-	})
-	report, err := pipelines.Run(t.Context(), def(), o)
-	failed := new(account.FormsError)
-	if !errors.As(err, &failed) || len(failed.Errors) != 1 || !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "form form1: ") {
-		t.Fatalf("error %v", err)
-	}
-	if len(report.Forms) != 2 || report.Forms[0].Error == "" || report.Forms[1].Error != "" {
-		t.Errorf("reports %+v", report.Forms)
-	}
-	w.checkDataset("form2", pipelinestest.Truth(second, inJanuary))
-	again, err := pipelines.Run(t.Context(), def(), options())
-	if err != nil || again.Forms[0].Kept != 4 || again.Forms[1].Continued != "" {
-		t.Fatalf("%v; reports %+v, %+v", err, again.Forms[0], again.Forms[1])
-	}
-	w.checkTidy()
-	for _, name := range []string{"form1", "form2"} {
-		w.checkDataset(name, pipelinestest.Truth(second, inJanuary))
-	}
 }
 
 // TestCheckpointIsPrivate: it holds what the outputs will, and only its owner

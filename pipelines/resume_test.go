@@ -283,17 +283,3 @@ type small struct {
 }
 
 func (s small) MaxObjectBytes() int64 { return s.most }
-
-// twoForms is a world of two forms alike, and a definition that takes both,
-// each to a dataset of its own. The form is the second one.
-func twoForms(t *testing.T) (*world, func() *definition.Definition, *formservice.Form) {
-	t.Helper()
-	second := fourDays()
-	second.Directory = "form2"
-	w := newWorld(t, fourDays(), second)
-	return w, func() *definition.Definition {
-		d := w.daily(definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
-		d.Forms = []string{"form1", "form2"}
-		return d
-	}, second
-}

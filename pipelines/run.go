@@ -39,7 +39,7 @@ type Options struct {
 	forms    int              // how many forms are run, set by Run
 	windows  reading.Slots    // of the windows of all forms, set by Run
 	encoders reading.Slots    // of the objects that are encoded at once, set by Run
-	batches  memory.Allocator // of the batches of all forms; Run sets it unless a test did
+	batches  memory.Allocator // of the batches of all forms, set by Run
 }
 
 // pointPlanned is told to Options.At once the windows are known. The other points
@@ -122,9 +122,7 @@ func (o Options) withDefaults() Options {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
 	}
-	if o.batches == nil {
-		o.batches = &transform.Pool{}
-	}
+	o.batches = &transform.Pool{}
 	return o
 }
 

@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,48 +14,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// TestSecondBeforeWindows: dates of milliseconds in the last second of half hours, around the
-// changes of clocks, come once and in their own window.
-func TestSecondBeforeWindows(t *testing.T) {
-	for _, zone := range []string{"Europe/Berlin", "America/Chicago", "UTC"} {
-		for _, day := range []string{"2025-11-02", "2026-03-29", "2026-03-08", "2026-01-05"} {
-			for _, step := range []extract.Step{{Seconds: 1800}, {Seconds: 3600}, {}} {
-				t.Run(fmt.Sprint(zone, day, step), func(t *testing.T) {
-					z, err := time.LoadLocation(zone)
-					if err != nil {
-						t.Fatal(err)
-					}
-					from := extracttest.Wall(day)
-					rs := make([]formservice.Result, 0, 60)
-					for i := range 60 {
-						at := from.Add(time.Duration(i)*30*time.Minute - 2*time.Hour - time.Second)
-						r := pipelinestest.Result(int64(i+1), at.Format(formservice.WallTime), "a")
-						if i%5 == 0 {
-							r.Metas = []formservice.Meta{{ID: "result_status", Value: "Incomplete"}, {ID: "date_start", Value: at.Format(formservice.WallTime)}}
-						}
-						rs = append(rs, r)
-					}
-					form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
-					w := newWorld(t, form)
-					w.source.Zone = z
-					w.byV2().service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
-					def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-					def.Extract.Window = step
-					def.Extract.From, def.Extract.To = from, from.AddDate(0, 0, 1)
-					w.run(def)
-					w.checkFile("form1.ndjson", pipelinestest.Truth(form, func(r formservice.Result) bool {
-						d := pipelinestest.Date(r)
-						if d == "" {
-							d, _ = r.Meta("date_start")
-						}
-						return d >= from.Format(formservice.WallTime) && d < from.AddDate(0, 0, 1).Format(formservice.WallTime)
-					}))
-				})
-			}
-		}
-	}
-}
 
 // TestSecondBeforeOwnRange: a dataset widens the range to whole parts, and a file holds what
 // was asked for. The count of that holds a result of the second before it.
@@ -77,30 +34,6 @@ func TestSecondBeforeOwnRange(t *testing.T) {
 	w.checkDataset("months", pipelinestest.Truth(form, nil))
 	if n := report.Requests.All(); n > 20 {
 		t.Errorf("%d requests", n)
-	}
-}
-
-// TestSecondBeforeHiddenDates: a view hides the dates, so that no result shows that it lies in
-// the second before the range. It is left out all the same.
-func TestSecondBeforeHiddenDates(t *testing.T) {
-	from := extracttest.Wall("2026-01-05")
-	for _, partition := range []definition.Partition{definition.PartitionNone, definition.PartitionDay} {
-		rs := make([]formservice.Result, 0, 60)
-		for i := range 60 {
-			at := from.Add(time.Duration(i)*time.Hour - 2*time.Hour - time.Second)
-			rs = append(rs, pipelinestest.Result(int64(i+1), at.Format(formservice.WallTime), "a"))
-		}
-		form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
-		form.Views = []formservice.View{{ID: "101", Columns: []string{"1"}}}
-		w := newWorld(t, form)
-		w.byV2().service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
-		def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, definition.Output{Path: "days/", Format: "ndjson", Partition: partition})
-		def.Extract.From, def.Extract.View = from, "101"
-		w.run(def)
-		rows := readNDJSON(t, w.path("form1.ndjson"))
-		if len(rows) != 57 || rows[0]["result_id"] != float64(4) {
-			t.Errorf("partition %s: %d results from %v on, want 57 from 4 on", partition, len(rows), rows[0]["result_id"])
-		}
 	}
 }
 

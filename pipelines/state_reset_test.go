@@ -1,11 +1,11 @@
 package pipelines_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,19 +44,11 @@ func (w *world) committed() map[string]string {
 	w.t.Helper()
 	all := dataOnly(tree(w.t, w.dir))
 	for name := range all {
-		if slices.Contains(filepathParts(name), load.ControlFolder) || filepathParts(name)[0] == "state" {
+		if strings.Contains(name, load.ControlFolder) {
 			delete(all, name)
 		}
 	}
 	return all
-}
-
-func filepathParts(name string) []string {
-	var parts []string
-	for dir := name; dir != "." && dir != string(filepath.Separator); dir = filepath.Dir(dir) {
-		parts = append([]string{filepath.Base(dir)}, parts...)
-	}
-	return parts
 }
 
 // asItWas tells whether a reset changed nothing of an output.
@@ -207,9 +199,7 @@ func TestResetOfTheRest(t *testing.T) {
 // TestResetForwards is refused, and nothing is dropped then.
 func TestResetForwards(t *testing.T) {
 	r := newResumed(t)
-	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
-		t.Fatal(err)
-	}
+	r.runBy(r.daily(days()), r.o)
 	r.form.Delete(1)
 	r.stopAt(r.daily(days()), "read", 1)
 	before := tree(t, r.dir)
@@ -222,49 +212,4 @@ func TestResetForwards(t *testing.T) {
 	if _, report := r.asked(r.daily(days())); report.Forms[0].Kept != 1 {
 		t.Errorf("the checkpoint is gone: %+v", report.Forms[0])
 	}
-}
-
-// TestResetOfNothing makes nothing.
-func TestResetOfNothing(t *testing.T) {
-	w := newWorld(t)
-	def := w.definition(definition.Output{Path: "{form}/", Format: "csv"}, definition.Output{Path: "runs/{run_id}/", Format: "csv"})
-	for _, forms := range [][]string{{"form1"}, {"form*"}} {
-		def.Forms = forms
-		report, err := w.reset(def, options(), extracttest.Wall("2026-01-01"))
-		if err != nil || slices.ContainsFunc(report.Outputs, func(o *maintain.ResetOutput) bool { return !asItWas(o) }) {
-			t.Errorf("%v: %+v, %v", forms, report.Outputs, err)
-		}
-	}
-	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) > 0 {
-		t.Errorf("it made %v, %v", entries, err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStop)
-	def.Forms = []string{"form1"}
-	if _, err := maintain.ResetState(ctx, def, options().Options, time.Time{}); !errors.Is(err, errStop) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestResetDuringARun leaves the run alone.
-func TestResetDuringARun(t *testing.T) {
-	r := newResumed(t)
-	resets := 0
-	r.service.Before = func(q formservice.Request) {
-		if q.Transaction != formservice.TransactionResults {
-			return
-		}
-		resets++
-		var held *load.HeldError
-		if report, err := maintain.ResetState(t.Context(), r.daily(days()), r.o.Options, time.Time{}); !errors.As(err, &held) || len(report.Checkpoints) > 0 {
-			t.Errorf("got %v, checkpoints %v", err, report.Checkpoints)
-		}
-	}
-	if _, err := pipelines.Run(t.Context(), r.daily(days()), r.o); err != nil {
-		t.Fatal(err)
-	}
-	if resets < 4 {
-		t.Errorf("reset %d times", resets)
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }

@@ -169,9 +169,7 @@ func TestStateDuringARun(t *testing.T) {
 			}
 		}
 	}
-	if _, err := pipelines.Run(t.Context(), def, r.o); err != nil {
-		t.Fatal(err)
-	}
+	r.runBy(def, r.o)
 }
 
 // recorded is a commit that stopped half-way and stands recorded.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -21,15 +23,25 @@ import (
 
 var errStop = errors.New("stopped by the test")
 
-// TestStopAtEveryRequest stops a run at each of its requests: nothing of it is
-// left but its checkpoint, and what was there before is untouched.
+// TestStopAtEveryRequest stops a run at each of its requests, or lets the service fail for
+// good from there on: nothing of it is left but its checkpoint, and what was there before is
+// untouched.
 func TestStopAtEveryRequest(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprint("the service fails: ", fails), func(t *testing.T) { stopAtEveryRequest(t, fails) })
+	}
+}
+
+func stopAtEveryRequest(t *testing.T, fails bool) {
 	form := fourDays()
 	w := newWorld(t, form)
 	def := func() *definition.Definition {
 		d := w.definition(fileAndDays()...)
 		d.Extract.Window = extract.Step{Days: 7}
 		d.Source.Requests.Concurrency = 2
+		if fails {
+			d.Source.Requests.Retries = 0
+		}
 		return d
 	}
 	o := options()
@@ -37,12 +49,17 @@ func TestStopAtEveryRequest(t *testing.T) {
 	var mu sync.Mutex // requests of a run that ended may still be answered
 	var stop context.CancelCauseFunc
 	var at int
-	w.service.Before = func(r formservice.Request) {
+	w.service.Decide = func(r formservice.Request) formservice.Fault {
 		mu.Lock()
 		defer mu.Unlock()
-		if r.Number == at {
+		switch {
+		case at == 0 || r.Number < at:
+		case fails:
+			return formservice.FaultTruncate
+		case r.Number == at:
 			stop(errStop)
 		}
+		return formservice.NoFault
 	}
 	run := func(n int) (*pipelines.Report, error) {
 		w.service.Reset()
@@ -70,7 +87,7 @@ func TestStopAtEveryRequest(t *testing.T) {
 			break
 		}
 		stops++
-		if !errors.Is(err, errStop) || strings.Contains(err.Error(), "window") {
+		if fails != isA[*transport.AnswerError](err) || !fails && (!errors.Is(err, errStop) || strings.Contains(err.Error(), "window")) {
 			t.Errorf("stop %d: %v", n, err)
 		}
 		if len(report.Forms) != 1 || report.Forms[0].Error == "" {
@@ -115,32 +132,6 @@ func TestStopDuringACommitFinishesIt(t *testing.T) {
 	w.checkTidy()
 }
 
-func TestStopBetweenForms(t *testing.T) {
-	second := fourDays()
-	second.Directory = "form2"
-	w := newWorld(t, fourDays(), second)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	o := watching(func(_, op, name string) error {
-		if op == "put" && strings.Contains(name, "manifest") {
-			cancel(errStop)
-		}
-		return nil
-	})
-	def := w.daily(definition.Output{Path: "{form}.csv", Format: "csv"})
-	def.Forms = []string{"form1", "form2"}
-	report, err := pipelines.Run(ctx, def, o)
-	if !errors.Is(err, errStop) || len(report.Forms) != 2 || report.Forms[0].Error != "" || report.Requests.Results == 0 {
-		t.Fatalf("error %v, report %+v", err, report)
-	}
-	if want := "1 of 2 forms were not begun (form2): " + errStop.Error(); err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
-	if f := report.Forms[1]; f.Form != "form2" || !errors.Is(f.Err, errStop) || f.Error != "not begun: "+errStop.Error() || f.Requests.Count != 0 {
-		t.Errorf("the form that was not begun: %+v", f)
-	}
-}
-
 // broken is a standard output that somebody closed.
 type broken struct{}
 
@@ -154,10 +145,7 @@ func TestStandardOutput(t *testing.T) {
 	var out bytes.Buffer
 	o := options()
 	o.Stdout = &out
-	report, err := pipelines.Run(t.Context(), def, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := w.runBy(def, o)
 	if data, err := os.ReadFile(w.path("file.csv")); err != nil || out.String() != string(data) || out.Len() == 0 {
 		t.Errorf("%d bytes, the file has %d (%v)", out.Len(), len(data), err)
 	}
@@ -166,7 +154,7 @@ func TestStandardOutput(t *testing.T) {
 	}
 
 	o.Stdout = broken{}
-	_, err = pipelines.Run(t.Context(), def, o)
+	_, err := pipelines.Run(t.Context(), def, o)
 	var s *output.StdoutError
 	if !errors.As(err, &s) || !errors.Is(err, io.ErrClosedPipe) || strings.Count(err.Error(), "standard output") != 1 {
 		t.Errorf("error %v", err)
@@ -212,9 +200,7 @@ func TestProgress(t *testing.T) {
 	def := w.definition(fileAndDays()...)
 	def.Extract.Window = extract.Step{Days: 1}
 	def.Source.Requests.Concurrency = 1
-	if _, err := pipelines.Run(t.Context(), def, o); err != nil {
-		t.Fatal(err)
-	}
+	w.runBy(def, o)
 	if last.Rows != 11 || last.Expected != 11 || done != 1 || last.Requests != int64(len(w.service.Log())) {
 		t.Errorf("the last is %+v, %d were done, %d requests", last, done, len(w.service.Log()))
 	}

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -333,6 +335,80 @@ func TestDamage(t *testing.T) {
 		}
 		must(t, c.Close(t.Context(), false))
 	})
+}
+
+// TestRecordOfNoUse: a record that is whole and does not agree with itself, or with its rows, is
+// no piece. The others are.
+func TestRecordOfNoUse(t *testing.T) {
+	c := opened(t, memoryState())
+	begin(t, c)
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
+	data, err := c.get(t.Context(), "0000000-record")
+	must(t, err)
+	body, err := unseal(data)
+	must(t, err)
+	stats := func(r map[string]any) map[string]any { return r["stats"].(map[string]any) }
+	stream := func(r map[string]any) map[string]any { return r["streams"].([]any)[0].(map[string]any) }
+	for name, damage := range map[string]func(r map[string]any){
+		"no ids":             func(r map[string]any) { delete(r, "ids") },
+		"ids of no kind":     func(r map[string]any) { r["ids"] = "AAAA" },
+		"not from the first": func(r map[string]any) { r["after"] = 1 },
+		"not to the end":     func(r map[string]any) { r["through"] = 0 },
+		"fewer rows":         func(r map[string]any) { stats(r)["rows"] = 1 },
+		"more rows":          func(r map[string]any) { stats(r)["rows"] = 3 },
+		"a column of no type": func(r map[string]any) {
+			stats(r)["added"] = []map[string]string{{"name": "a", "type": "colour", "from": "item:1"}}
+		},
+		"no streams":        func(r map[string]any) { delete(r, "streams") },
+		"a longer stream":   func(r map[string]any) { stream(r)["bytes"] = 1 << 40 },
+		"a negative stream": func(r map[string]any) { stream(r)["bytes"] = -1 },
+		"another kind":      func(r map[string]any) { r["streams"] = "none" },
+	} {
+		var r map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.UseNumber()
+		must(t, decoder.Decode(&r))
+		damage(r)
+		changed, err := json.Marshal(r)
+		must(t, err)
+		must(t, c.put(t.Context(), "0000000-record", seal(changed)))
+		if i := found(t, c); shown(i.Chains) != "01-02/01-03 (-1,end]" || len(i.Faults) != 1 {
+			t.Errorf("%s: found %s, faults %v", name, shown(i.Chains), i.Faults)
+		}
+	}
+}
+
+// TestUnfit tells why a run takes nothing over.
+func TestUnfit(t *testing.T) {
+	now := at(t, "02-01 13:00")
+	left := Header{RunID: "run1", Fingerprint: "f", OpenedAt: at(t, "02-01 12:00"), Bases: map[string]string{"/out/": "v1"}}
+	with := func(columns ...load.Column) Header {
+		h := left
+		h.Inferred = columns
+		return h
+	}
+	a := load.Column{Name: "a", Type: "string", From: "item:1"}
+	for _, c := range []struct {
+		header Header
+		next   Next
+		why    string
+	}{
+		{left, Next{At: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v1"}}}, ""},
+		{left, Next{At: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2", RunID: "run1"}}}, ""},
+		{left, Next{At: now, Fingerprint: "g"}, "the definition has changed since"},
+		{left, Next{At: now.Add(KeepFor)}, "it is too old"},
+		{left, Next{At: now, Full: true}, "everything is to be read anew"},
+		{left, Next{At: now, Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
+		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Next{At: now}, "column 1: "},
+		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Next{At: now}, "column 1: "},
+		{with(a, load.Column{Name: "a", Type: "string", From: "item:2"}), Next{At: now}, "a"},
+		{with(a), Next{At: now}, ""},
+	} {
+		err := (&Inherited{Header: c.header}).Unfit(c.next)
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%+v: %v, want %q", c.next, err, c.why)
+		}
+	}
 }
 
 // TestVersions: a header of another version is refused with both named.

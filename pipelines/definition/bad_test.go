@@ -242,8 +242,16 @@ func badLoad() []badDefinition {
 		l("no path", "out.csv\n  - format: csv", 10, "[1].path", "required and missing", "add path:"),
 		{"several forms, one path", "[form1]", "[form1, form2]", 9, "load[0].path", "several forms would be written to one place", "{form}"},
 		{"a glob, one path", "[form1]", "['*']", 9, "load[0].path", "several forms would be written to one place", "{form}"},
+		{"child's path is taken", "load:\n  - path: out.csv", exploded("c") + "  - path: out__c.csv", 12, "load[0].path", "is the child output of the list from item:1", "path of its own"},
+		{"child of no name for a path", "load:\n  - path: out.csv", exploded("a/b"), 12, "load[0].path", "holds a slash", "rename the column"},
+		{"child of a placeholder", "load:\n  - path: out.csv", exploded("'{form}'"), 12, "load[0].path", "holds a brace", "rename the column"},
 		{"incremental file", "load:", "extract: {mode: incremental}\nload:", 10, "load[0].path", "exactly its run's range", "mode: full"},
 	}
+}
+
+// exploded is a schema whose list has outputs of its own, and the beginning of load.
+func exploded(name string) string {
+	return "columns:\n  - {name: id, from: result_id, type: int64}\n  - {name: " + name + ", from: 'item:1', type: list<string>, explode: true}\nload:\n  - path: out.csv\n"
 }
 
 func TestBadDefinitions(t *testing.T) {

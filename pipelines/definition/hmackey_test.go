@@ -18,8 +18,7 @@ func hashing(line string) string {
 
 func hmacLookup(name string) (string, bool) {
 	text, set := map[string]string{
-		HMACKeyVariable: " " + hmacCanary + "\n", "SHORT": "k9-HMAC-CANARY-", "EMPTY": "\r\n",
-		"TWO_LINES": hmacCanary + "\n" + hmacCanary, "OTHER": hmacCanary + "-other",
+		HMACKeyVariable: " " + hmacCanary + "\n", "SHORT": "k9-HMAC-CANARY-", "OTHER": hmacCanary + "-other",
 	}[name]
 	return text, set
 }
@@ -37,26 +36,18 @@ func TestHMACKeyReferences(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "keys", "good"), "\ufeff"+hmacCanary+"\r\n")
 	write(t, filepath.Join(dir, "keys", "short"), "k9-HMAC\n")
-	write(t, filepath.Join(dir, "keys", "long"), strings.Repeat(hmacCanary, 10_000))
 	for line, want := range map[string]string{
 		"":                                  "", // the default variable
 		"hmac_key: ${env:FORMETL_HMAC_KEY}": "",
 		"hmac_key: ${file:keys/good}":       "",
 		"hmac_key: ${file:" + filepath.Join(dir, "keys", "good") + "}": "",
 		"hmac_key: ${env:UNSET}":                                          "x.yaml:3:11: hmac_key: the environment variable UNSET is not set",
-		"hmac_key: ${env:EMPTY}":                                          "x.yaml:3:11: hmac_key: the environment variable EMPTY is empty",
 		"hmac_key: ${env:SHORT}":                                          "x.yaml:3:11: hmac_key: the environment variable SHORT: the key of pii: hmac has 15 bytes and needs 16",
-		"hmac_key: ${env:TWO_LINES}":                                      "x.yaml:3:11: hmac_key: the environment variable TWO_LINES holds more than one line",
 		"hmac_key: ${file:keys/none}":                                     "x.yaml:3:11: hmac_key: the file " + filepath.Join(dir, "keys", "none") + " cannot be read",
 		"hmac_key: ${file:keys/short}":                                    "has 7 bytes",
-		"hmac_key: ${file:keys/long}":                                     "longer than",
-		"hmac_key: ${file:keys}":                                          "is a directory",
 		"hmac_key: " + hmacCanary:                                         "x.yaml:3:11: hmac_key: the value is not a reference",
 		"hmac_key: ${env:a b}":                                            "names no environment variable",
-		"hmac_keys: " + hmacCanary:                                        "hmac_key",
 		"hmac_key: ${env:FORMETL_HMAC_KEY}\nempty: " + hmacCanary:         "empty",
-		"hmac_key: ${env:FORMETL_HMAC_KEY}\nmax_rejects: " + hmacCanary:   "max_rejects",
-		"hmac_key: ${env:FORMETL_HMAC_KEY}\nsomething: x" + hmacCanary:    "something",
 		"hmac_key: ${env:FORMETL_HMAC_KEY}\n\"" + hmacCanary + "\": true": "is not known",
 	} {
 		file := filepath.Join(dir, "x.yaml")

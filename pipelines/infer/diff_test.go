@@ -1,11 +1,9 @@
 package infer_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -155,27 +153,5 @@ unknown: ignore
 		if got := pipelinestest.ChangeLines(gone); got != want || d.Listed {
 			t.Errorf("%v results: got\n%s\nwant\n%s, listed %v", results, got, want, d.Listed)
 		}
-	}
-}
-
-// TestDiffLiveAfterARun: what a run wrote is what the form gives.
-func TestDiffLiveAfterARun(t *testing.T) {
-	w := newWorld(t, diffForm())
-	def := w.definition(definition.Output{Path: "lake/", Format: "parquet"})
-	if columns, err := infer.KnownColumns(t.Context(), def, options(), "form1"); columns != nil || err != nil {
-		t.Fatalf("%v, %v", columns, err)
-	}
-	w.run(def)
-	columns, err := infer.KnownColumns(t.Context(), def, options(), "form1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := infer.DiffLive(t.Context(), def, options(), "form1", columns.Schema)
-	if err != nil || len(d.Changes) > 0 {
-		t.Errorf("%s, %v", pipelinestest.ChangeLines(d.Changes), err)
-	}
-	_, err = infer.DiffLive(t.Context(), def, options(), "nowhere", columns.Schema)
-	if s := (*extract.ServiceError)(nil); !errors.As(err, &s) || s.Code != extract.CodeInvalidForm {
-		t.Errorf("error %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/schemas"
@@ -100,82 +99,6 @@ columns:
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	loaded(t, w, text)
-}
-
-// TestInferThenRun is the round trip: a schema that was inferred from a sample
-// of a form with many types of items takes all of the form's results, and no
-// value is lost, by a run of the file as it was written.
-func TestInferThenRun(t *testing.T) {
-	for name, form := range map[string]*formservice.Form{
-		"generated": formservice.Generate(formservice.GenerateOptions{Results: 3000, Items: 56}),
-		"wide":      wide(120),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, form)
-			in := inferred(t, w, infer.Options{Sample: 500, Personal: true})
-			text := fileOf(t, in)
-			def := w.definition(definition.Output{Path: "out.ndjson", Format: "ndjson"})
-			def.Schema = loaded(t, w, text)
-			report, err := pipelines.Run(t.Context(), def, pipelines.Options{Options: options()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := report.Forms[0]
-			if got.Rows != int64(form.Len()) || got.Rejected != 0 || len(got.Nulled) != 0 {
-				t.Errorf("%d rows of %d, %d rejected %v, null %v", got.Rows, form.Len(), got.Rejected, got.Rejects, got.Nulled)
-			}
-			kinds := map[string]int{}
-			for _, c := range in.Schema.Columns {
-				kinds[c.Type.String()]++
-			}
-			for _, kind := range []string{"string", "int64", "decimal(18,2)", "date", "list<string>"} {
-				if kinds[kind] == 0 {
-					t.Errorf("no column is %s: %v", kind, kinds)
-				}
-			}
-		})
-	}
-}
-
-// wide is a form of 1,000 items. Sixty have one label; those after them are in other
-// scripts, differ in case or in signs alone, are words of SQL, empty, or too long for a name.
-func wide(results int) *formservice.Form {
-	form := formservice.Generate(formservice.GenerateOptions{Results: results, Items: 1000})
-	labels := []string{
-		"", " ", "\n", "1st", "a\"b", "a'b", "a`b", "$x", "drop table x; --", "Größe", "Grösse", "groesse", "GROSSE", "item_1", "x\u202ey",
-		"select", "Order", "GROUP", "result_id", "timestamp", "Price", "price", strings.Repeat("Qualität der Räume ", 8),
-		"Как вы нас нашли?", "Πώς μας βρήκατε;", "كيف وجدتنا؟", "איך מצאת אותנו?", "आपने हमें कैसे पाया?", "你是怎么找到我们的？",
-		"どうやって見つけましたか", "어떻게 찾으셨나요?", "คุณพบเราได้อย่างไร", "Ինչպե՞ս գտաք մեզ", "როგორ გვიპოვეთ?",
-	}
-	for i := range form.Items {
-		form.Items[i].Label = "Comment"
-		if i >= 60 {
-			form.Items[i].Label = labels[i%len(labels)]
-		}
-	}
-	return form
-}
-
-// TestNamesOfWideForm: a thousand columns with labels that are hard to name have unique
-// names that fit every database.
-func TestNamesOfWideForm(t *testing.T) {
-	form := wide(30)
-	w := newWorld(t, form)
-	in := inferred(t, w, infer.Options{})
-	if len(in.Schema.Columns) != len(form.Items)+len(form.Metas)+1 {
-		t.Fatalf("%d columns", len(in.Schema.Columns))
-	}
-	names := map[string]string{}
-	for _, c := range in.Schema.Columns {
-		if len(c.Name) > schemas.MaxName || c.Name == "" {
-			t.Errorf("the name %q of %s", c.Name, c.From)
-		}
-		if other, taken := names[strings.ToLower(c.Name)]; taken {
-			t.Errorf("%s and %s are both %s", other, c.From, c.Name)
-		}
-		names[strings.ToLower(c.Name)] = c.From.String()
-	}
-	loaded(t, w, fileOf(t, in))
 }
 
 // FuzzNotedSchema: whatever a label or a note holds, the file reads as if it

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -32,10 +31,3 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 }
 
 func options() account.Options { return pipelinestest.Options() }
-
-func (w *world) run(def *definition.Definition) {
-	w.t.Helper()
-	if _, err := pipelines.Run(w.t.Context(), def, pipelines.Options{Options: options()}); err != nil {
-		w.t.Fatalf("run: %v", err)
-	}
-}
