@@ -37,7 +37,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
 	root := rootCommand(p)
 	root.SetIn(stdin)
-	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "", "") })
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "") })
 }
 
 func rootCommand(p *process) *cobra.Command {
