@@ -212,7 +212,7 @@ func (s *initSession) ask(ctx context.Context) error {
 		if s.in == nil || ctx.Err() != nil {
 			return err
 		}
-		s.tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "", "")))
+		s.tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "")))
 		for _, q := range service {
 			if err := s.put(ctx, q); err != nil {
 				return err

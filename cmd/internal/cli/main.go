@@ -43,7 +43,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 
 // run runs a command and returns its exit code, see program.Run.
 func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) int {
-	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, p.goOn, p.kept) })
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, p.kept) })
 }
 
 // Commands returns all commands for tools that describe them. They are not to be run.

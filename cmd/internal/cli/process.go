@@ -34,7 +34,6 @@ type process struct {
 	lookup         flags.Environment
 	log            *telemetry.Log
 	kept           string          // how much of what was read is kept for a later command, for the hint
-	goOn           string          // what to do instead of the same command again, for the hint, "" for nothing else
 	pipeline       string          // what define made in place of a definition's, "" for none
 	ticks          telemetry.Ticks // when a run writes its heartbeats; nil: every half minute
 }

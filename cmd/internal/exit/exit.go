@@ -11,7 +11,6 @@
 package exit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,10 +207,9 @@ func fileCode(err error) int {
 }
 
 // Hint says what to do next. It is "" only where the error itself ends with that.
-// command is the command with its path, such as "formetl run". again is how to try once
-// more, "" for the same command. kept says how much of
+// command is the command with its path, such as "formetl run". kept says how much of
 // what the command has read is kept, and is "" where it has read nothing.
-func Hint(err error, command, again, kept string) string {
+func Hint(err error, command, kept string) string {
 	if is[*doctor.FaultsError](err) {
 		return "do what stands under each failed check; then run the same command again"
 	}
@@ -229,7 +227,7 @@ func Hint(err error, command, again, kept string) string {
 			}
 		}
 	}
-	again = cmp.Or(again, "run the same command again")
+	again := "run the same command again"
 	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
 		again = "look with `formetl forms` whether the copy was made, before you " + again
 	}

@@ -264,12 +264,9 @@ func TestHint(t *testing.T) {
 		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
 		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
-		if got := Hint(c.err, "formetl "+c.command, "", c.kept); got != c.want {
+		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
 		}
-	}
-	if got := Hint(service(extract.CodeBusy, 503), "formetl init", "run `formetl run a.yaml`", ""); got != "run `formetl run a.yaml` later" {
-		t.Errorf("after init: %q", got)
 	}
 }
 
@@ -283,7 +280,7 @@ func TestEveryFailureHasAHint(t *testing.T) {
 		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
 		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
 	} {
-		if Hint(err, "formetl run", "", "") == "" {
+		if Hint(err, "formetl run", "") == "" {
 			t.Errorf("%T has no hint", err)
 		}
 	}

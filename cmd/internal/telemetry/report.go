@@ -98,7 +98,7 @@ func SetExitCodes(r *pipelines.Report, err error) {
 		command, whom = "formetl export", "for an hour"
 	}
 	if err != nil {
-		r.ExitCode, r.Error, r.Hint = exit.Code(err), err.Error(), exit.Hint(err, command, "", Kept(whom, r))
+		r.ExitCode, r.Error, r.Hint = exit.Code(err), err.Error(), exit.Hint(err, command, Kept(whom, r))
 	}
 	for _, f := range r.Forms {
 		f.ExitCode = exit.Code(f.Err)

@@ -73,7 +73,7 @@ variables, or a profile of temporal.toml.`,
 		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "task queue of the workers")
 		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder of the definitions; no others are run")
 	}
-	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "", "") })
+	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "") })
 }
 
 // Environ is for Temporal's configuration. It returns none: no group of variables is looked for.
