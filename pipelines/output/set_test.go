@@ -642,7 +642,7 @@ func TestOrderOfColumns(t *testing.T) {
 			files := r.files(t)
 			header := func(name string) string { line, _, _ := strings.Cut(files[name], "\n"); return line }
 			m := r.manifest(t, "set/_manifest.json")
-			var columns, parts []string
+			columns, parts := make([]string, 0, len(m.Schema)), make([]string, 0, len(m.Parts))
 			for _, column := range m.Schema {
 				columns = append(columns, column.Name)
 			}
