@@ -1,9 +1,7 @@
 package pipelines_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -155,54 +151,6 @@ func TestCodebookOfAnIncrementalRun(t *testing.T) {
 	form.Delete(3)
 	run("2026-01-15 12:00:00", true)
 	expect(3, "blue 2, red 2, violet 1")
-}
-
-var errRefused = errors.New("refused")
-
-// TestCodebookRefused: the data stand, the run succeeds, and its report tells.
-func TestCodebookRefused(t *testing.T) {
-	for _, refused := range []string{"open", "put", "get"} {
-		w := newWorld(t, someSurvey())
-		def := w.daily(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
-		w.run(def)
-		def.Extract.From = extracttest.Wall("2026-01-02") // parts of the first run stay
-		o := watching(func(root, op, name string) error {
-			if refused == op && root == w.path("lake") {
-				return fmt.Errorf("%s: %w", name, errRefused)
-			}
-			return nil
-		})
-		inner := o.Tables.Open
-		o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
-			if refused == "open" && root == w.path("lake") {
-				return nil, errRefused
-			}
-			if refused == "get" && root == w.path("lake") {
-				return unreadable{}, nil
-			}
-			return inner(ctx, root, out)
-		}
-		report, err := pipelines.Run(t.Context(), def, o)
-		if err != nil {
-			t.Fatalf("%s: %v", refused, err)
-		}
-		out := report.Forms[0].Outputs[0]
-		if !strings.Contains(out.CompanionsError, "refused") || out.Error != "" || out.Rows != 3 {
-			t.Errorf("%s: the report says %+v", refused, out)
-		}
-		w.checkDataset("lake/form1", pipelinestest.Truth(w.service.Forms[0], nil))
-		w.run(def) // writes what is missing
-		if b := w.codebook("lake/form1"); b.Rows != 2 || b.colours() != "blue 0, green 1, red 1" {
-			t.Errorf("%s: after the next run there are %d rows with %s", refused, b.Rows, b.colours())
-		}
-	}
-}
-
-// unreadable is a destination whose objects nobody may read.
-type unreadable struct{ load.Destination }
-
-func (unreadable) Get(context.Context, string) ([]byte, string, error) {
-	return nil, "", errRefused
 }
 
 // TestCleanKnowsCodebooks: what a killed run left where it was writing the

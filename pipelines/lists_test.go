@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,12 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
@@ -168,77 +164,5 @@ func TestOtherChoicesByV2(t *testing.T) {
 	w.run(w.coloured(schemas.Column{}, definition.Output{Path: "joined.csv", Format: "csv"}))
 	if got, want := w.read("joined.csv"), "id,colours\n1,ALL\n2,blue|blue\n3,blue\n4,\n5,Another\n6,mine\n"; got != want {
 		t.Errorf("joined: %s, want %s", got, want)
-	}
-}
-
-// TestChoicesOfLaterRunsFollow those of earlier ones.
-func TestChoicesOfLaterRunsFollow(t *testing.T) {
-	form := colourForm()
-	w := newWorld(t, form)
-	def := func() *definition.Definition {
-		d := w.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay})
-		d.Extract.From, d.Extract.To = time.Time{}, time.Time{}
-		d.Extract.Incremental, d.Extract.Lookback = true, 24*time.Hour
-		return d
-	}
-	runAt := func(now string) {
-		t.Helper()
-		o := options()
-		o.Now = zoned(t, w, now)
-		w.runBy(def(), o)
-	}
-	runAt("2026-01-05 00:00:00")
-	for _, r := range []formservice.Result{picked(20, 7, "aqua", "red"), picked(21, 8, "aqua"), picked(22, 8, "Red")} {
-		if _, err := form.Insert(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	runAt("2026-01-09 00:00:00")
-	m := readManifest(t, w.path("days/_manifest.json"))
-	if got, want := m.Schema[1].Choices, []string{"amber", "blue", "light green", "red", "Red", "aqua"}; !reflect.DeepEqual(got, want) {
-		t.Fatalf("choices %q, want %q", got, want)
-	}
-	headers := map[string]int{}
-	for _, p := range m.Parts {
-		header, _, _ := strings.Cut(w.read("days/"+p.Path), "\n")
-		headers[header]++
-	}
-	const old = "id,colours__amber,colours__blue,colours__light_green,colours__red"
-	if headers[old] == 0 || headers[old+",colours__red_2,colours__aqua"] == 0 || len(headers) != 2 {
-		t.Errorf("headers %v", headers)
-	}
-	if got, want := w.read("days/"+m.Parts[len(m.Parts)-1].Path), old+",colours__red_2,colours__aqua\n21,false,false,false,false,false,true\n22,false,false,false,false,true,false\n"; got != want {
-		t.Errorf("the last part is %s, want %s", got, want)
-	}
-}
-
-// TestTooManyChoicesFailTheirOutputAlone before any of it is written.
-func TestTooManyChoicesFailTheirOutputAlone(t *testing.T) {
-	form := colourForm()
-	for i := range 600 {
-		if _, err := form.Insert(picked(int64(100+i), 1+i%4, fmt.Sprint("colour ", i))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	alone := newWorld(t, form) // nothing is kept for a run that would fail of the same
-	_, err := pipelines.Run(t.Context(), alone.coloured(schemas.Column{ListAs: schemas.ListColumns}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay}), options())
-	if err == nil {
-		t.Error("the dataset did not fail")
-	}
-	alone.checkTidy()
-	w := newWorld(t, form)
-	def := w.coloured(schemas.Column{ListAs: schemas.ListColumns},
-		definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay},
-		definition.Output{Path: "f.parquet", Format: "parquet"})
-	_, err = pipelines.Run(t.Context(), def, options())
-	var many *output.ChoicesError
-	if !errors.As(err, &many) || many.Column != "colours" || !strings.Contains(err.Error(), "list_as: joined") {
-		t.Fatalf("the error is %v", err)
-	}
-	w.checkTidy()
-	for name := range tree(t, w.dir) {
-		if !strings.HasPrefix(name, "f.parquet") && !strings.HasPrefix(name, "f.schema") && !strings.HasPrefix(name, "f.codebook") {
-			t.Errorf("the run wrote %s", name)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -362,4 +363,13 @@ func sortedLines(t *testing.T, dir string) (lines []string) {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// orderOf are the names of a manifest's columns.
+func orderOf(m *load.Manifest) string {
+	names := make([]string, 0, len(m.Schema))
+	for _, c := range m.Schema {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ",")
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
-	"github.com/formetl/formetl/schemas"
 )
 
 // halfNumbers is a form of answers that are partly no numbers: one on the first
@@ -121,34 +120,6 @@ func TestPartsAccountForRejects(t *testing.T) {
 	for _, name := range sets {
 		if got := dataOnly(tree(t, w.path(name))); len(got) != 3 {
 			t.Errorf("%s holds %v", name, got)
-		}
-	}
-}
-
-// TestChildPartsHoldNoRejects: the parts of a child output say nothing of rejects,
-// and a part without rows is not written.
-func TestChildPartsHoldNoRejects(t *testing.T) {
-	w := newWorld(t, halfNumbers())
-	def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}, definition.Output{Path: "f.csv", Format: "csv"})
-	def.Schema = numbers("")
-	def.Schema.Columns[1].Type = schemas.ListOf(schemas.Type{Kind: schemas.Int64})
-	def.Schema.Columns[1].Explode = true
-	if err := def.Explode(); err != nil {
-		t.Fatal(err)
-	}
-	w.run(def)
-	if got := w.partsOf("days"); got != "01:1+1[1-1] 02:0+2 03:1+0[3-3] undated:0+1" {
-		t.Errorf("the parts are %s", got)
-	}
-	for _, name := range []string{"days__n/_manifest.json", "f__n.csv.manifest.json"} {
-		m := readManifest(t, w.path(name))
-		for _, p := range m.Parts {
-			if p.Rejected != 0 || p.Rows == 0 {
-				t.Errorf("%s: %s has %d rows and %d rejects", name, p.Path, p.Rows, p.Rejected)
-			}
-		}
-		if m.Rows != 2 {
-			t.Errorf("%s: %d rows", name, m.Rows)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -43,6 +44,9 @@ type run struct {
 	def    *definition.Definition
 	full   bool
 	runs   int                                         // so far
+	day    string                                      // of the results
+	added  []schemas.Column                            // that the results had besides the schema's
+	seen   transform.Seen                              // of the colours
 	open   func(root string) (load.Destination, error) // nil: the local disk
 	log    bytes.Buffer
 	stdout bytes.Buffer
@@ -76,7 +80,7 @@ func newRun(t *testing.T, dir string, outputs ...definition.Output) *run {
 	def := pipelinestest.Definition(dir, definition.Source{Account: "acme", Zone: time.UTC}, outputs...)
 	def.Extract.From = extracttest.Wall("2026-01-02")
 	def.File, def.Schema = "d.yaml", schemaOf(t, "answer string item:1", "colours list<string> item:2")
-	return &run{dir: dir, def: def}
+	return &run{dir: dir, def: def, day: "2026-01-02"}
 }
 
 func (r *run) job() *output.Job {
@@ -104,7 +108,8 @@ func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.R
 		schema = schemaOf(t, "answer string item:1")
 	}
 	lines := make([]string, 0, len(rows))
-	w := &reading.Window{Planned: extract.Planned{Window: extracttest.Window("2026-01-02", "2026-01-03"), Count: extract.Unknown}}
+	from := extracttest.Wall(r.day)
+	w := &reading.Window{Planned: extract.Planned{Window: extract.Window{From: from, To: from.AddDate(0, 0, 1)}, Count: extract.Unknown}}
 	w.IDs, w.Rejects = roaring64.New(), rejects
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		lines = append(lines, fmt.Sprintf(`{"id": %d%s}`, id, rows[id]))
@@ -113,13 +118,13 @@ func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.R
 	for _, reject := range rejects {
 		w.IDs.Add(uint64(reject.ResultID)) //nolint:gosec // ids are small
 	}
-	w.Stats = transform.Stats{Rows: int64(len(rows)), Rejected: int64(len(rejects))}
-	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schemas.ArrowSchema(schema.Columns), strings.NewReader("["+strings.Join(lines, ",")+"]"))
+	w.Stats = transform.Stats{Rows: int64(len(rows)), Rejected: int64(len(rejects)), Added: r.added, Seen: map[schemas.Source]transform.Seen{{Kind: schemas.FromItem, ID: "2"}: r.seen}}
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schemas.ArrowSchema(slices.Concat(schema.Columns, r.added)), strings.NewReader("["+strings.Join(lines, ",")+"]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer batch.Release()
-	i := interval.Interval{Given: extracttest.Window("2026-01-02", ""), Asked: w.Planned.Window, Read: w.Planned.Window, Complete: extracttest.Wall("2026-02-01")}
+	i := interval.Interval{Given: extract.Window{From: from}, Asked: w.Planned.Window, Read: w.Planned.Window, Complete: extracttest.Wall("2026-02-01")}
 	snapshot := reconcile.Looked(i, w, []arrow.RecordBatch{batch}, schema, nil, load.Verified{Extracted: w.Results(), Match: true})
 	snapshot.Replaced = reconcile.Replaced{Read: i.Read, Full: r.full}
 
@@ -238,6 +243,13 @@ func TestCommit(t *testing.T) {
 	if files = again(rows); files[part] != "" || len(r.manifest(t, "set/_manifest.json").Parts) != 1 {
 		t.Errorf("the old part is left of %v", slices.Sorted(maps.Keys(files)))
 	}
+	if _, err := r.commit(t, nil, transform.Reject{ResultID: 4}); err != nil {
+		t.Fatal(err)
+	}
+	child, own := r.manifest(t, "set__colours/_manifest.json").Parts, r.manifest(t, "set/_manifest.json").Parts
+	if len(child) > 0 || len(own) != 1 || own[0].Rows != 0 || own[0].Rejected != 1 || own[0].IDs != "" { // it accounts for the result
+		t.Errorf("of rejects alone the parts are %+v, and those of the child %+v", own, child)
+	}
 	if files = again(nil); files["f.csv"] != "id,answer,colours\n" || len(r.manifest(t, "set/_manifest.json").Parts) != 0 {
 		t.Errorf("without results the file holds %q, and there is %v", files["f.csv"], slices.Sorted(maps.Keys(files)))
 	}
@@ -270,20 +282,6 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 			change(&d.Schema.Columns[at])
 		}
 	}
-	ruled := func(rule, key string) func(*definition.Definition) {
-		return func(d *definition.Definition) {
-			column(1, func(c *schemas.Column) {
-				pii, err := schemas.ParsePII(rule)
-				if c.PII = pii; err != nil {
-					t.Fatal(err)
-				}
-			})(d)
-			hmac, err := schemas.NewHMACKey([]byte(key))
-			if d.Schema.HMACKey = hmac; err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	exploded := func(kind string) func(*definition.Definition) {
 		return func(d *definition.Definition) {
 			d.Schema = schemaOf(t, "answer string item:1", "colours "+kind+" item:2")
@@ -294,7 +292,6 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 			d.Outputs = d.Outputs[1:] // the child alone
 		}
 	}
-	const oneKey, otherKey = "one key of sixteen bytes and more", "another key of sixteen bytes and more"
 	out := func(change func(*definition.Output)) func(*definition.Definition) {
 		return func(d *definition.Definition) { change(&d.Outputs[0]) }
 	}
@@ -322,8 +319,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		"name":                 {same, declare("reply string item:1"), "column answer was answer string from item:1 and is reply"},
 		"the name of another":  {same, declare("Answer string item:3"), "column answer was answer string from item:1 and is Answer string from item:3"},
 		"a column less":        {same, declare("colours list<string> item:2"), ""},
-		"a rule":               {same, ruled("redact", oneKey), "column answer was written as it comes and is pii: redact"},
-		"another key":          {ruled("hmac", oneKey), ruled("hmac", otherKey), "column answer was pii: hmac("},
+		"a rule":               {same, column(1, func(c *schemas.Column) { c.PII = schemas.PII{Kind: schemas.PIIRedact} }), "column answer was written as it comes and is pii: redact"},
 		"lists by other words": {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJoined }), ""},
 		"lists as columns":     {same, column(2, func(c *schemas.Column) { c.ListAs, c.Choices = schemas.ListColumns, []string{"1"} }), "column colours was list_as: joined and is list_as: columns"},
 		"lists as json":        {same, column(2, func(c *schemas.Column) { c.ListAs = schemas.ListJSON }), "column colours was list_as: joined and is list_as: json"},
@@ -375,30 +371,61 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 }
 
 // TestOneOutputFails: the others are committed, and the report of the one tells what it
-// still holds. The run fails where none is left.
+// still holds, where that is known. The run fails where none is left.
 func TestOneOutputFails(t *testing.T) {
 	disk := errors.New("no space left on device")
-	rows := map[int64]string{1: "", 2: ""}
-	for name, c := range map[string]struct {
-		spoil func(*run)
-		fails string // how paths of outputs that fail end
-		want  string
-	}{
-		"staging":      {func(r *run) { r.open = failing(r.dir+"/set/", disk) }, "set/", "no space left on device"},
-		"another past": {func(r *run) { r.def.Outputs[1].Format = "csv" }, "set/", "format of the dataset was ndjson"},
-		"all":          {func(r *run) { r.open = failing("", disk) }, "", "no space left on device"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRun(t, t.TempDir(), definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay})
-			first, err := r.commit(t, rows)
+	isDisk := func(err error) bool { return errors.Is(err, disk) }
+	isHeld := is[*load.HeldError]
+	replaced := func(name, by string) func(*testing.T, *run) { // an output by a file in its place
+		return func(t *testing.T, r *run) {
+			err := os.RemoveAll(filepath.Join(r.dir, name))
+			if err == nil {
+				err = os.MkdirAll(filepath.Dir(filepath.Join(r.dir, by)), 0o750)
+			}
+			if err := errors.Join(err, os.WriteFile(filepath.Join(r.dir, by), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	held := func(root, scope string) func(*testing.T, *run) {
+		return func(t *testing.T, r *run) {
+			d, err := local.New(filepath.Join(r.dir, root))
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.spoil(r)
+			lease, err := d.Acquire(t.Context(), scope, load.Holder{RunID: "another", Pipeline: "nightly", PID: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = lease.Release(context.WithoutCancel(t.Context())) })
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil func(*testing.T, *run)
+		fails string // how the paths of outputs that fail end
+		is    func(error) bool
+		known bool // what the output still holds
+	}{
+		"a part cannot be staged":          {func(_ *testing.T, r *run) { r.open = failing(r.dir+"/set/", "stage", disk) }, "set/", isDisk, true},
+		"the manifest cannot be written":   {func(_ *testing.T, r *run) { r.open = failing(r.dir+"/set/", "put", disk) }, "set/", isDisk, true},
+		"nothing can be staged":            {func(_ *testing.T, r *run) { r.open = failing("", "stage", disk) }, "", isDisk, true},
+		"a past that does not fit":         {func(_ *testing.T, r *run) { r.def.Outputs[1].Format = "csv" }, "set/", is[*output.DatasetChangedError], true},
+		"a file in the dataset's place":    {replaced("set", "set"), "set/", is[*load.CreateError], false},
+		"a folder in the file's place":     {replaced("f.ndjson", "f.ndjson/x"), "f.ndjson", is[*load.CreateError], false},
+		"the lease of the dataset is held": {held("set", ""), "set/", isHeld, false},
+		"the lease of the file is held":    {held("", "f.ndjson"), "f.ndjson", isHeld, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, t.TempDir(), definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "set/", Format: "ndjson", Partition: definition.PartitionDay})
+			first, err := r.commit(t, map[int64]string{1: "", 2: ""})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(t, r)
 			reports, err := r.commit(t, map[int64]string{3: ""})
 			failed := extracttest.MustAs[*output.OutputsError](t, err)
-			if !strings.Contains(err.Error(), c.want) || len(reports) != 2 {
-				t.Errorf("%d reports, %v", len(reports), err)
+			if !c.is(err) || len(reports) != 2 {
+				t.Fatalf("%d reports, %v", len(reports), err)
 			}
 			for i, report := range reports {
 				if !strings.HasSuffix(report.Path, c.fails) {
@@ -408,15 +435,15 @@ func TestOneOutputFails(t *testing.T) {
 					continue
 				}
 				failed.Errors = failed.Errors[1:]
-				if report.Error == "" || report.Rows != 2 || report.Bytes != first[i].Bytes || report.Parts != 1 || report.Watermark != first[i].Watermark {
-					t.Errorf("%+v, and before %+v", report, first[i])
+				if before := first[i]; report.Error == "" || c.known && (report.Rows != 2 || report.Bytes != before.Bytes || report.Parts != 1 || report.Watermark != before.Watermark) {
+					t.Errorf("%+v, and before %+v", report, before)
 				}
 			}
 			if len(failed.Errors) > 0 {
 				t.Errorf("%v are told besides", failed.Errors)
 			}
 			for name := range r.files(t) {
-				if strings.Contains(name, "run2") {
+				if strings.Contains(name, "run2") && !is[*load.CommitError](err) { // a recorded commit waits for the next run
 					t.Errorf("%s is left", name)
 				}
 			}
@@ -424,23 +451,41 @@ func TestOneOutputFails(t *testing.T) {
 	}
 }
 
-// failing gives destinations of which those at roots that begin so cannot stage.
-func failing(prefix string, err error) func(string) (load.Destination, error) {
+func is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
+
+// failing gives destinations of which those at roots that begin so fail at staging or putting.
+func failing(prefix, at string, err error) func(string) (load.Destination, error) {
 	return func(root string) (load.Destination, error) {
 		d, opened := local.New(root)
 		if opened == nil && strings.HasPrefix(root, prefix) {
-			return &full{d, err}, nil
+			return &broken{d, at, err}, nil
 		}
 		return d, opened
 	}
 }
 
-type full struct {
+type broken struct {
 	*local.Destination
+	at  string
 	err error
 }
 
-func (f *full) Stage(context.Context, string, string) (load.Upload, error) { return nil, f.err }
+func (b *broken) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+	if b.at == "stage" {
+		return nil, b.err
+	}
+	return b.Destination.Stage(ctx, run, name)
+}
+
+func (b *broken) Put(ctx context.Context, name string, data []byte, version string) error {
+	if b.at == "put" {
+		return b.err
+	}
+	return b.Destination.Put(ctx, name, data, version)
+}
 
 // TestChildThatNobodyAsksFor is told of once: it holds values still.
 func TestChildThatNobodyAsksFor(t *testing.T) {
@@ -463,25 +508,150 @@ func TestChildThatNobodyAsksFor(t *testing.T) {
 	}
 }
 
-// TestForeignCodebook: the data are committed all the same, log and report say what to do.
-func TestForeignCodebook(t *testing.T) {
-	r := newRun(t, t.TempDir(), definition.Output{Path: "out/f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "ndjson"})
-	theirs := filepath.Join(r.dir, "set.codebook.csv")
-	if err := os.WriteFile(theirs, []byte("my own notes"), 0o600); err != nil {
-		t.Fatal(err)
+// TestCodebookRefused: the data are committed all the same, log and report say what to do,
+// and the next run writes it.
+func TestCodebookRefused(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		at      func(root string) (load.Destination, error) // where the codebook lies
+		foreign bool
+		want    string
+	}{
+		"foreign": {func(root string) (load.Destination, error) { return local.New(root) }, true, "set.codebook.csv is there, and is not a codebook that formetl wrote"},
+		"open":    {func(string) (load.Destination, error) { return nil, refused }, false, "refused"},
+		"get":     {func(string) (load.Destination, error) { return &unreadable{loadtest.NewMemory(), refused}, nil }, false, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, t.TempDir(), definition.Output{Path: "out/f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "ndjson"})
+			theirs := filepath.Join(r.dir, "set.codebook.csv")
+			if c.foreign {
+				if err := os.WriteFile(theirs, []byte("my own notes"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.open = func(root string) (load.Destination, error) {
+				if filepath.Clean(root) == r.dir {
+					return c.at(root)
+				}
+				return local.New(root)
+			}
+			reports, err := r.commit(t, map[int64]string{1: ""})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reports[0].CompanionsError != "" || !strings.Contains(reports[1].CompanionsError, c.want) || reports[1].Rows != 1 || reports[1].Error != "" {
+				t.Errorf("%+v", reports)
+			}
+			if hints := strings.Count(r.log.String(), "codebook: false in the output"); (hints == 1) != c.foreign {
+				t.Errorf("%d hints in %s", hints, r.log.String())
+			}
+			files := r.files(t)
+			if c.foreign && files["set.codebook.csv"] != "my own notes" || files["set.schema.json"] != "" || files["out/f.codebook.csv"] == "" {
+				t.Errorf("there is %v", slices.Sorted(maps.Keys(files)))
+			}
+			if r.open = nil; c.foreign {
+				if err := os.Remove(theirs); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := r.commit(t, map[int64]string{1: ""}); err != nil || r.files(t)["set.codebook.csv"] == "" {
+				t.Errorf("the next run wrote none, %v", err)
+			}
+		})
 	}
-	reports, err := r.commit(t, map[int64]string{1: ""})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// unreadable is a destination whose objects nobody may read.
+type unreadable struct {
+	load.Destination
+	err error
+}
+
+func (u *unreadable) Get(context.Context, string) ([]byte, string, error) { return nil, "", u.err }
+
+// TestChoices: a dataset keeps the choices of earlier runs, and new ones follow. Where there
+// are too many, the output fails before any of it is written, and others do not.
+func TestChoices(t *testing.T) {
+	r := newRun(t, t.TempDir(), definition.Output{Path: "set/", Format: "csv", Partition: definition.PartitionDay}, definition.Output{Path: "f.ndjson", Format: "ndjson"})
+	r.def.Schema.Columns[2].ListAs = schemas.ListColumns
+	for _, c := range []struct {
+		day, rows string
+		seen      []string
+		header    string
+		many      bool
+	}{
+		{"2026-01-02", `, "colours": ["red", "blue"]`, []string{"red", "blue"}, "id,answer,colours__blue,colours__red", false},
+		{"2026-01-03", `, "colours": ["aqua", "Red"]`, []string{"red", "aqua", "Red"}, "id,answer,colours__blue,colours__red,colours__red_2,colours__aqua", false},
+		{"2026-01-04", `, "colours": ["more"]`, nil, "", true},
+	} {
+		before := r.files(t)
+		r.day, r.seen = c.day, transform.Seen{Many: c.many, Choices: map[string]int64{}}
+		for _, choice := range c.seen {
+			r.seen.Choices[choice] = 1
+		}
+		_, err := r.commit(t, map[int64]string{1: c.rows})
+		if is[*output.ChoicesError](err) != c.many || c.many != (err != nil) || c.many && !strings.Contains(err.Error(), "list_as: joined") {
+			t.Fatalf("%s: %v", c.day, err)
+		}
+		files := r.files(t)
+		for name, data := range files {
+			header, _, _ := strings.Cut(data, "\n")
+			if isNew := before[name] == "" && strings.Contains(name, "set/dt="); isNew && (c.many || header != c.header) {
+				t.Errorf("%s: %s has %s, want %s", c.day, name, header, c.header)
+			}
+		}
+		if !strings.Contains(files["f.ndjson"], strings.ReplaceAll(c.rows[len(`, "colours": `):], ", ", ",")) {
+			t.Errorf("%s: the file has %s", c.day, files["f.ndjson"])
+		}
 	}
-	if reports[0].CompanionsError != "" || !strings.HasPrefix(reports[1].CompanionsError, theirs+" is there, and is not a codebook that formetl wrote") || reports[1].Rows != 1 {
-		t.Errorf("%+v", reports)
-	}
-	if n := strings.Count(r.log.String(), "codebook: false in the output"); n != 1 {
-		t.Errorf("%d hints in %s", n, r.log.String())
-	}
-	files := r.files(t)
-	if files["set.codebook.csv"] != "my own notes" || files["set.schema.json"] != "" || files["out/f.codebook.csv"] == "" {
-		t.Errorf("there is %v", slices.Sorted(maps.Keys(files)))
+}
+
+// TestOrderOfColumns holds that a dataset's columns stay where they are, whatever order the
+// schema gives later, so that parts can be read by position. A single file beside it, and
+// --full, follow the schema.
+func TestOrderOfColumns(t *testing.T) {
+	const a, b, d = "a string item:1", "b string item:2", "d string item:4"
+	added := columnOf(t, "c string item:3")
+	added.Inferred = true
+	for name, c := range map[string]struct {
+		one, two   []string
+		added      []schemas.Column // by both runs
+		full       bool
+		want, file string   // the columns of the dataset and of the file
+		parts      []string // the columns of the dataset's parts
+	}{
+		"reordered":                 {one: []string{a, b}, two: []string{b, a}, want: "id,a,b", file: "id,b,a", parts: []string{"id,a,b", "id,a,b"}},
+		"one in the middle":         {one: []string{a, b}, two: []string{d, b, a}, want: "id,a,b,d", file: "id,d,b,a", parts: []string{"id,a,b", "id,a,b,d"}},
+		"before one that was added": {one: []string{a, b}, two: []string{d, a, b}, added: []schemas.Column{added}, want: "id,a,b,c,d", file: "id,d,a,b,c", parts: []string{"id,a,b,c", "id,a,b,c,d"}},
+		"left out":                  {one: []string{a, b}, two: []string{d, b}, want: "id,a,b,d", file: "id,d,b", parts: []string{"id,a,b", "id,b,d"}},
+		"full":                      {one: []string{a, b}, two: []string{b, d, a}, full: true, want: "id,b,d,a", file: "id,b,d,a", parts: []string{"id,b,d,a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, t.TempDir(), definition.Output{Path: "set/", Format: "csv", Partition: definition.PartitionDay}, definition.Output{Path: "f.csv", Format: "csv"})
+			r.added = c.added
+			for _, run := range []struct {
+				day     string
+				columns []string
+				full    bool
+			}{{"2026-01-02", c.one, false}, {"2026-01-03", c.two, c.full}} {
+				r.day, r.def.Schema, r.full = run.day, schemaOf(t, run.columns...), run.full
+				if _, err := r.commit(t, map[int64]string{1: ""}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files := r.files(t)
+			header := func(name string) string { line, _, _ := strings.Cut(files[name], "\n"); return line }
+			m := r.manifest(t, "set/_manifest.json")
+			columns, parts := make([]string, 0, len(m.Schema)), make([]string, 0, len(m.Parts))
+			for _, column := range m.Schema {
+				columns = append(columns, column.Name)
+			}
+			for _, p := range m.Parts {
+				parts = append(parts, header("set/"+p.Path))
+			}
+			if got := strings.Join(columns, ","); got != c.want || header("f.csv") != c.file || !slices.Equal(parts, c.parts) {
+				t.Errorf("the dataset has %s, want %s; the file %s, want %s; parts %q, want %q", got, c.want, header("f.csv"), c.file, parts, c.parts)
+			}
+		})
 	}
 }
