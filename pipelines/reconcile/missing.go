@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -358,18 +357,32 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 // hint is the index of the span that is asked first, or -1. If the result is not
 // there, the line is halved by asking for the id.
 func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
-	holds := func(of []span) (there bool) {
-		if err == nil {
-			there, err = c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
+	asked := func(of []span) (bool, error) {
+		return c.Reader.Holds(ctx, timeOf(of), extract.IDRange{Min: change.ID, Max: change.ID})
+	}
+	if hint >= 0 {
+		if there, err := asked(line[hint : hint+1]); there || err != nil {
+			return hint, err
 		}
-		return there
 	}
-	if hint >= 0 && holds(line[hint:hint+1]) {
-		return hint, err
+	lo, hi := 0, len(line)
+	for hi-lo > 1 {
+		middle := (lo + hi) / 2
+		lower, err := asked(line[lo:middle])
+		switch {
+		case err != nil:
+			return -1, err
+		case lower:
+			hi = middle
+		default:
+			lo = middle
+		}
 	}
-	at = sort.Search(len(line)-1, func(i int) bool { return holds(line[:i+1]) })
-	if at == hint || at >= len(line) || !holds(line[at:at+1]) { // there is none, or it has been asked for there
+	if hi == lo || lo == hint { // there is none, or it has been asked for there
+		return -1, nil
+	}
+	if there, err := asked(line[lo:hi]); err != nil || !there {
 		return -1, err
 	}
-	return at, err
+	return lo, nil
 }
