@@ -181,4 +181,12 @@ func TestEarlyFailure(t *testing.T) {
 	if ok := clitest.ReadMetrics(t, prom)[runSuccess]["good form1"]; ok != 1 {
 		t.Errorf("the success is %v", ok)
 	}
+
+	// Where the forms cannot be listed, they are an empty list.
+	none := write(t, dir, "none.yaml", "version: 1\nname: none\n"+
+		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC, requests: {retries: 0}}\nforms: [\"*\"]\nload: [{path: \"{form}.csv\"}]\n")
+	code, _, stderr := inProcess(testKey, "run", none, "--report", report)
+	if data, err = os.ReadFile(report); code != exit.Temporary || err != nil || !strings.Contains(string(data), `"forms": []`) {
+		t.Errorf("%d, %v: %s%s", code, err, data, stderr)
+	}
 }

@@ -58,7 +58,12 @@ func environment() []string {
 // inProcess runs a command in this process. Of its environment it sees the key alone, "" for none.
 func inProcess(key string, args ...string) (code int, stdout, stderr string) {
 	var out, told bytes.Buffer
-	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) { return key, key != "" && name == definition.KeyVariable })
+	code = Main(args, strings.NewReader(""), &out, &told, func(name string) (string, bool) {
+		if name != definition.KeyVariable || key == "" {
+			return "", false
+		}
+		return key, true
+	})
 	return code, out.String(), told.String()
 }
 
