@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// ErrNoSweep means that a destination cannot list what dead runs left there.
-var ErrNoSweep = errors.New("the destination cannot tell what dead runs left there")
-
 // CleanOptions changes what Clean does.
 type CleanOptions struct {
 	// DryRun only reports what Clean would do. It takes no lease, so a run that
@@ -72,19 +69,14 @@ type Kept struct {
 // one leftover cannot be removed, the others still are, and Clean can be called
 // again.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
-	sweeper, sweeps := d.(Sweeper)
-	leaser, leases := d.(Leaser)
-	if !sweeps || !leases {
-		return Cleaned{}, fmt.Errorf("cannot clean %s: %w", where(d, scope), ErrNoSweep)
-	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h.RunID, unlisted: o.Unlisted}
+	c := &cleaning{d: d, scope: scope, self: h.RunID, unlisted: o.Unlisted}
 	if o.DryRun {
 		return c.preview(ctx)
 	}
 	if nothing, err := c.nothing(ctx); nothing || err != nil {
 		return Cleaned{}, err
 	}
-	lease, err := leaser.Acquire(ctx, scope, h)
+	lease, err := d.Acquire(ctx, scope, h)
 	if err != nil {
 		return Cleaned{}, err
 	}
@@ -99,10 +91,9 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 
 // cleaning is one call of Clean.
 type cleaning struct {
-	d       Destination
-	sweeper Sweeper
-	scope   string
-	self    string // id of the run that called Clean
+	d     Destination
+	scope string
+	self  string // id of the run that called Clean
 
 	unlisted bool // unlisted parts are removed
 }
@@ -196,7 +187,7 @@ func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
 	if l.Kind == OrphanedIDs || l.Kind == OrphanedLetters || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
 		err = c.d.Delete(ctx, l.Ref)
 	} else {
-		err = c.sweeper.Remove(ctx, l)
+		err = c.d.Remove(ctx, l)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot remove the %s %s: %w", l.Kind, l.Path, err)

@@ -40,7 +40,7 @@ func (c *cleaning) findAll(ctx context.Context) (*finds, error) {
 
 // find looks for leftovers, in the order that the comment of Clean describes.
 func (c *cleaning) find(ctx context.Context) (*finds, error) {
-	left, err := c.sweeper.Leftovers(ctx)
+	left, err := c.d.Leftovers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	if err != nil {
 		return nil, err
 	}
-	holders, err := c.sweeper.Holders(ctx)
+	holders, err := c.d.Holders(ctx)
 	if err != nil {
 		return nil, err
 	}

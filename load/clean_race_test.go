@@ -31,7 +31,7 @@ type watched struct {
 var errDenied = errors.New("denied")
 
 func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	left, err := d.Destination.(load.Sweeper).Leftovers(ctx)
+	left, err := d.Destination.Leftovers(ctx)
 	if d.asked != nil {
 		d.asked()
 	}
@@ -39,7 +39,7 @@ func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 }
 
 func (d *watched) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	held, err := d.Destination.(load.Sweeper).Holders(ctx)
+	held, err := d.Destination.Holders(ctx)
 	if d.asked != nil {
 		d.asked()
 	}
@@ -63,11 +63,11 @@ func (d *watched) Remove(ctx context.Context, l load.Leftover) error {
 		d.removed = append(d.removed, l.Ref)
 		return nil
 	}
-	return d.Destination.(load.Sweeper).Remove(ctx, l)
+	return d.Destination.Remove(ctx, l)
 }
 
 func (d *watched) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	lease, err := d.Destination.(load.Leaser).Acquire(ctx, scope, h)
+	lease, err := d.Destination.Acquire(ctx, scope, h)
 	if err != nil || !d.loses {
 		return lease, err
 	}
@@ -109,7 +109,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 		{"a run that had staged commits between", func(t *testing.T, s shop) (func(), func()) {
 			p, err := s.stageNamed("quick", "other.csv", "whole")
 			s.must(err)
-			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "quick"})
+			lease, err := s.d.Acquire(t.Context(), "other.csv", load.Holder{RunID: "quick"})
 			s.must(err)
 			return func() {
 					s.must(s.d.Commit(t.Context(), p))
@@ -121,7 +121,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 				}
 		}},
 		{"a run records its commit and dies between", func(t *testing.T, s shop) (func(), func()) {
-			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "dying"})
+			lease, err := s.d.Acquire(t.Context(), "other.csv", load.Holder{RunID: "dying"})
 			s.must(err)
 			p, err := s.stageNamed("dying", "other.csv", "whole")
 			s.must(err)
@@ -281,13 +281,5 @@ func TestCleanThatIsStopped(t *testing.T) {
 	}
 	if again := s.clean("form1.csv"); len(again.Removed) != 2 {
 		t.Errorf("the lease was given back, and then %+v was found", again)
-	}
-}
-
-func TestCleanOfADestinationThatCannotTell(t *testing.T) {
-	type plain struct{ load.Destination }
-	_, err := load.Clean(t.Context(), plain{loadtest.NewMemory()}, "form1.csv", cleaner, load.CleanOptions{})
-	if !errors.Is(err, load.ErrNoSweep) {
-		t.Errorf("got %v", err)
 	}
 }

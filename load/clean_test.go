@@ -19,7 +19,7 @@ var cleaner = load.Holder{RunID: "cleaner", Pipeline: "feedback", Host: "here", 
 // everything lists what lies at the place, staged objects included.
 func (s shop) everything() []string {
 	s.t.Helper()
-	left, err := s.d.(load.Sweeper).Leftovers(context.Background())
+	left, err := s.d.Leftovers(context.Background())
 	s.must(err)
 	var found []string
 	if m, ok := s.d.(*loadtest.Memory); ok {
@@ -55,7 +55,7 @@ func (s shop) leave(run, name string) load.Prepared {
 // hold takes a lease for a run that stays alive for the rest of the test.
 func (s shop) hold(scope, run string) {
 	s.t.Helper()
-	lease, err := s.d.(load.Leaser).Acquire(s.t.Context(), scope, load.Holder{RunID: run, Pipeline: "other"})
+	lease, err := s.d.Acquire(s.t.Context(), scope, load.Holder{RunID: run, Pipeline: "other"})
 	s.must(err)
 	s.t.Cleanup(func() { s.must(lease.Release(context.Background())) })
 }

@@ -12,7 +12,7 @@ func (r *committing) publish(ctx context.Context) error {
 	var err error
 	if t, ok := r.d.(Transactor); ok {
 		outside := r.d
-		err = t.Transact(ctx, func(ctx context.Context, d Destination) error {
+		err = t.Transact(ctx, func(ctx context.Context, d Objects) error {
 			r.d = d
 			return r.steps(ctx, true)
 		})

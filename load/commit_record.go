@@ -46,7 +46,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 
 // committing is a commit under way.
 type committing struct {
-	d        Destination
+	d        Objects
 	file     string        // name of the single file, "" for a dataset
 	alone    bool          // the file gets no manifest
 	commit   DatasetCommit // a file's commit has one part, which is replaced

@@ -1,9 +1,6 @@
 package load
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Found is what lies at one scope of a destination besides committed data.
 type Found struct {
@@ -19,14 +16,9 @@ func (f Found) Nothing() bool {
 
 // Look returns what lies at d besides committed data, and changes nothing. It
 // takes no lease, so a run that starts meanwhile is not refused. The scope is
-// "" for a dataset and the file's name for a file. If d is no Sweeper, the
-// error wraps ErrNoSweep.
+// "" for a dataset and the file's name for a file.
 func Look(ctx context.Context, d Destination, scope string) (Found, error) {
-	sweeper, sweeps := d.(Sweeper)
-	if !sweeps {
-		return Found{}, fmt.Errorf("cannot look at %s: %w", where(d, scope), ErrNoSweep)
-	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: nobody}
+	c := &cleaning{d: d, scope: scope, self: nobody}
 	f, err := c.find(ctx)
 	if err != nil {
 		return Found{}, err

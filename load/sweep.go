@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sweeper is a destination that can list what runs left behind. To find what dead runs
+// Sweeper lists what runs left behind. To find what dead runs
 // left, call Leftovers first and then Holders. A live run that staged a listed leftover
 // holds its lease at the second call. If no lease is held, the run has ended.
 type Sweeper interface {

@@ -287,12 +287,6 @@ func TestRecordOfNoUse(t *testing.T) {
 	}
 }
 
-// bare is a destination that cannot tell what is left over.
-type bare struct {
-	load.Destination
-	load.Leaser
-}
-
 // TestStagedIsSwept: what the run of a checkpoint was staging when it was killed
 // is removed by the one that resumes from it, unless another scope's lease says
 // that it is at it still. That it cannot be removed fails nothing.
@@ -305,7 +299,6 @@ func TestStagedIsSwept(t *testing.T) {
 		"it died":            {left: 2}, // those of another run
 		"it died, --full":    {full: true, left: 2},
 		"it is alive":        {alive: true, left: 6},
-		"no sweeper":         {open: func(d *local.Destination) load.Destination { return bare{d, d} }, left: 6},
 		"it cannot be swept": {open: func(d *local.Destination) load.Destination { return asking{&watched{d, refusing("remove")}} }, left: 6},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,9 +97,6 @@ func (b *bench) sweep() {
 // another commit follows. After Clean the place must hold exactly what the last
 // commit says.
 func idsKilled(b *bench) {
-	if _, _, ok := b.leases(); !ok {
-		return // without a Sweeper nothing removes the sets of an unrecorded commit
-	}
 	for n, killed := 1, true; killed; n++ {
 		base := days{1: "kept", 2: fmt.Sprint("old", n), 3: "equal"}
 		b.must("commit", b.replace("base", base).Do(b.Context(), b.d))

@@ -10,8 +10,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-var _ load.Sweeper = (*Destination)(nil)
-
 // probeTime is how long a probe may take. It is a leftover after that.
 const probeTime = time.Minute
 

@@ -234,11 +234,13 @@ func TestRuns(t *testing.T) {
 		want          results
 	}{
 		"rows that change, come late and vanish": {
-			map[int]results{1: {1: "a", 2: "b"}, 2: {3: "c", 4: "d"}, 3: {5: "e"}}, map[int]results{2: {3: "changed", 6: "late"}, 3: {}},
+			map[int]results{1: {1: "a", 2: "b"}, 2: {3: "c", 4: "d"}, 3: {5: "e"}},
+			map[int]results{2: {3: "changed", 6: "late"}, 3: {}},
 			results{1: "a", 2: "b", 3: "changed", 6: "late"},
 		},
 		"a row that moves to another part": {
-			map[int]results{1: {1: "a", 2: "b"}, 2: {3: "c"}}, map[int]results{1: {1: "a"}, 2: {2: "b moved", 3: "c"}},
+			map[int]results{1: {1: "a", 2: "b"}, 2: {3: "c"}},
+			map[int]results{1: {1: "a"}, 2: {2: "b moved", 3: "c"}},
 			results{1: "a", 2: "b moved", 3: "c"},
 		},
 		"a part without rows": {map[int]results{1: {}}, map[int]results{1: {7: "late"}}, results{7: "late"}},

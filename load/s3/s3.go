@@ -52,11 +52,8 @@ var (
 	_ load.Destination = (*Destination)(nil)
 	_ load.Clocked     = (*Destination)(nil)
 	_ load.Guarded     = (*Destination)(nil)
-	_ load.Leaser      = (*Destination)(nil)
 	_ load.Limiter     = (*Destination)(nil)
-	_ load.Opener      = (*Destination)(nil)
 	_ load.Marker      = (*Destination)(nil)
-	_ load.Sweeper     = (*Destination)(nil)
 )
 
 // New returns the destination at root, s3://bucket or s3://bucket/prefix. It

@@ -171,11 +171,7 @@ func find(ctx context.Context, s State, prefix string) (all []folder, err error)
 
 // heldIn returns a function that tells whether a run holds a checkpoint.
 func heldIn(ctx context.Context, s State) (func(*Checkpoint) bool, error) {
-	sweeper, ok := s.Destination.(load.Sweeper)
-	if !ok {
-		return func(*Checkpoint) bool { return false }, nil
-	}
-	holders, err := sweeper.Holders(ctx)
+	holders, err := s.Holders(ctx)
 	return func(c *Checkpoint) bool {
 		return slices.ContainsFunc(holders, func(h load.ScopedHolder) bool { return h.Scope == c.prefix+headerName })
 	}, s.Fail(err)

@@ -121,11 +121,7 @@ func checkpointAt(s State, name string) *Checkpoint {
 
 // take takes the lease of the checkpoint, which is that of its header.
 func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
-	leaser, ok := c.state.Destination.(load.Leaser)
-	if !ok {
-		return errors.New("it has no leases")
-	}
-	c.lease, err = leaser.Acquire(ctx, c.prefix+headerName, h)
+	c.lease, err = c.state.Acquire(ctx, c.prefix+headerName, h)
 	return err
 }
 
@@ -147,11 +143,7 @@ func (c *Checkpoint) get(ctx context.Context, name string) ([]byte, error) {
 
 // read reads an object of at least so many bytes into memory that it may use.
 func (c *Checkpoint) read(ctx context.Context, name string, bytes int64, room []byte) ([]byte, error) {
-	opener, ok := c.state.Destination.(load.Opener)
-	if !ok {
-		return c.get(ctx, name)
-	}
-	object, err := opener.Open(ctx, c.prefix+name)
+	object, err := c.state.Open(ctx, c.prefix+name)
 	if err != nil {
 		return nil, c.state.Fail(err)
 	}

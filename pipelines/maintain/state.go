@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -138,7 +137,7 @@ func (s *stateLooker) output(ctx context.Context, at *OutputState, out definitio
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
-	if err != nil && !errors.Is(err, load.ErrNoSweep) {
+	if err != nil {
 		return fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })

@@ -56,10 +56,8 @@ func (p *place) open(ctx context.Context) (_ output, err error) {
 	if err = p.checkOrdinary(ctx); err != nil {
 		return nil, err
 	}
-	if leaser, ok := p.dest.(load.Leaser); ok {
-		if p.lease, err = leaser.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
-			return nil, err
-		}
+	if p.lease, err = p.dest.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
+		return nil, err
 	}
 	var out output = &file{p}
 	if err = p.lookBack(ctx); err == nil && p.out.Dataset() {

@@ -45,7 +45,7 @@ func (p *place) left(ctx context.Context) (*load.Found, error) {
 		return nil, err
 	}
 	found, err := load.Look(ctx, dest, "")
-	if err != nil && !errors.Is(err, load.ErrNoSweep) {
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Path, err)
 	}
 	_, _, err = dest.Get(ctx, load.ManifestName)

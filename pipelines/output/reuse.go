@@ -45,10 +45,6 @@ func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.Prepa
 // changedBytes returns the paths of parts of sound that are among parts and whose bytes
 // are not those of the manifest. It also notes whether one of them lacks its set of ids.
 func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) (map[string]bool, error) {
-	opener, ok := o.dest.(load.Opener)
-	if !ok {
-		return nil, nil
-	}
 	there := make(map[string]bool, len(sound))
 	for _, p := range sound {
 		there[p.Path] = true
@@ -61,7 +57,7 @@ func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) (m
 			continue
 		}
 		group.Go(func() (err error) {
-			if differs[i], err = bytesDiffer(inGroup, opener, p); err != nil || p.IDs == "" {
+			if differs[i], err = bytesDiffer(inGroup, o.dest, p); err != nil || p.IDs == "" {
 				return err
 			}
 			_, err = o.idsOf(inGroup, p)

@@ -101,11 +101,7 @@ func (c *checking) parts(ctx context.Context) error {
 // part checks a part and what lies beside it. It returns the ids of its results, nil where
 // there are none or they are not known.
 func (c *checking) part(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, err error) {
-	opener, ok := c.dest.(load.Opener)
-	if !ok {
-		return nil, errors.New("objects of this destination cannot be read back")
-	}
-	n, sum, err := load.Digest(ctx, opener, p.Path)
+	n, sum, err := load.Digest(ctx, c.dest, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
 		c.add(Missing, p, "it is missing")

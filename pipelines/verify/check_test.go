@@ -208,10 +208,7 @@ func TestCheckElements(t *testing.T) {
 }
 
 // committing is a destination at which a run commits while its parts are read.
-type committing struct {
-	*place
-	load.Opener
-}
+type committing struct{ *place }
 
 func (c committing) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if name == load.SuccessName {
@@ -223,7 +220,7 @@ func (c committing) Get(ctx context.Context, name string) ([]byte, string, error
 // TestCheckWhileCommitting: what was found beside a commit is not told.
 func TestCheckWhileCommitting(t *testing.T) {
 	p := newPlace(t, 10)
-	_, err := check(t.Context(), committing{p, p.Destination.(load.Opener)}, "lake/", "")
+	_, err := check(t.Context(), committing{p}, "lake/", "")
 	if !errors.Is(err, load.ErrConflict) {
 		t.Errorf("it gives %v", err)
 	}
