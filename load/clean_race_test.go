@@ -129,7 +129,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 			m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
 			return func() {
 					hook, _ := killAt(2)
-					err := load.FileCommit{RunID: "dying", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
+					err := load.Commit{RunID: "dying", File: "other.csv", Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(t.Context(), s.d)
 					if !errors.Is(err, errKilled) {
 						t.Fatal(err)
 					}

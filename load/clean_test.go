@@ -66,7 +66,7 @@ func (s shop) file(run, name, text string, hook load.Hook) error {
 	m := manifest(run)
 	m.Parts = []load.Part{{Path: name, Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}
 	m.Rows = 1
-	return load.FileCommit{RunID: run, Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(context.Background(), s.d)
+	return load.Commit{RunID: run, File: name, Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(context.Background(), s.d)
 }
 
 func runsOf(left []load.Leftover) string {
@@ -232,7 +232,7 @@ func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
 		m := manifest("first")
 		m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
 		hook, _ := killAt(2)
-		err = load.FileCommit{RunID: "first", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
+		err = load.Commit{RunID: "first", File: "other.csv", Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(t.Context(), s.d)
 		if !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func TestRecordedCommitsOfSeveralOutputs(t *testing.T) {
 		s.must(err)
 		m := manifest("run1")
 		m.Parts, m.Rows = []load.Part{{Path: fileName, Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
-		_, err = load.FileCommit{RunID: "run1", Manifest: m, Base: load.NoVersion, File: p}.Record(t.Context(), s.d)
+		_, err = load.Commit{RunID: "run1", File: fileName, Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}}.Record(t.Context(), s.d)
 		s.must(err)
 		if _, _, err := s.d.Get(t.Context(), fileName); !errors.Is(err, load.ErrNotExist) {
 			t.Errorf("the file is visible: %v", err)

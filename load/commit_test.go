@@ -376,25 +376,25 @@ func TestRecoverDamagedRecord(t *testing.T) {
 func TestCommitChecksItself(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*load.DatasetCommit)
+		change func(*load.Commit)
 		want   string
 	}{
-		{"another run's manifest", func(c *load.DatasetCommit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
-		{"a part that is not listed", func(c *load.DatasetCommit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
-		{"another checksum", func(c *load.DatasetCommit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
-		{"another length", func(c *load.DatasetCommit) { c.New[0].Bytes++ }, "does not list"},
-		{"removes what it lists", func(c *load.DatasetCommit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
-		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
-		{"an id set of no part", func(c *load.DatasetCommit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
-		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
-		{"an id set without content", func(c *load.DatasetCommit) {
+		{"another run's manifest", func(c *load.Commit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
+		{"a part that is not listed", func(c *load.Commit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
+		{"another checksum", func(c *load.Commit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
+		{"another length", func(c *load.Commit) { c.New[0].Bytes++ }, "does not list"},
+		{"removes what it lists", func(c *load.Commit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
+		{"removes outside", func(c *load.Commit) { c.Superseded = []string{"../x"} }, "is no part of a dataset"},
+		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
+		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
+		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
 		}, "is empty"},
-		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
-		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
-		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
-		{"rows do not add up", func(c *load.DatasetCommit) { c.Manifest.Rows++ }, "rows"},
+		{"removes as an id set what is none", func(c *load.Commit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
+		{"removes a part as an id set", func(c *load.Commit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
+		{"removes an id set outside", func(c *load.Commit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
+		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			shops(t, func(t *testing.T, open func() shop) {

@@ -18,7 +18,7 @@ var errKilled = errors.New("killed")
 
 // replace stages a commit that replaces the whole dataset. A part with
 // unchanged content keeps its name.
-func (b *bench) replace(run string, content days) load.DatasetCommit {
+func (b *bench) replace(run string, content days) load.Commit {
 	b.Helper()
 	base, version, err := load.ReadManifest(b.Context(), b.d, load.ManifestName)
 	var old []load.Part
@@ -38,7 +38,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 		}})
 	}
 	reuse := load.ReuseParts(old, fresh)
-	c := load.DatasetCommit{RunID: run, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded, Manifest: load.Manifest{
+	c := load.Commit{RunID: run, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded, Manifest: load.Manifest{
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: run, CreatedAt: time.Date(2026, 2, 1, 10, 0, 0, 0, time.UTC),
 		Watermark: load.Wall(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)), Parts: reuse.Parts, Rows: int64(len(reuse.Parts)),
 	}}

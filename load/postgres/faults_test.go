@@ -17,7 +17,7 @@ import (
 func portText(port int) string { return strconv.Itoa(port) }
 
 // change stages a run that replaces the whole table by n rows, which hold the run's id.
-func change(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
+func change(t *testing.T, d *Destination, run string, n int) load.Commit {
 	t.Helper()
 	rows := results{}
 	for id := range n {

@@ -131,7 +131,7 @@ func (b *table) part(run string, day, generation, rows int, data []byte, ids []i
 }
 
 // change stages a run that replaces the parts of days. stage stages the part of a day.
-func (b *table) change(run string, days []int, stage func(day, generation int) load.PreparedPart) load.DatasetCommit {
+func (b *table) change(run string, days []int, stage func(day, generation int) load.PreparedPart) load.Commit {
 	b.Helper()
 	base, version, err := load.ReadManifest(b.Context(), b, load.ManifestName)
 	var old, kept []load.Part
@@ -157,11 +157,11 @@ func (b *table) change(run string, days []int, stage func(day, generation int) l
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
 	}
-	return load.DatasetCommit{RunID: run, Manifest: m, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded}
+	return load.Commit{RunID: run, Manifest: m, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded}
 }
 
 // replaces stages a run that replaces the parts of days by results.
-func (b *table) replaces(run string, days map[int]results) load.DatasetCommit {
+func (b *table) replaces(run string, days map[int]results) load.Commit {
 	b.Helper()
 	return b.change(run, slices.Sorted(maps.Keys(days)), func(day, generation int) load.PreparedPart {
 		return b.part(run, day, generation, len(days[day]), encoded(b.T, b.batch(days[day])), slices.Collect(maps.Keys(days[day])))

@@ -41,8 +41,8 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutput,
 		part.Rejected = m.Rejected
 	}
 	m.Rows, m.Parts = part.Rows, []load.Part{part}
-	commit := load.FileCommit{
-		RunID: o.job.RunID, Manifest: m, Base: o.base, File: staged,
+	commit := load.Commit{
+		RunID: o.job.RunID, File: o.Scope, Manifest: m, Base: o.base, New: []load.Prepared{staged},
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
 		Alone:   o.out.NoManifest,
 		Hook:    o.hook,

@@ -133,7 +133,7 @@ func (p *place) lookBack(ctx context.Context) error {
 
 // record records the commit of the staged objects. It returns the function that
 // publishes them.
-func (p *place) record(ctx context.Context, commit recorder) (publish func(context.Context) error, err error) {
+func (p *place) record(ctx context.Context, commit load.Commit) (publish func(context.Context) error, err error) {
 	if err := p.held(); err != nil {
 		return nil, err
 	}
@@ -145,11 +145,6 @@ func (p *place) record(ctx context.Context, commit recorder) (publish func(conte
 		return nil, p.named(err)
 	}
 	return recorded.Publish, nil
-}
-
-// recorder is the commit of a dataset or of a single file. Record records it.
-type recorder interface {
-	Record(ctx context.Context, d load.Destination) (*load.Recorded, error)
 }
 
 // close removes staged objects whose commit is not recorded, and releases the

@@ -39,7 +39,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) (*stagedOutp
 		return nil, err
 	}
 	m := o.wholeManifest(columns, kept, reuse.Parts)
-	commit := load.DatasetCommit{
+	commit := load.Commit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
 		Beside: append(o.idSets(parts, reuse), letters...), SupersededBeside: supersededSets(old, m.Parts), Hook: o.hook,
 	}

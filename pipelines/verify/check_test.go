@@ -19,7 +19,7 @@ import (
 type place struct {
 	*testing.T
 	load.Destination
-	commit load.DatasetCommit // of the run that wrote it
+	commit load.Commit // of the run that wrote it
 }
 
 // newPlace writes the dataset. rows is how many rows each part has for its ten results.
@@ -28,7 +28,7 @@ func newPlace(t *testing.T, rows int64) *place {
 	dest, err := local.New(t.TempDir())
 	p := &place{T: t, Destination: dest}
 	p.must(err)
-	p.commit = load.DatasetCommit{RunID: "run1", Manifest: load.Manifest{
+	p.commit = load.Commit{RunID: "run1", Manifest: load.Manifest{
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: "run1", Schema: []load.Column{{Name: "id", Type: "int64", From: "result_id"}},
 	}}
 	for day := range 3 {
@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 		{"a commit was recorded and not finished", func(p *place) {
 			_, version, err := p.Get(p.Context(), load.ManifestName)
 			p.must(err)
-			next := load.DatasetCommit{RunID: "run2", Base: version, Manifest: p.commit.Manifest}
+			next := load.Commit{RunID: "run2", Base: version, Manifest: p.commit.Manifest}
 			next.Manifest.RunID = next.RunID
 			_, err = next.Record(p.Context(), p.Destination)
 			p.must(err)
