@@ -78,6 +78,15 @@ func DropStaged(ctx context.Context, d Destination, scope string, runs ...string
 	return nil
 }
 
+// ofScope tells whether an object's final name belongs to the scope: it is the
+// file itself, or a part of the dataset.
+func ofScope(name, scope string) bool {
+	if scope != "" {
+		return name == scope
+	}
+	return strayKind(name) == UnlistedPart
+}
+
 // each calls do for each item, SideBySide at once, until one fails. It returns that error.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)

@@ -190,23 +190,3 @@ func TestCleanTakesNoLeaseForSetsInUse(t *testing.T) {
 		t.Errorf("with orphans: %v", err)
 	}
 }
-
-// The record of a commit stays small, and another process finishes it.
-func TestRecordHoldsNoIDs(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		hook := killBefore(load.StepUnmark, 1)
-		if err := s.run("run2", days{1: "x"}, hook); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		record, _, err := s.d.Get(t.Context(), load.ControlFolder+"/"+load.IntentName)
-		s.must(err)
-		if strings.Contains(string(record), "ids of") || !strings.Contains(string(record), `"superseded_beside":["_ids/`) {
-			t.Errorf("the record is %s", record)
-		}
-		_, err = load.Recover(t.Context(), s.d, "", nil)
-		s.must(err)
-		s.holds("run2", days{1: "x"})
-	})
-}

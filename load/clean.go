@@ -23,9 +23,6 @@ type CleanOptions struct {
 type Cleaned struct {
 	Removed []Leftover // leftovers of dead runs; in a dry run, those to be removed
 	Kept    []Kept     // leftovers that may still be needed
-	// Others counts the leftovers that name neither a run nor an object of the
-	// scope. Clean does not know their owner, so it leaves them alone.
-	Others int
 	// Recovery is the recorded commit that Clean finished or rolled back. A dry
 	// run only names it. RunID is "" if no commit was recorded.
 	Recovery Recovery
@@ -55,9 +52,7 @@ type Kept struct {
 //  4. The records of commits are read after the holders, so that no record of a
 //     dead run is missed, and the manifest is read last. What a recorded commit of
 //     another file needs stays.
-//  5. Leftovers that name their run are removed. One without a run is removed only in two
-//     cases: its final name is in the scope, or it is a temporary file while nobody else
-//     holds a lease.
+//  5. Leftovers of dead runs are removed, and temporary files if nobody else holds a lease.
 //  6. Id sets and dead letters are removed if neither the manifest nor a recorded commit
 //     needs them. With CleanOptions.Unlisted, so are parts. Only the holder of the lease
 //     writes them. After parts were removed, _SUCCESS is written anew, so that readers that
@@ -105,7 +100,7 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	f, err := c.find(ctx)
-	return err == nil && len(f.dead)+len(f.kept)+len(f.holders)+f.others == 0, err
+	return err == nil && len(f.dead)+len(f.kept)+len(f.holders) == 0, err
 }
 
 // whileHeld returns a context that is cancelled when the lease is lost, with a
@@ -133,7 +128,7 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 	if err != nil {
 		return done, err
 	}
-	done.Kept, done.Others = f.kept, f.others
+	done.Kept = f.kept
 	unlisted := slices.ContainsFunc(f.dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
 	if unlisted { // readers that glob may be reading these parts
 		if err := c.d.Delete(ctx, SuccessName); err != nil {
@@ -160,7 +155,7 @@ func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
 	if held := f.holder(c.scope); held != nil {
 		return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: *held}
 	}
-	return Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.records[recordName(c.scope)].run()}}, nil
+	return Cleaned{Removed: f.dead, Kept: f.kept, Recovery: Recovery{RunID: f.records[recordName(c.scope)].run()}}, nil
 }
 
 // remove removes leftovers side by side and returns those that it removed.

@@ -101,7 +101,7 @@ func TestCleanRemovesWhatTheDeadLeft(t *testing.T) {
 			s.same("what is left", s.everything(), before)
 			s.content(days{1: "one", 2: "two"})
 			again := s.clean(scope)
-			if len(again.Removed)+len(again.Kept)+again.Others > 0 || again.Recovery != (load.Recovery{}) {
+			if len(again.Removed)+len(again.Kept) > 0 || again.Recovery != (load.Recovery{}) {
 				t.Errorf("cleaning again found %+v", again)
 			}
 			s.same("after cleaning twice", s.everything(), before)
@@ -158,44 +158,6 @@ func TestCleanIsRefusedWhereARunIsAlive(t *testing.T) {
 			s.same("what is left", s.everything(), before)
 		})
 	}
-}
-
-// From the intent on a commit is finished, whatever step its run died at.
-func TestCleanFinishesARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		recorded := 0
-		for n := 0; ; n++ {
-			s := open()
-			s.must(s.run("base", days{1: "one", 2: "two"}, nil))
-			hook, killed := killAt(n)
-			err := s.run("dead", days{2: "second", 3: "third"}, hook)
-			if *killed == "" {
-				break
-			}
-			var stopped *load.CommitError
-			if !errors.As(err, &stopped) {
-				t.Fatalf("killed at %s: %v", *killed, err)
-			}
-			told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
-			s.must(err)
-			cleaned := s.clean("")
-			if !stopped.Recorded {
-				s.holds("base", days{1: "one", 2: "two"})
-				continue
-			}
-			recorded++
-			if told.Recovery != (load.Recovery{RunID: "dead"}) || cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
-				t.Errorf("killed at %s: told %+v, did %+v", *killed, told.Recovery, cleaned.Recovery)
-			}
-			if len(told.Removed) > 0 {
-				t.Errorf("killed at %s: would remove %v, which the commit needs", *killed, told.Removed)
-			}
-			s.holds("dead", days{1: "one", 2: "second", 3: "third"})
-		}
-		if recorded < 6 {
-			t.Errorf("only %d kills after the intent", recorded)
-		}
-	})
 }
 
 func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
@@ -261,22 +223,6 @@ func TestCleanOfAFileLeavesWhatIsStagedMeanwhile(t *testing.T) {
 			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
 		}
 		s.must(s.d.Check(t.Context(), p))
-	})
-}
-
-// What a run staged that is still at another output stays.
-func TestCleanLeavesTheStagedPartsOfALiveRun(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		parts := s.stageTwo("alive")
-		s.hold("form1.csv", "alive")
-		cleaned := s.clean("")
-		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
-			t.Errorf("got %+v", cleaned)
-		}
-		for _, p := range parts {
-			s.must(s.d.Check(t.Context(), p.Prepared))
-		}
 	})
 }
 

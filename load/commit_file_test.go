@@ -75,18 +75,6 @@ func TestFileCommit(t *testing.T) {
 	})
 }
 
-func TestFileCommitTwice(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.runFile("run1", "first", nil))
-		c, err := s.changeFile("run2", "second")
-		s.must(err)
-		s.must(c.Do(t.Context(), s.d))
-		s.must(c.Do(t.Context(), s.d))
-		s.holdsFile("run2", "second")
-	})
-}
-
 // At every kill the file is whole, and a manifest that is there agrees with it.
 func TestFileKilledAtEveryStep(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {

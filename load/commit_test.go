@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -206,18 +205,6 @@ func TestRollBackFaults(t *testing.T) {
 	})
 }
 
-func TestDatasetCommitTwice(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y"})
-		s.must(err)
-		s.must(c.Do(t.Context(), s.d))
-		s.must(c.Do(t.Context(), s.d))
-		s.holds("run2", days{1: "x", 2: "y"})
-	})
-}
-
 func wantConflict(t *testing.T, err error) {
 	t.Helper()
 	var stopped *load.CommitError
@@ -328,38 +315,6 @@ func TestDatasetForeignRecord(t *testing.T) {
 	})
 }
 
-// The staged parts of a recorded commit are gone, as a lifecycle rule does.
-func TestRecoverWithoutStagedParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
-		s.must(err)
-		c.Hook = killBefore(load.StepParts, 2) // one part has its name
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		s.must(s.d.Abort(t.Context(), c.New[2]))
-		r, err := load.Recover(t.Context(), s.d, "", nil)
-		s.must(err)
-		if r != (load.Recovery{RunID: "run2"}) {
-			t.Errorf("recovery is %+v", r)
-		}
-		s.holds("run1", days{1: "a"})
-	})
-}
-
-func TestRecoverNothing(t *testing.T) {
-	shops(t, func(_ *testing.T, open func() shop) {
-		s := open()
-		r, err := load.Recover(context.Background(), s.d, "", nil)
-		s.must(err)
-		if r != (load.Recovery{}) || len(s.names()) > 0 {
-			s.t.Errorf("recovery is %+v and leaves %v", r, s.names())
-		}
-	})
-}
-
 func TestRecoverDamagedRecord(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {
@@ -458,25 +413,4 @@ func TestRecoverDamagedParts(t *testing.T) {
 			s.holds("run1", days{1: "a"})
 		})
 	}
-}
-
-// A part that is damaged after the manifest was written is no reason to take
-// back what readers see.
-func TestRecoverDecidedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y"})
-		s.must(err)
-		c.Hook = killBefore(load.StepSupersede, 1)
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		r, err := load.Recover(t.Context(), s.d, "", nil)
-		s.must(err)
-		if !r.Finished {
-			t.Errorf("recovery is %+v", r)
-		}
-		s.holds("run2", days{1: "x", 2: "y"})
-	})
 }

@@ -38,10 +38,8 @@ const nobody = "-"
 
 // finds is what a search of a destination found besides committed data.
 type finds struct {
-	dead   []Leftover
-	kept   []Kept
-	others int
-
+	dead    []Leftover
+	kept    []Kept
 	holders []ScopedHolder     // of leases, except that of the caller
 	records map[string]*Commit // recorded commits, by object name
 }
@@ -87,22 +85,13 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 		return nil, err
 	}
 	for _, l := range left {
-		f.sort(l, c.scope)
+		if why := f.reason(l); why != "" {
+			f.kept = append(f.kept, Kept{Leftover: l, Why: why})
+		} else {
+			f.dead = append(f.dead, l)
+		}
 	}
 	return f, c.findStrays(ctx, f, ours)
-}
-
-// sort adds a leftover to the dead, which Clean removes, or to the kept, or counts it in others.
-func (f *finds) sort(l Leftover, scope string) {
-	why := f.reason(l)
-	switch {
-	case why != "":
-		f.kept = append(f.kept, Kept{Leftover: l, Why: why})
-	case l.Run != "" || l.Kind == Temporary || ofScope(l.Name, scope):
-		f.dead = append(f.dead, l)
-	default:
-		f.others++
-	}
 }
 
 // reason says why a leftover may still be needed. It is "" if nobody needs it.
@@ -124,25 +113,9 @@ func (f *finds) reason(l Leftover) string {
 	return ""
 }
 
-// ofScope tells whether an object's final name belongs to the scope: it is the
-// file itself, or a part of the dataset.
-func ofScope(name, scope string) bool {
-	if scope != "" {
-		return name == scope
-	}
-	return strayKind(name) == UnlistedPart
-}
-
-// needs tells whether the recorded commit needs a leftover. It compares the run
-// and the staged object. If the leftover's run is unknown, it also compares the
-// final name.
+// needs tells whether the recorded commit needs a leftover, by its run or by what is staged.
 func (c *Commit) needs(l Leftover) bool {
-	if l.Run != "" && l.Run == c.RunID {
-		return true
-	}
-	return slices.ContainsFunc(c.New, func(p Prepared) bool {
-		return p.Staged == l.Ref || l.Run == "" && l.Name != "" && p.Name == l.Name
-	})
+	return l.Run == c.RunID || slices.ContainsFunc(c.New, func(p Prepared) bool { return p.Staged == l.Ref })
 }
 
 // records returns the recorded commits at d, by object name. A record

@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/formetl/formetl/load"
@@ -61,29 +60,6 @@ func TestLook(t *testing.T) {
 		s.hold("", "early")
 		if found := s.look(""); runsOf(found.Leftovers) != "dead dead" || found.Holder == nil || found.Holder.RunID != "early" {
 			t.Errorf("at a run that is alive found %+v", found)
-		}
-	})
-}
-
-func TestLookFindsARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		stop := func(step load.Step) error {
-			if step == load.StepManifest {
-				return errKilled
-			}
-			return nil
-		}
-		for scope, err := range map[string]error{"": s.run("first", days{1: "one"}, stop), "form1.csv": s.file("second", "form1.csv", "file", stop)} {
-			if !errors.Is(err, errKilled) {
-				t.Fatalf("%q: %v", scope, err)
-			}
-		}
-		for scope, run := range map[string]string{"": "first", "form1.csv": "second"} {
-			found := s.look(scope)
-			if found.Pending != run || slices.ContainsFunc(found.Leftovers, func(l load.Leftover) bool { return l.Run == run }) {
-				t.Errorf("%q: found %+v", scope, found)
-			}
 		}
 	})
 }

@@ -62,17 +62,6 @@ func TestStagedForOthers(t *testing.T) {
 	}
 }
 
-func FuzzStagedFor(f *testing.F) {
-	for _, seed := range []string{"staged-X-10-eA", stagedName("a/b.csv", time.Unix(1, 0)), "staged---", "x"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, base string) {
-		if final, _ := stagedFor(base); final != "" && load.CheckObjectName(final) != nil {
-			t.Fatalf("%q tells %q", base, final)
-		}
-	})
-}
-
 // The control folder may be shared: with a state folder, with what people put
 // there. Only formetl's own leftovers are told and removed.
 func TestLeftoversAmongOthers(t *testing.T) {

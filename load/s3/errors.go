@@ -155,7 +155,7 @@ func byCode(err error) (failure, bool) {
 
 func (b *bucket) denied() failure {
 	what := "the store denies it"
-	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (README, section S3)"
+	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket on the bucket (README, section S3)"
 	if b.options.ExpectedBucketOwner != "" {
 		what += ", or the bucket is not of account " + b.options.ExpectedBucketOwner
 		hint = "check expected_bucket_owner and the bucket's name; " + hint

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/formetl/formetl/load"
 )
 
@@ -181,25 +179,4 @@ func TestObjectSettings(t *testing.T) {
 	if sse, key := d.encryption(); sse != "AES256" || key != nil {
 		t.Errorf("got %v, %v", sse, key)
 	}
-}
-
-// Real servers take tags and a storage class.
-func TestObjectSettingsTaken(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		d := s.open(t, "settings", func(o *Options) {
-			o.StorageClass, o.Tags = "STANDARD", map[string]string{"team": "forms", "cost centre": "a+b"}
-		})
-		if err := d.Commit(t.Context(), stage(t, d, "x.csv", []byte("x"))); err != nil {
-			t.Fatal(err)
-		}
-		got, err := d.client.GetObjectTagging(t.Context(), &awss3.GetObjectTaggingInput{Bucket: &d.name, Key: d.key("x.csv")})
-		if err != nil || len(got.TagSet) != 2 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		for _, tag := range got.TagSet {
-			if d.options.Tags[*tag.Key] != *tag.Value {
-				t.Errorf("%s is %q", *tag.Key, *tag.Value)
-			}
-		}
-	})
 }
