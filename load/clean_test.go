@@ -204,28 +204,6 @@ func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
 	})
 }
 
-// A file's clean leaves what a run of the dataset beside it stages, even if the
-// run begins at the worst time: after the holders were read.
-func TestCleanOfAFileLeavesWhatIsStagedMeanwhile(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.stageTwo("stopped")
-		s.must(s.d.Put(t.Context(), load.ControlFolder+"/notes", []byte("x"), load.AnyVersion)) // so that Clean looks once
-		s.leave("dead", "form1.csv")
-		var p load.Prepared
-		d := &watched{Destination: s.d, afterHolders: func() {
-			s.hold("", "next")
-			p = s.leave("next", "dt=2026-01-09/part-20260109T000000-20260110T000000-000002-0000.csv")
-		}}
-		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
-		s.must(err)
-		if got := runsOf(cleaned.Removed); got != "dead dead stopped stopped" {
-			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
-		}
-		s.must(s.d.Check(t.Context(), p))
-	})
-}
-
 func TestCleanDryRunTouchesNothing(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()

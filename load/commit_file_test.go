@@ -163,24 +163,3 @@ func TestFileBaseChanged(t *testing.T) {
 		s.holdsFile("run3", "won")
 	})
 }
-
-// Files of one folder are committed side by side: their records are apart.
-func TestFilesSideBySide(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		hook, _ := killAt(3)
-		if err := s.runFile("run1", "first", hook); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		p, err := s.stageNamed("run1", "other.csv", "o")
-		s.must(err)
-		m := manifest("run1")
-		m.Rows, m.Parts = 1, []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: 1, SHA256: p.SHA256}}
-		s.must(load.Commit{RunID: "run1", File: "other.csv", Manifest: m, New: []load.Prepared{p}}.Do(t.Context(), s.d))
-		s.must(s.d.Delete(t.Context(), "other.csv"))
-		s.must(s.d.Delete(t.Context(), load.FileManifestName("other.csv")))
-		_, err = load.Recover(t.Context(), s.d, fileName, nil)
-		s.must(err)
-		s.holdsFile("run1", "first")
-	})
-}

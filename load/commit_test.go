@@ -299,22 +299,6 @@ func TestDatasetNameTaken(t *testing.T) {
 	})
 }
 
-// Another run's commit is recorded: neither is touched until Recover.
-func TestDatasetForeignRecord(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		hook := killBefore(load.StepParts, 2)
-		if err := s.run("run1", days{1: "a", 2: "b"}, hook); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		c, _, err := s.change("run2", days{3: "y"})
-		s.must(err)
-		wantConflict(t, c.Do(t.Context(), s.d))
-		s.must(s.run("run3", days{3: "z"}, nil))
-		s.holds("run3", days{1: "a", 2: "b", 3: "z"})
-	})
-}
-
 func TestRecoverDamagedRecord(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {

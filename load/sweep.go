@@ -47,7 +47,7 @@ type Leftover struct {
 	Name  string    // its intended final name, "" if unknown
 	Path  string    // for messages: a path, or s3://… with the upload's id
 	Bytes int64     // -1 if unknown
-	Since time.Time // when it was begun, zero if unknown
+	Since time.Time // when it was begun or last written, zero if unknown
 	Ref   string    // the destination's own reference, for Remove
 }
 

@@ -93,30 +93,18 @@ func TestPartsCannotBeListed(t *testing.T) {
 
 func TestSweepRefused(t *testing.T) {
 	f, d, _ := marked(t)
-	d.times.Settle = 0
 	p := stage(t, d, "x.csv", []byte("content"))
-	if _, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"}); err != nil {
-		t.Fatal(err)
-	}
 	left, err := d.Leftovers(t.Context())
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}
-	for part, use := range map[string]func() error{
-		"list-type": func() error { _, err := d.Leftovers(t.Context()); return err },
-		"/lease":    func() error { _, err := d.Holders(t.Context()); return err },
-		"uploadId":  func() error { return d.Remove(t.Context(), left[0]) },
-		"/staged":   func() error { return d.Remove(t.Context(), left[0]) },
-		"prefix":    func() error { _, err := d.List(t.Context(), "a"); return err },
-		"max-parts": func() error { return d.Check(t.Context(), p) },
-	} {
-		f.refuse = func(r *http.Request) (int, string, http.Header) {
-			if strings.Contains(r.URL.RequestURI(), part) {
-				return http.StatusForbidden, "SignatureDoesNotMatch", nil
-			}
-			return 0, "", nil
-		}
-		refusal[*load.IOError](t, use(), credentials)
+	f.refuse = func(*http.Request) (int, string, http.Header) {
+		return http.StatusForbidden, "SignatureDoesNotMatch", nil
+	}
+	_, leftovers := d.Leftovers(t.Context())
+	_, holders := d.Holders(t.Context())
+	for _, err := range []error{leftovers, holders, d.Remove(t.Context(), left[0]), d.Check(t.Context(), p)} {
+		refusal[*load.IOError](t, err, credentials)
 	}
 }
 
