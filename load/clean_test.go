@@ -185,25 +185,6 @@ func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
 	}
 }
 
-// A run that goes on with another's commits under that one's id.
-func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		p, err := s.stageNamed("second", "other.csv", "whole")
-		s.must(err)
-		m := manifest("first")
-		m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
-		hook, _ := killAt(2)
-		err = load.Commit{RunID: "first", File: "other.csv", Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(t.Context(), s.d)
-		if !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		if cleaned := s.clean("form1.csv"); len(cleaned.Removed) > 0 || len(cleaned.Kept) != 1 {
-			t.Errorf("got %+v", cleaned)
-		}
-	})
-}
-
 func TestCleanDryRunTouchesNothing(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()

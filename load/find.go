@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Found is what lies at one scope of a destination besides committed data.
@@ -54,12 +53,9 @@ func (f *finds) holder(scope string) *Holder {
 	return nil
 }
 
-// alive tells whether a run holds a lease, or one of its processes does: their ids begin
-// with its own.
+// alive tells whether a run holds a lease.
 func (f *finds) alive(run string) bool {
-	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool {
-		return h.RunID == run || run != "" && strings.HasPrefix(h.RunID, run+"-")
-	})
+	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool { return h.RunID == run })
 }
 
 // find lists what lies at the scope and compares it with what leases, records and the manifest
@@ -100,7 +96,7 @@ func (f *finds) reason(l Leftover) string {
 		return fmt.Sprintf("run %s is alive", l.Run)
 	}
 	for _, c := range f.records {
-		if c.needs(l) {
+		if l.Run == c.RunID {
 			return fmt.Sprintf("the commit of run %s is recorded, and the next run finishes it", c.RunID)
 		}
 	}
@@ -111,11 +107,6 @@ func (f *finds) reason(l Leftover) string {
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
 	}
 	return ""
-}
-
-// needs tells whether the recorded commit needs a leftover, by its run or by what is staged.
-func (c *Commit) needs(l Leftover) bool {
-	return l.Run == c.RunID || slices.ContainsFunc(c.New, func(p Prepared) bool { return p.Staged == l.Ref })
 }
 
 // records returns the recorded commits at d, by object name. A record

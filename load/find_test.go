@@ -16,24 +16,6 @@ func (s shop) look(scope string) load.Found {
 	return found
 }
 
-func TestLookFindsNothing(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		for _, scope := range []string{"", "form1.csv"} {
-			if found := s.look(scope); !found.Nothing() {
-				t.Errorf("at a new place found %+v", found)
-			}
-		}
-		s.must(s.run("base", days{1: "one"}, nil))
-		s.must(s.file("base2", "form1.csv", "file", nil))
-		for _, scope := range []string{"", "form1.csv"} {
-			if found := s.look(scope); !found.Nothing() {
-				t.Errorf("at what is committed found %+v", found)
-			}
-		}
-	})
-}
-
 // TestLook tells what the dead left, and who is at it.
 func TestLook(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {

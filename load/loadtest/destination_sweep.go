@@ -223,7 +223,7 @@ func sweepEnded(b *bench) {
 }
 
 func sweepSeveral(b *bench) {
-	var want []string
+	want := make([]string, 0, 6)
 	for _, run := range []string{"run1", "run2", "run3"} {
 		for _, name := range []string{"dt=2026-01-01/Größe 1.csv", "x.csv"} {
 			_, err := b.begin(run, name, []byte(run+name)).Prepare(b.Context())

@@ -191,24 +191,6 @@ func TestLeaseIsShared(t *testing.T) {
 	}
 }
 
-// What is asked of a folder that is gone does not make it again.
-func TestNothingIsMade(t *testing.T) {
-	d := at(t, filepath.Join(t.TempDir(), "out"))
-	p := load.Prepared{Name: "x.csv", Staged: ".formetl/run1/staged-X", Bytes: 7}
-	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
-		t.Errorf("check gives %v", err)
-	}
-	names, err := d.List(t.Context(), "a")
-	left, leftErr := d.Leftovers(t.Context())
-	held, heldErr := d.Holders(t.Context())
-	if err := errors.Join(err, leftErr, heldErr, d.Remove(t.Context(), load.Leftover{Ref: p.Staged})); err != nil || len(names)+len(left)+len(held) > 0 {
-		t.Errorf("of nothing: %v, %v, %v, %v", names, left, held, err)
-	}
-	if _, err := os.Stat(d.root); !os.IsNotExist(err) {
-		t.Errorf("the folder is back: %v", err)
-	}
-}
-
 // A file that Put is writing is no object, a link to a folder is not followed.
 func TestListLeavesOut(t *testing.T) {
 	d := at(t, t.TempDir())
