@@ -37,23 +37,6 @@ func TestDatasetCommit(t *testing.T) {
 	})
 }
 
-func TestDatasetRerunKeepsParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		content := days{1: "a", 2: "bb"}
-		s.must(s.run("run1", content, nil))
-		m1, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		s.must(s.run("run2", content, nil))
-		s.holds("run2", content)
-		m2, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		if !slices.Equal(m1.Parts, m2.Parts) {
-			t.Errorf("the parts changed from %v to %v", m1.Parts, m2.Parts)
-		}
-	})
-}
-
 func TestDatasetCommitSteps(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
@@ -296,19 +279,6 @@ func TestDatasetNameTaken(t *testing.T) {
 		}
 		s.must(s.d.Delete(t.Context(), c.New[1].Name))
 		s.holds("run1", days{1: "a"})
-	})
-}
-
-func TestRecoverDamagedRecord(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {
-			s := open()
-			s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte(content), load.NoVersion))
-			_, err := load.Recover(t.Context(), s.d, "", nil)
-			if err == nil || !strings.Contains(err.Error(), "remove it and run with --full") {
-				t.Errorf("a record of %q gives %v", content, err)
-			}
-		}
 	})
 }
 

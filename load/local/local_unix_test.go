@@ -268,19 +268,6 @@ func TestCommitChecksLength(t *testing.T) {
 	}
 }
 
-// Somebody's own files in the control folder are left alone.
-func TestControlFolderStaysWhereItIsUsed(t *testing.T) {
-	root := t.TempDir()
-	d := open(t, root)
-	must(t, os.MkdirAll(filepath.Join(root, load.ControlFolder, "spool"), 0o700))
-	must(t, os.WriteFile(filepath.Join(root, load.ControlFolder, "spool", "x"), nil, 0o600))
-	must(t, d.Commit(t.Context(), prepare(t, d, "part.csv", "content")))
-	must(t, d.Put(t.Context(), "_SUCCESS", nil, load.AnyVersion))
-	if got := strings.Join(names(t, root), " "); got != ".formetl/spool/x _SUCCESS part.csv" {
-		t.Errorf("left %s", got)
-	}
-}
-
 const counts = 15
 
 // count adds so many marks by compare-and-swap.
