@@ -103,7 +103,7 @@ func (f *finds) reason(l Leftover) string {
 	switch {
 	case f.alive(""): // the name of a live run cannot be read, so any leftover may be its own
 		return "a run is alive that gives no name"
-	case l.Run == "" && l.Kind == Temporary && len(f.holders) > 0:
+	case l.Run == "" && len(f.holders) > 0:
 		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
 	}
 	return ""
