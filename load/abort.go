@@ -48,19 +48,17 @@ func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, 
 // DropStaged removes what dead runs had staged for a scope: "" for the parts
 // of a dataset, a file's name for that file. The caller holds the scope's lease
 // and has finished its commit, so nothing of these runs is needed there. If one of
-// them still holds another lease, all of it stays. If d cannot list what is
-// staged, all of it stays too.
+// them still holds another lease, all of it stays.
 func DropStaged(ctx context.Context, d Destination, scope string, runs ...string) error {
-	sweeper, ok := d.(Sweeper)
 	runs = slices.DeleteFunc(slices.Clone(runs), func(run string) bool { return run == "" })
-	if !ok || len(runs) == 0 {
+	if len(runs) == 0 {
 		return nil
 	}
-	left, err := sweeper.Leftovers(ctx)
+	left, err := d.Leftovers(ctx)
 	if err != nil {
 		return err
 	}
-	holders, err := sweeper.Holders(ctx)
+	holders, err := d.Holders(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,11 +71,20 @@ func DropStaged(ctx context.Context, d Destination, scope string, runs ...string
 		if !slices.Contains(runs, l.Run) || !ofScope(l.Name, scope) {
 			continue
 		}
-		if err := sweeper.Remove(ctx, l); err != nil {
+		if err := d.Remove(ctx, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofScope tells whether an object's final name belongs to the scope: it is the
+// file itself, or a part of the dataset.
+func ofScope(name, scope string) bool {
+	if scope != "" {
+		return name == scope
+	}
+	return strayKind(name) == UnlistedPart
 }
 
 // each calls do for each item, SideBySide at once, until one fails. It returns that error.

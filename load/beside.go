@@ -29,9 +29,12 @@ type PartObject struct {
 // IDsName is the name of the id set that has this SHA-256, given in hex.
 func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
-// besideKind tells what an object beside the parts is, by a name that IDsName or
-// RejectsName returns. It is "" for any other name.
-func besideKind(name string) LeftoverKind {
+// strayKind tells what an object of a dataset is if nothing needs it, by a name that PartName,
+// IDsName or RejectsName returns. It is "" for any other name.
+func strayKind(name string) LeftoverKind {
+	if _, err := ParsePartName(name); err == nil {
+		return UnlistedPart
+	}
 	folder, file, _ := strings.Cut(name, "/")
 	digest, _, _ := strings.Cut(file, ".")
 	switch {
@@ -45,19 +48,7 @@ func besideKind(name string) LeftoverKind {
 }
 
 // IsRejectsName tells whether a name is one that RejectsName returns.
-func IsRejectsName(name string) bool { return besideKind(name) == OrphanedLetters }
-
-// listBeside lists the objects beside the parts of a dataset.
-func listBeside(ctx context.Context, s Store) (names []string, err error) {
-	for _, folder := range []string{idsFolder, RejectsFolder} {
-		objects, err := s.List(ctx, folder+"/")
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, NamesOf(objects)...)
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return besideKind(name) == "" }), nil
-}
+func IsRejectsName(name string) bool { return strayKind(name) == OrphanedLetters }
 
 // beside returns the names of the objects beside the part.
 func (p Part) beside() (names []string) {
@@ -70,13 +61,15 @@ func (p Part) beside() (names []string) {
 	return names
 }
 
-// beside returns the names of the objects beside the manifest's parts, none if m is nil.
-func (m *Manifest) beside() map[string]bool {
+// names returns the names of the manifest's parts and of the objects beside them, none if m
+// is nil.
+func (m *Manifest) names() map[string]bool {
 	names := map[string]bool{}
 	if m == nil {
 		return names
 	}
 	for _, p := range m.Parts {
+		names[p.Path] = true
 		for _, name := range p.beside() {
 			names[name] = true
 		}
@@ -86,7 +79,7 @@ func (m *Manifest) beside() map[string]bool {
 
 // ownBeside returns the names of the objects beside the commit's new parts. It also
 // asks the manifest, because the record of a commit holds no such objects.
-func (c *DatasetCommit) ownBeside() map[string]bool {
+func (c *Commit) ownBeside() map[string]bool {
 	own := map[string]bool{}
 	for _, o := range c.Beside {
 		own[o.Name] = true
@@ -104,15 +97,15 @@ func (c *DatasetCommit) ownBeside() map[string]bool {
 
 // checkBeside checks that the manifest lists what the commit writes beside its parts,
 // and that SupersededBeside names nothing else than such objects.
-func (c *DatasetCommit) checkBeside() error {
-	listed := c.Manifest.beside()
+func (c *Commit) checkBeside() error {
+	listed := c.Manifest.names()
 	for _, o := range c.Beside {
 		if !listed[o.Name] {
 			return fmt.Errorf("the manifest lists no part that has %s beside it", o.Name)
 		}
 	}
 	for _, name := range c.SupersededBeside {
-		if besideKind(name) == "" {
+		if kind := strayKind(name); kind != OrphanedIDs && kind != OrphanedLetters {
 			return &NameError{Name: name, Problem: "it is neither an id set nor dead letters, which the commit should remove"}
 		}
 	}
@@ -121,29 +114,29 @@ func (c *DatasetCommit) checkBeside() error {
 
 // needless returns the names of all objects that the commit removes after it wrote
 // its manifest. What a part of the manifest shares is not among them.
-func (c *DatasetCommit) needless() []string {
-	listed := c.Manifest.beside()
+func (c *Commit) needless() []string {
+	listed := c.Manifest.names()
 	names := slices.DeleteFunc(slices.Clone(c.SupersededBeside), func(name string) bool { return listed[name] })
 	return slices.Concat(c.Superseded, names)
 }
 
-// besideInUse returns the names of the objects beside parts that the current manifest or
-// the recorded commit needs. recorded is nil for none. A commit needs those of its
-// manifest and those that it will remove. The caller reads the record first. If the
+// needed returns the names of the parts, and of the objects beside them, that the current
+// manifest or the recorded commit needs, and the manifest. Both may be nil. A commit needs what
+// its manifest names and what it will remove. The caller reads the record first. If the
 // commit ends meanwhile, the manifest lists its parts, so nothing is missed.
-func besideInUse(ctx context.Context, s Store, recorded *DatasetCommit) (map[string]bool, error) {
+func needed(ctx context.Context, s Store, recorded *Commit) (map[string]bool, *Manifest, error) {
 	current, _, err := ReadManifest(ctx, s, ManifestName)
 	if err != nil && !errors.Is(err, ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
-	names := current.beside()
+	names := current.names()
 	if recorded != nil {
-		maps.Copy(names, recorded.Manifest.beside())
-		for _, name := range recorded.SupersededBeside {
+		maps.Copy(names, recorded.Manifest.names())
+		for _, name := range slices.Concat(recorded.Superseded, recorded.SupersededBeside) {
 			names[name] = true
 		}
 	}
-	return names, nil
+	return names, current, nil
 }
 
 // writeBeside writes what lies beside the parts before anything refers to it, and
@@ -160,7 +153,7 @@ func (r *committing) writeBeside(ctx context.Context) error {
 		}
 		return r.d.Put(ctx, o.Name, data, AnyVersion)
 	}
-	err := eachAt(ctx, r, StepBeside, r.commit.Beside, write)
+	err := eachAt(ctx, r, StepBeside, r.Beside, write)
 	if err != nil {
 		r.withdrawBeside(ctx)
 	}
@@ -171,21 +164,21 @@ func (r *committing) writeBeside(ctx context.Context) error {
 // parts. Errors are ignored, because Clean removes what stays. What another commit or
 // the manifest needs stays. If either cannot be read, all stays.
 func (r *committing) withdrawBeside(ctx context.Context) {
-	if r.hooked || len(r.commit.Beside) == 0 {
+	if r.hooked || len(r.Beside) == 0 {
 		return
 	}
-	i, err := readIntent(ctx, r.d, intentPath(""))
-	if err != nil && !errors.Is(err, ErrNotExist) {
+	recorded, err := readRecord(ctx, r.d, recordName(""))
+	if err != nil {
 		return
 	}
-	if used, err := besideInUse(ctx, r.d, i.Dataset); err == nil {
+	if used, _, err := needed(ctx, r.d, recorded); err == nil {
 		_ = r.removeBeside(ctx, used)
 	}
 }
 
 // removeBeside removes what the commit wrote beside its parts, except what is in used.
 func (r *committing) removeBeside(ctx context.Context, used map[string]bool) error {
-	own := r.commit.ownBeside()
+	own := r.ownBeside()
 	maps.DeleteFunc(own, func(name string, _ bool) bool { return used[name] })
 	return each(ctx, slices.Collect(maps.Keys(own)), r.d.Delete)
 }

@@ -52,18 +52,6 @@ type ChangedResult struct {
 	At WallTime `json:"date_update"` // the result's meta of that name
 }
 
-// canonical returns a copy whose JSON stays the same when it is decoded and
-// encoded again.
-func (c *Changes) canonical() *Changes {
-	if c == nil {
-		return nil
-	}
-	same := *c
-	same.Method, same.Reason, same.Witness = valid(c.Method), valid(c.Reason), valid(c.Witness)
-	same.WitnessAt = c.WitnessAt.UTC().Truncate(time.Second)
-	return &same
-}
-
 // problem says where the changes are inconsistent, "" if they are consistent or
 // nil.
 func (c *Changes) problem() string {

@@ -1,8 +1,6 @@
 package load_test
 
 import (
-	"bytes"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -65,55 +63,5 @@ func TestManifestChanges(t *testing.T) {
 	m.Changes.WitnessAt = m.Changes.WitnessAt.UTC().Truncate(time.Second)
 	if !reflect.DeepEqual(back.Changes, m.Changes) || back.Verified != m.Verified {
 		t.Errorf("got\n%+v\nwant\n%+v", back.Changes, m.Changes)
-	}
-}
-
-// Texts that are no UTF-8 and lists without elements are written so that they
-// are read as the same again.
-func TestManifestStrangeChanges(t *testing.T) {
-	m := goldenManifest()
-	m.Changes = &load.Changes{Method: load.MethodLookback, Reason: "\xff", Witness: "a\xfe", Known: []load.ChangedResult{}, Later: []int64{}}
-	m.Verified.Method = load.MethodCounts
-	first, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, absent := range []string{"witness_at", `"known":`, "later"} {
-		if strings.Contains(string(first), absent) {
-			t.Errorf("%s is in\n%s", absent, first)
-		}
-	}
-	back, err := load.DecodeManifest(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second, err := back.Encode(); err != nil || !bytes.Equal(first, second) {
-		t.Errorf("the second time it is\n%s\nafter\n%s (%v)", second, first, err)
-	}
-}
-
-func TestDecodeManifestRefusesChanges(t *testing.T) {
-	for _, test := range []struct{ name, old, new, want string }{
-		{"null", changesText, `"changes": null,`, "is no object"},
-		{"another method", `"method": "changes"`, `"method": "guess"`, `names the method "guess"`},
-		{"no method", `"method": "changes",`, ``, `has no key "method"`},
-		{"no moment", `"known_to": "2026-01-02 23:59:59",`, ``, `has no key "known_to"`},
-		{"a moment that is none", `"known_to": "2026-01-02 23:59:59"`, `"known_to": "yesterday"`, "is not a time"},
-		{"a change without an id", `"id": 9,`, ``, `has no key "id"`},
-		{"a change without a time", `"date_update"`, `"updated"`, `has no key "date_update"`},
-		{"a change with a negative id", `"id": 9`, `"id": -9`, "negative id"},
-		{"a later result with a negative id", "12\n", "-12\n", "negative id"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			whole := withChanges(changesText)
-			text := strings.Replace(whole, test.old, test.new, 1)
-			if text == whole {
-				t.Fatal("the change changes nothing")
-			}
-			_, err := load.DecodeManifest([]byte(text))
-			if me := (*load.ManifestError)(nil); !errors.As(err, &me) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
 	}
 }

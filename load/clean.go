@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// ErrNoSweep means that a destination cannot list what dead runs left there.
-var ErrNoSweep = errors.New("the destination cannot tell what dead runs left there")
-
 // CleanOptions changes what Clean does.
 type CleanOptions struct {
 	// DryRun only reports what Clean would do. It takes no lease, so a run that
@@ -26,9 +23,6 @@ type CleanOptions struct {
 type Cleaned struct {
 	Removed []Leftover // leftovers of dead runs; in a dry run, those to be removed
 	Kept    []Kept     // leftovers that may still be needed
-	// Others counts the leftovers that name neither a run nor an object of the
-	// scope. Clean does not know their owner, so it leaves them alone.
-	Others int
 	// Recovery is the recorded commit that Clean finished or rolled back. A dry
 	// run only names it. RunID is "" if no commit was recorded.
 	Recovery Recovery
@@ -50,41 +44,32 @@ type Kept struct {
 //     a *HeldError and nothing is touched.
 //  2. Recover finishes a commit that is recorded there, because its staged
 //     objects are needed.
-//  3. The leftovers are listed first, and the holders of leases are read after
-//     that. A live run holds its lease from before its first staged object
-//     until after its last one. So a listed leftover whose run holds no lease
-//     was left by a dead run. A run that begins later has staged nothing that
-//     was listed.
+//  3. What lies there is listed first: leftovers, and a dataset's parts, id sets and
+//     dead letters. The holders of leases are read after that. A live run holds its lease
+//     from before its first staged object until after its last one. So a listed leftover
+//     whose run holds no lease was left by a dead run. A run that begins later has staged
+//     nothing that was listed.
 //  4. The records of commits are read after the holders, so that no record of a
-//     dead run is missed. What a recorded commit of another file needs stays.
-//  5. The remaining leftovers that name their run are removed. A leftover
-//     without a run is removed only in two cases: it is an upload whose final
-//     name is in the scope, or a temporary file while nobody else holds a lease.
-//  6. Id sets and dead letters of the dataset are removed if neither its manifest
-//     nor a recorded commit needs them. Only the holder of the lease writes them,
-//     and it does so before it records its commit. So each one that was listed
-//     belongs to a commit or to a dead run.
-//  7. With CleanOptions.Unlisted, parts that the dataset's manifest does not
-//     list are removed. _SUCCESS is written anew, so that readers that find
-//     parts by a glob notice.
+//     dead run is missed, and the manifest is read last. What a recorded commit of
+//     another file needs stays.
+//  5. Leftovers of dead runs are removed, and temporary files if nobody else holds a lease.
+//  6. Id sets and dead letters are removed if neither the manifest nor a recorded commit
+//     needs them. With CleanOptions.Unlisted, so are parts. Only the holder of the lease
+//     writes them. After parts were removed, _SUCCESS is written anew, so that readers that
+//     find parts by a glob notice.
 //
 // Clean stops when it loses the lease, because another run holds it then. If
 // one leftover cannot be removed, the others still are, and Clean can be called
 // again.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
-	sweeper, sweeps := d.(Sweeper)
-	leaser, leases := d.(Leaser)
-	if !sweeps || !leases {
-		return Cleaned{}, fmt.Errorf("cannot clean %s: %w", where(d, scope), ErrNoSweep)
-	}
-	c := &cleaning{d: d, sweeper: sweeper, scope: scope, self: h.RunID, unlisted: o.Unlisted}
+	c := &cleaning{d: d, scope: scope, self: h.RunID, unlisted: o.Unlisted}
 	if o.DryRun {
 		return c.preview(ctx)
 	}
 	if nothing, err := c.nothing(ctx); nothing || err != nil {
 		return Cleaned{}, err
 	}
-	lease, err := leaser.Acquire(ctx, scope, h)
+	lease, err := d.Acquire(ctx, scope, h)
 	if err != nil {
 		return Cleaned{}, err
 	}
@@ -99,10 +84,9 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 
 // cleaning is one call of Clean.
 type cleaning struct {
-	d       Destination
-	sweeper Sweeper
-	scope   string
-	self    string // id of the run that called Clean
+	d     Destination
+	scope string
+	self  string // id of the run that called Clean
 
 	unlisted bool // unlisted parts are removed
 }
@@ -115,8 +99,8 @@ func (c *cleaning) nothing(ctx context.Context) (bool, error) {
 	if err != nil || len(control) > 0 {
 		return false, err
 	}
-	f, err := c.findAll(ctx)
-	return err == nil && len(f.dead)+len(f.kept)+len(f.holders)+f.others == 0, err
+	f, err := c.find(ctx)
+	return err == nil && len(f.dead)+len(f.kept)+len(f.holders) == 0, err
 }
 
 // whileHeld returns a context that is cancelled when the lease is lost, with a
@@ -140,11 +124,11 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 		return Cleaned{}, err
 	}
 	done := Cleaned{Recovery: recovery}
-	f, err := c.findAll(ctx)
+	f, err := c.find(ctx)
 	if err != nil {
 		return done, err
 	}
-	done.Kept, done.Others = f.kept, f.others
+	done.Kept = f.kept
 	unlisted := slices.ContainsFunc(f.dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
 	if unlisted { // readers that glob may be reading these parts
 		if err := c.d.Delete(ctx, SuccessName); err != nil {
@@ -164,16 +148,14 @@ func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
 
 // preview does a dry run: it reports what clean would do.
 func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
-	f, err := c.findAll(ctx)
+	f, err := c.find(ctx)
 	if err != nil {
 		return Cleaned{}, err
 	}
-	for _, held := range f.holders {
-		if held.Scope == c.scope {
-			return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: held.Holder}
-		}
+	if held := f.holder(c.scope); held != nil {
+		return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: *held}
 	}
-	return Cleaned{Removed: f.dead, Kept: f.kept, Others: f.others, Recovery: Recovery{RunID: f.pending(c.scope)}}, nil
+	return Cleaned{Removed: f.dead, Kept: f.kept, Recovery: Recovery{RunID: f.records[recordName(c.scope)].run()}}, nil
 }
 
 // remove removes leftovers side by side and returns those that it removed.
@@ -192,16 +174,27 @@ func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, err
 }
 
 func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
-	var err error
-	if l.Kind == OrphanedIDs || l.Kind == OrphanedLetters || l.Kind == UnlistedPart { // these are ordinary objects, which no Sweeper lists
-		err = c.d.Delete(ctx, l.Ref)
-	} else {
-		err = c.sweeper.Remove(ctx, l)
+	remove := c.d.Remove
+	if strayKind(l.Ref) != "" { // it is an ordinary object, which no Sweeper lists
+		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
 	}
-	if err != nil {
+	if err := remove(ctx, l); err != nil {
 		return fmt.Errorf("cannot remove the %s %s: %w", l.Kind, l.Path, err)
 	}
 	return nil
+}
+
+// mark writes _SUCCESS again after unlisted parts were removed. Its bytes differ from
+// before, so that readers notice. A dataset without a manifest gets no _SUCCESS.
+func (c *cleaning) mark(ctx context.Context) error {
+	m, _, err := ReadManifest(ctx, c.d, ManifestName)
+	if errors.Is(err, ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+c.self+"\n"), AnyVersion)
 }
 
 // where returns the address of a scope or an object at s, for messages.

@@ -31,7 +31,7 @@ type watched struct {
 var errDenied = errors.New("denied")
 
 func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	left, err := d.Destination.(load.Sweeper).Leftovers(ctx)
+	left, err := d.Destination.Leftovers(ctx)
 	if d.asked != nil {
 		d.asked()
 	}
@@ -39,7 +39,7 @@ func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 }
 
 func (d *watched) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	held, err := d.Destination.(load.Sweeper).Holders(ctx)
+	held, err := d.Destination.Holders(ctx)
 	if d.asked != nil {
 		d.asked()
 	}
@@ -63,11 +63,11 @@ func (d *watched) Remove(ctx context.Context, l load.Leftover) error {
 		d.removed = append(d.removed, l.Ref)
 		return nil
 	}
-	return d.Destination.(load.Sweeper).Remove(ctx, l)
+	return d.Destination.Remove(ctx, l)
 }
 
 func (d *watched) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	lease, err := d.Destination.(load.Leaser).Acquire(ctx, scope, h)
+	lease, err := d.Destination.Acquire(ctx, scope, h)
 	if err != nil || !d.loses {
 		return lease, err
 	}
@@ -109,7 +109,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 		{"a run that had staged commits between", func(t *testing.T, s shop) (func(), func()) {
 			p, err := s.stageNamed("quick", "other.csv", "whole")
 			s.must(err)
-			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "quick"})
+			lease, err := s.d.Acquire(t.Context(), "other.csv", load.Holder{RunID: "quick"})
 			s.must(err)
 			return func() {
 					s.must(s.d.Commit(t.Context(), p))
@@ -121,7 +121,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 				}
 		}},
 		{"a run records its commit and dies between", func(t *testing.T, s shop) (func(), func()) {
-			lease, err := s.d.(load.Leaser).Acquire(t.Context(), "other.csv", load.Holder{RunID: "dying"})
+			lease, err := s.d.Acquire(t.Context(), "other.csv", load.Holder{RunID: "dying"})
 			s.must(err)
 			p, err := s.stageNamed("dying", "other.csv", "whole")
 			s.must(err)
@@ -129,7 +129,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 			m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
 			return func() {
 					hook, _ := killAt(2)
-					err := load.FileCommit{RunID: "dying", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
+					err := load.Commit{RunID: "dying", File: "other.csv", Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(t.Context(), s.d)
 					if !errors.Is(err, errKilled) {
 						t.Fatal(err)
 					}
@@ -158,67 +158,18 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// What names no run is removed only where it can be nobody else's.
-func TestCleanOfWhatNamesNoRun(t *testing.T) {
-	const part = "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv"
-	extra := []load.Leftover{
-		{Kind: load.UnfinishedUpload, Name: part, Path: "a part", Ref: "extra-part"},
-		{Kind: load.UnfinishedUpload, Name: "sub/" + part, Path: "another dataset's", Ref: "extra-sub"},
-		{Kind: load.UnfinishedUpload, Name: "form1.csv", Path: "a file", Ref: "extra-file"},
-		{Kind: load.UnfinishedUpload, Name: "photos/1.jpg", Path: "somebody's", Ref: "extra-photo"},
-		{Kind: load.UnfinishedUpload, Path: "nameless", Ref: "extra-nameless"},
-		{Kind: load.Temporary, Path: "temporary", Ref: "extra-temporary"},
-	}
-	for _, c := range []struct {
-		name, scope, alive, removed string
-		kept, others                int
-	}{
-		{"a dataset alone", "", "", "extra-part extra-temporary", 0, 4},
-		{"a file alone", "form1.csv", "", "extra-file extra-temporary", 0, 4},
-		{"a file beside a live run", "form1.csv", "alive", "extra-file", 1, 4},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := loadtest.NewMemory()
-			s := shop{t: t, d: m}
-			if c.alive != "" {
-				s.hold("other.csv", c.alive)
-			}
-			d := &watched{Destination: m, extra: extra}
-			cleaned, err := load.Clean(t.Context(), d, c.scope, cleaner, load.CleanOptions{})
-			s.must(err)
-			var told []string
-			for _, l := range cleaned.Removed {
-				told = append(told, l.Ref)
-			}
-			if strings.Join(told, " ") != c.removed || len(d.removed) != len(told) || len(cleaned.Kept) != c.kept || cleaned.Others != c.others {
-				t.Errorf("removed %v, told %v, kept %v, others %d", d.removed, told, cleaned.Kept, cleaned.Others)
-			}
-		})
-	}
-}
-
-// A recorded commit needs its uploads, also where no run can be told, or only
-// the run.
-func TestCleanLeavesUploadsOfARecordedCommit(t *testing.T) {
-	m := loadtest.NewMemory()
-	s := shop{t: t, d: m}
-	hook := killBefore(load.StepUnmark, 1)
-	if err := s.run("dead", days{1: "one"}, hook); !errors.Is(err, errKilled) {
-		t.Fatal(err)
-	}
-	name := "dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv"
-	d := &watched{Destination: m, extra: []load.Leftover{
-		{Kind: load.UnfinishedUpload, Name: name, Path: "an upload", Ref: "extra"},
-		{Kind: load.UnfinishedUpload, Run: "dead", Name: name, Path: "a marked upload", Ref: "extra"},
-	}}
-	told, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{DryRun: true})
-	s.must(err)
-	if len(told.Removed) > 0 || len(told.Kept) != 3 {
-		t.Errorf("got %+v", told)
-	}
-	for _, k := range told.Kept {
-		if !strings.Contains(k.Why, "the commit of run dead is recorded") {
-			t.Errorf("kept %+v", k)
+// A temporary file names no run. It stays while any run is alive.
+func TestCleanOfTemporaryFiles(t *testing.T) {
+	for _, alive := range []bool{false, true} {
+		s := shop{t: t, d: loadtest.NewMemory()}
+		if alive {
+			s.hold("other.csv", "alive")
+		}
+		d := &watched{Destination: s.d, extra: []load.Leftover{{Kind: load.Temporary, Path: "temporary", Ref: "extra"}}}
+		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
+		s.must(err)
+		if (len(cleaned.Kept) == 1) != alive || len(d.removed)+len(cleaned.Kept) != 1 {
+			t.Errorf("alive %t: removed %v, kept %v", alive, d.removed, cleaned.Kept)
 		}
 	}
 }
@@ -281,13 +232,5 @@ func TestCleanThatIsStopped(t *testing.T) {
 	}
 	if again := s.clean("form1.csv"); len(again.Removed) != 2 {
 		t.Errorf("the lease was given back, and then %+v was found", again)
-	}
-}
-
-func TestCleanOfADestinationThatCannotTell(t *testing.T) {
-	type plain struct{ load.Destination }
-	_, err := load.Clean(t.Context(), plain{loadtest.NewMemory()}, "form1.csv", cleaner, load.CleanOptions{})
-	if !errors.Is(err, load.ErrNoSweep) {
-		t.Errorf("got %v", err)
 	}
 }

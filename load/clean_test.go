@@ -19,7 +19,7 @@ var cleaner = load.Holder{RunID: "cleaner", Pipeline: "feedback", Host: "here", 
 // everything lists what lies at the place, staged objects included.
 func (s shop) everything() []string {
 	s.t.Helper()
-	left, err := s.d.(load.Sweeper).Leftovers(context.Background())
+	left, err := s.d.Leftovers(context.Background())
 	s.must(err)
 	var found []string
 	if m, ok := s.d.(*loadtest.Memory); ok {
@@ -55,7 +55,7 @@ func (s shop) leave(run, name string) load.Prepared {
 // hold takes a lease for a run that stays alive for the rest of the test.
 func (s shop) hold(scope, run string) {
 	s.t.Helper()
-	lease, err := s.d.(load.Leaser).Acquire(s.t.Context(), scope, load.Holder{RunID: run, Pipeline: "other"})
+	lease, err := s.d.Acquire(s.t.Context(), scope, load.Holder{RunID: run, Pipeline: "other"})
 	s.must(err)
 	s.t.Cleanup(func() { s.must(lease.Release(context.Background())) })
 }
@@ -66,7 +66,7 @@ func (s shop) file(run, name, text string, hook load.Hook) error {
 	m := manifest(run)
 	m.Parts = []load.Part{{Path: name, Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}
 	m.Rows = 1
-	return load.FileCommit{RunID: run, Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(context.Background(), s.d)
+	return load.Commit{RunID: run, File: name, Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}, Hook: hook}.Do(context.Background(), s.d)
 }
 
 func runsOf(left []load.Leftover) string {
@@ -101,7 +101,7 @@ func TestCleanRemovesWhatTheDeadLeft(t *testing.T) {
 			s.same("what is left", s.everything(), before)
 			s.content(days{1: "one", 2: "two"})
 			again := s.clean(scope)
-			if len(again.Removed)+len(again.Kept)+again.Others > 0 || again.Recovery != (load.Recovery{}) {
+			if len(again.Removed)+len(again.Kept) > 0 || again.Recovery != (load.Recovery{}) {
 				t.Errorf("cleaning again found %+v", again)
 			}
 			s.same("after cleaning twice", s.everything(), before)
@@ -160,44 +160,6 @@ func TestCleanIsRefusedWhereARunIsAlive(t *testing.T) {
 	}
 }
 
-// From the intent on a commit is finished, whatever step its run died at.
-func TestCleanFinishesARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		recorded := 0
-		for n := 0; ; n++ {
-			s := open()
-			s.must(s.run("base", days{1: "one", 2: "two"}, nil))
-			hook, killed := killAt(n)
-			err := s.run("dead", days{2: "second", 3: "third"}, hook)
-			if *killed == "" {
-				break
-			}
-			var stopped *load.CommitError
-			if !errors.As(err, &stopped) {
-				t.Fatalf("killed at %s: %v", *killed, err)
-			}
-			told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
-			s.must(err)
-			cleaned := s.clean("")
-			if !stopped.Recorded {
-				s.holds("base", days{1: "one", 2: "two"})
-				continue
-			}
-			recorded++
-			if told.Recovery != (load.Recovery{RunID: "dead"}) || cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
-				t.Errorf("killed at %s: told %+v, did %+v", *killed, told.Recovery, cleaned.Recovery)
-			}
-			if len(told.Removed) > 0 {
-				t.Errorf("killed at %s: would remove %v, which the commit needs", *killed, told.Removed)
-			}
-			s.holds("dead", days{1: "one", 2: "second", 3: "third"})
-		}
-		if recorded < 6 {
-			t.Errorf("only %d kills after the intent", recorded)
-		}
-	})
-}
-
 func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
 	for _, scope := range []string{"", "form1.csv"} {
 		shops(t, func(t *testing.T, open func() shop) {
@@ -221,63 +183,6 @@ func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A run that goes on with another's commits under that one's id.
-func TestCleanLeavesWhatAnotherRunStagedForARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		p, err := s.stageNamed("second", "other.csv", "whole")
-		s.must(err)
-		m := manifest("first")
-		m.Parts, m.Rows = []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
-		hook, _ := killAt(2)
-		err = load.FileCommit{RunID: "first", Manifest: m, Base: load.NoVersion, File: p, Hook: hook}.Do(t.Context(), s.d)
-		if !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		if cleaned := s.clean("form1.csv"); len(cleaned.Removed) > 0 || len(cleaned.Kept) != 1 {
-			t.Errorf("got %+v", cleaned)
-		}
-	})
-}
-
-// A file's clean leaves what a run of the dataset beside it stages, even if the
-// run begins at the worst time: after the holders were read.
-func TestCleanOfAFileLeavesWhatIsStagedMeanwhile(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.stageTwo("stopped")
-		s.must(s.d.Put(t.Context(), load.ControlFolder+"/notes", []byte("x"), load.AnyVersion)) // so that Clean looks once
-		s.leave("dead", "form1.csv")
-		var p load.Prepared
-		d := &watched{Destination: s.d, afterHolders: func() {
-			s.hold("", "next")
-			p = s.leave("next", "dt=2026-01-09/part-20260109T000000-20260110T000000-000002-0000.csv")
-		}}
-		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
-		s.must(err)
-		if got := runsOf(cleaned.Removed); got != "dead dead stopped stopped" {
-			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
-		}
-		s.must(s.d.Check(t.Context(), p))
-	})
-}
-
-// What a run staged that is still at another output stays.
-func TestCleanLeavesTheStagedPartsOfALiveRun(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		parts := s.stageTwo("alive")
-		s.hold("form1.csv", "alive")
-		cleaned := s.clean("")
-		if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
-			t.Errorf("got %+v", cleaned)
-		}
-		for _, p := range parts {
-			s.must(s.d.Check(t.Context(), p.Prepared))
-		}
-	})
 }
 
 func TestCleanDryRunTouchesNothing(t *testing.T) {

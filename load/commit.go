@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Step names a step of a commit.
@@ -58,18 +59,20 @@ func (e *CommitError) Error() string {
 // Unwrap gives the cause.
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// DatasetCommit is one run's change to a dataset. It is a plain value that
-// can be recorded and done again by another process.
-type DatasetCommit struct {
+// Commit is one run's change to a dataset or to a single file. It is a plain value that is
+// recorded as it is, so that another process can do it again.
+type Commit struct {
 	RunID    string   `json:"run_id"`
-	Manifest Manifest `json:"manifest"` // the whole new manifest
+	File     string   `json:"file,omitempty"` // the name of the single file, "" for a dataset
+	Manifest Manifest `json:"manifest"`       // the whole new manifest
 	// Base is the version of the manifest that was read when the run started,
 	// NoVersion if there was none.
-	Base       string        `json:"base"`
-	New        []Prepared    `json:"new"`              // parts to commit
-	Unused     []Prepared    `json:"unused,omitempty"` // prepared objects to abort, because they are not needed
-	Superseded []string      `json:"superseded"`       // paths of parts to remove
-	Objects    []SmallObject `json:"-"`                // of a file's commit
+	Base string `json:"base"`
+	// New are the parts to commit. A file's commit has one, which replaces the file.
+	New        []Prepared    `json:"new"`
+	Unused     []Prepared    `json:"unused,omitempty"`     // prepared objects to abort, because they are not needed
+	Superseded []string      `json:"superseded,omitempty"` // paths of parts to remove
+	Objects    []SmallObject `json:"objects,omitempty"`    // of a file's commit
 	// Beside are the id sets and the dead letters of parts. They are written
 	// before the commit is recorded and are not part of the record, which keeps
 	// it small. Nobody looks for them before the manifest lists their part.
@@ -77,7 +80,12 @@ type DatasetCommit struct {
 	// SupersededBeside are the names of the id sets and dead letters that no part
 	// needs any more. One that a part of the new manifest shares is not removed.
 	SupersededBeside []string `json:"superseded_beside,omitempty"`
-	Hook             Hook     `json:"-"` // nil: none
+	// Alone means that a file gets no manifest. An older one is removed all the same.
+	Alone bool `json:"alone,omitempty"`
+	// Previous is the manifest that a file's commit removes. Record sets it, and a commit
+	// that is taken back puts it there again.
+	Previous []byte `json:"previous,omitempty"`
+	Hook     Hook   `json:"-"` // nil: none
 }
 
 // Do makes the change visible, either whole or not at all:
@@ -100,7 +108,13 @@ type DatasetCommit struct {
 //
 // Any other error after step 2 leaves the record, and the next run finishes the
 // commit by Recover. Doing a commit twice is harmless.
-func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
+//
+// A file has no _SUCCESS, and its manifest never describes another state of the file:
+// step 3 removes the manifest, step 4 replaces the file, and step 5 writes the new manifest
+// whatever lies there. A reader of the file gets the old or the new one, always whole. A
+// reader of the manifest finds none while a commit is under way, and must try again. A
+// reader of both compares the file's SHA-256 with that in the manifest.
+func (c Commit) Do(ctx context.Context, d Destination) error {
 	recorded, err := c.Record(ctx, d)
 	if err != nil {
 		return err
@@ -111,9 +125,24 @@ func (c DatasetCommit) Do(ctx context.Context, d Destination) error {
 // Record does the first two steps of Do. After it another process can finish
 // the commit if this one dies. A run with several outputs records all its
 // commits before it publishes the first one.
-func (c DatasetCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
-	r := committing{d: d, commit: c}
-	return r.begin(ctx, intent{Dataset: &c})
+func (c Commit) Record(ctx context.Context, d Destination) (*Recorded, error) {
+	c.New = slices.Clone(c.New)
+	for i := range c.New {
+		c.New[i].Replace = c.File != ""
+	}
+	r := &committing{d: d, Commit: c}
+	r.step = StepCheck
+	err := r.check()
+	if err == nil {
+		r.data, err = r.Manifest.Encode()
+	}
+	if err == nil {
+		err = r.record(ctx)
+	}
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	return &Recorded{r}, nil
 }
 
 // Recorded is a commit that is recorded at its destination. If the caller does
@@ -123,49 +152,11 @@ type Recorded struct{ commit *committing }
 // Publish does the steps of the commit that follow its recording.
 func (r *Recorded) Publish(ctx context.Context) error { return r.commit.failed(r.commit.publish(ctx)) }
 
-// FileCommit is one run's replacement of a single file. It is a plain value
-// that can be recorded and done again by another process.
-type FileCommit struct {
-	RunID    string   `json:"run_id"`
-	Manifest Manifest `json:"manifest"`
-	// Base is the version of the file's manifest that was read when the run
-	// started, NoVersion if there was none.
-	Base    string        `json:"base"`
-	File    Prepared      `json:"file"` // Record sets Replace
-	Objects []SmallObject `json:"objects,omitempty"`
-	// Alone means that no manifest is written. An older one is removed all the same.
-	Alone bool `json:"alone,omitempty"`
-	Hook  Hook `json:"-"` // nil: none
-}
-
-// Do replaces the file in three steps: it removes the old manifest, replaces
-// the file, and writes the new manifest. So a manifest never describes another
-// state of the file. A reader of the file gets the old or the new file, always
-// whole. A reader of the manifest finds none while a commit is under way, and
-// must try again. A reader of both compares the file's SHA-256 with that in the
-// manifest.
-//
-// The steps before these, and the errors, are those of DatasetCommit.Do.
-func (c FileCommit) Do(ctx context.Context, d Destination) error {
-	recorded, err := c.Record(ctx, d)
-	if err != nil {
-		return err
-	}
-	return recorded.Publish(ctx)
-}
-
-// Record checks the base and records the commit, as DatasetCommit.Record does.
-func (c FileCommit) Record(ctx context.Context, d Destination) (*Recorded, error) {
-	c.File.Replace = true
-	i := intent{File: &c}
-	r := committing{d: d, file: c.File.Name, alone: c.Alone, commit: i.commit()}
-	return r.begin(ctx, i)
-}
-
-// fits checks that a commit agrees with its manifest m, so that m lists no missing
-// object. The commit is of run, publishes prepared and removes the parts superseded.
-func (m Manifest) fits(run string, prepared []Prepared, superseded []string) error {
-	if m.RunID != run {
+// check checks that the commit agrees with its manifest, so that the manifest lists no
+// missing object, and that it names nothing but what a commit of its kind writes and removes.
+func (c *Commit) check() error {
+	m := c.Manifest
+	if m.RunID != c.RunID {
 		return fmt.Errorf("the manifest is of run %q", m.RunID)
 	}
 	if m.Parts == nil {
@@ -178,18 +169,26 @@ func (m Manifest) fits(run string, prepared []Prepared, superseded []string) err
 	for _, p := range m.Parts {
 		listed[p.Path] = p
 	}
-	for _, p := range prepared {
+	for _, p := range c.New {
 		if part, ok := listed[p.Name]; !ok || part.SHA256 != p.SHA256 || part.Bytes != p.Bytes {
 			return fmt.Errorf("the manifest does not list %q as it was prepared", p.Name)
 		}
+		if p.Replace != (c.File != "") || c.File != "" && p.Name != c.File {
+			return fmt.Errorf("%q is not what this commit writes", p.Name)
+		}
 	}
-	for _, name := range superseded {
-		if err := CheckObjectName(name); err != nil {
-			return err
+	for _, name := range c.Superseded {
+		if _, err := ParsePartName(name); err != nil || c.File != "" {
+			return fmt.Errorf("it removes %q, which is no part of a dataset", name)
 		}
 		if _, ok := listed[name]; ok {
 			return fmt.Errorf("the manifest lists %s, which the commit removes", name)
 		}
 	}
-	return nil
+	for _, o := range c.Objects {
+		if c.File == "" || o.Name != FileRejectsName(c.File) {
+			return fmt.Errorf("no commit of a file writes %q", o.Name)
+		}
+	}
+	return c.checkBeside()
 }

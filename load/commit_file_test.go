@@ -13,15 +13,15 @@ import (
 const fileName = "form1.csv"
 
 // changeFile stages what a run does to a single file.
-func (s shop) changeFile(run, text string) (load.FileCommit, error) {
+func (s shop) changeFile(run, text string) (load.Commit, error) {
 	ctx := context.Background()
 	_, version, err := load.ReadManifest(ctx, s.d, load.FileManifestName(fileName))
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return load.FileCommit{}, err
+		return load.Commit{}, err
 	}
 	p, err := s.stageNamed(run, fileName, text)
 	if err != nil {
-		return load.FileCommit{}, err
+		return load.Commit{}, err
 	}
 	m := manifest(run)
 	m.Rows = int64(len(text))
@@ -30,7 +30,7 @@ func (s shop) changeFile(run, text string) (load.FileCommit, error) {
 	if strings.Contains(text, "reject") {
 		rejects.Data = []byte("{}\n")
 	}
-	return load.FileCommit{RunID: run, Manifest: m, Base: version, File: p, Objects: []load.SmallObject{rejects}}, nil
+	return load.Commit{RunID: run, File: fileName, Manifest: m, Base: version, New: []load.Prepared{p}, Objects: []load.SmallObject{rejects}}, nil
 }
 
 func (s shop) runFile(run, text string, hook load.Hook) error {
@@ -72,18 +72,6 @@ func TestFileCommit(t *testing.T) {
 		s.holdsFile("run2", "second")
 		s.must(s.runFile("run3", "second", nil))
 		s.holdsFile("run3", "second")
-	})
-}
-
-func TestFileCommitTwice(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.runFile("run1", "first", nil))
-		c, err := s.changeFile("run2", "second")
-		s.must(err)
-		s.must(c.Do(t.Context(), s.d))
-		s.must(c.Do(t.Context(), s.d))
-		s.holdsFile("run2", "second")
 	})
 }
 
@@ -134,7 +122,7 @@ func TestFileFaults(t *testing.T) {
 					s.must(err)
 					break
 				}
-				s.must(s.d.Abort(t.Context(), c.File)) // as a careless caller does: recovery copes
+				s.must(s.d.Abort(t.Context(), c.New[0])) // as a careless caller does: recovery copes
 				s.must(s.runFile("run3", "truth", nil))
 				s.holdsFile("run3", "truth")
 			}
@@ -154,7 +142,7 @@ func TestFileRecoverWithoutStaged(t *testing.T) {
 		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
-		s.must(s.d.Abort(t.Context(), c.File))
+		s.must(s.d.Abort(t.Context(), c.New[0]))
 		r, err := load.Recover(t.Context(), s.d, fileName, nil)
 		s.must(err)
 		if r != (load.Recovery{RunID: "run2"}) {
@@ -173,26 +161,5 @@ func TestFileBaseChanged(t *testing.T) {
 		s.must(s.runFile("run3", "won", nil))
 		wantConflict(t, c.Do(t.Context(), s.d))
 		s.holdsFile("run3", "won")
-	})
-}
-
-// Files of one folder are committed side by side: their records are apart.
-func TestFilesSideBySide(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		hook, _ := killAt(3)
-		if err := s.runFile("run1", "first", hook); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		p, err := s.stageNamed("run1", "other.csv", "o")
-		s.must(err)
-		m := manifest("run1")
-		m.Rows, m.Parts = 1, []load.Part{{Path: "other.csv", Rows: 1, MinID: 1, MaxID: 1, Bytes: 1, SHA256: p.SHA256}}
-		s.must(load.FileCommit{RunID: "run1", Manifest: m, File: p}.Do(t.Context(), s.d))
-		s.must(s.d.Delete(t.Context(), "other.csv"))
-		s.must(s.d.Delete(t.Context(), load.FileManifestName("other.csv")))
-		_, err = load.Recover(t.Context(), s.d, fileName, nil)
-		s.must(err)
-		s.holdsFile("run1", "first")
 	})
 }

@@ -131,11 +131,11 @@ func (s shop) stageNamed(run, name, text string) (load.Prepared, error) {
 }
 
 // change stages what a run does to a dataset: it replaces the days given.
-func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepared, error) {
+func (s shop) change(run string, content days) (load.Commit, []load.Prepared, error) {
 	ctx := context.Background()
 	base, version, err := load.ReadManifest(ctx, s.d, load.ManifestName)
 	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return load.DatasetCommit{}, nil, err
+		return load.Commit{}, nil, err
 	}
 	var old []load.Part
 	if base != nil {
@@ -154,7 +154,7 @@ func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepa
 	for _, day := range slices.Sorted(maps.Keys(content)) {
 		p, err := s.stage(run, load.NextGeneration(old), day, content[day])
 		if err != nil {
-			return load.DatasetCommit{}, nil, err
+			return load.Commit{}, nil, err
 		}
 		fresh = append(fresh, p)
 	}
@@ -163,7 +163,7 @@ func (s shop) change(run string, content days) (load.DatasetCommit, []load.Prepa
 	for _, p := range m.Parts {
 		m.Rows += p.Rows
 	}
-	return load.DatasetCommit{
+	return load.Commit{
 		RunID: run, Manifest: m, Base: version, New: reuse.New, Superseded: reuse.Superseded,
 		Beside: beside(reuse.New...), SupersededBeside: besideNames(replaced),
 	}, reuse.Duplicates, nil

@@ -12,7 +12,7 @@ func (r *committing) publish(ctx context.Context) error {
 	var err error
 	if t, ok := r.d.(Transactor); ok {
 		outside := r.d
-		err = t.Transact(ctx, func(ctx context.Context, d Destination) error {
+		err = t.Transact(ctx, func(ctx context.Context, d Objects) error {
 			r.d = d
 			return r.steps(ctx, true)
 		})
@@ -38,27 +38,27 @@ func (r *committing) steps(ctx context.Context, transaction bool) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
 		return err
 	}
-	supersede := func() error { return eachAt(ctx, r, StepSupersede, r.commit.needless(), r.d.Delete) }
+	supersede := func() error { return eachAt(ctx, r, StepSupersede, r.needless(), r.d.Delete) }
 	if transaction {
 		if err := supersede(); err != nil {
 			return err
 		}
 	}
-	err := eachAt(ctx, r, StepParts, r.commit.New, r.d.Commit)
+	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
 		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 	}
 	if err == nil {
 		err = r.writeObjects(ctx)
 	}
-	if err == nil && !r.alone {
+	if err == nil && !r.Alone {
 		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
 	}
 	if err == nil && !transaction {
 		err = supersede()
 	}
-	if err == nil && r.file == "" {
-		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.commit.RunID+"\n"), AnyVersion) }
+	if err == nil && r.File == "" {
+		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.RunID+"\n"), AnyVersion) }
 		err = r.at(StepMark, mark)
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *committing) steps(ctx context.Context, transaction bool) error {
 // unmark removes _SUCCESS of a dataset, or a file's old manifest. If the
 // manifest is that of this commit, done before, it stays.
 func (r *committing) unmark(ctx context.Context) error {
-	if r.file == "" {
+	if r.File == "" {
 		return r.d.Delete(ctx, SuccessName)
 	}
 	now, _, err := r.d.Get(ctx, r.manifest())
@@ -87,10 +87,10 @@ func (r *committing) unmark(ctx context.Context) error {
 // because no other run writes the file while the commit is recorded. For a
 // dataset it is no conflict if an earlier attempt wrote the same manifest.
 func (r *committing) writeManifest(ctx context.Context) error {
-	if r.file != "" {
+	if r.File != "" {
 		return r.d.Put(ctx, r.manifest(), r.data, AnyVersion)
 	}
-	err := r.d.Put(ctx, r.manifest(), r.data, r.commit.Base)
+	err := r.d.Put(ctx, r.manifest(), r.data, r.Base)
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -107,10 +107,10 @@ func (r *committing) writeManifest(ctx context.Context) error {
 // close ends the commit: it aborts unused objects and removes the record. The record
 // goes last, so that Recover repeats whatever an interrupted close left undone.
 func (r *committing) close(ctx context.Context) error {
-	if err := AbortAll(ctx, r.d, r.commit.Unused...); err != nil {
+	if err := AbortAll(ctx, r.d, r.Unused...); err != nil {
 		return err
 	}
-	return r.d.Delete(ctx, intentPath(r.file))
+	return r.d.Delete(ctx, recordName(r.File))
 }
 
 // rollBack undoes a recorded commit that cannot be finished, and returns the
@@ -139,7 +139,7 @@ func (r *committing) undo(ctx context.Context) error {
 	if err := r.restore(ctx, current); err != nil {
 		return err
 	}
-	return r.d.Delete(ctx, intentPath(r.file))
+	return r.d.Delete(ctx, recordName(r.File))
 }
 
 // removeOwn removes the objects that this commit made visible. The staged
@@ -147,8 +147,9 @@ func (r *committing) undo(ctx context.Context) error {
 // name holds what was prepared. Objects of others stay. A part that the current
 // manifest lists stays, and so does what is beside it.
 func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
-	for _, p := range r.commit.New {
-		if p.Replace || current.lists(p.Name) {
+	used := current.names()
+	for _, p := range r.New {
+		if p.Replace || used[p.Name] {
 			continue
 		}
 		err := r.d.Commit(ctx, p)
@@ -162,13 +163,13 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 			return err
 		}
 	}
-	if err := r.removeBeside(ctx, current.beside()); err != nil {
+	if err := r.removeBeside(ctx, used); err != nil {
 		return err
 	}
-	if current != nil && current.RunID == r.commit.RunID {
+	if current != nil && current.RunID == r.RunID {
 		return nil
 	}
-	for _, o := range r.commit.Objects {
+	for _, o := range r.Objects {
 		if o.Data == nil {
 			continue
 		}
@@ -179,24 +180,18 @@ func (r *committing) removeOwn(ctx context.Context, current *Manifest) error {
 	return nil
 }
 
-// lists tells whether the manifest lists the part of this name. It is false if
-// m is nil.
-func (m *Manifest) lists(name string) bool {
-	return m != nil && slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Path == name })
-}
-
 // restore puts back what tells readers that the destination is complete:
 // _SUCCESS of a dataset, or the previous manifest of a file. current is the
 // manifest now, nil for none. The first line of _SUCCESS is the run's id.
 func (r *committing) restore(ctx context.Context, current *Manifest) error {
 	switch {
-	case r.file != "" && current == nil && r.previous != nil:
-		return r.d.Put(ctx, r.manifest(), r.previous, AnyVersion)
-	case r.file != "" || current == nil:
+	case r.File != "" && current == nil && r.Previous != nil:
+		return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
+	case r.File != "" || current == nil:
 		return nil
 	}
 	// A second line makes the bytes differ from before. So a reader that listed
 	// parts meanwhile notices that some files it saw are gone.
-	mark := current.RunID + "\nwithout " + r.commit.RunID + "\n"
+	mark := current.RunID + "\nwithout " + r.RunID + "\n"
 	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }

@@ -156,34 +156,6 @@ func TestGlobReaderSeesOneRun(t *testing.T) {
 	readers(t, root, commitRuns(s, 15), read)
 }
 
-func TestFileReaderSeesOneRun(t *testing.T) {
-	s, root := localShop(t)
-	commits := func() error {
-		for i := range 20 {
-			if err := s.runFile(fmt.Sprintf("run%d", i), strings.Repeat(fmt.Sprintf("run%d\n", i), 5000), nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	// Such a reader knows nothing of manifests: what it opens is whole.
-	read := func(root string) (bool, error) {
-		data, err := os.ReadFile(filepath.Join(root, fileName))
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		line, _, _ := strings.Cut(string(data), "\n")
-		if string(data) != strings.Repeat(line+"\n", 5000) {
-			return false, fmt.Errorf("the file that begins with %q is not whole", line)
-		}
-		return true, nil
-	}
-	readers(t, root, commits, read)
-}
-
 // One who reads the same manifest before and after the file read the file
 // that it describes.
 func TestFileManifestReader(t *testing.T) {

@@ -24,21 +24,16 @@ type Recovery struct {
 // lease, and reads the manifest after the call. hook is called before each
 // action of the commit, unless it is nil.
 func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
-	i, err := readIntent(ctx, d, intentPath(scope))
-	if errors.Is(err, ErrNotExist) {
-		return Recovery{}, nil
-	}
-	if err != nil {
+	c, err := readRecord(ctx, d, recordName(scope))
+	if c == nil {
 		return Recovery{}, err
 	}
-	c := i.commit()
 	c.Hook = hook
-	r := committing{d: d, file: scope, alone: i.File != nil && i.File.Alone, commit: c}
-	recorded, err := r.begin(ctx, i)
+	recorded, err := c.Record(ctx, d)
 	if err == nil {
 		err = recorded.Publish(ctx)
 	}
-	if err != nil && !r.recorded && hopeless(err) {
+	if failed, is := errors.AsType[*CommitError](err); is && !failed.Recorded && hopeless(err) {
 		return Recovery{RunID: c.RunID}, nil
 	}
 	return Recovery{RunID: c.RunID, Finished: err == nil}, err
@@ -46,12 +41,9 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 
 // committing is a commit under way.
 type committing struct {
-	d        Destination
-	file     string        // name of the single file, "" for a dataset
-	alone    bool          // the file gets no manifest
-	commit   DatasetCommit // a file's commit has one part, which is replaced
-	data     []byte        // the new manifest's bytes
-	previous []byte        // manifest before a file's commit
+	Commit
+	d        Objects
+	data     []byte // the new manifest's bytes
 	step     Step
 	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up
 	recorded bool
@@ -59,8 +51,8 @@ type committing struct {
 
 // manifest returns the object name of the manifest.
 func (r *committing) manifest() string {
-	if r.file != "" {
-		return FileManifestName(r.file)
+	if r.File != "" {
+		return FileManifestName(r.File)
 	}
 	return ManifestName
 }
@@ -86,8 +78,8 @@ func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, act
 // at calls the hook, and then does one action of a step.
 func (r *committing) at(step Step, action func() error) error {
 	r.step = step
-	if r.commit.Hook != nil {
-		if err := r.commit.Hook(step); err != nil {
+	if r.Hook != nil {
+		if err := r.Hook(step); err != nil {
 			r.hooked = true
 			return err
 		}
@@ -100,31 +92,12 @@ func (r *committing) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &CommitError{RunID: r.commit.RunID, Step: r.step, Recorded: r.recorded, Err: err}
-}
-
-// begin checks that the commit is consistent, and then records it as i.
-func (r *committing) begin(ctx context.Context, i intent) (*Recorded, error) {
-	r.step = StepCheck
-	err := r.commit.Manifest.fits(r.commit.RunID, r.commit.New, r.commit.Superseded)
-	if err == nil {
-		err = r.commit.checkBeside()
-	}
-	if err == nil {
-		r.data, err = r.commit.Manifest.Encode()
-	}
-	if err == nil {
-		err = r.record(ctx, i)
-	}
-	if err != nil {
-		return nil, r.failed(err)
-	}
-	return &Recorded{r}, nil
+	return &CommitError{RunID: r.RunID, Step: r.step, Recorded: r.recorded, Err: err}
 }
 
 // record checks the base and records the commit. If an earlier attempt of the
 // same run has recorded it, record checks the prepared objects instead.
-func (r *committing) record(ctx context.Context, i intent) error {
+func (r *committing) record(ctx context.Context) error {
 	err := r.at(StepCheck, func() error {
 		if err := r.resume(ctx); err != nil || r.recorded {
 			return err
@@ -138,8 +111,7 @@ func (r *committing) record(ctx context.Context, i intent) error {
 		err = r.writeBeside(ctx)
 	}
 	if err == nil {
-		i.Previous = r.previous
-		err = r.putIntent(ctx, i)
+		err = r.putRecord(ctx)
 	}
 	if errors.Is(err, ErrConflict) {
 		err = errors.Join(err, r.drop(ctx))
@@ -158,7 +130,7 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 	if err != nil && !errors.Is(err, ErrNotExist) {
 		return err
 	}
-	err = each(ctx, r.commit.New, r.d.Check)
+	err = each(ctx, r.New, r.d.Check)
 	if NotThere(err) {
 		return r.rollBack(ctx, fmt.Errorf("%w (%v)", ErrStagedGone, err)) //nolint:errorlint // the class of the second error must not be passed on
 	}
@@ -168,17 +140,20 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 // resume sets r.recorded if this run's commit is recorded already. It fails if
 // another run's is.
 func (r *committing) resume(ctx context.Context) error {
-	i, err := readIntent(ctx, r.d, intentPath(r.file))
+	c, err := readRecord(ctx, r.d, recordName(r.File))
 	switch {
-	case errors.Is(err, ErrNotExist):
-		return nil
-	case err != nil:
+	case c == nil:
 		return err
-	case i.run() != r.commit.RunID:
-		return fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", i.run(), ErrConflict)
+	case c.RunID != r.RunID:
+		return c.busy()
 	}
-	r.previous, r.recorded = i.Previous, true
+	r.Previous, r.recorded = c.Previous, true
 	return nil
+}
+
+// busy is the error of whoever comes while the commit is recorded.
+func (c *Commit) busy() error {
+	return fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", c.RunID, ErrConflict)
 }
 
 // checkBase checks that the manifest has not changed since the run began, and
@@ -192,22 +167,24 @@ func (r *committing) checkBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if version != r.commit.Base && !slices.Equal(now, r.data) {
+	if version != r.Base && !slices.Equal(now, r.data) {
 		return fmt.Errorf("%s was written by someone else since the run began: %w", r.manifest(), ErrConflict)
 	}
-	r.previous = now
+	if r.File != "" {
+		r.Previous = now
+	}
 	return nil
 }
 
-// putIntent records the commit. If another record is there already, the
+// putRecord records the commit. If another record is there already, the
 // commit's id sets and dead letters are removed again. After any other error the
 // record may have been written, so they stay.
-func (r *committing) putIntent(ctx context.Context, i intent) error {
-	data, err := json.Marshal(i)
+func (r *committing) putRecord(ctx context.Context) error {
+	data, err := json.Marshal(r.Commit)
 	if err != nil {
 		return fmt.Errorf("cannot encode the record of the commit: %w", err)
 	}
-	put := func() error { return r.d.Put(ctx, intentPath(r.file), append(data, '\n'), NoVersion) }
+	put := func() error { return r.d.Put(ctx, recordName(r.File), append(data, '\n'), NoVersion) }
 	err = r.at(StepIntent, put)
 	if errors.Is(err, ErrConflict) {
 		r.withdrawBeside(ctx)
@@ -218,7 +195,7 @@ func (r *committing) putIntent(ctx context.Context, i intent) error {
 
 // writeObjects writes the small objects, and removes those without data.
 func (r *committing) writeObjects(ctx context.Context) error {
-	for _, o := range r.commit.Objects {
+	for _, o := range r.Objects {
 		write := func() error { return r.d.Put(ctx, o.Name, o.Data, AnyVersion) }
 		if o.Data == nil {
 			write = func() error { return r.d.Delete(ctx, o.Name) }
@@ -232,5 +209,5 @@ func (r *committing) writeObjects(ctx context.Context) error {
 
 // drop aborts the staged objects of the commit.
 func (r *committing) drop(ctx context.Context) error {
-	return AbortAll(ctx, r.d, slices.Concat(r.commit.New, r.commit.Unused)...)
+	return AbortAll(ctx, r.d, slices.Concat(r.New, r.Unused)...)
 }

@@ -49,7 +49,7 @@ func TestRecordedCommitsOfSeveralOutputs(t *testing.T) {
 		s.must(err)
 		m := manifest("run1")
 		m.Parts, m.Rows = []load.Part{{Path: fileName, Rows: 1, MinID: 1, MaxID: 1, Bytes: p.Bytes, SHA256: p.SHA256}}, 1
-		_, err = load.FileCommit{RunID: "run1", Manifest: m, Base: load.NoVersion, File: p}.Record(t.Context(), s.d)
+		_, err = load.Commit{RunID: "run1", File: fileName, Manifest: m, Base: load.NoVersion, New: []load.Prepared{p}}.Record(t.Context(), s.d)
 		s.must(err)
 		if _, _, err := s.d.Get(t.Context(), fileName); !errors.Is(err, load.ErrNotExist) {
 			t.Errorf("the file is visible: %v", err)
@@ -106,28 +106,6 @@ func TestRecordTwice(t *testing.T) {
 		}
 		s.must(c.Do(t.Context(), s.d))
 		s.holds("run1", days{1: "a"})
-	})
-}
-
-// A commit that was recorded and whose parts are gone is taken back when it is
-// published, as by Recover.
-func TestPublishWithoutItsParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{2: "x"})
-		s.must(err)
-		recorded, err := c.Record(t.Context(), s.d)
-		s.must(err)
-		s.must(s.d.Abort(t.Context(), c.New[0]))
-		failed := new(load.CommitError)
-		if err := recorded.Publish(t.Context()); !errors.Is(err, load.ErrStagedGone) || !errors.As(err, &failed) || failed.Recorded {
-			t.Errorf("error %v", err)
-		}
-		s.holds("run1", days{1: "a"})
-		if r, err := load.Recover(t.Context(), s.d, "", nil); err != nil || r.RunID != "" {
-			t.Errorf("%+v, %v", r, err)
-		}
 	})
 }
 
@@ -190,19 +168,6 @@ func TestEncodeIDs(t *testing.T) {
 		more.Add(math.MaxInt64)
 		if _, name, err := load.EncodeIDs(more); err != nil || name == sum {
 			t.Errorf("another set has the same name, %v", err)
-		}
-	}
-}
-
-// What is cut off is refused.
-func TestDecodeIDsCutOff(t *testing.T) {
-	data, _, err := load.EncodeIDs(roaring64.BitmapOf(1, 2, 3, 1<<20, 1<<40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range data {
-		if ids, err := load.DecodeIDs(data[:n]); !errors.Is(err, load.ErrIDs) {
-			t.Errorf("the first %d of %d bytes are %v, %v", n, len(data), ids, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,23 +33,6 @@ func TestDatasetCommit(t *testing.T) {
 		}
 		if got := s.names(); !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	})
-}
-
-func TestDatasetRerunKeepsParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		content := days{1: "a", 2: "bb"}
-		s.must(s.run("run1", content, nil))
-		m1, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		s.must(s.run("run2", content, nil))
-		s.holds("run2", content)
-		m2, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		if !slices.Equal(m1.Parts, m2.Parts) {
-			t.Errorf("the parts changed from %v to %v", m1.Parts, m2.Parts)
 		}
 	})
 }
@@ -206,18 +188,6 @@ func TestRollBackFaults(t *testing.T) {
 	})
 }
 
-func TestDatasetCommitTwice(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y"})
-		s.must(err)
-		s.must(c.Do(t.Context(), s.d))
-		s.must(c.Do(t.Context(), s.d))
-		s.holds("run2", days{1: "x", 2: "y"})
-	})
-}
-
 func wantConflict(t *testing.T, err error) {
 	t.Helper()
 	var stopped *load.CommitError
@@ -312,89 +282,28 @@ func TestDatasetNameTaken(t *testing.T) {
 	})
 }
 
-// Another run's commit is recorded: neither is touched until Recover.
-func TestDatasetForeignRecord(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		hook := killBefore(load.StepParts, 2)
-		if err := s.run("run1", days{1: "a", 2: "b"}, hook); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		c, _, err := s.change("run2", days{3: "y"})
-		s.must(err)
-		wantConflict(t, c.Do(t.Context(), s.d))
-		s.must(s.run("run3", days{3: "z"}, nil))
-		s.holds("run3", days{1: "a", 2: "b", 3: "z"})
-	})
-}
-
-// The staged parts of a recorded commit are gone, as a lifecycle rule does.
-func TestRecoverWithoutStagedParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
-		s.must(err)
-		c.Hook = killBefore(load.StepParts, 2) // one part has its name
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		s.must(s.d.Abort(t.Context(), c.New[2]))
-		r, err := load.Recover(t.Context(), s.d, "", nil)
-		s.must(err)
-		if r != (load.Recovery{RunID: "run2"}) {
-			t.Errorf("recovery is %+v", r)
-		}
-		s.holds("run1", days{1: "a"})
-	})
-}
-
-func TestRecoverNothing(t *testing.T) {
-	shops(t, func(_ *testing.T, open func() shop) {
-		s := open()
-		r, err := load.Recover(context.Background(), s.d, "", nil)
-		s.must(err)
-		if r != (load.Recovery{}) || len(s.names()) > 0 {
-			s.t.Errorf("recovery is %+v and leaves %v", r, s.names())
-		}
-	})
-}
-
-func TestRecoverDamagedRecord(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for _, content := range []string{"", "{", "{}", `{"dataset":{}}`} {
-			s := open()
-			s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte(content), load.NoVersion))
-			_, err := load.Recover(t.Context(), s.d, "", nil)
-			if err == nil || !strings.Contains(err.Error(), "remove it and run with --full") {
-				t.Errorf("a record of %q gives %v", content, err)
-			}
-		}
-	})
-}
-
 func TestCommitChecksItself(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*load.DatasetCommit)
+		change func(*load.Commit)
 		want   string
 	}{
-		{"another run's manifest", func(c *load.DatasetCommit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
-		{"a part that is not listed", func(c *load.DatasetCommit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
-		{"another checksum", func(c *load.DatasetCommit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
-		{"another length", func(c *load.DatasetCommit) { c.New[0].Bytes++ }, "does not list"},
-		{"removes what it lists", func(c *load.DatasetCommit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
-		{"removes outside", func(c *load.DatasetCommit) { c.Superseded = []string{"../x"} }, "could leave the destination"},
-		{"an id set of no part", func(c *load.DatasetCommit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
-		{"an id set of a name of its own", func(c *load.DatasetCommit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
-		{"an id set without content", func(c *load.DatasetCommit) {
+		{"another run's manifest", func(c *load.Commit) { c.Manifest.RunID = "other" }, `the manifest is of run "other"`},
+		{"a part that is not listed", func(c *load.Commit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
+		{"another checksum", func(c *load.Commit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
+		{"another length", func(c *load.Commit) { c.New[0].Bytes++ }, "does not list"},
+		{"removes what it lists", func(c *load.Commit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
+		{"removes outside", func(c *load.Commit) { c.Superseded = []string{"../x"} }, "is no part of a dataset"},
+		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
+		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
+		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
 		}, "is empty"},
-		{"removes as an id set what is none", func(c *load.DatasetCommit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
-		{"removes a part as an id set", func(c *load.DatasetCommit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
-		{"removes an id set outside", func(c *load.DatasetCommit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
-		{"rows do not add up", func(c *load.DatasetCommit) { c.Manifest.Rows++ }, "rows"},
+		{"removes as an id set what is none", func(c *load.Commit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
+		{"removes a part as an id set", func(c *load.Commit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
+		{"removes an id set outside", func(c *load.Commit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
+		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			shops(t, func(t *testing.T, open func() shop) {
@@ -458,25 +367,4 @@ func TestRecoverDamagedParts(t *testing.T) {
 			s.holds("run1", days{1: "a"})
 		})
 	}
-}
-
-// A part that is damaged after the manifest was written is no reason to take
-// back what readers see.
-func TestRecoverDecidedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{1: "x", 2: "y"})
-		s.must(err)
-		c.Hook = killBefore(load.StepSupersede, 1)
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		r, err := load.Recover(t.Context(), s.d, "", nil)
-		s.must(err)
-		if !r.Finished {
-			t.Errorf("recovery is %+v", r)
-		}
-		s.holds("run2", days{1: "x", 2: "y"})
-	})
 }

@@ -100,24 +100,3 @@ func TestCompressRefuses(t *testing.T) {
 		t.Errorf("the extension is %q", got)
 	}
 }
-
-func FuzzCompress(f *testing.F) {
-	f.Add([]byte(nil), 1)
-	f.Add([]byte("a,b\n1,2\n"), 3)
-	f.Add(bytes.Repeat([]byte("abc\x00"), 5000), 4097)
-	f.Fuzz(func(t *testing.T, data []byte, size int) {
-		size = max(1, size)
-		if len(data)/size > 1000 {
-			size = len(data)/1000 + 1
-		}
-		for _, codec := range []string{load.CodecGzip, load.CodecZstd} {
-			file := compressed(t, codec, data, size)
-			if !bytes.Equal(file, compressed(t, codec, data, len(data)+1)) {
-				t.Errorf("%s: pieces of %d give other bytes", codec, size)
-			}
-			if back, err := decompressed(codec, file); err != nil || !bytes.Equal(back, data) {
-				t.Errorf("%s: %d bytes came back: %v", codec, len(back), err)
-			}
-		}
-	})
-}

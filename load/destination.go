@@ -18,6 +18,14 @@ const SideBySide = 8
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
+	Objects
+	Opener
+	Leaser
+	Sweeper
+}
+
+// Objects are what a commit sees and changes of a destination.
+type Objects interface {
 	Stager
 	Store
 }
@@ -65,8 +73,7 @@ type Prepared struct {
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
-// Opener is a Destination whose data objects can be read piece by piece, because they may
-// be larger than memory.
+// Opener reads data objects piece by piece, because they may be larger than memory.
 type Opener interface {
 	// Open reads a committed object from its beginning. The caller closes it. If the
 	// object is missing, the error wraps ErrNotExist.
@@ -91,11 +98,11 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 // Transactor is a Destination that makes several changes as one. Readers see all of them
 // or none.
 type Transactor interface {
-	// Transact calls do with a destination whose changes take effect together, once do
+	// Transact calls do with objects whose changes take effect together, once do
 	// returns nil. If do fails, nothing changes. If the connection is lost and nobody
 	// knows whether the changes were made, Transact calls do again. So do must be
 	// harmless when it is repeated.
-	Transact(ctx context.Context, do func(ctx context.Context, d Destination) error) error
+	Transact(ctx context.Context, do func(ctx context.Context, d Objects) error) error
 }
 
 // Guarded is a Destination whose store may ignore the conditions of writes. Put and

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -22,6 +23,9 @@ func FuzzIDSet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ids, err := load.DecodeIDs(data)
 		if err != nil {
+			if !errors.Is(err, load.ErrIDs) {
+				t.Errorf("it is refused by %v", err)
+			}
 			return
 		}
 		if ids.GetCardinality() > 1<<16 {

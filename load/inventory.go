@@ -41,17 +41,13 @@ func (p DamagedPart) String() string {
 // write meanwhile.
 func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error) {
 	var i Inventory
+	parts, err := listOurs(ctx, s, dtPrefix, partPrefix)
+	if err != nil {
+		return i, err
+	}
 	there := map[string]int64{}
-	for _, prefix := range []string{dtPrefix, partPrefix} {
-		objects, err := s.List(ctx, prefix)
-		if err != nil {
-			return Inventory{}, err
-		}
-		for _, o := range objects {
-			if _, err := ParsePartName(o.Name); err == nil {
-				there[o.Name] = o.Bytes
-			}
-		}
+	for _, o := range parts {
+		there[o.Name] = o.Bytes
 	}
 	if m != nil {
 		for _, p := range m.Parts {
@@ -69,6 +65,19 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (Inventory, error)
 		i.Unlisted = append(i.Unlisted, Object{Name: name, Bytes: there[name]})
 	}
 	return i, nil
+}
+
+// listOurs lists the objects of a dataset whose names begin with one of the prefixes, without
+// those whose names formetl does not give.
+func listOurs(ctx context.Context, s Store, prefixes ...string) (objects []Object, err error) {
+	for _, prefix := range prefixes {
+		found, err := s.List(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, found...)
+	}
+	return slices.DeleteFunc(objects, func(o Object) bool { return strayKind(o.Name) == "" }), nil
 }
 
 // Sound divides parts into sound ones and those that the inventory found damaged.

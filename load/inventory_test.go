@@ -107,10 +107,10 @@ func TestCleanUnlisted(t *testing.T) {
 	if _, _, err := s.d.Get(t.Context(), stray); err != nil {
 		t.Fatal(err)
 	}
-	// A recorded commit's parts are no strays, though no manifest lists them yet.
+	// A recorded commit's parts are no strays, though the manifest does not list them.
 	stop := errors.New("killed")
-	if err := s.run("run2", days{3: "three"}, func(step load.Step) error {
-		if step == load.StepManifest {
+	if err := s.run("run2", days{2: "again", 3: "three"}, func(step load.Step) error {
+		if step == load.StepSupersede { // the manifest lists the old part of day 2 no more
 			return stop
 		}
 		return nil
@@ -125,7 +125,7 @@ func TestCleanUnlisted(t *testing.T) {
 	if err != nil || len(done.Removed) != 1 || done.Removed[0].Ref != stray {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	s.holds("run2", days{1: "one", 2: "two", 3: "three"})
+	s.holds("run2", days{1: "one", 2: "again", 3: "three"})
 
 	// Of a manifest that cannot be read nobody can tell what it lists.
 	s.must(s.d.Put(t.Context(), load.ManifestName, []byte("{"), load.AnyVersion))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Leaser is a destination that lets one run write at a time.
+// Leaser lets one run write at a time.
 type Leaser interface {
 	// Acquire takes the lease of a scope: "" for the whole destination, or a
 	// file's name for that file alone. If another run holds it, the error is a

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -256,41 +255,30 @@ func (m Manifest) Encode() ([]byte, error) {
 	m.Parts = append([]Part{}, m.Parts...)
 	SortParts(m.Parts)
 	m.Schema = append([]Column{}, m.Schema...)
-	// The bytes must stay the same when the manifest is decoded and encoded
-	// again.
-	m.Pipeline, m.Form = valid(m.Pipeline), valid(m.Form)
-	m.Verified.Reason, m.Verified.Method = valid(m.Verified.Reason), valid(m.Verified.Method)
-	m.Changes = m.Changes.canonical()
-	for i, c := range m.Schema {
-		m.Schema[i] = c.valid()
-	}
 	m.CreatedAt = m.CreatedAt.UTC().Truncate(time.Second)
+	if m.Changes != nil {
+		changes := *m.Changes
+		changes.WitnessAt = changes.WitnessAt.UTC().Truncate(time.Second)
+		m.Changes = &changes
+	}
+	data, err := json.Marshal(m)
+	// The bytes must stay the same when the manifest is decoded and encoded again. A text that
+	// is no UTF-8 is decoded as another one.
+	var same Manifest
+	if err == nil {
+		err = json.Unmarshal(data, &same)
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // labels are for people
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(m); err != nil {
+	if err == nil {
+		err = enc.Encode(same)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot encode the manifest of run %s: %w", m.RunID, err)
 	}
 	return b.Bytes(), nil
-}
-
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// valid returns the column with its texts as valid UTF-8, which JSON does not change.
-func (c Column) valid() Column {
-	c.Name, c.Type, c.From, c.Label = valid(c.Name), valid(c.Type), valid(c.From), valid(c.Label)
-	c.PII, c.ItemType, c.ListAs = valid(c.PII), valid(c.ItemType), valid(c.ListAs)
-	c.Choices = validAll(c.Choices)
-	return c
-}
-
-func validAll(list []string) []string {
-	list = slices.Clone(list)
-	for i, s := range list {
-		list[i] = valid(s)
-	}
-	return list
 }
 
 // SortParts sorts parts by window and then by path. Results without a date come

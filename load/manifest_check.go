@@ -2,24 +2,21 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
-	"time"
 )
 
-// DecodeManifest reads a manifest and checks that it has all required keys and
-// is consistent. Unknown keys are ignored. The error is a *ManifestError.
+// DecodeManifest reads a manifest and checks that it is consistent. Unknown keys are ignored.
+// The error is a *ManifestError.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	var m Manifest
 	if err := decodeOne(json.NewDecoder(bytes.NewReader(data)), &m); err != nil {
 		return nil, &ManifestError{Name: ManifestName, Problem: "it cannot be read", Err: err}
 	}
-	if problem := cmp.Or(lacks(data, reflect.TypeFor[Manifest]()), m.problem()); problem != "" {
+	if problem := m.problem(); problem != "" {
 		return nil, &ManifestError{Name: ManifestName, Problem: problem}
 	}
 	return &m, nil
@@ -34,42 +31,6 @@ func decodeOne(dec *json.Decoder, v any) error {
 		return errors.New("something follows its end")
 	}
 	return nil
-}
-
-// lacks says which required key a JSON value lacks, "" for none. The type t
-// requires the keys of its fields without omitempty. The decoder alone accepts
-// a missing key: it takes a missing bound for no bound, for instance.
-func lacks(data []byte, t reflect.Type) string {
-	switch {
-	case t.Kind() == reflect.Pointer:
-		return lacks(data, t.Elem())
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		var list []json.RawMessage
-		_ = json.Unmarshal(data, &list) // the decoder has refused what is no list
-		for _, object := range list {
-			if problem := lacks(object, t.Elem()); problem != "" {
-				return problem
-			}
-		}
-		return ""
-	case t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[WallTime]():
-		return ""
-	}
-	var has map[string]json.RawMessage
-	if err := json.Unmarshal(data, &has); err != nil || has == nil {
-		return "it is no object"
-	}
-	for i := range t.NumField() {
-		key, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		value, ok := has[key]
-		if !ok && key != "-" && options == "" {
-			return fmt.Sprintf("it has no key %q", key)
-		}
-		if problem := lacks(value, t.Field(i).Type); ok && problem != "" {
-			return fmt.Sprintf("its %s: %s", key, problem)
-		}
-	}
-	return ""
 }
 
 // problem says where a manifest is inconsistent, "" if it is consistent.

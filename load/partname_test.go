@@ -131,29 +131,3 @@ func FuzzPartName(f *testing.F) {
 		}
 	})
 }
-
-// Whatever key is written is read as the same key.
-func FuzzPartKey(f *testing.F) {
-	f.Add(int64(1767225600), int64(1767312000), 1, 0, false, "day")
-	f.Add(int64(0), int64(1767312000), 999999, 7, false, "none")
-	f.Add(int64(0), int64(0), 1000000, 10000, true, "month")
-	f.Fuzz(func(t *testing.T, from, to int64, generation, n int, undated bool, partition string) {
-		const first, last = -62135596800 + 86400, 253402300799 // years 1 to 9999
-		inside := func(s int64) bool { return s == 0 || s > first && s <= last }
-		if !inside(from) || !inside(to) || generation < 0 || n < 0 || generation > 1<<30 || n > 1<<30 {
-			return
-		}
-		k := load.PartKey{Undated: undated, Generation: generation, N: n, Extension: ".csv"}
-		if from != 0 && !undated {
-			k.From = time.Unix(from, 0).UTC()
-		}
-		if to != 0 && !undated {
-			k.To = time.Unix(to, 0).UTC()
-		}
-		k.DT = load.DTValue(partition, k.To)
-		back, err := load.ParsePartName(load.PartName(k))
-		if err != nil || back != k {
-			t.Fatalf("%+v is written as %s and read as %+v, %v", k, load.PartName(k), back, err)
-		}
-	})
-}

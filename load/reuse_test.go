@@ -77,12 +77,6 @@ func TestReusePartsTellsApart(t *testing.T) {
 	}
 }
 
-func TestReusePartsOfNothing(t *testing.T) {
-	if got := load.ReuseParts(nil, nil); !reflect.DeepEqual(got, load.Reuse{}) {
-		t.Errorf("got %+v", got)
-	}
-}
-
 func hours(from, to int) load.Range {
 	at := func(h int) load.WallTime {
 		if h < 0 {

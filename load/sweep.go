@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sweeper is a destination that can list what runs left behind. To find what dead runs
+// Sweeper lists what runs left behind. To find what dead runs
 // left, call Leftovers first and then Holders. A live run that staged a listed leftover
 // holds its lease at the second call. If no lease is held, the run has ended.
 type Sweeper interface {
@@ -43,11 +43,11 @@ const (
 // committed nor aborted.
 type Leftover struct {
 	Kind  LeftoverKind
-	Run   string    // id of the run that made it, "" if unknown
+	Run   string    // id of the run that made it, "" for temporary files
 	Name  string    // its intended final name, "" if unknown
 	Path  string    // for messages: a path, or s3://… with the upload's id
 	Bytes int64     // -1 if unknown
-	Since time.Time // when it was begun, zero if unknown
+	Since time.Time // when it was begun or last written, zero if unknown
 	Ref   string    // the destination's own reference, for Remove
 }
 

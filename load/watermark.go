@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -35,12 +34,10 @@ func (e *WatermarkError) Error() string {
 // is later than the present watermark. An unfinished run is not resumed after a
 // reset, because it began from another manifest.
 func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime, err error) {
-	i, err := readIntent(ctx, s, intentPath(""))
-	if err == nil {
-		return WallTime{}, fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", i.run(), ErrConflict)
-	}
-	if !errors.Is(err, ErrNotExist) {
+	if c, err := readRecord(ctx, s, recordName("")); err != nil {
 		return WallTime{}, err
+	} else if c != nil {
+		return WallTime{}, c.busy()
 	}
 	m, version, err := ReadManifest(ctx, s, ManifestName)
 	if err != nil {

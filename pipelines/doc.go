@@ -22,7 +22,7 @@
 // of the checkpoint (checkpoint.Writer). Once all windows agree, the piece's rows
 // are read back in ascending order of id (reconcile.Snapshot.Rows), encoded into
 // a part, and prepared at the destination (load.Upload). The manifest lists the
-// part when its commit is published (load.DatasetCommit).
+// part when its commit is published (load.Commit).
 //
 // The package knows no concrete format or destination: those come in tables that
 // the command line builds. It writes no file itself. Rooms beside the run are infer,

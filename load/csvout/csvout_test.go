@@ -118,7 +118,7 @@ func value(t arrow.DataType, f field) (string, error) {
 		return loadtest.ParseText(t, f.text)
 	}
 	var elements []string
-	for _, text := range splitList(f.text) {
+	for _, text := range loadtest.SplitList(f.text) {
 		if text == loadtest.Null {
 			elements = append(elements, text)
 			continue
@@ -130,30 +130,6 @@ func value(t arrow.DataType, f field) (string, error) {
 		elements = append(elements, e)
 	}
 	return loadtest.ListText(elements), nil
-}
-
-// splitList undoes the joining of a list; the empty text is the empty list.
-func splitList(s string) []string {
-	if s == "" {
-		return nil
-	}
-	elements := []string{""}
-	last := func() *string { return &elements[len(elements)-1] }
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '|':
-			elements = append(elements, "")
-		case s[i] == '\\' && s[i+1] == 'N':
-			i++
-			*last() = loadtest.Null
-		case s[i] == '\\':
-			i++
-			*last() += s[i : i+1]
-		default:
-			*last() += s[i : i+1]
-		}
-	}
-	return elements
 }
 
 // encode returns the file of a batch.

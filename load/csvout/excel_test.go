@@ -15,45 +15,6 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-// kept are texts that no spreadsheet runs as a formula.
-func kept() []string {
-	return []string{
-		"", " ", "x", "Müller", "日本語", "😀", "٣", "true", "0", "5", "-5", "-3.14", "-0", "-007", "007", "1e5", "1-2", "5 -", "18+", "mar 5",
-		"2026-01-02 03:04:05", "a=b", "a@b.c", "x-1", "'=1", "#1", "%", "$(rm)", "great ;-)", "5 + 3", "\u00a0x", strings.Repeat("\u00a0", 300) + "x",
-	}
-}
-
-// changed are texts that a spreadsheet would run.
-func changed() []string {
-	return []string{
-		"=1+1", "+49 30 123", "+4930123", "-x", "-", "--", "-=1", "-5-", "-1,5", "-.5", "-5.", "-5\n", "-1e5", "@SUM(A1)", "\t=1", "\rx", "\nx",
-		" =1+1", "\u00a0=1", " -x", " -5", " @x", "＝1+1", "＋1", "－1", "＠x", "  ＝1",
-		"\u00a0=HYPERLINK(" + strings.Repeat("x", 500), "\u3000=" + strings.Repeat("x", 500), strings.Repeat("\u2003", 300) + "@x",
-	}
-}
-
-func TestGuard(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	for _, c := range []struct {
-		texts  []string
-		prefix string
-	}{{kept(), ""}, {changed(), "'"}} {
-		for _, text := range c.texts {
-			batch := texts(mem, text+"h", text)
-			file := encode(t, batch, load.EncodeOptions{Profile: csvout.Excel})
-			rows, err := parse(strings.ReplaceAll(strings.TrimPrefix(file, "\uFEFF"), "\r\n", "\n"), ",")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := rows[1][1].text, c.prefix+text; got != want {
-				t.Errorf("%q becomes %q, not %q", text, got, want)
-			}
-			batch.Release()
-		}
-	}
-}
-
 // A text at whose ; or TAB a spreadsheet might divide the line is in quotes, in
 // lists and headings too, and in no other profile.
 func TestDividers(t *testing.T) {

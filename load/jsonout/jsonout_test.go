@@ -187,28 +187,6 @@ func TestArrayShape(t *testing.T) {
 	}
 }
 
-// A list of one empty string and an empty list, which CSV does not keep apart.
-func TestEmptyLists(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	schema := loadtest.Columns("l", loadtest.ListOf(arrow.BinaryTypes.String))
-	batch := loadtest.Build(mem, schema, 4, func(b array.Builder, _, row int) {
-		list := b.(*array.ListBuilder)
-		list.Append(row < 3)
-		switch row {
-		case 1:
-			list.ValueBuilder().(*array.StringBuilder).Append("")
-		case 2:
-			list.ValueBuilder().AppendNull()
-		}
-	})
-	defer batch.Release()
-	want := "{\"l\":[]}\n{\"l\":[\"\"]}\n{\"l\":[null]}\n{\"l\":null}\n"
-	if got := encode(t, jsonout.NDJSON(), batch); got != want {
-		t.Errorf("%q, not %q", got, want)
-	}
-}
-
 // FuzzRoundTrip holds the encoder to encoding/json: the same string and number
 // come back, and bytes that are not UTF-8 as encoding/json replaces them.
 func FuzzRoundTrip(f *testing.F) {

@@ -1,9 +1,12 @@
 package loadtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -22,11 +25,10 @@ type Place struct {
 	Names func() []string
 }
 
-// Destination checks that a destination meets the contract of load.Destination.
-// It also checks load.Leaser and load.Sweeper if the destination implements
-// them. open gives a new empty place for each case.
+// Destination checks that a destination meets the contract of load.Destination. open gives
+// a new empty place for each case.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
-	for _, c := range slices.Concat(stageCases(), storeCases(), listCases(), raceCases(), sweepCases()) {
+	for _, c := range slices.Concat(stageCases(), storeCases(), raceCases(), sweepCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			p := open(t)
 			c.run(&bench{T: t, place: p, d: p.Open()})
@@ -41,34 +43,18 @@ type destinationCase struct {
 
 func stageCases() []destinationCase {
 	return []destinationCase{
-		{"a committed object can be read", committedIsVisible},
-		{"nothing is visible before the commit", nothingBeforeCommit},
-		{"prepared describes the object", preparedDescribes},
-		{"an aborted upload leaves nothing", abortUpload},
-		{"an upload's abort after prepare is a no-op", abortAfterPrepare},
-		{"an aborted prepared object leaves nothing", abortPrepared},
-		{"abort after commit keeps the object", abortAfterCommit},
-		{"abort twice is harmless", abortTwice},
-		{"an ended upload refuses to go on", endedUpload},
-		{"commit twice is harmless", commitTwice},
-		{"commit after abort is gone", commitAfterAbort},
+		{"contents of every size", contents},
+		{"nothing is visible before the commit, nor found as data", nothingBeforeCommit},
+		{"an upload that is aborted leaves nothing", abortUpload},
+		{"a prepared object that is aborted leaves nothing", abortPrepared},
+		{"an object that was committed", committed},
+		{"an object that was committed and superseded is gone", superseded},
 		{"commit never overwrites", commitNeverOverwrites},
 		{"commit of what is gone is no other's object", goneIsNoOthers},
 		{"commit replaces in one step where it may", commitReplaces},
-		{"replace makes a file that was not there", replaceMakes},
-		{"committing a replacement twice is harmless", replaceTwice},
-		{"a replacement that is gone is told", replaceGone},
-		{"an object committed and superseded is gone", commitThenDelete},
-		{"a prepared object survives JSON and its process", preparedSurvives},
-		{"a prepared object can be aborted by another process", preparedAbortedElsewhere},
 		{"two objects of one name stage side by side", sameNameTwice},
-		{"a large object keeps every byte", largeObject},
-		{"an empty object is an object", emptyObject},
-		{"many small writes are one object", smallWrites},
 		{"names in folders, with spaces and in all scripts", strangeNames},
 		{"names that would leave are refused", namesRefused},
-		{"runs that are no folder's name are refused", runsRefused},
-		{"staged objects are never found as data", stagedIsNoData},
 		{"a cancelled context stops before anything is done", cancelled},
 	}
 }
@@ -95,16 +81,44 @@ func (b *bench) wants(what string, err, want error) {
 	}
 }
 
+// begin begins an object and writes content.
+func (b *bench) begin(run, name string, content []byte) load.Upload {
+	b.Helper()
+	u, err := b.d.Stage(b.Context(), run, name)
+	b.must("stage", err)
+	_, err = u.Write(content)
+	b.must("write", err)
+	return u
+}
+
 // prepare stages content under name.
 func (b *bench) prepare(name, content string) load.Prepared {
 	b.Helper()
-	u, err := b.d.Stage(b.Context(), "run1", name)
-	b.must("stage", err)
-	_, err = u.Write([]byte(content))
-	b.must("write", err)
-	p, err := u.Prepare(b.Context())
+	p, err := b.begin("run1", name, []byte(content)).Prepare(b.Context())
 	b.must("prepare", err)
 	return p
+}
+
+func (b *bench) commit(p load.Prepared) {
+	b.Helper()
+	b.must("commit "+p.Name, b.d.Commit(b.Context(), p))
+}
+
+func (b *bench) put(name, content string) {
+	b.Helper()
+	b.must("put "+name, b.d.Put(b.Context(), name, []byte(content), load.AnyVersion))
+}
+
+func (b *bench) delete(name string) {
+	b.Helper()
+	b.must("delete "+name, b.d.Delete(b.Context(), name))
+}
+
+// abort aborts a prepared object, twice, the second time as another process does.
+func (b *bench) abort(p load.Prepared) {
+	b.Helper()
+	b.must("abort", b.d.Abort(b.Context(), p))
+	b.must("abort elsewhere", b.place.Open().Abort(b.Context(), throughJSON(b, p)))
 }
 
 // holds checks an object's content through a new Destination.
@@ -135,85 +149,85 @@ func (b *bench) clean(names ...string) {
 	}
 }
 
-func committedIsVisible(b *bench) {
-	p := b.prepare("dt=2026-01-01/part-1.csv", "a,b\n")
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.holds("dt=2026-01-01/part-1.csv", "a,b\n")
-	b.clean("dt=2026-01-01/part-1.csv")
-}
-
-func nothingBeforeCommit(b *bench) {
-	u, err := b.d.Stage(b.Context(), "run1", "x/part.csv")
-	b.must("stage", err)
-	_, err = u.Write([]byte("content"))
-	b.must("write", err)
-	b.absent("x/part.csv")
-	p, err := u.Prepare(b.Context())
-	b.must("prepare", err)
-	b.absent("x/part.csv")
-	for _, name := range b.place.Names() {
-		if !strings.HasPrefix(name, load.ControlFolder+"/") {
-			b.Errorf("%s is visible before the commit", name)
+// checks checks the result of Check by this Destination and by a new one. want
+// is nil or ErrStagedGone.
+func (b *bench) checks(when string, p load.Prepared, want error) {
+	b.Helper()
+	for _, d := range []load.Destination{b.d, b.place.Open()} {
+		if err := d.Check(b.Context(), p); !errors.Is(err, want) {
+			b.Fatalf("check %s gives %v, want %v", when, err, want)
 		}
 	}
-	b.must("abort", b.d.Abort(b.Context(), p))
 }
 
-func preparedDescribes(b *bench) {
-	p := b.prepare("part.csv", "hello")
-	want := load.Prepared{
-		Name: "part.csv", Staged: p.Staged, Bytes: 5,
-		SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+// throughJSON encodes a prepared object in JSON and decodes it again.
+func throughJSON(b *bench, p load.Prepared) (q load.Prepared) {
+	b.Helper()
+	data, err := json.Marshal(p)
+	b.must("marshal", err)
+	b.must("unmarshal", json.Unmarshal(data, &q))
+	return q
+}
+
+// contents stages nothing, many small writes, and more than any buffer holds.
+func contents(b *bench) {
+	large := make([]byte, 100_003)                 // no multiple of any buffer
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large) // never fails
+	for name, c := range map[string]struct {
+		write []byte
+		times int
+	}{"empty.csv": {nil, 0}, "small.csv": {[]byte("0,"), 3000}, "x/large.parquet": {large, 100}} {
+		u, err := b.d.Stage(b.Context(), "run1", name)
+		b.must("stage", err)
+		for range c.times {
+			n, err := u.Write(c.write)
+			b.must("write", err)
+			if n != len(c.write) {
+				b.Fatalf("wrote %d bytes of %d", n, len(c.write))
+			}
+		}
+		p, err := u.Prepare(b.Context())
+		b.must("prepare", err)
+		b.must("abort of an upload that was prepared", u.Abort())
+		all := bytes.Repeat(c.write, c.times)
+		if want := (load.Prepared{Name: name, Staged: p.Staged, Bytes: int64(len(all)), SHA256: digest(all)}); p != want || p.Staged == "" {
+			b.Fatalf("got %+v, want %+v", p, want)
+		}
+		b.checks("before the commit", p, nil)
+		// Another process commits it, which knows only what the record of a commit holds.
+		b.must("commit", b.place.Open().Commit(b.Context(), throughJSON(b, p)))
+		b.checks("after the commit", p, nil)
+		b.holds(name, string(all))
 	}
-	if p != want || p.Staged == "" {
-		b.Fatalf("got %+v, want %+v", p, want)
+	b.clean("empty.csv", "small.csv", "x/large.parquet")
+}
+
+// dataExtensions are the extensions that readers glob for.
+var dataExtensions = [...]string{".csv", ".gz", ".zst", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow"}
+
+func nothingBeforeCommit(b *bench) {
+	for _, extension := range dataExtensions {
+		name := "x/part" + extension
+		u := b.begin("run1", name, []byte("content"))
+		b.absent(name)
+		p, err := u.Prepare(b.Context())
+		b.must("prepare", err)
+		b.absent(name)
+		b.begins("x")
+		for _, name := range b.place.Names() {
+			if !strings.HasPrefix(name, load.ControlFolder+"/") || strings.Contains(path.Base(name), extension) {
+				b.Errorf("the staged object %s is found as data", name)
+			}
+		}
+		b.abort(p)
 	}
+	b.clean()
 }
 
 func abortUpload(b *bench) {
-	u, err := b.d.Stage(b.Context(), "run1", "part.csv")
-	b.must("stage", err)
-	_, err = u.Write([]byte("content"))
-	b.must("write", err)
+	u := b.begin("run1", "part.csv", []byte("content"))
 	b.must("abort", u.Abort())
 	b.must("abort again", u.Abort())
-	b.clean()
-}
-
-func abortAfterPrepare(b *bench) {
-	u, err := b.d.Stage(b.Context(), "run1", "part.csv")
-	b.must("stage", err)
-	p, err := u.Prepare(b.Context())
-	b.must("prepare", err)
-	b.must("abort", u.Abort())
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.holds("part.csv", "")
-}
-
-func abortPrepared(b *bench) {
-	p := b.prepare("part.csv", "content")
-	b.must("abort", b.d.Abort(b.Context(), p))
-	b.clean()
-}
-
-func abortAfterCommit(b *bench) {
-	p := b.prepare("part.csv", "content")
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.must("abort", b.d.Abort(b.Context(), p))
-	b.holds("part.csv", "content")
-}
-
-func abortTwice(b *bench) {
-	p := b.prepare("part.csv", "content")
-	b.must("abort", b.d.Abort(b.Context(), p))
-	b.must("abort again", b.d.Abort(b.Context(), p))
-	b.must("abort elsewhere", b.place.Open().Abort(b.Context(), p))
-}
-
-func endedUpload(b *bench) {
-	u, err := b.d.Stage(b.Context(), "run1", "part.csv")
-	b.must("stage", err)
-	b.must("abort", u.Abort())
 	if _, err := u.Write([]byte("x")); err == nil {
 		b.Error("write after abort: no error")
 	}
@@ -223,103 +237,68 @@ func endedUpload(b *bench) {
 	b.clean()
 }
 
-func commitTwice(b *bench) {
-	p := b.prepare("part.csv", "content")
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.must("commit again", b.d.Commit(b.Context(), p))
-	b.must("commit elsewhere", b.place.Open().Commit(b.Context(), p))
-	b.holds("part.csv", "content")
+func abortPrepared(b *bench) {
+	p := b.prepare("x/part.csv", "content")
+	b.abort(p)
+	b.checks("after the abort", p, load.ErrStagedGone)
+	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
+	b.clean()
 }
 
-func commitAfterAbort(b *bench) {
+func committed(b *bench) {
 	p := b.prepare("part.csv", "content")
-	b.must("abort", b.d.Abort(b.Context(), p))
+	b.commit(p)
+	b.commit(p)
+	b.must("commit elsewhere", b.place.Open().Commit(b.Context(), p))
+	b.abort(p) // does nothing any more
+	b.holds("part.csv", "content")
+	b.clean("part.csv")
+}
+
+func superseded(b *bench) {
+	p := b.prepare("dt=2026-01-01/part.csv", "content")
+	b.commit(p)
+	b.delete(p.Name)
+	b.absent(p.Name)
+	b.checks("after the commit and a removal", p, load.ErrStagedGone)
 	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
 	b.clean()
 }
 
 func commitNeverOverwrites(b *bench) {
 	first, second := b.prepare("part.csv", "first"), b.prepare("part.csv", "other")
-	b.must("commit", b.d.Commit(b.Context(), first))
+	b.commit(first)
 	b.wants("commit of other content", b.d.Commit(b.Context(), second), load.ErrConflict)
 	b.holds("part.csv", "first")
-	b.must("abort", b.d.Abort(b.Context(), second))
+	b.abort(second)
 	b.clean("part.csv")
 }
 
 func goneIsNoOthers(b *bench) {
 	p := b.prepare("part.csv", "mine!")
-	b.must("put", b.d.Put(b.Context(), "part.csv", []byte("other"), load.NoVersion))
-	b.must("abort", b.d.Abort(b.Context(), p))
+	b.put("part.csv", "other")
+	b.abort(p)
+	b.checks("of an object whose name is taken", p, load.ErrStagedGone)
 	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrConflict)
 	b.holds("part.csv", "other")
 	b.clean("part.csv")
 }
 
 func commitReplaces(b *bench) {
-	b.must("put", b.d.Put(b.Context(), "out.csv", []byte("old"), load.NoVersion))
-	p := b.prepare("out.csv", "new")
-	p.Replace = true
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.holds("out.csv", "new")
-	b.clean("out.csv")
-}
-
-func replaceMakes(b *bench) {
-	p := b.prepare("a/out.csv", "new")
-	p.Replace = true
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.holds("a/out.csv", "new")
-}
-
-func replaceTwice(b *bench) {
-	p := b.prepare("out.csv", "new")
-	p.Replace = true
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.must("commit again", b.place.Open().Commit(b.Context(), p))
-	b.holds("out.csv", "new")
-}
-
-func replaceGone(b *bench) {
-	b.must("put", b.d.Put(b.Context(), "out.csv", []byte("old"), load.NoVersion))
-	p := b.prepare("out.csv", "new")
-	p.Replace = true
-	b.must("abort", b.d.Abort(b.Context(), p))
-	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
-	b.holds("out.csv", "old")
-}
-
-func commitThenDelete(b *bench) {
-	p := b.prepare("dt=2026-01-01/part.csv", "content")
-	b.must("commit", b.d.Commit(b.Context(), p))
-	b.must("delete", b.d.Delete(b.Context(), p.Name))
-	b.absent(p.Name)
-	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
-	b.clean()
-}
-
-// throughJSON encodes a prepared object in JSON and decodes it again.
-func (b *bench) throughJSON(p load.Prepared) load.Prepared {
-	b.Helper()
-	data, err := json.Marshal(p)
-	b.must("marshal", err)
-	var q load.Prepared
-	b.must("unmarshal", json.Unmarshal(data, &q))
-	return q
-}
-
-func preparedSurvives(b *bench) {
-	p := b.throughJSON(b.prepare("x/part.csv", "content"))
-	b.must("commit", b.place.Open().Commit(b.Context(), p))
-	b.holds("x/part.csv", "content")
-	b.clean("x/part.csv")
-}
-
-func preparedAbortedElsewhere(b *bench) {
-	p := b.throughJSON(b.prepare("x/part.csv", "content"))
-	b.must("abort", b.place.Open().Abort(b.Context(), p))
-	b.wants("commit", b.d.Commit(b.Context(), p), load.ErrStagedGone)
-	b.clean()
+	b.put("out.csv", "old")
+	for _, name := range []string{"out.csv", "a/out.csv"} { // one that is there, and one that is not
+		p, gone := b.prepare(name, "new"), b.prepare(name, "newer")
+		p.Replace, gone.Replace = true, true
+		b.checks("before the commit", p, nil)
+		b.commit(p)
+		b.must("commit again", b.place.Open().Commit(b.Context(), p))
+		b.checks("after the commit", p, nil)
+		b.abort(gone)
+		b.checks("after the abort", gone, load.ErrStagedGone)
+		b.wants("commit after the abort", b.d.Commit(b.Context(), gone), load.ErrStagedGone)
+		b.holds(name, "new")
+	}
+	b.clean("a/out.csv", "out.csv")
 }
 
 func sameNameTwice(b *bench) {
@@ -327,24 +306,85 @@ func sameNameTwice(b *bench) {
 	if first.Staged == second.Staged {
 		b.Fatalf("both lie at %s", first.Staged)
 	}
-	b.must("commit", b.d.Commit(b.Context(), first))
-	// The name holds equal content, so the commit succeeds.
-	b.must("commit of the equal one", b.d.Commit(b.Context(), second))
+	b.commit(first)
+	b.commit(second) // the name holds equal content
 	b.holds("part.csv", "same")
 	b.clean("part.csv")
+}
+
+func strangeNames(b *bench) {
+	for _, name := range []string{
+		"a b/c d.csv", "Größe/データ.csv", "emoji-😀.csv", "a/b/c/d/e.csv",
+		"dt=__HIVE_DEFAULT_PARTITION__/part-undated-000001-0000.parquet",
+		"percent%2Fname.csv", "..two-dots.csv", "plus+and&.csv",
+	} {
+		b.commit(b.prepare(name, name))
+		b.holds(name, name)
+		b.delete(name)
+	}
+	b.clean()
+}
+
+// namesRefused tries names that could lead out of a destination or be misread as a path.
+func namesRefused(b *bench) {
+	refused := func(what, name string, err error) {
+		b.Helper()
+		if e := new(load.NameError); !errors.As(err, &e) {
+			b.Errorf("%s %.40q gives %v, want a *load.NameError", what, name, err)
+		}
+	}
+	staged := func(run, name string) error {
+		u, err := b.d.Stage(b.Context(), run, name)
+		if err == nil {
+			b.must("abort", u.Abort())
+		}
+		return err
+	}
+	leaving := []string{
+		"", ".", "..", "../x.csv", "a/../../x.csv", "a/../x.csv", "/etc/x.csv", "a//x.csv", "a/", "/",
+		"./x.csv", "a/./x.csv", "a\\..\\x.csv", "..\\x.csv", "x\x00.csv", "x\n.csv", "\xff.csv",
+		strings.Repeat("a", 300), strings.Repeat("a/", 600) + "x",
+	}
+	for _, name := range append(leaving, load.ControlFolder, load.ControlFolder+"/x.csv") {
+		refused("stage", name, staged("run1", name))
+		refused("commit", name, b.d.Commit(b.Context(), load.Prepared{Name: name, Staged: "x"}))
+		refused("check", name, b.d.Check(b.Context(), load.Prepared{Name: name, Staged: "x"}))
+	}
+	for _, name := range leaving {
+		_, _, err := b.d.Get(b.Context(), name)
+		refused("get", name, err)
+		_, err = b.d.Open(b.Context(), name)
+		refused("open", name, err)
+		refused("put", name, b.d.Put(b.Context(), name, nil, load.AnyVersion))
+		refused("delete", name, b.d.Delete(b.Context(), name))
+		if name != "a/" { // what lies in a folder may be listed
+			_, err = b.d.List(b.Context(), name)
+			refused("list", name, err)
+		}
+	}
+	for _, run := range []string{"", ".", "..", "../x", "a/b", "/a", "a\\b", "a\x00", "é", ".a", strings.Repeat("a", 300)} {
+		refused("stage in run", run, staged(run, "x.csv"))
+	}
+	b.clean()
 }
 
 func cancelled(b *bench) {
 	p := b.prepare("part.csv", "content")
 	ctx, cancel := context.WithCancel(b.Context())
 	cancel()
-	_, err := b.d.Stage(ctx, "run1", "b.csv")
-	b.wants("stage", err, context.Canceled)
-	b.wants("commit", b.d.Commit(ctx, p), context.Canceled)
-	_, _, err = b.d.Get(ctx, "a")
-	b.wants("get", err, context.Canceled)
-	b.wants("put", b.d.Put(ctx, "a", nil, load.AnyVersion), context.Canceled)
-	b.wants("delete", b.d.Delete(ctx, "a"), context.Canceled)
+	for what, do := range map[string]func() error{
+		"stage":     func() error { _, err := b.d.Stage(ctx, "run1", "b.csv"); return err },
+		"commit":    func() error { return b.d.Commit(ctx, p) },
+		"check":     func() error { return b.d.Check(ctx, p) },
+		"get":       func() error { _, _, err := b.d.Get(ctx, "a"); return err },
+		"put":       func() error { return b.d.Put(ctx, "a", nil, load.AnyVersion) },
+		"delete":    func() error { return b.d.Delete(ctx, "a") },
+		"list":      func() error { _, err := b.d.List(ctx, "a"); return err },
+		"leftovers": func() error { _, err := b.d.Leftovers(ctx); return err },
+		"holders":   func() error { _, err := b.d.Holders(ctx); return err },
+	} {
+		b.wants(what, do(), context.Canceled)
+	}
 	b.absent("part.csv")
 	// Abort must work for a cancelled context too, because it cleans up after
 	// stopped runs.

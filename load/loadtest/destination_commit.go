@@ -18,7 +18,7 @@ var errKilled = errors.New("killed")
 
 // replace stages a commit that replaces the whole dataset. A part with
 // unchanged content keeps its name.
-func (b *bench) replace(run string, content days) load.DatasetCommit {
+func (b *bench) replace(run string, content days) load.Commit {
 	b.Helper()
 	base, version, err := load.ReadManifest(b.Context(), b.d, load.ManifestName)
 	var old []load.Part
@@ -38,7 +38,7 @@ func (b *bench) replace(run string, content days) load.DatasetCommit {
 		}})
 	}
 	reuse := load.ReuseParts(old, fresh)
-	c := load.DatasetCommit{RunID: run, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded, Manifest: load.Manifest{
+	c := load.Commit{RunID: run, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded, Manifest: load.Manifest{
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: run, CreatedAt: time.Date(2026, 2, 1, 10, 0, 0, 0, time.UTC),
 		Watermark: load.Wall(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)), Parts: reuse.Parts, Rows: int64(len(reuse.Parts)),
 	}}
@@ -97,9 +97,6 @@ func (b *bench) sweep() {
 // another commit follows. After Clean the place must hold exactly what the last
 // commit says.
 func idsKilled(b *bench) {
-	if _, _, ok := b.leases(); !ok {
-		return // without a Sweeper nothing removes the sets of an unrecorded commit
-	}
 	for n, killed := 1, true; killed; n++ {
 		base := days{1: "kept", 2: fmt.Sprint("old", n), 3: "equal"}
 		b.must("commit", b.replace("base", base).Do(b.Context(), b.d))

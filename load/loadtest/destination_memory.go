@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,11 +32,7 @@ type place struct {
 	serial  int
 }
 
-var (
-	_ load.Destination = (*Memory)(nil)
-	_ load.Leaser      = (*Memory)(nil)
-	_ load.Sweeper     = (*Memory)(nil)
-)
+var _ load.Destination = (*Memory)(nil)
 
 // NewMemory returns an empty destination in memory.
 func NewMemory() *Memory {
@@ -179,6 +176,12 @@ func (m *Memory) Get(ctx context.Context, name string) ([]byte, string, error) {
 		return nil, "", fmt.Errorf("cannot read %s: %w", name, load.ErrNotExist)
 	}
 	return slices.Clone(data), digest(data), nil
+}
+
+// Open reads an object.
+func (m *Memory) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	data, _, err := m.Get(ctx, name)
+	return io.NopCloser(bytes.NewReader(data)), err
 }
 
 // Put writes an object if the version is the current one.

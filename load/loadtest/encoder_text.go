@@ -89,6 +89,31 @@ func ListText(elements []string) string {
 	return b.String()
 }
 
+// SplitList undoes the joining of a list in a cell: the elements between two |, without the
+// \ that stands before a | or a \. The element \N is Null, and the empty text is the empty list.
+func SplitList(s string) []string {
+	if s == "" {
+		return nil
+	}
+	elements := []string{""}
+	last := func() *string { return &elements[len(elements)-1] }
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '|':
+			elements = append(elements, "")
+		case s[i] == '\\' && s[i+1] == 'N':
+			i++
+			*last() = Null
+		case s[i] == '\\':
+			i++
+			*last() += s[i : i+1]
+		default:
+			*last() += s[i : i+1]
+		}
+	}
+	return elements
+}
+
 // ParseText converts a scalar from its text in CSV and JSON to the form of
 // Cell.
 func ParseText(t arrow.DataType, text string) (string, error) {

@@ -69,30 +69,6 @@ func TestDuckDBReadsNames(t *testing.T) {
 	compare(t, batch, query(t, db, schema, "SELECT * FROM "+fmt.Sprintf(readCSV, file, columns)))
 }
 
-func TestDuckDBReadsLongStrings(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "text", arrow.BinaryTypes.String)
-	long := strings.Repeat("0123456789\"\n,ü€", 70_000)
-	batch := loadtest.Build(mem, schema, 4, func(b array.Builder, _, row int) {
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(row))
-		case *array.StringBuilder:
-			b.Append(long)
-		}
-	})
-	defer batch.Release()
-	db := openDuckDB(t)
-	file := writeFile(t, parquetout.Format(), load.EncodeOptions{}, "", batch)
-	compare(t, batch, query(t, db, schema, "SELECT * FROM read_parquet("+file+")"))
-	file = writeFile(t, jsonout.JSON(), load.EncodeOptions{}, "", batch)
-	compare(t, batch, query(t, db, schema, "SELECT * FROM read_json("+file+", format='array')"))
-	file = writeFile(t, csvout.Format(), load.EncodeOptions{}, "", batch)
-	// A row of more than 2 MB needs max_line_size.
-	compare(t, batch, query(t, db, schema, "SELECT * FROM "+fmt.Sprintf(readCSV, file, columnsOf(schema, duckType)+", max_line_size=10000000")))
-}
-
 // Readers skip what the statistics exclude: a filter finds every row whose
 // value the plain rows have. Decimals of every width, negative and positive,
 // over several row groups.

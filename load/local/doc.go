@@ -1,8 +1,8 @@
 // Package local is the destination in a folder on a local disk.
 //
 // A staged object is a file under <root>/.formetl/<run>/. Its name has no
-// extension. It holds random letters, the time and the final name, so that
-// leftovers of a killed process can be identified. Prepare writes it, syncs it,
+// extension. It holds random letters and the final name, so that leftovers of a
+// killed process can be identified. Prepare writes it, syncs it,
 // checks its length and syncs its folder. Commit links it under its final name,
 // which never overwrites. If it replaces a single file, Commit renames it. Then
 // Commit syncs the folders. Put writes small objects to a file in .formetl first

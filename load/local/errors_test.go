@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -202,39 +200,4 @@ func TestLockOfRemovedFile(t *testing.T) {
 	}
 	again()
 	unlock()
-}
-
-// What is staged has the checksum of what was written, in whatever pieces.
-func FuzzStage(f *testing.F) {
-	f.Add([]byte("a,b\n"), 1)
-	f.Add([]byte{}, 3)
-	f.Add(make([]byte, 1000), 7)
-	d := at(f, f.TempDir())
-	f.Fuzz(func(t *testing.T, data []byte, piece int) {
-		if piece < 1 {
-			return
-		}
-		u, err := d.Stage(t.Context(), "run1", "x.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rest := data; len(rest) > 0; {
-			n := min(piece, len(rest))
-			if _, err := u.Write(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		p, err := u.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(data)
-		if p.Bytes != int64(len(data)) || p.SHA256 != hex.EncodeToString(sum[:]) {
-			t.Fatalf("%d bytes are told as %+v", len(data), p)
-		}
-		if err := d.Abort(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

@@ -27,11 +27,7 @@ type Destination struct {
 	state bool          // see NewState
 }
 
-var (
-	_ load.Destination = (*Destination)(nil)
-	_ load.Opener      = (*Destination)(nil)
-	_ load.Leaser      = (*Destination)(nil)
-)
+var _ load.Destination = (*Destination)(nil)
 
 // New returns the destination at the folder root. It touches nothing: the
 // folder is made by the first write.

@@ -109,6 +109,15 @@ func TestRootGone(t *testing.T) {
 	if _, _, err := d.Get(t.Context(), "x.csv"); !errors.Is(err, load.ErrNotExist) {
 		t.Errorf("get gives %v", err)
 	}
+	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
+		t.Errorf("check gives %v", err)
+	}
+	names, err := d.List(t.Context(), "a")
+	left, leftErr := d.Leftovers(t.Context())
+	held, heldErr := d.Holders(t.Context())
+	if err := errors.Join(err, leftErr, heldErr, d.Remove(t.Context(), load.Leftover{Ref: p.Staged})); err != nil || len(names)+len(left)+len(held) > 0 {
+		t.Errorf("there are %v, %v, %v, %v", names, left, held, err)
+	}
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is back: %v", err)
 	}

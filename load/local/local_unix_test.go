@@ -3,7 +3,6 @@
 package local_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ import (
 )
 
 const (
-	holdEnv  = "FORMETL_TEST_HOLD"  // a child takes the lease of this folder and waits
 	countEnv = "FORMETL_TEST_COUNT" // a child counts up in this folder
 	stageEnv = "FORMETL_TEST_STAGE" // a child stages in this folder and waits
 )
@@ -27,8 +25,6 @@ const (
 // TestMain is also the main function of the children that tests start.
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(holdEnv) != "":
-		os.Exit(child(hold(os.Getenv(holdEnv))))
 	case os.Getenv(stageEnv) != "":
 		os.Exit(child(stageAndWait(os.Getenv(stageEnv))))
 	case os.Getenv(countEnv) != "":
@@ -146,14 +142,6 @@ func TestSomethingInTheWay(t *testing.T) {
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
 		t.Errorf("the file in the way holds %q, %v", data, err)
-	}
-}
-
-func TestReservedRun(t *testing.T) {
-	_, err := open(t, ".").Stage(t.Context(), "lease", "x.csv")
-	var name *load.NameError
-	if !errors.As(err, &name) {
-		t.Errorf("a run called lease gives %v", err)
 	}
 }
 
@@ -277,66 +265,6 @@ func TestCommitChecksLength(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(root, "part.csv")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is visible: %v", err)
-	}
-}
-
-// Somebody's own files in the control folder are left alone.
-func TestControlFolderStaysWhereItIsUsed(t *testing.T) {
-	root := t.TempDir()
-	d := open(t, root)
-	must(t, os.MkdirAll(filepath.Join(root, load.ControlFolder, "spool"), 0o700))
-	must(t, os.WriteFile(filepath.Join(root, load.ControlFolder, "spool", "x"), nil, 0o600))
-	must(t, d.Commit(t.Context(), prepare(t, d, "part.csv", "content")))
-	must(t, d.Put(t.Context(), "_SUCCESS", nil, load.AnyVersion))
-	if got := strings.Join(names(t, root), " "); got != ".formetl/spool/x _SUCCESS part.csv" {
-		t.Errorf("left %s", got)
-	}
-}
-
-// hold takes a lease, says so, and waits to be killed.
-func hold(root string) error {
-	d, err := newDestination(root)
-	if err != nil {
-		return err
-	}
-	holder := load.Holder{RunID: "child", Pipeline: "feedback", Host: "here", PID: os.Getpid()}
-	if _, err := d.Acquire(childContext(), "", holder); err != nil {
-		return err
-	}
-	fmt.Println("held")
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
-func TestLeaseOfKilledProcess(t *testing.T) {
-	root := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), holdEnv+"="+root)
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	defer func() { _ = stdin.Close() }()
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || line != "held\n" {
-		t.Fatalf("the child says %q, %v", line, err)
-	}
-	d := open(t, root)
-	_, err = d.Acquire(t.Context(), "", load.Holder{RunID: "mine"})
-	var held *load.HeldError
-	if !errors.As(err, &held) || held.RunID != "child" || held.PID != cmd.Process.Pid {
-		t.Fatalf("while the child lives: %v", err)
-	}
-	must(t, cmd.Process.Kill())
-	if err := cmd.Wait(); err == nil {
-		t.Fatal("the child ended by itself")
-	}
-	lease, err := d.Acquire(t.Context(), "", load.Holder{RunID: "mine"})
-	must(t, err)
-	must(t, lease.Release(t.Context()))
-	if found := names(t, root); len(found) > 0 {
-		t.Errorf("left %v", found)
 	}
 }
 

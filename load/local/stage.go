@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"sync"
-	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -51,7 +50,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	}
 	u := &upload{d: d, root: root, name: name, hash: sha256.New()}
 	dir := path.Join(load.ControlFolder, run)
-	u.staged = path.Join(dir, stagedName(name, time.Now()))
+	u.staged = path.Join(dir, stagedName(name))
 	err = inFolder(root, dir, func() error {
 		var err error
 		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode())

@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -16,35 +14,25 @@ const (
 	maxBase      = 255 // bytes of a file's name on common file systems
 )
 
-// stagedName makes the name of a staged file from a random text, the time in
-// seconds, and the final name in base64. Base64 has no dot, so the name has no
-// data extension. All this is in the name, because the name exists as soon as
-// the file does. A final name that is too long is left out.
-func stagedName(final string, now time.Time) string {
-	name := stagedPrefix + rand.Text() + "-" + strconv.FormatInt(now.Unix(), 16)
+// stagedName makes the name of a staged file from a random text and the final name in
+// base64. Base64 has no dot, so the name has no data extension. All this is in the name,
+// because the name exists as soon as the file does. A final name that is too long is left out.
+func stagedName(final string) string {
+	name := stagedPrefix + rand.Text()
 	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(name)+1+len(encoded) <= maxBase {
 		return name + "-" + encoded
 	}
 	return name
 }
 
-// stagedFor reads the final name and the time from a name that stagedName made.
-// Either is zero if it cannot be read.
-func stagedFor(base string) (final string, since time.Time) {
-	parts := strings.SplitN(strings.TrimPrefix(base, stagedPrefix), "-", 3)
-	if len(parts) < 2 {
-		return "", time.Time{}
+// stagedFor reads the final name from a name that stagedName made, "" if it cannot be read.
+func stagedFor(base string) string {
+	_, encoded, _ := strings.Cut(strings.TrimPrefix(base, stagedPrefix), "-")
+	name, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || load.CheckObjectName(string(name)) != nil {
+		return ""
 	}
-	if seconds, err := strconv.ParseInt(parts[1], 16, 64); err == nil {
-		since = time.Unix(seconds, 0)
-	}
-	if len(parts) == 3 {
-		name, err := base64.RawURLEncoding.DecodeString(parts[2])
-		if err == nil && load.CheckObjectName(string(name)) == nil {
-			final = string(name)
-		}
-	}
-	return final, since
+	return string(name)
 }
 
 // stagedRun returns the run of the staged file of that name, and whether it is one.

@@ -10,8 +10,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-var _ load.Sweeper = (*Destination)(nil)
-
 // probeTime is how long a probe may take. It is a leftover after that.
 const probeTime = time.Minute
 
@@ -53,11 +51,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 		}
 		l := load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: info.Size(), Since: info.ModTime(), Ref: name}
 		if staged {
-			l.Kind, l.Run = load.StagedFile, run
-			final, since := stagedFor(path.Base(name))
-			if l.Name = final; !since.IsZero() {
-				l.Since = since
-			}
+			l.Kind, l.Run, l.Name = load.StagedFile, run, stagedFor(path.Base(name))
 		}
 		found = append(found, l)
 		return nil

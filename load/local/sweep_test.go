@@ -18,39 +18,31 @@ import (
 )
 
 func TestStagedName(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	for final, want := range map[string]string{
 		"x.csv": "x.csv",
 		"dt=2026-01-01/Größe und データ.parquet": "dt=2026-01-01/Größe und データ.parquet",
 		strings.Repeat("a", 100) + ".parquet": strings.Repeat("a", 100) + ".parquet",
 		strings.Repeat("a/", 200) + "x.csv":   "", // does not fit
 	} {
-		name := stagedName(final, now)
+		name := stagedName(final)
 		if len(name) > maxBase || strings.Contains(name, ".") || load.CheckName(name) != nil {
 			t.Errorf("the staged file of %.40s is called %s", final, name)
 		}
-		if name == stagedName(final, now) {
+		if name == stagedName(final) {
 			t.Errorf("%s is made twice", name)
 		}
-		got, since := stagedFor(name)
-		if got != want || !since.Equal(now.Truncate(time.Second)) {
-			t.Errorf("%s tells %q of %s, want %q", name, got, since, want)
+		if got := stagedFor(name); got != want {
+			t.Errorf("%s tells %q, want %q", name, got, want)
 		}
 		if run, ok := stagedRun(path.Join(load.ControlFolder, "run1", name)); !ok || run != "run1" {
 			t.Errorf("%s is of %q, %v", name, run, ok)
 		}
 	}
-}
-
-// What others called their files.
-func TestStagedForOthers(t *testing.T) {
+	// What others called their files.
 	hostile := base64.RawURLEncoding.EncodeToString([]byte("../../etc/passwd"))
-	for name, seconds := range map[string]int64{
-		"staged-X": 0, "staged-": 0, "staged-X-nothex": 0, "staged-X-10": 16, "staged-X-10-": 16, "staged-X-10-%%%": 16, "staged-X-10-" + hostile: 16,
-	} {
-		final, since := stagedFor(name)
-		if final != "" || (seconds == 0) != since.IsZero() || seconds != 0 && since.Unix() != seconds {
-			t.Errorf("%s tells %q of %s", name, final, since)
+	for _, name := range []string{"staged-X", "staged-", "staged-X-", "staged-X-%%%", "staged-X-" + hostile} {
+		if final := stagedFor(name); final != "" {
+			t.Errorf("%s tells %q", name, final)
 		}
 	}
 	for _, name := range []string{
@@ -60,17 +52,6 @@ func TestStagedForOthers(t *testing.T) {
 			t.Errorf("%s is taken for a run's staged file", name)
 		}
 	}
-}
-
-func FuzzStagedFor(f *testing.F) {
-	for _, seed := range []string{"staged-X-10-eA", stagedName("a/b.csv", time.Unix(1, 0)), "staged---", "x"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, base string) {
-		if final, _ := stagedFor(base); final != "" && load.CheckObjectName(final) != nil {
-			t.Fatalf("%q tells %q", base, final)
-		}
-	})
 }
 
 // The control folder may be shared: with a state folder, with what people put
@@ -207,50 +188,6 @@ func TestLeaseIsShared(t *testing.T) {
 	}
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestCheckTellsWhatIsWrong(t *testing.T) {
-	d := at(t, t.TempDir())
-	u, err := d.Stage(t.Context(), "run1", "x.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := u.Write([]byte("content")); err != nil {
-		t.Fatal(err)
-	}
-	p, err := u.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	staged := filepath.Join(d.root, p.Staged)
-	if err := os.Truncate(staged, 3); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) || !strings.Contains(err.Error(), "3 bytes instead of 7") {
-		t.Errorf("of a short file: %v", err)
-	}
-	if err := errors.Join(os.Remove(staged), os.Mkdir(staged, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
-		t.Errorf("of a folder: %v", err)
-	}
-	if err := os.RemoveAll(d.root); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrStagedGone) {
-		t.Errorf("without the root: %v", err)
-	}
-	// Nothing of this makes the folder.
-	names, err := d.List(t.Context(), "a")
-	left, leftErr := d.Leftovers(t.Context())
-	held, heldErr := d.Holders(t.Context())
-	if err := errors.Join(err, leftErr, heldErr, d.Remove(t.Context(), load.Leftover{Ref: p.Staged})); err != nil || len(names)+len(left)+len(held) > 0 {
-		t.Errorf("of nothing: %v, %v, %v, %v", names, left, held, err)
-	}
-	if _, err := os.Stat(d.root); !os.IsNotExist(err) {
-		t.Errorf("the folder is back: %v", err)
 	}
 }
 

@@ -12,19 +12,17 @@ import (
 
 	"github.com/formetl/formetl/load/internal/tables"
 	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 // identified adds a column with the result's id in front.
 func identified(schema *arrow.Schema) *arrow.Schema {
-	id := arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true, Metadata: arrow.NewMetadata([]string{tables.MetaFrom}, []string{tables.FromResultID})}
-	return arrow.NewSchema(append([]arrow.Field{id}, schema.Fields()...), nil)
+	return arrow.NewSchema(append([]arrow.Field{idField("id")}, schema.Fields()...), nil)
 }
 
-// copied encodes a batch and copies it into a new table by the server.
+// copied encodes a batch, which it releases, and copies it into a new table by the server.
 func copied(t testing.TB, d *Destination, table string, batch arrow.RecordBatch) (line []byte) {
 	t.Helper()
-	line, rows, _ := bytes.Cut(tablerun.Encoded(t, Format(), batch.Schema(), batch), []byte("\n"))
+	line, rows, _ := bytes.Cut(encoded(t, batch), []byte("\n"))
 	h, err := tables.DecodeHeader(append(line, '\n'))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +81,6 @@ func TestValues(t *testing.T) {
 			}
 		}
 	})
-	defer batch.Release()
 	copied(t, d, "values", batch)
 	want := "-1|NUL \uFFFD, \uFFFD and é|-0.5|t|1970-01-01|1970-01-01 00:00:00.000001+00|-10000.05|{\"a,b\",\"\\\"{}\\\\\",\"NULL\",NULL}|{2026-01-01}\n" +
 		"4611686018427387904||1e+300|f|0001-01-01|2025-12-31 23:59:59.999999+00|1000000000.00|{}|{1970-01-01}\n7||||||||"
@@ -120,7 +117,6 @@ func TestNumeric(t *testing.T) {
 		}
 		b.(*array.Decimal128Builder).Append(value(kinds[column-1].Precision, row))
 	})
-	defer batch.Release()
 	copied(t, d, "numeric", batch)
 	for row := range rows {
 		got := bytes.Split([]byte(query(t, database, "SELECT * FROM forms.numeric WHERE id = "+big.NewInt(int64(row)).String())), []byte("|"))

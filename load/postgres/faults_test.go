@@ -12,15 +12,19 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
-	"github.com/formetl/formetl/load/loadtest/tablerun"
 )
 
 func portText(port int) string { return strconv.Itoa(port) }
 
-// change stages a run that replaces the whole table by n rows.
-func change(t *testing.T, d *Destination, run string, n int) load.DatasetCommit {
+// change stages a run that replaces the whole table by n rows, which hold the run's id.
+func change(t *testing.T, d *Destination, run string, n int) load.Commit {
 	t.Helper()
-	return tablerun.Run(t, d, Format(), run, n)
+	rows := results{}
+	for id := range n {
+		rows[int64(id+1)] = run
+	}
+	b := &table{T: t, Destination: d, columns: columnsOf()}
+	return b.replaces(run, map[int]results{1: rows})
 }
 
 // holds checks that the table holds the rows of a run, and nothing is staged.
@@ -144,7 +148,11 @@ func TestCutWhileStaging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := tablerun.Rows(t, Format(), 10_000, strings.Repeat("x", 500))
+	rows := results{}
+	for id := range int64(10_000) {
+		rows[id] = strings.Repeat("x", 500)
+	}
+	data := encoded(t, (&table{columns: columnsOf()}).batch(rows))
 	if _, err := u.Write(data[:len(data)/2]); err != nil {
 		t.Fatal(err)
 	}

@@ -81,20 +81,3 @@ func TestDestination(t *testing.T) {
 		}
 	})
 }
-
-func TestTable(t *testing.T) {
-	loadtest.Table(t, func(t *testing.T) loadtest.TablePlace {
-		database := server.Database(t)
-		return loadtest.TablePlace{
-			Open:   func() load.Destination { return open(t, database, "forms.Strange \"table") },
-			Format: Format(), Name: `forms."Strange ""table"`, Own: "forms._formetl_",
-			Query: func(sql string) ([]string, error) {
-				out, err := server.Query(database, sql)
-				if out == "" || err != nil {
-					return nil, err
-				}
-				return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
-			},
-		}
-	})
-}

@@ -22,10 +22,7 @@ type Destination struct {
 
 var (
 	_ load.Destination = (*Destination)(nil)
-	_ load.Leaser      = (*Destination)(nil)
-	_ load.Opener      = (*Destination)(nil)
 	_ load.Replacer    = (*Destination)(nil)
-	_ load.Sweeper     = (*Destination)(nil)
 	_ load.Transactor  = (*Destination)(nil)
 )
 

@@ -16,7 +16,7 @@ const mostTries = 4
 // Transact implements load.Transactor. If the connection is lost, also while the server
 // commits, the same is done again: the table's lock waits until the first transaction has
 // ended, and then its effects tell whether it was committed.
-func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context, d load.Destination) error) error {
+func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context, d load.Objects) error) error {
 	for try := 1; ; try++ {
 		cut := false
 		err := d.with(ctx, "commit to", "", func(s *session) error {
@@ -38,7 +38,7 @@ func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context,
 }
 
 // transact does Transact once.
-func (d *Destination) transact(ctx context.Context, s *session, do func(ctx context.Context, d load.Destination) error) error {
+func (d *Destination) transact(ctx context.Context, s *session, do func(ctx context.Context, d load.Objects) error) error {
 	if err := d.prepareTables(ctx, s); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,94 +24,85 @@ const (
 	lastLook  = 800 * time.Millisecond
 )
 
-// stager stages objects as multipart uploads and commits or aborts them.
-type stager struct {
-	*bucket
-	uploads  *uploads
-	store    *store
-	maxParts int
-	untold   sync.Once // logs once that the store does not support Check
-}
-
 // Commit completes the upload under its final name. Unless p.Replace is set,
 // the request has the condition that the name is free. Commit then looks at the
 // object of that name, whatever the store answered. Versitygw, for one, reports
 // success for an upload that is gone if any object has its name. An upload that
 // can no longer be used is aborted.
-func (g *stager) Commit(ctx context.Context, p load.Prepared) error {
+func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
 		return err
 	}
-	if err := g.commit(ctx, p, s); err != nil {
+	if err := d.commit(ctx, p, s); err != nil {
 		return err
 	}
-	g.unmark(ctx, s)
+	d.unmark(ctx, s)
 	return nil
 }
 
-func (g *stager) commit(ctx context.Context, p load.Prepared, s staged) error {
+func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) error {
 	var unless *string // the condition of the request
 	if !p.Replace {
-		c, err := g.store.conditions(ctx)
+		c, err := d.conditions(ctx)
 		if err != nil {
 			return err
 		}
 		if s.Upload != "" && c.complete || s.Upload == "" && c.put {
 			unless = aws.String("*")
-		} else if _, err := g.head(ctx, p.Name); err == nil { // the store ignores conditions
-			return g.taken(ctx, p, s)
+		} else if _, err := d.head(ctx, p.Name); err == nil { // the store ignores conditions
+			return d.taken(ctx, p, s)
 		} else if !noKey(err) {
-			return g.fail(ctx, "create", p.Name, err)
+			return d.fail(ctx, "create", p.Name, err)
 		}
 	}
-	publish := g.complete
+	publish := d.complete
 	if s.Upload == "" {
-		publish = g.putEmpty
+		publish = d.putEmpty
 	}
 	switch err := publish(ctx, p, s, unless); {
 	case err == nil:
-		g.uploads.ended.Store(s.Upload, true)
-		return g.shown(ctx, p, s)
+		d.ended.Store(s.Upload, true)
+		return d.shown(ctx, p, s)
 	case noUpload(err) || code(err) == "InvalidPart": // the upload or one of its parts is gone
-		if gone := g.completedElsewhere(ctx, p, s); gone != nil {
+		if gone := d.completedElsewhere(ctx, p, s); gone != nil {
 			return fmt.Errorf("%w (the store says %s)", gone, code(err))
 		}
 		return nil
 	case unmet(err):
-		return g.taken(ctx, p, s)
+		return d.taken(ctx, p, s)
 	default:
-		return g.fail(ctx, "create", p.Name, err)
+		return d.fail(ctx, "create", p.Name, err)
 	}
 }
 
 // taken ends a commit whose final name is taken. It returns nil if that object
 // is the prepared one. The store keeps an upload that it refused to complete,
 // so taken aborts it.
-func (g *stager) taken(ctx context.Context, p load.Prepared, s staged) error {
-	err := g.shown(ctx, p, s)
+func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) error {
+	err := d.shown(ctx, p, s)
 	switch {
 	case errors.Is(err, load.ErrConflict):
-		return errors.Join(err, g.Abort(ctx, p))
+		return errors.Join(err, d.Abort(ctx, p))
 	case err != nil || s.Upload == "":
 		return err
 	}
-	return g.uploads.abort(ctx, p.Name, s.Upload)
+	return d.abortUpload(ctx, p.Name, s.Upload)
 }
 
 // complete completes the upload. unless is the value of If-None-Match, nil for none.
-func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless *string) error {
+func (d *Destination) complete(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	parts := make([]types.CompletedPart, len(s.Parts))
 	for i, part := range s.Parts {
 		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: aws.String(part.ETag), ChecksumCRC32: optional(part.CRC32)}
 	}
 	in := &awss3.CompleteMultipartUploadInput{
-		Bucket: &g.name, Key: g.key(p.Name), UploadId: &s.Upload,
+		Bucket: &d.name, Key: d.key(p.Name), UploadId: &s.Upload,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: unless,
 	}
-	_, err := g.client.CompleteMultipartUpload(ctx, in, func(o *awss3.Options) {
-		if g.patient != nil {
-			o.HTTPClient = g.patient
+	_, err := d.client.CompleteMultipartUpload(ctx, in, func(o *awss3.Options) {
+		if d.patient != nil {
+			o.HTTPClient = d.patient
 		}
 	})
 	return err
@@ -120,57 +110,57 @@ func (g *stager) complete(ctx context.Context, p load.Prepared, s staged, unless
 
 // putEmpty writes an empty data object, because an upload needs at least one
 // byte.
-func (g *stager) putEmpty(ctx context.Context, p load.Prepared, s staged, unless *string) error {
-	in := g.putInput(p.Name, nil, s.ID)
+func (d *Destination) putEmpty(ctx context.Context, p load.Prepared, s staged, unless *string) error {
+	in := d.putInput(p.Name, nil, s.ID)
 	in.IfNoneMatch = unless
-	_, err := g.client.PutObject(ctx, in)
+	_, err := d.client.PutObject(ctx, in)
 	return err
 }
 
 // committed returns nil if the final name holds exactly what was prepared: the
 // object has the upload's id, or the same length and SHA-256.
-func (g *stager) committed(ctx context.Context, p load.Prepared, s staged) error {
-	final, err := g.head(ctx, p.Name)
+func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) error {
+	final, err := d.head(ctx, p.Name)
 	switch {
 	case noKey(err):
-		return fmt.Errorf("cannot commit %s: neither it nor its upload is there: %w", g.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: neither it nor its upload is there: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
-		return g.fail(ctx, "create", p.Name, err)
+		return d.fail(ctx, "create", p.Name, err)
 	case final.Metadata[idMetadata] == s.ID && aws.ToInt64(final.ContentLength) == p.Bytes:
 		return nil
 	}
-	same, err := g.same(ctx, p, aws.ToInt64(final.ContentLength))
+	same, err := d.same(ctx, p, aws.ToInt64(final.ContentLength))
 	switch {
 	case err != nil || same:
 		return err
 	case p.Replace:
 		// This is no conflict, because the name was taken before. The upload
 		// that should replace it is gone.
-		return fmt.Errorf("cannot replace %s: its upload is gone: %w", g.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot replace %s: its upload is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
-	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", g.path(p.Name), load.ErrConflict)
+	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
 // completedElsewhere returns nil if another process completed the upload, which
 // is gone. A store may remove the upload before it shows the object. So this
 // function looks for the object for a while, unless this Destination ended the
 // upload itself.
-func (g *stager) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
-	if _, ended := g.uploads.ended.Load(s.Upload); ended {
-		return g.committed(ctx, p, s)
+func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
+	if _, ended := d.ended.Load(s.Upload); ended {
+		return d.committed(ctx, p, s)
 	}
-	return g.shown(ctx, p, s)
+	return d.shown(ctx, p, s)
 }
 
 // shown does what committed does. If the object is missing, it tries again for
 // a while, because the store may not show it yet.
-func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
-	err := g.committed(ctx, p, s)
+func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) error {
+	err := d.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
 		if !wait(ctx, pause) {
-			return g.checkContext(ctx, "commit", p.Name)
+			return d.checkContext(ctx, "commit", p.Name)
 		}
-		err = g.committed(ctx, p, s)
+		err = d.committed(ctx, p, s)
 	}
 	return err
 }
@@ -178,18 +168,18 @@ func (g *stager) shown(ctx context.Context, p load.Prepared, s staged) error {
 // same tells whether the final object has the length and SHA-256 of p. size is
 // its length. It is called only if another process may have made the same part,
 // which is rare.
-func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
+func (d *Destination) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
 	if size != p.Bytes {
 		return false, nil
 	}
-	out, err := g.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &g.name, Key: g.key(p.Name)})
+	out, err := d.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &d.name, Key: d.key(p.Name)})
 	if err != nil {
-		return false, g.fail(ctx, "read", p.Name, err)
+		return false, d.fail(ctx, "read", p.Name, err)
 	}
 	defer func() { _ = out.Body.Close() }() // read only
 	h := sha256.New()
 	if _, err := io.Copy(h, out.Body); err != nil {
-		return false, g.fail(ctx, "read", p.Name, err)
+		return false, d.fail(ctx, "read", p.Name, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)) == p.SHA256, nil
 }
@@ -198,16 +188,25 @@ func (g *stager) same(ctx context.Context, p load.Prepared, size int64) (bool, e
 // gone. If ctx is cancelled, Abort still has 2 s, because it cleans up after
 // stopped runs. An earlier deadline of ctx stays, so that callers can bound
 // hundreds of calls.
-func (g *stager) Abort(ctx context.Context, p load.Prepared) error {
+func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil || s.Upload == "" {
 		return err
 	}
-	if err := g.uploads.abort(ctx, p.Name, s.Upload); err != nil {
+	if err := d.abortUpload(ctx, p.Name, s.Upload); err != nil {
 		return err
 	}
-	g.unmark(ctx, s)
+	d.unmark(ctx, s)
 	return nil
+}
+
+// abortUpload aborts an upload, and notes that no process can complete it any more.
+func (d *Destination) abortUpload(ctx context.Context, name, uploadID string) error {
+	err := d.abort(ctx, name, uploadID)
+	if err == nil {
+		d.ended.Store(uploadID, true)
+	}
+	return err
 }
 
 // checkStaged refuses a prepared object that this package cannot have made. The
@@ -227,7 +226,7 @@ func checkStaged(p load.Prepared) (staged, error) {
 // object has no upload, so it can always be committed. If the store does not
 // support or permit the question, Check assumes that the upload is there, and
 // Commit finds out.
-func (g *stager) Check(ctx context.Context, p load.Prepared) error {
+func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
 		return err
@@ -235,24 +234,24 @@ func (g *stager) Check(ctx context.Context, p load.Prepared) error {
 	if s.Upload == "" {
 		return nil
 	}
-	err = g.uploads.ask(ctx, p.Name, s.Upload)
+	err = d.ask(ctx, p.Name, s.Upload)
 	switch {
 	case err == nil:
 		return nil
-	case unlisted(err):
-		g.untold.Do(func() {
-			g.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
-				slog.String("path", g.String()), slog.String("error", g.fail(ctx, "look for the upload of", p.Name, err).Error()))
+	case tellsNothing(err):
+		d.untold.Do(func() {
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the store does not tell whether uploads are still there; they are taken to be",
+				slog.String("path", d.String()), slog.String("error", d.fail(ctx, "look for the upload of", p.Name, err).Error()))
 		})
 		return nil
 	case !noUpload(err):
-		return g.fail(ctx, "look for the upload of", p.Name, err)
+		return d.fail(ctx, "look for the upload of", p.Name, err)
 	}
-	err = g.committed(ctx, p, s)
+	err = d.committed(ctx, p, s)
 	if errors.Is(err, load.ErrConflict) {
 		// Another object has the name. What matters here is that the upload is
 		// gone.
-		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", g.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("%s cannot be committed: its upload is gone, and the name is taken by other content: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -66,50 +65,42 @@ func everyUse(t *testing.T, d *Destination) map[string]error {
 	}
 }
 
-func TestWrongSecret(t *testing.T) {
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
-	eachServer(t, func(t *testing.T, s server) {
-		for use, err := range everyUse(t, s.open(t, "x")) {
-			t.Run(use, func(t *testing.T) {
-				refusal[*load.IOError](t, err, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
-			})
-		}
-	})
-}
-
-func TestUnknownKey(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
-	eachServer(t, func(t *testing.T, s server) {
-		for use, err := range everyUse(t, s.open(t, "x")) {
-			t.Run(use, func(t *testing.T) { refusal[*load.IOError](t, err, credentials, "does not know the access key") })
-		}
-	})
-}
-
-func TestMissingBucket(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		d, err := New(t.Context(), "s3://no-such-bucket/x", Options{Endpoint: s.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for use, err := range everyUse(t, d) {
-			t.Run(use, func(t *testing.T) {
-				refusal[*load.CreateError](t, err, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
-			})
-		}
-	})
-}
-
-func TestWrongRegion(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		if strings.HasPrefix(s.name, "minio") {
-			return // it takes any region
-		}
-		d := s.open(t, "x", func(o *Options) { o.Region = "eu-central-9" })
-		for use, err := range everyUse(t, d) {
-			t.Run(use, func(t *testing.T) { refusal[*load.CreateError](t, err, wrongRegion, "another region", "set region") })
-		}
-	})
+// Real servers refuse each way in which a run first meets a bucket.
+func TestServersRefuse(t *testing.T) {
+	for _, c := range []struct {
+		name, variable, value string
+		root, region          string
+		check                 func(t *testing.T, err error)
+	}{
+		{"wrong secret", "AWS_SECRET_ACCESS_KEY", "wrong-secret", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
+		}},
+		{"unknown key", "AWS_ACCESS_KEY_ID", "nobody", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
+			refusal[*load.IOError](t, err, credentials, "does not know the access key")
+		}},
+		{"no bucket", "", "", "s3://no-such-bucket/x", "", func(t *testing.T, err error) {
+			refusal[*load.CreateError](t, err, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
+		}},
+		{"wrong region", "", "", "s3://" + testBucket + "/x", "eu-central-9", func(t *testing.T, err error) {
+			refusal[*load.CreateError](t, err, wrongRegion, "another region", "set region")
+		}},
+	} {
+		eachServer(t, func(t *testing.T, s server) {
+			if c.region != "" && strings.HasPrefix(s.name, "minio") {
+				return // it takes any region
+			}
+			if c.variable != "" {
+				t.Setenv(c.variable, c.value)
+			}
+			d, err := New(t.Context(), c.root, Options{Endpoint: s.URL, Region: c.region})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for use, err := range everyUse(t, d) {
+				t.Run(c.name+", "+use, func(t *testing.T) { c.check(t, err) })
+			}
+		})
+	}
 }
 
 func TestNoCredentials(t *testing.T) {
@@ -201,24 +192,5 @@ func TestRefusals(t *testing.T) {
 				t.Run(use, func(t *testing.T) { c.check(t, err) })
 			}
 		})
-	}
-}
-
-// The SDK mends a clock that is wrong by what the store's answer says.
-func TestClockIsMended(t *testing.T) {
-	f, server := newFake(t)
-	f.now = f.now.Add(time.Hour)
-	f.refuse = func(*http.Request) (int, string, http.Header) {
-		if len(f.calls) > 1 {
-			return 0, "", nil
-		}
-		return 403, "RequestTimeTooSkewed", nil
-	}
-	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Put(t.Context(), "x", nil, load.AnyVersion); err != nil || len(f.calls) != 2 {
-		t.Errorf("%d requests, %v", len(f.calls), err)
 	}
 }

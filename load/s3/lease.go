@@ -38,36 +38,28 @@ func (o leaseObject) Write(ctx context.Context, r lease.Record, version string) 
 // Remove implements lease.Store.
 func (o leaseObject) Remove(ctx context.Context) error { return o.store.remove(ctx, o.name) }
 
-// leases are the leases of a destination. Each scope has one object in the
-// control folder.
-type leases struct {
-	*bucket
-	store *store
-	times lease.Times
-}
-
-// Acquire takes the lease by a conditional write. It replaces a holder that did
+// Acquire takes the lease of a scope, an object in the control folder, by a conditional write. It replaces a holder that did
 // not renew in time. If the holder ran on this host and its process is gone,
 // Acquire replaces it at once.
-func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
+func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.store.checkNoFolder(ctx, scope); err != nil {
+	if err := d.checkNoFolder(ctx, scope); err != nil {
 		return nil, err
 	}
-	c, err := l.store.conditions(ctx)
+	c, err := d.conditions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	times := l.times
+	times := d.times
 	if c.put {
 		times.Settle = 0
 	}
-	at := leaseObject{l.store, load.ScopeName(load.LeaseName, scope)}
-	taken, err := lease.Take(ctx, at, times, lease.Record{Scope: scope, Holder: h}, l.path(scope), l.options.Logger)
+	at := leaseObject{d.store, load.ScopeName(load.LeaseName, scope)}
+	taken, err := lease.Take(ctx, at, times, lease.Record{Scope: scope, Holder: h}, d.path(scope), d.options.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +67,8 @@ func (l *leases) Acquire(ctx context.Context, scope string, h load.Holder) (load
 }
 
 // Holders returns the holders of all leases, except those that Acquire would replace.
-func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
-	objects, err := l.store.List(ctx, load.ScopeName(load.LeaseName, ""))
+func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
+	objects, err := d.List(ctx, load.ScopeName(load.LeaseName, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +77,12 @@ func (l *leases) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 		if !load.IsScopeName(name, load.LeaseName) {
 			continue
 		}
-		r, _, age, err := leaseObject{l.store, name}.Read(ctx)
+		r, _, age, err := leaseObject{d.store, name}.Read(ctx)
 		switch {
 		case errors.Is(err, load.ErrNotExist): // it was released meanwhile
 		case err != nil:
 			return nil, err
-		case !l.times.Free(r, age):
+		case !d.times.Free(r, age):
 			held = append(held, load.ScopedHolder{Scope: r.Scope, Holder: r.Holder})
 		}
 	}

@@ -48,23 +48,23 @@ func decodeMarker(data []byte) (marker, bool) {
 	return m, m.Upload != "" && load.CheckObjectName(m.Name) == nil
 }
 
-func (g *stager) mark(ctx context.Context, run, id string, m marker) error {
+func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
 	data, _ := json.Marshal(m) // encoding strings and a time cannot fail
-	_, err := g.store.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
+	_, err := d.put(ctx, markerName(run, id), append(data, '\n'), load.AnyVersion)
 	return err
 }
 
 // unmark removes the marker of an upload that has ended. A failure is only
 // logged, because clean removes a marker that stays.
-func (g *stager) unmark(ctx context.Context, s staged) {
+func (d *Destination) unmark(ctx context.Context, s staged) {
 	if s.Upload == "" {
 		return
 	}
 	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	name := markerName(s.Run, s.ID)
-	if err := g.remove(ctx, name); err != nil {
-		g.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
-			slog.String("path", g.path(name)), slog.String("error", err.Error()))
+	if err := d.remove(ctx, name); err != nil {
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+			slog.String("path", d.path(name)), slog.String("error", err.Error()))
 	}
 }

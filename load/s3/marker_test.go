@@ -191,14 +191,3 @@ func TestCleanupTime(t *testing.T) {
 		t.Errorf("left are %v, %v", f.uploads, f.objects)
 	}
 }
-
-func TestMaxObjectBytes(t *testing.T) {
-	_, d := fakeDestination(t, nil)
-	if got := d.MaxObjectBytes(); got != 9_999*(8<<20) {
-		t.Errorf("got %d", got)
-	}
-	_, d = fakeDestination(t, func(o *Options) { o.PartSize = MaxPartSize })
-	if got := d.MaxObjectBytes(); got != 9_999*(5<<30) {
-		t.Errorf("got %d", got)
-	}
-}

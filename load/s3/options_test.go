@@ -29,21 +29,6 @@ func TestParseRoot(t *testing.T) {
 	}
 }
 
-func FuzzParseRoot(f *testing.F) {
-	for _, seed := range []string{"s3://b", "s3://b/lake/", "s3://b/../x", "s3:///x", "s3://b/a//b"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, root string) {
-		bucket, prefix, err := parseRoot(root)
-		if err != nil {
-			return
-		}
-		if bucket == "" || strings.Contains(bucket, "/") || prefix != "" && !strings.HasSuffix(prefix, "/") || strings.Contains("/"+prefix, "/../") {
-			t.Errorf("%q: %q, %q", root, bucket, prefix)
-		}
-	})
-}
-
 func TestBadOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"part_size is 1 bytes": {PartSize: 1}, "part_size is 5368709121": {PartSize: MaxPartSize + 1}, "part_size is -1": {PartSize: -1},

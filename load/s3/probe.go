@@ -28,9 +28,8 @@ type conditions struct {
 // prober finds out which conditions the store honours.
 type prober struct {
 	*bucket
-	uploads *uploads
-	mu      sync.Mutex
-	known   *conditions // nil before the probe
+	mu    sync.Mutex
+	known *conditions // nil before the probe
 }
 
 // conditions returns which conditions the store honours. AWS honours all.
@@ -104,14 +103,14 @@ func (p *prober) probeComplete(ctx context.Context, name string) (bool, error) {
 		Bucket: &p.name, Key: p.key(name), UploadId: &id, PartNumber: aws.Int32(1), Body: bytes.NewReader([]byte("formetl")),
 	})
 	if err != nil {
-		return false, errors.Join(p.fail(ctx, "write", name, err), p.uploads.abort(ctx, name, id))
+		return false, errors.Join(p.fail(ctx, "write", name, err), p.abort(ctx, name, id))
 	}
 	_, err = p.client.CompleteMultipartUpload(ctx, &awss3.CompleteMultipartUploadInput{
 		Bucket: &p.name, Key: p.key(name), UploadId: &id, IfNoneMatch: aws.String("*"),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
 	})
 	refuses, err := p.refuses(ctx, name, err)
-	return refuses, errors.Join(err, p.uploads.abort(ctx, name, id))
+	return refuses, errors.Join(err, p.abort(ctx, name, id))
 }
 
 // refuses tells from the answer whether the store refused a write whose

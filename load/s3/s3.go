@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,25 +39,23 @@ const (
 )
 
 // Destination is a prefix of a bucket. Its methods are safe for concurrent use,
-// also by several Destinations and several processes. Each embedded type does
-// one task and refers to the types that it needs.
+// also by several Destinations and several processes.
 type Destination struct {
-	*bucket
 	*store
-	*stager
-	*leases
-	*sweeper
+	times    lease.Times
+	maxParts int
+	untold   sync.Once // logs once that the store does not support Check
+	// ended holds the ids of uploads that this Destination completed or
+	// aborted. No other process can still complete them.
+	ended sync.Map
 }
 
 var (
 	_ load.Destination = (*Destination)(nil)
 	_ load.Clocked     = (*Destination)(nil)
 	_ load.Guarded     = (*Destination)(nil)
-	_ load.Leaser      = (*Destination)(nil)
 	_ load.Limiter     = (*Destination)(nil)
-	_ load.Opener      = (*Destination)(nil)
 	_ load.Marker      = (*Destination)(nil)
-	_ load.Sweeper     = (*Destination)(nil)
 )
 
 // New returns the destination at root, s3://bucket or s3://bucket/prefix. It
@@ -95,19 +94,8 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 			Err: &Refusal{What: "no region is known"},
 		}
 	}
-	return b.destination(), nil
-}
-
-// destination builds a Destination on the bucket from its parts.
-func (b *bucket) destination() *Destination {
-	u := &uploads{bucket: b}
-	s := &store{bucket: b, prober: &prober{bucket: b, uploads: u}}
-	l := &leases{bucket: b, store: s, times: lease.DefaultTimes()}
-	return &Destination{
-		bucket: b, store: s, leases: l,
-		stager:  &stager{bucket: b, uploads: u, store: s, maxParts: MaxParts},
-		sweeper: &sweeper{bucket: b, uploads: u, store: s, leases: l},
-	}
+	objects := &store{bucket: b, prober: &prober{bucket: b}}
+	return &Destination{store: objects, times: lease.DefaultTimes(), maxParts: MaxParts}, nil
 }
 
 // sdkLogger logs the SDK's own messages, which would go to standard error

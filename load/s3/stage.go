@@ -28,7 +28,7 @@ const firstBuffer = 64 << 10
 // upload is a multipart upload that is being written. One goroutine uses it;
 // other goroutines send its parts.
 type upload struct {
-	g      *stager
+	d      *Destination
 	ctx    context.Context //nolint:containedctx // Write has no context of its own, so Stage's bounds the whole upload
 	cancel context.CancelCauseFunc
 	run    string
@@ -54,17 +54,17 @@ type flight struct {
 }
 
 // Stage begins an object. Nothing is sent until the first part is full.
-func (g *stager) Stage(ctx context.Context, run, name string) (load.Upload, error) {
+func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if err := load.CheckObjectName(name); err != nil {
 		return nil, err
 	}
 	if err := load.CheckRun(run); err != nil {
 		return nil, err
 	}
-	if err := g.checkContext(ctx, "stage", name); err != nil {
+	if err := d.checkContext(ctx, "stage", name); err != nil {
 		return nil, err
 	}
-	u := &upload{g: g, run: run, name: name, id: rand.Text(), hash: sha256.New(), flight: flight{free: make(chan []byte, g.options.PartsInFlight)}}
+	u := &upload{d: d, run: run, name: name, id: rand.Text(), hash: sha256.New(), flight: flight{free: make(chan []byte, d.options.PartsInFlight)}}
 	for range cap(u.flight.free) - 1 { // one part is always being filled
 		u.flight.free <- nil
 	}
@@ -76,7 +76,7 @@ func (g *stager) Stage(ctx context.Context, run, name string) (load.Upload, erro
 // flight. An error is returned by every later call.
 func (u *upload) Write(p []byte) (int, error) {
 	if u.ended {
-		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.g.path(u.name))
+		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.d.path(u.name))
 	}
 	written := 0
 	for written < len(p) {
@@ -87,7 +87,7 @@ func (u *upload) Write(p []byte) (int, error) {
 		u.hash.Write(p[written : written+n])
 		u.bytes += int64(n)
 		written += n
-		if int64(len(u.part)) == u.g.options.PartSize {
+		if int64(len(u.part)) == u.d.options.PartSize {
 			if err := u.send(); err != nil {
 				return written, u.fail(err)
 			}
@@ -99,7 +99,7 @@ func (u *upload) Write(p []byte) (int, error) {
 // fill copies bytes into the part and returns how many fit. The memory of the
 // first part grows; that of later parts is allocated at once.
 func (u *upload) fill(p []byte) int {
-	size := int(u.g.options.PartSize)
+	size := int(u.d.options.PartSize)
 	n := min(len(p), size-len(u.part))
 	if need := len(u.part) + n; need > cap(u.part) {
 		room := size
@@ -117,7 +117,7 @@ func (u *upload) fill(p []byte) int {
 // send starts to send the filled part and takes memory for the next one.
 func (u *upload) send() error {
 	sent := len(u.flight.parts)
-	if sent >= u.g.maxParts {
+	if sent >= u.d.maxParts {
 		return u.tooLarge()
 	}
 	if u.upload == "" {
@@ -145,17 +145,17 @@ func (u *upload) send() error {
 	case u.part = <-u.flight.free:
 		return nil
 	case <-u.ctx.Done():
-		return u.g.checkContext(u.ctx, "write", u.name)
+		return u.d.checkContext(u.ctx, "write", u.name)
 	}
 }
 
 // tooLarge is the error of an object with more parts than an upload may have.
 func (u *upload) tooLarge() error {
-	size := u.g.options.PartSize
+	size := u.d.options.PartSize
 	return &load.CreateError{
-		Op: "write", Path: u.g.path(u.name),
+		Op: "write", Path: u.d.path(u.name),
 		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
-		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.g.maxParts, size),
+		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.d.maxParts, size),
 	}
 }
 
@@ -163,41 +163,41 @@ func (u *upload) tooLarge() error {
 // meanwhile waits a while for the answer, because nobody could abort an upload
 // whose id is unknown.
 func (u *upload) begin() error {
-	g := u.g
+	d := u.d
 	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
 	defer cancel()
 	in := &awss3.CreateMultipartUploadInput{
-		Bucket: &g.name, Key: g.key(u.name),
+		Bucket: &d.name, Key: d.key(u.name),
 		Metadata: map[string]string{idMetadata: u.id},
 	}
-	in.ServerSideEncryption, in.SSEKMSKeyId = g.encryption()
-	in.ChecksumAlgorithm = g.checksum()
-	out, err := g.client.CreateMultipartUpload(ctx, in)
+	in.ServerSideEncryption, in.SSEKMSKeyId = d.encryption()
+	in.ChecksumAlgorithm = d.checksum()
+	out, err := d.client.CreateMultipartUpload(ctx, in)
 	if err != nil {
-		return g.fail(u.ctx, "create", u.name, err)
+		return d.fail(u.ctx, "create", u.name, err)
 	}
 	if u.upload = aws.ToString(out.UploadId); u.upload == "" {
-		return &load.IOError{Op: "create", Path: g.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
+		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
-	if err := g.checkContext(u.ctx, "create", u.name); err != nil {
+	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload
 	}
-	return g.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
+	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
 }
 
 // put sends one part. The SDK can read its body again for a retry.
 func (u *upload) put(number int, data []byte) (stagedPart, error) {
-	g := u.g
-	out, err := g.client.UploadPart(u.ctx, &awss3.UploadPartInput{
-		Bucket: &g.name, Key: g.key(u.name), UploadId: &u.upload,
+	d := u.d
+	out, err := d.client.UploadPart(u.ctx, &awss3.UploadPartInput{
+		Bucket: &d.name, Key: d.key(u.name), UploadId: &u.upload,
 		PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
-		ChecksumAlgorithm: g.checksum(),
+		ChecksumAlgorithm: d.checksum(),
 	})
 	if err != nil {
-		return stagedPart{}, g.fail(u.ctx, "write", u.name, err)
+		return stagedPart{}, d.fail(u.ctx, "write", u.name, err)
 	}
 	part := stagedPart{ETag: aws.ToString(out.ETag)}
-	if g.checksum() != "" {
+	if d.checksum() != "" {
 		part.CRC32 = aws.ToString(out.ChecksumCRC32)
 	}
 	return part, nil
@@ -223,15 +223,15 @@ func (f *flight) failure() error {
 // Prepare sends the last part and waits until all parts have arrived.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
-		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.g.path(u.name))
+		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.d.path(u.name))
 	}
-	if err := u.g.checkContext(ctx, "prepare", u.name); err != nil {
+	if err := u.d.checkContext(ctx, "prepare", u.name); err != nil {
 		return load.Prepared{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { u.cancel(context.Cause(ctx)) })
 	err := u.finish()
 	if !stop() && err == nil {
-		err = u.g.checkContext(ctx, "prepare", u.name)
+		err = u.d.checkContext(ctx, "prepare", u.name)
 	}
 	if err != nil {
 		_ = u.Abort() // the first error is returned
@@ -275,19 +275,19 @@ func (u *upload) Abort() error {
 		return nil
 	}
 	ctx := context.WithoutCancel(u.ctx) // u.ctx is cancelled by now
-	drop := u.g.uploads.abort
+	drop := u.d.abort
 	if u.flight.cut {
-		drop = u.g.uploads.abortCut
+		drop = u.d.abortCut
 	}
 	if err := drop(ctx, u.name, u.upload); err != nil {
 		return err
 	}
-	u.g.unmark(ctx, u.staged())
+	u.d.unmark(ctx, u.staged())
 	return nil
 }
 
 // MaxObjectBytes returns the size that an upload can hold, less one part. So
 // the caller stops before the upload is full.
-func (g *stager) MaxObjectBytes() int64 {
-	return int64(g.maxParts-1) * g.options.PartSize
+func (d *Destination) MaxObjectBytes() int64 {
+	return int64(d.maxParts-1) * d.options.PartSize
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,15 +21,6 @@ func stagedSamples() []staged {
 		{ID: "ABC234", Run: "run1.x", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
 		{ID: "Z", Run: "1", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
 		many,
-	}
-}
-
-func TestStagedRoundTrip(t *testing.T) {
-	for _, want := range stagedSamples() {
-		got, err := decodeStaged(want.encode())
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %.100v, %v, want %.100v", got, err, want)
-		}
 	}
 }
 
@@ -71,12 +63,15 @@ func FuzzDecodeStaged(f *testing.F) {
 	for _, s := range badStaged() {
 		f.Add(s)
 	}
-	for _, s := range stagedSamples()[:3] {
+	for _, s := range stagedSamples() {
 		f.Add(s.encode())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := decodeStaged(text)
 		if err != nil {
+			if !errors.Is(err, errNotStaged) || slices.ContainsFunc(stagedSamples(), func(s staged) bool { return s.encode() == text }) {
+				t.Errorf("%.100q is refused: %v", text, err)
+			}
 			return
 		}
 		again := s.encode()

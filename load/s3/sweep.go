@@ -4,22 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path"
 
 	"github.com/formetl/formetl/load"
 )
 
-// sweeper finds and removes what runs left behind.
-type sweeper struct {
-	*bucket
-	uploads *uploads
-	store   *store
-	leases  *leases
-}
-
 // ref is the content of Leftover.Ref, in JSON.
 type ref struct {
-	Object string `json:"object,omitempty"` // a marker or probe object to remove
+	Object string `json:"object"`           // the marker or probe object to remove
 	Name   string `json:"name,omitempty"`   // the upload's
 	Upload string `json:"upload,omitempty"` // the store's id
 }
@@ -37,168 +28,78 @@ func decodeRef(text string) (ref, error) {
 	var r ref
 	err := json.Unmarshal([]byte(text), &r)
 	_, marks := markerRun(r.Object)
-	object := r.Object == "" || marks || load.IsProbe(r.Object)
 	upload := (r.Upload == "") == (r.Name == "") && (r.Name == "" || load.CheckName(r.Name) == nil)
-	if err != nil || r == (ref{}) || !object || !upload {
+	if err != nil || !marks && !load.IsProbe(r.Object) || !upload {
 		return ref{}, errNotRef
 	}
 	return r, nil
 }
 
-// Leftovers returns the uploads that have a marker, other uploads that the store lists,
-// and the objects of probes. It lists uploads before it reads markers. So if a live
-// run's upload was listed, its marker is there by then, or the upload has ended.
-func (w *sweeper) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	listed, err := w.uploads.list(ctx, "")
+// Leftovers returns the uploads that have a marker, and the objects of probes.
+func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
+	objects, err := d.List(ctx, load.ControlFolder+"/")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := w.store.List(ctx, load.ControlFolder+"/")
-	if err != nil {
-		return nil, err
-	}
-	s := &sweep{w: w, known: map[string]bool{}, others: map[string]bool{}}
+	var found []load.Leftover
 	for _, name := range load.NamesOf(objects) {
+		var l *load.Leftover
 		if run, marks := markerRun(name); marks {
-			err = s.marked(ctx, run, name)
+			l, err = d.marked(ctx, run, name)
 		} else if load.IsProbe(name) {
-			err = s.probe(ctx, name)
+			l, err = d.probed(ctx, name)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, load.ErrNotExist): // it ended meanwhile
+		case err != nil:
 			return nil, err
+		case l != nil:
+			found = append(found, *l)
 		}
 	}
-	for _, u := range listed {
-		if err := s.unmarked(ctx, u); err != nil {
-			return nil, err
-		}
-	}
-	return s.found, nil
+	return found, nil
 }
 
-// sweep is one search for leftovers.
-type sweep struct {
-	w      *sweeper
-	found  []load.Leftover
-	known  map[string]bool // ids of the uploads that were found
-	others map[string]bool // by folder: whether it is a destination of its own
-}
-
-func (s *sweep) add(l load.Leftover, r ref) {
-	s.known[r.Upload] = true
-	l.Ref = r.encode()
-	s.found = append(s.found, l)
-}
-
-// marked adds the upload that a marker of the run names. A marker that cannot
+// marked returns the upload that a marker of the run names. A marker that cannot
 // be read, or whose upload is gone, is a leftover too.
-func (s *sweep) marked(ctx context.Context, run, name string) error {
-	got, err := s.w.get(ctx, name)
-	if errors.Is(err, load.ErrNotExist) {
-		return nil // the upload ended meanwhile
-	}
+func (d *Destination) marked(ctx context.Context, run, name string) (*load.Leftover, error) {
+	got, err := d.get(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l := load.Leftover{Kind: load.UnfinishedUpload, Run: run, Path: s.w.path(name), Bytes: -1}
+	l := &load.Leftover{Kind: load.UnfinishedUpload, Run: run, Path: d.path(name), Bytes: -1, Ref: ref{Object: name}.encode()}
 	m, ok := decodeMarker(got.data)
 	if !ok {
-		s.add(l, ref{Object: name})
-		return nil
+		return l, nil
 	}
-	l.Name, l.Path, l.Since = m.Name, s.w.uploads.address(m.Name, m.Upload), m.Since
-	l.Bytes, _ = s.w.uploads.size(ctx, m.Name, m.Upload)
-	s.add(l, ref{Object: name, Name: m.Name, Upload: m.Upload})
-	return s.w.checkContext(ctx, "look for the upload of", m.Name)
+	l.Name, l.Path, l.Since = m.Name, d.path(m.Name)+" (upload "+m.Upload+")", m.Since
+	l.Bytes = d.size(ctx, m.Name, m.Upload)
+	l.Ref = ref{Object: name, Name: m.Name, Upload: m.Upload}.encode()
+	return l, d.checkContext(ctx, "look for the upload of", m.Name)
 }
 
-// unmarked adds an upload that the store lists and that has no marker. A run
-// rarely dies between creating an upload and marking it. So most of these
-// belong to another program or to a destination below this one. Destinations
-// below have a control folder, and their uploads are left out.
-func (s *sweep) unmarked(ctx context.Context, u pending) error {
-	if s.known[u.id] {
-		return nil
+// probed returns a probe object that a dead process left. A probe that is under way is no
+// leftover: removing its object would falsify its result.
+func (d *Destination) probed(ctx context.Context, name string) (*load.Leftover, error) {
+	r, _, age, err := leaseObject{d.store, name}.Read(ctx)
+	if err != nil || !d.times.Free(r, age) {
+		return nil, err
 	}
-	if load.IsProbe(u.name) {
-		s.add(load.Leftover{Kind: load.Temporary, Path: s.w.uploads.address(u.name, u.id), Bytes: -1, Since: u.since}, ref{Name: u.name, Upload: u.id})
-		return nil
-	}
-	for folder := path.Dir(u.name); folder != "."; folder = path.Dir(folder) {
-		other, err := s.destination(ctx, folder)
-		if other || err != nil {
-			return err
-		}
-	}
-	size, gone := s.w.uploads.size(ctx, u.name, u.id)
-	if !gone { // otherwise it ended meanwhile
-		s.add(load.Leftover{
-			Kind: load.UnfinishedUpload, Name: u.name, Path: s.w.uploads.address(u.name, u.id), Bytes: size, Since: u.since,
-		}, ref{Name: u.name, Upload: u.id})
-	}
-	return s.w.checkContext(ctx, "look for the upload of", u.name)
-}
-
-// destination tells whether a folder is a destination of its own: it has a
-// control folder.
-func (s *sweep) destination(ctx context.Context, folder string) (bool, error) {
-	other, known := s.others[folder]
-	if known {
-		return other, nil
-	}
-	start := path.Join(folder, load.ControlFolder) + "/"
-	below, err := s.w.store.list(ctx, start, 1)
-	if err != nil {
-		return false, err
-	}
-	s.others[folder] = len(below) > 0
-	return s.others[folder], nil
-}
-
-// probe adds a probe object that a dead process left, and its upload. A probe
-// that is under way is no leftover: removing its object would falsify its
-// result.
-func (s *sweep) probe(ctx context.Context, name string) error {
-	r, _, age, err := leaseObject{s.w.store, name}.Read(ctx)
-	if errors.Is(err, load.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	uploads, err := s.w.uploads.list(ctx, name) // MinIO lists uploads for an exact key only
-	if err != nil {
-		return err
-	}
-	if !s.w.leases.times.Free(r, age) {
-		for _, u := range uploads {
-			s.known[u.id] = true
-		}
-		return nil
-	}
-	for _, u := range uploads {
-		if err := s.unmarked(ctx, u); err != nil {
-			return err
-		}
-	}
-	s.add(load.Leftover{Kind: load.Temporary, Path: s.w.path(name), Bytes: -1, Since: r.Renewed}, ref{Object: name})
-	return nil
+	return &load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: -1, Since: r.Renewed, Ref: ref{Object: name}.encode()}, nil
 }
 
 // Remove aborts a leftover's upload until it is gone, then removes its marker
 // or probe object.
-func (w *sweeper) Remove(ctx context.Context, l load.Leftover) error {
+func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 	r, err := decodeRef(l.Ref)
 	if err != nil {
 		return &load.NameError{Name: l.Ref, Problem: err.Error()}
 	}
 	if r.Upload != "" {
-		if err := w.uploads.abortGone(ctx, r.Name, r.Upload); err != nil {
+		if err := d.abortGone(ctx, r.Name, r.Upload); err != nil {
 			return err
 		}
+		d.ended.Store(r.Upload, true)
 	}
-	if r.Object == "" {
-		return nil
-	}
-	return w.remove(ctx, r.Object)
+	return d.remove(ctx, r.Object)
 }

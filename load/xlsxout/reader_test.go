@@ -177,36 +177,14 @@ func textValue(t arrow.DataType, text string) (string, error) {
 }
 
 func listValue(t arrow.DataType, text string) (string, error) {
-	var elements []string
-	for text != "" {
-		element, more, null := "", false, false
-		for i := 0; i < len(text) && !more; i++ {
-			switch {
-			case text[i] == '|':
-				text, more = text[i+1:], true
-			case text[i] == '\\' && text[i+1] == 'N':
-				null = true
-				i++
-			case text[i] == '\\':
-				i++
-				element += text[i : i+1]
-			default:
-				element += text[i : i+1]
-			}
+	elements := loadtest.SplitList(text)
+	for i, element := range elements {
+		if element == loadtest.Null {
+			continue
 		}
-		value := loadtest.Null
-		if !null {
-			var err error
-			if value, err = textValue(t, element); err != nil {
-				return "", err
-			}
-		}
-		elements = append(elements, value)
-		if !more {
-			break
-		}
-		if text == "" { // the last element is empty
-			elements = append(elements, "")
+		var err error
+		if elements[i], err = textValue(t, element); err != nil {
+			return "", err
 		}
 	}
 	return loadtest.ListText(elements), nil

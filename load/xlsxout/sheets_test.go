@@ -313,32 +313,6 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestChoicesAreComplete(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
-		{
-			Name: "c", Type: loadtest.ListOf(arrow.BinaryTypes.String), Nullable: true,
-			Metadata: arrow.MetadataFrom(map[string]string{"formetl.list_as": "columns", "formetl.choices": `[["red","c_red"]]`}),
-		},
-	}, nil)
-	batch := loadtest.Build(memory.NewGoAllocator(), schema, 1, func(b array.Builder, _, _ int) {
-		if l, ok := b.(*array.ListBuilder); ok {
-			l.Append(true)
-			l.ValueBuilder().(*array.StringBuilder).Append("green")
-			return
-		}
-		b.AppendNull()
-	})
-	defer batch.Release()
-	e, err := xlsxout.New(&bytes.Buffer{}, schema, load.EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(e.Write(batch), e.Close()); err == nil || !strings.Contains(err.Error(), `"c"`) || strings.Contains(err.Error(), "green") {
-		t.Errorf("a value without a column gives %v", err)
-	}
-}
-
 func TestTooManyColumns(t *testing.T) {
 	fields := make([]arrow.Field, 16_385)
 	for i := range fields {

@@ -41,11 +41,10 @@ func LeftOf(ctx context.Context, s State, pipeline string, forms ...string) (lef
 		}
 		all = append(all, found...)
 	}
-	sweeper, ok := s.Destination.(load.Sweeper)
-	if len(all) == 0 || !ok {
+	if len(all) == 0 {
 		return nil, nil
 	}
-	holders, err := sweeper.Holders(ctx)
+	holders, err := s.Holders(ctx)
 	if err != nil {
 		return nil, s.Fail(err)
 	}

@@ -64,12 +64,8 @@ func checkpointAt(s State, name string) *Checkpoint {
 
 // take takes the lease of the checkpoint, which is that of its header.
 func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
-	leaser, ok := c.state.Destination.(load.Leaser)
-	if !ok {
-		return errors.New("it has no leases")
-	}
 	c.run = digest(h.RunID)[:8]
-	c.lease, err = leaser.Acquire(ctx, c.prefix+headerName, h)
+	c.lease, err = c.state.Acquire(ctx, c.prefix+headerName, h)
 	return err
 }
 
@@ -98,13 +94,9 @@ func (c *Checkpoint) get(ctx context.Context, name string) (data []byte, err err
 
 // read reads an object of at least so many bytes into memory that it may use.
 func (c *Checkpoint) read(ctx context.Context, name string, bytes int64, room []byte) ([]byte, error) {
-	opener, ok := c.state.Destination.(load.Opener)
-	if !ok {
-		return c.get(ctx, name)
-	}
 	data := slices.Grow(room[:0], int(bytes))[:bytes]
 	return data, c.state.Try(ctx, func() error {
-		object, err := opener.Open(ctx, c.prefix+name)
+		object, err := c.state.Open(ctx, c.prefix+name)
 		if err != nil {
 			return err
 		}

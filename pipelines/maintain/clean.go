@@ -131,11 +131,8 @@ func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scop
 		return load.Cleaned{}, err
 	}
 	cleaned, err := load.Clean(ctx, dest, scope, c.o.Job(c.def, "").Holder(), c.how)
-	switch _, held := errors.AsType[*load.HeldError](err); {
-	case err == nil, held: // the error names the path
+	if _, held := errors.AsType[*load.HeldError](err); err == nil || held { // the error names the path
 		return cleaned, err
-	case errors.Is(err, load.ErrNoSweep):
-		err = &definition.UnsupportedError{What: "cleaning this destination", Remedy: "see its own tools"}
 	}
 	return cleaned, fmt.Errorf("%s: %w", path, err)
 }

@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -140,7 +139,7 @@ func (s *stateLooker) output(ctx context.Context, out definition.Output, form st
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, lies.Scope)
-	if err != nil && !errors.Is(err, load.ErrNoSweep) {
+	if err != nil {
 		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })

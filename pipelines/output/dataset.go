@@ -141,7 +141,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		return err
 	}
 	m := o.wholeManifest(columns, kept, reuse.Parts)
-	commit := load.DatasetCommit{
+	commit := load.Commit{
 		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
 		Beside: append(o.idSets(parts, reuse), letters...), SupersededBeside: supersededSets(old, m.Parts), Hook: o.hook,
 	}
@@ -300,10 +300,6 @@ func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.Prepa
 // changedBytes returns the paths of parts of sound that are among parts and whose bytes
 // are not those of the manifest. It also notes whether one of them lacks its set of ids.
 func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([]string, error) {
-	opener, ok := o.dest.(load.Opener)
-	if !ok {
-		return nil, nil
-	}
 	there := make(map[string]bool, len(sound))
 	for _, p := range sound {
 		there[p.Path] = true
@@ -311,7 +307,7 @@ func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([
 	reused := slices.DeleteFunc(slices.Clone(parts), func(p load.Part) bool { return !there[p.Path] })
 	changed := make([]string, len(reused))
 	err := eachPart(ctx, reused, func(ctx context.Context, i int, p load.Part) error {
-		_, sum, err := load.Digest(ctx, opener, p.Path)
+		_, sum, err := load.Digest(ctx, o.dest, p.Path)
 		if err == nil && sum != p.SHA256 || errors.Is(err, load.ErrNotExist) {
 			changed[i], err = p.Path, nil
 		}

@@ -53,8 +53,8 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	m, object := o.newManifest(columns, windows, true), whole.prepared[0]
 	object.Part.From, object.Part.To = m.Range.From, m.Range.To
 	m.Rows, m.Parts = object.Part.Rows, []load.Part{object.Part}
-	o.commit = load.FileCommit{
-		RunID: o.job.RunID, Manifest: m, Base: o.base, File: object.Prepared,
+	o.commit = load.Commit{
+		RunID: o.job.RunID, File: o.Scope, Manifest: m, Base: o.base, New: []load.Prepared{object.Prepared},
 		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
 		Alone:   o.out.NoManifest,
 		Hook:    o.hook,

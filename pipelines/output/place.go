@@ -48,7 +48,7 @@ type place struct {
 	generation int            // of a dataset's new parts
 
 	prepared []load.Prepared             // objects of this run whose commit is not recorded
-	commit   recorder                    // nil before the output is staged
+	commit   load.Commit                 // once the output is staged
 	publish  func(context.Context) error // nil before the commit is recorded
 	staging  Report                      // the report once the commit is published
 	book     codebook.Facts              // facts for the codebook, once the output is staged
@@ -107,10 +107,8 @@ func (p *place) openWith(ctx context.Context, lookAround func(context.Context) e
 	if err = p.checkOrdinary(ctx); err != nil {
 		return err
 	}
-	if leaser, ok := p.dest.(load.Leaser); ok {
-		if p.lease, err = leaser.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
-			return err
-		}
+	if p.lease, err = p.dest.Acquire(ctx, p.Scope, p.job.Holder()); err != nil {
+		return err
 	}
 	if err = p.lookBack(ctx); err == nil {
 		err = lookAround(ctx)
@@ -187,11 +185,6 @@ func (p *place) record(ctx context.Context) error {
 	}
 	p.publish = recorded.Publish
 	return nil
-}
-
-// recorder is the commit of a dataset or of a single file. Record records it.
-type recorder interface {
-	Record(ctx context.Context, d load.Destination) (*load.Recorded, error)
 }
 
 // close removes staged objects whose commit is not recorded, and releases the

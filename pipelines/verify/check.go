@@ -94,11 +94,7 @@ func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
 // part checks a part and what lies beside it. It returns the ids of its results, nil where
 // there are none or they are not known.
 func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids *roaring64.Bitmap, err error) {
-	opener, ok := dest.(load.Opener)
-	if !ok {
-		return nil, errors.New("objects of this destination cannot be read back")
-	}
-	n, sum, err := load.Digest(ctx, opener, p.Path)
+	n, sum, err := load.Digest(ctx, dest, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
 		o.add(Missing, p, "it is missing")

@@ -19,7 +19,7 @@ import (
 type place struct {
 	*testing.T
 	load.Destination
-	commit load.DatasetCommit // of the run that wrote it
+	commit load.Commit // of the run that wrote it
 }
 
 // newPlace writes the dataset. rows is how many rows each part has for its ten results.
@@ -28,7 +28,7 @@ func newPlace(t *testing.T, rows int64) *place {
 	dest, err := local.New(t.TempDir())
 	p := &place{T: t, Destination: dest}
 	p.must(err)
-	p.commit = load.DatasetCommit{RunID: "run1", Manifest: load.Manifest{
+	p.commit = load.Commit{RunID: "run1", Manifest: load.Manifest{
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: "run1", Schema: []load.Column{{Name: "id", Type: "int64", From: "result_id"}},
 	}}
 	for day := range 3 {
@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 		{"a commit was recorded and not finished", func(p *place) {
 			_, version, err := p.Get(p.Context(), load.ManifestName)
 			p.must(err)
-			next := load.DatasetCommit{RunID: "run2", Base: version, Manifest: p.commit.Manifest}
+			next := load.Commit{RunID: "run2", Base: version, Manifest: p.commit.Manifest}
 			next.Manifest.RunID = next.RunID
 			_, err = next.Record(p.Context(), p.Destination)
 			p.must(err)
@@ -208,10 +208,7 @@ func TestCheckElements(t *testing.T) {
 }
 
 // committing is a destination at which a run commits while its parts are read.
-type committing struct {
-	*place
-	load.Opener
-}
+type committing struct{ *place }
 
 func (c committing) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if name == load.SuccessName {
@@ -223,7 +220,7 @@ func (c committing) Get(ctx context.Context, name string) ([]byte, string, error
 // TestCheckWhileCommitting: what was found beside a commit is not told.
 func TestCheckWhileCommitting(t *testing.T) {
 	p := newPlace(t, 10)
-	_, err := check(t.Context(), committing{p, p.Destination.(load.Opener)}, "lake/", "")
+	_, err := check(t.Context(), committing{p}, "lake/", "")
 	if !errors.Is(err, load.ErrConflict) {
 		t.Errorf("it gives %v", err)
 	}

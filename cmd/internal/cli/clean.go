@@ -81,11 +81,11 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 // cleanResult sums up what was found at the outputs of definitions. In a dry run it tells what a
 // run without --dry-run would do.
 type cleanResult struct {
-	dryRun                                     bool
-	checkpoints                                int      // of dead runs in the state folders
-	removed, kept, others, finished, withdrawn int      // of all outputs
-	bytes                                      int64    // of what was removed
-	reasons                                    []string // why leftovers were kept
+	dryRun                             bool
+	checkpoints                        int      // of dead runs in the state folders
+	removed, kept, finished, withdrawn int      // of all outputs
+	bytes                              int64    // of what was removed
+	reasons                            []string // why leftovers were kept
 }
 
 // add adds the report of a definition, and gives its rows for people.
@@ -112,7 +112,7 @@ func (r *cleanResult) add(report *maintain.CleanReport) (rows [][]string) {
 			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
 			r.reasons = append(r.reasons, k.Why)
 		}
-		r.removed, r.kept, r.others = r.removed+len(out.Removed), r.kept+len(out.Kept), r.others+out.Others
+		r.removed, r.kept = r.removed+len(out.Removed), r.kept+len(out.Kept)
 	}
 	return rows
 }
@@ -145,7 +145,6 @@ func (r *cleanResult) tell(log *telemetry.Log, failed bool) {
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.checkpoints, "checkpoint", "of dead runs "+did("removed"))
 	told.Add(r.kept, "leftover", "kept"+r.why())
-	told.Add(r.others, "upload", "of others left alone")
 	if len(told) == 0 && failed {
 		return
 	}

@@ -18,7 +18,7 @@ func cleanReports() *maintain.CleanReport {
 	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
 	return &maintain.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []maintain.CleanedOutput{
 		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
-			Removed: []load.Leftover{upload}, Others: 3,
+			Removed:  []load.Leftover{upload},
 			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},
 			Recovery: load.Recovery{RunID: "lost"},
 		}},
@@ -38,7 +38,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
 `,
-			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive\n",
 		},
 		{
 			true,
@@ -47,7 +47,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           would finish
 `,
-			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive; 3 uploads of others left alone\n",
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer

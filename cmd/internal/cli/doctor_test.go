@@ -208,7 +208,7 @@ func runFaults() []fault {
 			m, err := load.DecodeManifest(data)
 			p.must(err)
 			m.RunID = "20260101T000000Z-00000000"
-			_, err = load.DatasetCommit{RunID: m.RunID, Manifest: *m, Base: version}.Record(p.Context(), dest)
+			_, err = load.Commit{RunID: m.RunID, Manifest: *m, Base: version}.Record(p.Context(), dest)
 			p.must(err)
 		}, "runs", "form1/", doctor.Warning, exit.OK, "the next run finishes it"},
 		{"staged file left", func(p *patient) {

@@ -24,3 +24,24 @@ func TestThousands(t *testing.T) {
 		}
 	}
 }
+
+// TestGuarded: texts that a spreadsheet would run as a formula, and others.
+func TestGuarded(t *testing.T) {
+	for want, texts := range map[bool][]string{
+		false: {
+			"", " ", "x", "Müller", "日本語", "😀", "٣", "true", "0", "5", "-5", "-3.14", "-0", "-007", "007", "1e5", "1-2", "5 -", "18+", "mar 5",
+			"2026-01-02 03:04:05", "a=b", "a@b.c", "x-1", "'=1", "#1", "%", "$(rm)", "great ;-)", "5 + 3", "\u00a0x", strings.Repeat("\u00a0", 300) + "x",
+		},
+		true: {
+			"=1+1", "+49 30 123", "+4930123", "-x", "-", "--", "-=1", "-5-", "-1,5", "-.5", "-5.", "-5\n", "-1e5", "@SUM(A1)", "\t=1", "\rx", "\nx",
+			" =1+1", "\u00a0=1", " -x", " -5", " @x", "＝1+1", "＋1", "－1", "＠x", "  ＝1",
+			"\u00a0=HYPERLINK(" + strings.Repeat("x", 500), "\u3000=" + strings.Repeat("x", 500), strings.Repeat("\u2003", 300) + "@x",
+		},
+	} {
+		for _, text := range texts {
+			if sheets.Guarded(text) != want || sheets.Guarded([]byte(text)) != want {
+				t.Errorf("%q is told otherwise than %t", text, want)
+			}
+		}
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Transaction is the destination within a transaction. Removals and commits are kept until
+// Transaction is what lies at the destination within a transaction. Removals and commits are kept until
 // something else is done. Then one statement removes the rows of all superseded parts, and
 // one moves those of all new ones.
 type Transaction struct {
@@ -21,7 +21,7 @@ type Transaction struct {
 	commits []load.Prepared
 }
 
-var _ load.Destination = (*Transaction)(nil)
+var _ load.Objects = (*Transaction)(nil)
 
 // Finish does what is left to do before the transaction is committed.
 func (t *Transaction) Finish(ctx context.Context) error {

@@ -2,7 +2,6 @@ package needs
 
 import (
 	"cmp"
-	"flag"
 	"slices"
 	"testing"
 )
@@ -48,21 +47,5 @@ func TestSample(t *testing.T) {
 	t.Setenv(allVariable, "1")
 	if got := Sample(all, 1); !slices.Equal(got, all) {
 		t.Errorf("all: got %v", got)
-	}
-}
-
-// TestTogether changes what the command line does not say.
-func TestTogether(t *testing.T) {
-	parallel := flag.Lookup("test.parallel")
-	before := parallel.Value.String()
-	t.Cleanup(func() { _ = parallel.Value.Set(before) })
-	want := "17"
-	flag.Visit(func(f *flag.Flag) {
-		if f == parallel {
-			want = before // this test was called with -parallel
-		}
-	})
-	if Together(17); parallel.Value.String() != want {
-		t.Errorf("%s tests run at once, want %s", parallel.Value, want)
 	}
 }

@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/formetl/formetl/load"
@@ -15,24 +14,6 @@ func (s shop) look(scope string) load.Found {
 	s.must(err)
 	s.same("after a look", s.everything(), before)
 	return found
-}
-
-func TestLookFindsNothing(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		for _, scope := range []string{"", "form1.csv"} {
-			if found := s.look(scope); !found.Nothing() {
-				t.Errorf("at a new place found %+v", found)
-			}
-		}
-		s.must(s.run("base", days{1: "one"}, nil))
-		s.must(s.file("base2", "form1.csv", "file", nil))
-		for _, scope := range []string{"", "form1.csv"} {
-			if found := s.look(scope); !found.Nothing() {
-				t.Errorf("at what is committed found %+v", found)
-			}
-		}
-	})
 }
 
 // TestLook tells what the dead left, and who is at it.
@@ -65,35 +46,9 @@ func TestLook(t *testing.T) {
 	})
 }
 
-func TestLookFindsARecordedCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		stop := func(step load.Step) error {
-			if step == load.StepManifest {
-				return errKilled
-			}
-			return nil
-		}
-		for scope, err := range map[string]error{"": s.run("first", days{1: "one"}, stop), "form1.csv": s.file("second", "form1.csv", "file", stop)} {
-			if !errors.Is(err, errKilled) {
-				t.Fatalf("%q: %v", scope, err)
-			}
-		}
-		for scope, run := range map[string]string{"": "first", "form1.csv": "second"} {
-			found := s.look(scope)
-			if found.Pending != run || slices.ContainsFunc(found.Leftovers, func(l load.Leftover) bool { return l.Run == run }) {
-				t.Errorf("%q: found %+v", scope, found)
-			}
-		}
-	})
-}
-
 func TestLookThatCannot(t *testing.T) {
 	shops(t, func(t *testing.T, open func() shop) {
 		s := open()
-		if _, err := load.Look(t.Context(), struct{ load.Destination }{s.d}, ""); !errors.Is(err, load.ErrNoSweep) {
-			t.Errorf("got %v", err)
-		}
 		s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte("{"), load.AnyVersion))
 		var broken *load.IOError
 		if _, err := load.Look(t.Context(), s.d, ""); !errors.As(err, &broken) {
