@@ -205,7 +205,7 @@ func (f *formRun) makePlan(ctx context.Context) (err error) {
 // begin settles the columns, and takes over what an earlier run left.
 func (f *formRun) begin(ctx context.Context) error {
 	err := f.reader.SettleSchema(ctx, reading.Start{
-		Plan: f.reconciler.Plan, Windows: f.reconciler.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left,
+		Plan: f.reconciler.Plan, Windows: f.reconciler.Windows, Read: f.iv.Read, Kept: f.outputs.Kept, Left: f.left, Begin: f.beginCheckpoint,
 	})
 	if err != nil {
 		return err
