@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
@@ -37,7 +39,9 @@ func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "wind
 // alone tells of are errors when it is read.
 func collisions(def *definition.Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]*CollisionError {
 	clash := map[string]*CollisionError{}
-	definition.Meet(def.Places(forms, formats, runID), fold, func(one, other definition.Place) {
+	each := *def // what it writes for each form
+	each.Outputs = slices.DeleteFunc(slices.Clone(def.Outputs), func(out definition.Output) bool { return !strings.Contains(out.Path, "{form}") })
+	definition.Meet(each.Places(forms, formats, runID), fold, func(one, other definition.Place) {
 		for _, e := range []*CollisionError{{other.Form, other.Path, one.Form, one.Path}, {one.Form, one.Path, other.Form, other.Path}} {
 			if clash[e.Form] == nil {
 				clash[e.Form] = e

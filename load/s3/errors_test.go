@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		check  func(t *testing.T, err error)
 	}{
 		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, denied, "the store denies it", "(AccessDenied, HTTP 403)", "expected_bucket_owner", "s3:PutObject", "of account 111122223333")
+			refusal[*load.IOError](t, err, denied, "the store denies it", "(AccessDenied, HTTP 403)", "s3:PutObject")
 		}},
 		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
 			refusal[*load.CreateError](t, err, wrongRegion, "set region: eu-west-1")

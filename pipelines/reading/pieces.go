@@ -283,6 +283,26 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	return source
 }
 
+// keepHead writes the first pages of a stretch, which are already read, to the
+// checkpoint. It requests no more pages.
+func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
+	p, err := newPieces(ctx, r, st, nil)
+	if err != nil {
+		return err
+	}
+	defer p.drop()
+	for _, page := range st.head {
+		if err := p.page(page); err != nil {
+			return err
+		}
+	}
+	if st.source.Ended() && !st.source.Open() {
+		return p.end(ctx, st.gap.Through)
+	}
+	p.piece.Open = st.source.Open()
+	return p.end(ctx, p.last)
+}
+
 // cut ends the piece after the current page if the checkpoint's pace demands it.
 func (p *pieces) cut(ctx context.Context) error {
 	pace := p.r.Checkpoint.Pace

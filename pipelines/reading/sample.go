@@ -2,6 +2,7 @@ package reading
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -56,7 +57,7 @@ func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
 	}
 	pages, err := r.samplePages(ctx, s)
 	if err != nil {
-		return err
+		return errors.Join(err, r.salvage(ctx, s, pages, err))
 	}
 	if err := r.infer(pages); err != nil {
 		return err
@@ -76,6 +77,40 @@ func (r *Reader) infer(pages []*page.Page) error {
 		if len(p.Headings) > 0 {
 			r.Headings = slices.Clone(p.Headings)
 			break
+		}
+	}
+	return nil
+}
+
+// salvageResults is how many results suffice to infer a schema if the run ends
+// before its sample is complete. The next run then need not request them again.
+const salvageResults = 100
+
+// salvage keeps what was read before the sample was complete, so that the next
+// run can resume from it. cause is the error that ends the run.
+func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause error) error {
+	results := 0
+	for _, p := range pages {
+		results += p.Len()
+	}
+	if !r.Keeps(cause) || results < salvageResults {
+		return nil
+	}
+	if err := r.infer(pages); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // no requests follow
+	if err := r.Begin(ctx); err != nil {
+		return err
+	}
+	for _, w := range s.Windows {
+		for _, st := range w.begun {
+			if len(st.head) == 0 {
+				continue
+			}
+			if err := r.keepHead(ctx, st); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
