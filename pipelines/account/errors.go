@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // FormsError reports that a command failed for some of its forms. Its work on the
@@ -70,6 +72,10 @@ func (e *FormsError) Error() string {
 		return fmt.Sprintf("%d of %d forms were not begun (%s): %v", len(stopped), e.Forms, few(stopped), notBegun(e.Errors[0]).Err)
 	}
 	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
+	failed, same := oncePerCause(failed)
+	if len(same) > 0 {
+		s += fmt.Sprintf(", %d of them of the same cause (%s)", len(same), few(same))
+	}
 	if len(doomed) > 0 {
 		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(doomed), few(doomed))
 	}
@@ -77,6 +83,27 @@ func (e *FormsError) Error() string {
 		s += fmt.Sprintf(", and %d were not begun (%s)", len(stopped), few(stopped))
 	}
 	return s + ":\n" + errors.Join(failed...).Error()
+}
+
+// oncePerCause leaves out the errors of forms whose request failed for the reason that an
+// error before them tells, and returns the names of these forms. A refused key, for
+// example, is met by all forms whose requests are under way together.
+func oncePerCause(failed []error) (told []error, same []string) {
+	seen := map[string]bool{}
+	for _, err := range failed {
+		request, ok := errors.AsType[*transport.RequestError](err)
+		if !ok || request.Form == "" || request.Err == nil {
+			told = append(told, err)
+			continue
+		}
+		if cause := request.Err.Error(); !seen[cause] {
+			seen[cause] = true
+			told = append(told, err)
+			continue
+		}
+		same = append(same, request.Form)
+	}
+	return told, same
 }
 
 // notBegun returns the NotRunError that an error of a single form wraps, nil if there

@@ -1,8 +1,11 @@
 package account_test
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -44,5 +47,21 @@ func TestPatienceOfADefinition(t *testing.T) {
 				t.Errorf("with a patience of %s it took %s", set, took)
 			}
 		})
+	}
+}
+
+// TestOneCauseIsToldOnce: of several forms that the same answer ended, one error tells it.
+func TestOneCauseIsToldOnce(t *testing.T) {
+	refusal := &extract.ServiceError{Code: extract.CodeInvalidKey}
+	failed := func(form string, err error) error {
+		return fmt.Errorf("form %s: %w", form, &transport.RequestError{Transaction: "Get Results", Form: form, Err: err})
+	}
+	all := &account.FormsError{Forms: 4, Errors: []error{
+		failed("a", refusal), failed("b", &transport.NetworkError{Problem: "cut"}), failed("c", refusal), errors.New("form d: disk"),
+	}}
+	text := all.Error()
+	if strings.Count(text, refusal.Error()) != 1 || !strings.HasPrefix(text, "4 of 4 forms failed, 1 of them of the same cause (c):\nform a: ") ||
+		!strings.Contains(text, "cut") || !strings.HasSuffix(text, "form d: disk") {
+		t.Error(text)
 	}
 }

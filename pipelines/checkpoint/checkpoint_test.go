@@ -343,7 +343,7 @@ func TestRecordOfNoUse(t *testing.T) {
 	c := opened(t, memoryState())
 	begin(t, c)
 	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
-	data, err := c.get(t.Context(), "0000000-record")
+	data, err := c.get(t.Context(), "0000000-34e9aede-record")
 	must(t, err)
 	body, err := unseal(data)
 	must(t, err)
@@ -371,7 +371,7 @@ func TestRecordOfNoUse(t *testing.T) {
 		damage(r)
 		changed, err := json.Marshal(r)
 		must(t, err)
-		must(t, c.put(t.Context(), "0000000-record", seal(changed)))
+		must(t, c.put(t.Context(), "0000000-34e9aede-record", seal(changed)))
 		if i := found(t, c); shown(i.Chains) != "01-02/01-03 (-1,end]" || len(i.Faults) != 1 {
 			t.Errorf("%s: found %s, faults %v", name, shown(i.Chains), i.Faults)
 		}

@@ -56,7 +56,7 @@ func (r *reader) checkPlaces() {
 		}
 		reported[lines] = true
 		second.path.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
-			"of this output and %s on line %d one would be written over or into the other%s%s", first.path.Path(), first.path.Line(), first.childNote(), second.childNote())
+			"this output and %s on line %d would be written over or into each other%s%s", first.path.Path(), first.path.Line(), first.childNote(), second.childNote())
 	})
 }
 
@@ -94,7 +94,7 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 	return all
 }
 
-// Meet reports places of which one would be written over or into the other. With fold,
+// Meet reports places that would be written over or into each other. With fold,
 // names that differ in case alone are one.
 func Meet(places []Place, fold bool, report func(one, other Place)) {
 	taken := map[string]Place{}

@@ -219,7 +219,7 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 func TestInitRefusesFlags(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	for _, c := range []struct{ args, flag, says string }{
-		{"--base-url ftp://x", "base-url", "begins with neither"},
+		{"--base-url ftp://x", "base-url", "not an http or https address"},
 		{"--base-url http://fs1.example.com", "base-url", "give --allow-http"},
 		{"--api v9", "api", "give v1, v2 or auto"},
 		{"--account a/b", "account", "is not an account"},
@@ -230,10 +230,10 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--form a/b", "form", "cannot be a form"},
 		{"--format parquet --path a.csv", "format", "the path ends with .csv"},
 		{"--format xlsx --path a/", "format", "for single files only"},
-		{"--path ~/a.csv", "path", "not replaced by a home folder"},
+		{"--path ~/a.csv", "path", "replaced by a shell alone"},
 		{"--path a", "path", "names no format"},
 		{"--path {from}.csv", "path", "did you mean {form}?"},
-		{"--path a.csv --path a.csv", "path", "two outputs have one path"},
+		{"--path a.csv --path a.csv", "path", "would be written over or into each other"},
 		{"--path a.csv --form x --form y", "path", "put {form} into the path"},
 		{"--path a/ --partition weekly", "partition", ""},
 		{"--path a.csv --partition day", "partition", "no output is a dataset"},
