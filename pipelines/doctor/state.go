@@ -32,7 +32,7 @@ func stateCheck(ctx context.Context, def *definition.Definition, o account.Optio
 	for _, worst := range []State{Warning, Failed} {
 		if at := slices.IndexFunc(checks, func(is Check) bool { return is.State == worst }); at >= 0 {
 			is := checks[at]
-			c.State, c.Err, c.Cure, c.Detail = is.State, is.Err, is.Cure, is.Name+": "+is.Detail
+			c.State, c.Err, c.Cure, c.Detail = is.State, is.Err, is.Cure, "a run cannot keep budgets and checkpoints there: "+is.Detail
 		}
 	}
 	return c
