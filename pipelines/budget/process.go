@@ -58,7 +58,7 @@ func (all *Budgets) leave(key string, m *member) {
 	}
 	all.mu.Unlock()
 	if last {
-		m.Budget.Close()
+		m.Close()
 	}
 }
 
