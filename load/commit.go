@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -164,6 +165,9 @@ func (c *Commit) check() error {
 	}
 	if problem := m.problem(); problem != "" {
 		return fmt.Errorf("the manifest is inconsistent: %s", problem)
+	}
+	if c.File == "" && c.Alone || c.File != "" && (len(c.New) != 1 || len(c.Beside)+len(c.SupersededBeside) > 0) {
+		return errors.New("it mixes what commits of files and of datasets do")
 	}
 	listed := make(map[string]Part, len(m.Parts))
 	for _, p := range m.Parts {

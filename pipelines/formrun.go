@@ -146,11 +146,21 @@ func (f *formRun) run(ctx context.Context) (err error) {
 }
 
 // steps does the steps of a run, each with what the ones before have given.
-func (f *formRun) steps(ctx context.Context, asked interval.Interval) (err error) {
+func (f *formRun) steps(ctx context.Context, asked interval.Interval) error {
 	left, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
+	snapshot, err := f.extract(ctx, asked, left)
+	if err != nil {
+		return err
+	}
+	return f.commit(ctx, snapshot)
+}
+
+// extract decides what is read, plans and reads it, and makes it agree. It ends early once other
+// runs have taken over every output.
+func (f *formRun) extract(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
 	guarded, unguard := f.outputs.Guard(ctx)
 	defer func() {
 		if ctx.Err() == nil {
@@ -160,19 +170,15 @@ func (f *formRun) steps(ctx context.Context, asked interval.Interval) (err error
 	}()
 	d, err := f.decide(guarded, asked, left)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.reconciler, err = f.plan(guarded, d); err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.read(guarded, f.reconciler, left); err != nil {
-		return err
+		return nil, err
 	}
-	snapshot, err := f.reconcile(guarded, f.reconciler)
-	if err != nil {
-		return err
-	}
-	return f.commit(guarded, snapshot)
+	return f.reconcile(guarded, f.reconciler)
 }
 
 // open opens the outputs and the checkpoint. It returns what an earlier run read and this one

@@ -187,8 +187,13 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}
-	f.tellStays(ctx, f.reader.Checkpoint.Close(context.WithoutCancel(ctx), keep))
+	lingering, cancel := load.Lingering(ctx, closing)
+	defer cancel()
+	f.tellStays(ctx, f.reader.Checkpoint.Close(lingering, keep))
 }
+
+// closing is how long a run that was told to stop still works at its checkpoint.
+const closing = 3 * time.Second
 
 // tellStays tells of an error of removing the checkpoint.
 func (f *formRun) tellStays(ctx context.Context, err error) {

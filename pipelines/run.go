@@ -86,7 +86,12 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 	}
 	defer func() {
 		client.Close() // it gives back what it had reserved
-		if u, err := account.BudgetUse(ctx, def, o.Options, o.Now()); err == nil && u.PerDay > 0 {
+		if def.Source.Requests.PerDay <= 0 {
+			return
+		}
+		brief, cancel := context.WithTimeout(ctx, closing)
+		defer cancel()
+		if u, err := account.BudgetUse(brief, def, o.Options, o.Now()); err == nil {
 			report.DayBudget = &DayBudget{Used: u.Day, Of: u.PerDay}
 		}
 	}()

@@ -2,11 +2,14 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/formetl/formetl/load"
 )
 
 // An upload is aborted several times, with pauses, because a part of it may
@@ -111,7 +114,7 @@ func (b *bucket) abortGone(ctx context.Context, name, uploadID string) error {
 			return b.checkContext(ctx, "abort the upload of", name)
 		}
 	}
-	return nil
+	return &load.TemporaryError{Op: "abort the upload of", Path: b.path(name), Hint: "try again later", Err: errors.New("a part of it still arrives")}
 }
 
 // wait pauses. It returns false if the context is cancelled meanwhile.

@@ -52,6 +52,8 @@ type Checkpoint struct {
 	run    string     // of the names of the pieces that this run writes
 	seen   []byte     // the header, as this run found or wrote it
 
+	foreign bool // another run has written the header since
+
 	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
 	rooms   sync.Pool // of *[]byte, for the rows of pieces that are read back
 
@@ -118,6 +120,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 		case err != nil && !errors.Is(err, load.ErrNotExist):
 			return err
 		case !bytes.Equal(there, c.seen) && !bytes.Equal(there, data): // it is data where the answer to the write was lost
+			c.foreign = true
 			return c.taken()
 		}
 		return c.state.Put(ctx, c.prefix+headerName, data, version)

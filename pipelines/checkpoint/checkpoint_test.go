@@ -526,6 +526,9 @@ func TestLateWrites(t *testing.T) {
 	if err := late.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); !errors.Is(err, load.ErrConflict) {
 		t.Errorf("begin: %v", err)
 	}
+	if err := late.Close(t.Context(), false); !errors.Is(err, load.ErrConflict) {
+		t.Errorf("it clears another run's checkpoint: %v", err)
+	}
 	i := found(t, c)
 	must(t, c.Verify(t.Context(), i))
 	if got := shown(i.Chains); i.RunID != "run2" || !strings.HasPrefix(got, "01-01/01-02 (-1,end]") || len(i.Faults) > 0 {

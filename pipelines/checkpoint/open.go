@@ -65,8 +65,10 @@ func checkpointAt(s State, name string) *Checkpoint {
 // take takes the lease of the checkpoint, which is that of its header.
 func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
 	c.run = digest(h.RunID)[:8]
-	c.lease, err = c.state.Acquire(ctx, c.prefix+headerName, h)
-	return err
+	return c.state.Try(ctx, func() error {
+		c.lease, err = c.state.Acquire(ctx, c.prefix+headerName, h)
+		return err
+	})
 }
 
 // held fails once another run has taken the lease, and so owns the checkpoint.
@@ -75,8 +77,11 @@ func (c *Checkpoint) held() error {
 	case <-c.lease.Lost():
 		return c.taken()
 	default:
-		return nil
 	}
+	if c.foreign {
+		return c.taken()
+	}
+	return nil
 }
 
 func (c *Checkpoint) taken() error {

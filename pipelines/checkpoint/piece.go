@@ -232,7 +232,15 @@ func seal(data []byte) []byte {
 }
 
 // ErrDamaged means that an object of the checkpoint is missing or does not hold what was written.
-var ErrDamaged = errors.New("it does not hold what was written")
+var ErrDamaged error = damagedError{}
+
+type damagedError struct{}
+
+// Error says what is wrong with the object.
+func (damagedError) Error() string { return "it does not hold what was written" }
+
+// Temporary is true: another run reads again what is damaged.
+func (damagedError) Temporary() bool { return true }
 
 func unseal(data []byte) ([]byte, error) {
 	sum, rest, ok := bytes.Cut(data, []byte(" "))

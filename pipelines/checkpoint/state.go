@@ -108,7 +108,7 @@ func (o *outage) fail(asked time.Time) time.Duration {
 }
 
 // Try calls do, which reads or writes the state. Where a bucket cannot be reached, it calls do
-// again for a minute. The error is that of Fail.
+// again for a minute since the bucket did not answer first. The error is that of Fail.
 func (s State) Try(ctx context.Context, do func() error) error {
 	for {
 		asked := time.Now()

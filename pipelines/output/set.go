@@ -177,29 +177,30 @@ func (s *Set) those(are func(*place) bool) (those []output) {
 // exactly the range that was asked for.
 func (s *Set) HasFiles() bool { return len(s.live()) > len(s.datasets()) }
 
-// Guard returns a context that ends once other runs have taken over every output. Those that
-// are taken over are set aside. The caller calls end.
+// Guard returns a context that ends once other runs have taken over every output. Commit sets
+// aside those that were taken over. The caller calls end.
 func (s *Set) Guard(ctx context.Context) (guarded context.Context, end func()) {
 	guarded, cancel := context.WithCancelCause(ctx)
-	var group sync.WaitGroup
-	for _, out := range s.live() {
-		p := out.at()
-		if p.lease == nil {
-			continue
-		}
-		group.Go(func() {
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		var lost []error
+		for _, out := range s.live() {
+			p := out.at()
+			if p.lease == nil {
+				return
+			}
 			select {
 			case <-p.lease.Lost():
-				if err := s.setAside(ctx, p, p.held()); err != nil {
-					cancel(err)
-				}
+				lost = append(lost, &load.HeldError{Path: p.Path})
 			case <-guarded.Done():
+				return
 			}
-		})
-	}
+		}
+		cancel(Failed(lost))
+	})
 	return guarded, func() {
 		cancel(nil)
-		group.Wait()
+		watching.Wait()
 	}
 }
 
@@ -311,7 +312,7 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	defer cancel()
 	err := s.each(lingering, func(ctx context.Context, out output) error { return out.record(ctx) })
 	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().publish != nil }) {
-		recorded(context.WithoutCancel(ctx))
+		recorded(lingering)
 	}
 	if err != nil {
 		return err

@@ -655,3 +655,42 @@ func TestOrderOfColumns(t *testing.T) {
 		})
 	}
 }
+
+// losing is a destination whose leases are lost when a channel is closed.
+type losing struct {
+	load.Destination
+	lost chan struct{}
+}
+
+func (l losing) Acquire(context.Context, string, load.Holder) (load.Lease, error) { return l, nil }
+func (l losing) Lost() <-chan struct{}                                            { return l.lost }
+func (l losing) Release(context.Context) error                                    { return nil }
+
+// TestGuard: a run goes on until another one has taken over every output.
+func TestGuard(t *testing.T) {
+	r := newRun(t, t.TempDir(), definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "csv"})
+	job, lost := r.job(), []chan struct{}{make(chan struct{}), make(chan struct{})}
+	open := job.Tables.Open
+	job.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
+		d, err := open(ctx, root, out)
+		if out.Dataset() {
+			return losing{d, lost[1]}, err
+		}
+		return losing{d, lost[0]}, err
+	}
+	set := output.New(job)
+	if err := set.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	guarded, end := set.Guard(t.Context())
+	defer end()
+	close(lost[1])
+	if guarded.Err() != nil {
+		t.Error("it ends though an output is left")
+	}
+	close(lost[0])
+	<-guarded.Done()
+	if held, ok := errors.AsType[*load.HeldError](context.Cause(guarded)); !ok || held.Path == "" {
+		t.Errorf("it ends with %v", context.Cause(guarded))
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -146,7 +147,9 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	case err == nil:
 		err = p.end(ctx, p.st.gap.Through)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
-		if lost := p.end(context.WithoutCancel(ctx), p.last); lost != nil {
+		lingering, cancel := load.Lingering(ctx, keeping)
+		defer cancel()
+		if lost := p.end(lingering, p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
 		}
 	}
@@ -375,3 +378,6 @@ func ahead(ctx context.Context, next func(context.Context) (*page.Page, error), 
 	}
 	return err
 }
+
+// keeping is how long a run that was told to stop still writes what it has read.
+const keeping = 3 * time.Second

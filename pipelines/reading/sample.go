@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -99,7 +100,8 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	if err := r.infer(pages); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // no requests follow
+	ctx, cancel := load.Lingering(ctx, keeping) // no requests follow
+	defer cancel()
 	if err := r.Begin(ctx); err != nil {
 		return err
 	}

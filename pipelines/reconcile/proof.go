@@ -266,7 +266,7 @@ func (c *Reconciler) recount(ctx context.Context, p *proof) (err error) {
 		}
 		p.thorough, p.last = n != p.last && (c.Changes == nil || !c.Changes.Usable), n
 	}
-	if c.differing(p, n) != nil {
+	if p.of == ofAll || c.differing(p, n) != nil {
 		overlap, err := c.Reader.Overlap(ctx, p.window.From)
 		if err != nil {
 			return err

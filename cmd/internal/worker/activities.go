@@ -174,7 +174,7 @@ func (p *progress) beat(ctx context.Context, done <-chan struct{}, stop func()) 
 const typePrefix = "exit "
 
 // mostText bounds the text of an error in a history.
-const mostText = 2000
+const mostText = 500
 
 // heldPause is how long a workflow waits for a run that holds the lease.
 const heldPause = 20 * time.Second
@@ -189,13 +189,14 @@ func failure(own context.Context, err error) error {
 		return own.Err()
 	}
 	code := exit.Code(err)
-	_, away := errors.AsType[*checkpoint.UnreachedError](err)
+	_, atStart := errors.AsType[*checkpoint.UnreachedError](err)
+	_, away := errors.AsType[*load.TemporaryError](err)
 	text := err.Error()
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + " …"
 	}
 	return temporal.NewApplicationErrorWithOptions(text, typePrefix+strconv.Itoa(code), temporal.ApplicationErrorOptions{
-		NonRetryable: !passes(code) && !away, NextRetryDelay: pauseAfter(err),
+		NonRetryable: !passes(code) && (!atStart || !away), NextRetryDelay: pauseAfter(err),
 	})
 }
 

@@ -108,7 +108,7 @@ func (l *Lease) take(ctx context.Context, where string) error {
 			version = load.NoVersion // it was released meanwhile
 		case err != nil:
 			return err
-		case l.times.Free(held, age):
+		case l.times.Free(held, age), l.own(held): // the answer to an earlier attempt was lost
 			version = current
 		default:
 			return &load.HeldError{Path: where, Holder: held.Holder}
@@ -124,6 +124,19 @@ func (t Times) Free(held Record, age time.Duration) bool {
 		age = time.Since(held.Renewed) // the store does not tell the age, so the hosts' clocks are compared
 	}
 	return age > t.Expire || held.Process.Gone()
+}
+
+// own tells whether a lease was written by this run, and by this process.
+func (l *Lease) own(held Record) bool {
+	return held.RunID != "" && held.RunID == l.record.RunID && held.Process == l.record.Process
+}
+
+// earlier returns the earlier of two moments.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // settle is for stores that ignore conditions. It waits until another run's
@@ -171,7 +184,7 @@ func (l *Lease) keep(ctx context.Context) bool {
 		}
 		sent := time.Now()
 		deadline := l.renewed.Load().Add(l.times.Hold)
-		err := l.renew(ctx, sent, deadline)
+		err := l.renew(ctx, sent, earlier(deadline, sent.Add(l.times.Renew)))
 		switch {
 		case ctx.Err() != nil:
 			return true
@@ -194,6 +207,15 @@ func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 	l.record.Renewals++
 	l.record.Renewed = now.UTC()
 	version, err := l.store.Write(ctx, l.record, l.version)
+	if errors.Is(err, load.ErrConflict) { // or the answer to an earlier renewal was lost
+		held, current, _, unread := l.store.Read(ctx)
+		if unread != nil && !errors.Is(unread, load.ErrNotExist) {
+			return unread
+		}
+		if held.Token == l.record.Token {
+			version, err = l.store.Write(ctx, l.record, current)
+		}
+	}
 	if err == nil {
 		l.version = version
 	}
@@ -203,7 +225,7 @@ func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 // Lost returns a channel that is closed when another run has taken the lease or may take it. A
 // process that was stopped and goes on learns it here before its next renewal fails.
 func (l *Lease) Lost() <-chan struct{} {
-	if time.Since(*l.renewed.Load()) > l.times.Hold {
+	if time.Now().Round(0).Sub(l.renewed.Load().Round(0)) > l.times.Hold { // a machine that sleeps stops the monotonic clock
 		return expired
 	}
 	return l.lost
@@ -228,7 +250,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		l.stop()
 		<-l.ended
 		select {
-		case <-l.lost:
+		case <-l.Lost():
 			return // another run has it, or may take it
 		default:
 		}

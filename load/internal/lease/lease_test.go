@@ -211,6 +211,31 @@ func TestLeaseCannotBeRenewed(t *testing.T) {
 	}
 }
 
+// The answer to a renewal is lost, and so is that to the write that takes the lease: the run still
+// has it.
+func TestLostAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cell{}
+		first := leaseOf(c, "run1")
+		if _, err := c.Write(t.Context(), first.record, load.NoVersion); err != nil { // it was carried out
+			t.Fatal(err)
+		}
+		l := leaseOf(c, "run1")
+		l.record.Token = "again"
+		if err := l.take(t.Context(), "here"); err != nil {
+			t.Fatal(err)
+		}
+		c.set(func() { c.version++ }) // as a renewal does whose answer does not come
+		time.Sleep(time.Minute)
+		if isLost(l) {
+			t.Error("lost")
+		}
+		if err := l.Release(t.Context()); err != nil || c.there {
+			t.Errorf("there %v, %v", c.there, err)
+		}
+	})
+}
+
 // A process that was stopped for long learns that others may have taken the lease before it does
 // anything else.
 func TestLeaseOfAStoppedProcess(t *testing.T) {
