@@ -77,7 +77,6 @@ func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err
 		return false, fmt.Errorf("result %d, window %s: %w", id, w, err)
 	}
 	defer p.Release()
-	p.DropEarly()
 	return slices.Contains(p.IDs(), id), nil
 }
 

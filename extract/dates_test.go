@@ -55,6 +55,7 @@ func TestReaderProvesIgnoredDates(t *testing.T) {
 		{"no bounds", formservice.Faults{IgnoreDates: true}, extract.Window{}, "", 0, ""},
 		{"kept", formservice.Faults{}, march, "", 0, ""},
 		{"kept, no dates shown", formservice.Faults{}, march, "7", 1, ""},
+		{"kept, up to March, no dates shown", formservice.Faults{}, extract.Window{To: march.From}, "7", 1, ""},
 		{"ids too", formservice.Faults{IgnoreDates: true, IgnoreMinID: true}, extract.Window{}, "", 0, other},
 	} {
 		for _, generation := range generations {

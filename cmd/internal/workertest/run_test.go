@@ -93,6 +93,11 @@ func TestLease(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := slow(t)
+	w.service.Before = func(r formservice.Request) {
+		if r.Number == 40 { // the rest takes longer than a worker needs to hear that it is cancelled
+			w.service.SetFaults(formservice.Faults{Latency: 3 * time.Second})
+		}
+	}
 	w.worker()
 	flow := w.workflow("--wait")
 	w.after(40, flow)
@@ -103,6 +108,7 @@ func TestCancel(t *testing.T) {
 	if code := flow.code(); code != 130 || time.Since(began) > 30*time.Second {
 		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), flow.output)
 	}
+	w.service.SetFaults(formservice.Faults{})
 	read := w.service.Counts()["results"]
 	run := w.formetl("run", w.definition())
 	if code := run.code(); code != 0 {
