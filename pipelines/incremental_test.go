@@ -310,25 +310,6 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 	}
 }
 
-// TestMovedWhileRead: results move into the range while it is read, and the
-// older parts that are read again for it show that others moved too.
-func TestMovedWhileRead(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.update(10, "2026-01-10 12:00:00", "moved between older parts")
-	l.service.Before = once(reads("2026-01-19"), func() {
-		l.finish(28, "2026-01-21 03:00:00") // from January 10th, where result 10 is now
-		l.finish(53, "2026-01-21 03:10:00") // from within the range, which was read
-	})
-	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
-	l.now("2026-01-21 12:00:00")
-	f, asked := l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-	if f.Older != 2 || !slices.Contains(asked, "2026-01-04") || !slices.Contains(asked, "2026-01-10") {
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-}
-
 // TestIncrementalSearch: counts know nothing of searches, moved results are
 // found all the same.
 func TestIncrementalSearch(t *testing.T) {
