@@ -331,35 +331,6 @@ func TestIncrementalSearch(t *testing.T) {
 	}
 }
 
-// TestClockThatJumps: nothing is lost, whatever the machine takes the time for.
-func TestClockThatJumps(t *testing.T) {
-	for _, lookback := range []time.Duration{0, 72 * time.Hour} {
-		t.Run(lookback.String(), func(t *testing.T) {
-			l := newLiving(t)
-			l.edit = func(d *definition.Definition) { d.Extract.Lookback = lookback }
-			l.now("2026-01-21 00:01:10")
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.now("2026-01-20 23:50:00") // set back
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.insert(600, "2026-01-21 00:00:05", "came meanwhile")
-			l.now("2026-01-21 00:20:00")
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-19 12:00:00") // far back
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-22 00:10:00") // ahead by a quarter of an hour
-			l.goOn()
-			l.insert(601, "2026-01-21 23:57:00", "came when the clock was past midnight")
-			l.now("2026-01-22 01:00:00")
-			l.goOn()
-			l.check("2026-01-22 00:59:00", nil)
-		})
-	}
-}
-
 // TestUndatedAreAskedForByTheirIDs: one of many results without a date gets
 // one. The others are read by their ids, and none is looked for.
 func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
