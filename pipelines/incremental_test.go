@@ -310,25 +310,6 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 	}
 }
 
-// TestMovedWhileRead: results move into the range while it is read, and the
-// older parts that are read again for it show that others moved too.
-func TestMovedWhileRead(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.update(10, "2026-01-10 12:00:00", "moved between older parts")
-	l.service.Before = once(reads("2026-01-19"), func() {
-		l.finish(28, "2026-01-21 03:00:00") // from January 10th, where result 10 is now
-		l.finish(53, "2026-01-21 03:10:00") // from within the range, which was read
-	})
-	l.edit = func(d *definition.Definition) { d.Source.Requests.Concurrency = 1 }
-	l.now("2026-01-21 12:00:00")
-	f, asked := l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-	if f.Older != 2 || !slices.Contains(asked, "2026-01-04") || !slices.Contains(asked, "2026-01-10") {
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-}
-
 // TestIncrementalSearch: counts know nothing of searches, moved results are
 // found all the same.
 func TestIncrementalSearch(t *testing.T) {
@@ -347,35 +328,6 @@ func TestIncrementalSearch(t *testing.T) {
 	l.check("2026-01-21 11:59:00", found)
 	if f.Verified.Reason == "" || f.Older == 0 {
 		t.Errorf("report %+v", f)
-	}
-}
-
-// TestClockThatJumps: nothing is lost, whatever the machine takes the time for.
-func TestClockThatJumps(t *testing.T) {
-	for _, lookback := range []time.Duration{0, 72 * time.Hour} {
-		t.Run(lookback.String(), func(t *testing.T) {
-			l := newLiving(t)
-			l.edit = func(d *definition.Definition) { d.Extract.Lookback = lookback }
-			l.now("2026-01-21 00:01:10")
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.now("2026-01-20 23:50:00") // set back
-			l.goOn()
-			l.check("2026-01-21 00:00:10", nil)
-			l.insert(600, "2026-01-21 00:00:05", "came meanwhile")
-			l.now("2026-01-21 00:20:00")
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-19 12:00:00") // far back
-			l.goOn()
-			l.check("2026-01-21 00:19:00", nil)
-			l.now("2026-01-22 00:10:00") // ahead by a quarter of an hour
-			l.goOn()
-			l.insert(601, "2026-01-21 23:57:00", "came when the clock was past midnight")
-			l.now("2026-01-22 01:00:00")
-			l.goOn()
-			l.check("2026-01-22 00:59:00", nil)
-		})
 	}
 }
 

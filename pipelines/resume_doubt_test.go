@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
@@ -19,31 +18,6 @@ import (
 )
 
 func dated(r formservice.Result) bool { return pipelinestest.Date(r) != "" }
-
-// TestMovedBeyond: a result that a kept window holds is finished again after
-// the end of the range of the run that was stopped, and no count tells.
-func TestMovedBeyond(t *testing.T) {
-	for _, balanced := range []bool{false, true} {
-		r := newResumed(t)
-		def := func() *definition.Definition {
-			d := r.daily(days())
-			d.Extract.To, d.Extract.Verify = time.Time{}, balanced
-			return d
-		}
-		r.stopAt(def(), "read", 1)
-		if err := r.form.Finish(1, extracttest.Wall("2026-02-16 09:00:00")); err != nil {
-			t.Fatal(err)
-		}
-		if balanced {
-			if _, err := r.form.Insert(pipelinestest.Result(100, "2026-01-04 15:00:00", "instead")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
-		r.asked(def())
-		r.checkDataset("days", pipelinestest.Truth(r.form, dated))
-	}
-}
 
 // TestKilledInOneOfTwoCommits: whatever step the one commit had come to while
 // the other was done, the next run finishes it before anything else, and asks

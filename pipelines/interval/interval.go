@@ -247,9 +247,6 @@ func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 // lies before `to` even if the clock was set back meanwhile.
 func Since(e definition.Extract, watermark, to time.Time) time.Time {
 	from := nextStart(extract.Earlier(watermark, to), e.Lookback)
-	if !from.Before(to) {
-		from = extract.UnitDay.Start(to.Add(-time.Second))
-	}
 	if from.Before(e.From) {
 		return e.From
 	}

@@ -74,6 +74,35 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestClockSetBack: where the watermark lies after now, a run reads the time before now, and
+// leaves the watermark.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2026, 2, 15, 18, 0, 0, 0, time.UTC)
+	before := load.Wall(extracttest.Wall("2026-02-20"))
+	committed := []*load.Manifest{{Watermark: before}}
+	for lookback, want := range map[time.Duration]string{
+		0:              "2026-02-15 00:00:00/2026-02-15 17:59:00",
+		72 * time.Hour: "2026-02-12 00:00:00/2026-02-15 17:59:00",
+	} {
+		def := &definition.Definition{
+			Source:  definition.Source{Zone: time.UTC},
+			Extract: definition.Extract{Incremental: true, Lookback: lookback, Settle: time.Minute},
+		}
+		asked, err := interval.Ask(def, interval.Flags{}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := asked.Decide(def, interval.Flags{}, committed, time.Time{})
+		tail := i.Tail(def, committed, false)
+		if i.Read.String() != want || tail.Read.String() != "2026-02-15 17:58:59/2026-02-15 17:59:00" {
+			t.Errorf("lookback %s: reads %s, or the tail %s", lookback, i.Read, tail.Read)
+		}
+		if w := i.Watermark(def.Extract, before); w != before {
+			t.Errorf("lookback %s: the watermark falls to %s", lookback, w)
+		}
+	}
+}
+
 // TestBehind: a watermark does not pass the service's clock, which may show an hour less
 // because the zone's clocks were put forward in between.
 func TestBehind(t *testing.T) {
