@@ -81,6 +81,9 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 		return nil, err
 	}
 	for _, l := range left {
+		if l.Run == "" && l.Kind == UnfinishedUpload && !c.isOwn(l.Name) {
+			continue // another program's
+		}
 		if why := f.reason(l); why != "" {
 			f.kept = append(f.kept, Kept{Leftover: l, Why: why})
 		} else {
@@ -90,13 +93,23 @@ func (c *cleaning) find(ctx context.Context) (*finds, error) {
 	return f, c.findStrays(ctx, f, ours)
 }
 
+// isOwn tells whether an object's final name belongs to the scope: it is the file itself, or a
+// part of the dataset.
+func (c *cleaning) isOwn(name string) bool {
+	if c.scope != "" {
+		return name == c.scope
+	}
+	return strayKind(name) == UnlistedPart
+}
+
 // reason says why a leftover may still be needed. It is "" if nobody needs it.
 func (f *finds) reason(l Leftover) string {
 	if l.Run != "" && f.alive(l.Run) {
 		return fmt.Sprintf("run %s is alive", l.Run)
 	}
 	for _, c := range f.records {
-		if l.Run == c.RunID {
+		named := func(p Prepared) bool { return p.Name == l.Name }
+		if l.Run == c.RunID || l.Run == "" && slices.ContainsFunc(c.New, named) {
 			return fmt.Sprintf("the commit of run %s is recorded, and the next run finishes it", c.RunID)
 		}
 	}

@@ -43,7 +43,7 @@ const (
 // committed nor aborted.
 type Leftover struct {
 	Kind  LeftoverKind
-	Run   string    // id of the run that made it, "" for temporary files
+	Run   string    // id of the run that made it, "" if unknown
 	Name  string    // its intended final name, "" if unknown
 	Path  string    // for messages: a path, or s3://… with the upload's id
 	Bytes int64     // -1 if unknown

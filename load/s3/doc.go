@@ -11,8 +11,8 @@
 // No store tells which program began an upload, and not every store lists
 // uploads. So each upload has a marker, .formetl/<run>/staged-<id>, from before
 // its first part until it is committed or aborted. By these markers Leftovers
-// finds what dead runs left. An upload whose run was killed before it wrote the
-// marker holds no part, and is left to the bucket's lifecycle rule.
+// finds what dead runs left. If the store lists uploads, those without a marker
+// are found too. Their run is unknown, and they may belong to other programs.
 //
 // Each upload has a random id in its metadata (formetl-id). A commit that is
 // done again, or whose answer was lost, finds its own object by this id. An

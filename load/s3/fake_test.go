@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -162,24 +163,40 @@ func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
 
 // list answers two keys a page, after the last one of the page before.
 func (f *fake) list(w http.ResponseWriter, q url.Values) {
-	var all []string
-	for path := range f.objects {
-		key := strings.TrimPrefix(path, "/bucket/")
-		if strings.HasPrefix(key, q.Get("prefix")) && key > q.Get("continuation-token") {
-			all = append(all, key)
+	type entry struct{ key, id string }
+	var all []entry
+	after := entry{q.Get("continuation-token"), ""}
+	root := "ListBucketResult"
+	if q.Has("uploads") {
+		root, after = "ListMultipartUploadsResult", entry{q.Get("key-marker"), q.Get("upload-id-marker")}
+		for id := range f.uploads {
+			all = append(all, entry{f.keys[id], id})
+		}
+	} else {
+		for path := range f.objects {
+			all = append(all, entry{strings.TrimPrefix(path, "/bucket/"), ""})
 		}
 	}
-	slices.Sort(all)
+	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) }
+	all = slices.DeleteFunc(all, func(e entry) bool {
+		return !strings.HasPrefix(e.key, q.Get("prefix")) || order(e, after) <= 0
+	})
+	slices.SortFunc(all, order)
 	more := len(all) > 2
 	all = all[:min(2, len(all))]
-	fmt.Fprintf(w, "<ListBucketResult><IsTruncated>%t</IsTruncated>", more)
-	for _, key := range all {
-		fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents>", key)
+	fmt.Fprintf(w, "<%s><IsTruncated>%t</IsTruncated>", root, more)
+	for _, e := range all {
+		if q.Has("uploads") {
+			fmt.Fprintf(w, "<Upload><Key>%s</Key><UploadId>%s</UploadId><Initiated>%s</Initiated></Upload>", e.key, e.id, f.now.Format(time.RFC3339))
+		} else {
+			fmt.Fprintf(w, "<Contents><Key>%s</Key></Contents>", e.key)
+		}
 	}
 	if more {
-		fmt.Fprintf(w, "<NextContinuationToken>%s</NextContinuationToken>", all[1])
+		last := all[len(all)-1]
+		fmt.Fprintf(w, "<NextContinuationToken>%s</NextContinuationToken><NextKeyMarker>%s</NextKeyMarker><NextUploadIdMarker>%s</NextUploadIdMarker>", last.key, last.key, last.id)
 	}
-	fmt.Fprint(w, "</ListBucketResult>")
+	fmt.Fprintf(w, "</%s>", root)
 }
 
 func answer(w http.ResponseWriter, r *http.Request, status int, code string) {

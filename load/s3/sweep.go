@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
 
 // ref is the content of Leftover.Ref, in JSON.
 type ref struct {
-	Object string `json:"object"`           // the marker or probe object to remove
+	Object string `json:"object,omitempty"` // the marker or probe object to remove
 	Name   string `json:"name,omitempty"`   // the upload's
 	Upload string `json:"upload,omitempty"` // the store's id
 }
@@ -28,15 +31,22 @@ func decodeRef(text string) (ref, error) {
 	var r ref
 	err := json.Unmarshal([]byte(text), &r)
 	_, marks := markerRun(r.Object)
+	object := marks || load.IsProbe(r.Object) || r.Object == "" && r.Upload != ""
 	upload := (r.Upload == "") == (r.Name == "") && (r.Name == "" || load.CheckName(r.Name) == nil)
-	if err != nil || !marks && !load.IsProbe(r.Object) || !upload {
+	if err != nil || !object || !upload {
 		return ref{}, errNotRef
 	}
 	return r, nil
 }
 
-// Leftovers returns the uploads that have a marker, and the objects of probes.
+// Leftovers returns the uploads that have a marker, other uploads that the store lists, and the
+// objects of probes. It lists uploads before it reads markers. So if a live run's upload was
+// listed, its marker is there by then, or the upload has ended.
 func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
+	listed, err := d.pending(ctx)
+	if err != nil {
+		return nil, err
+	}
 	objects, err := d.List(ctx, load.ControlFolder+"/")
 	if err != nil {
 		return nil, err
@@ -57,7 +67,37 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 			found = append(found, *l)
 		}
 	}
+	for _, u := range listed {
+		of := ref{Name: u.name, Upload: u.id}
+		if slices.ContainsFunc(found, func(l load.Leftover) bool { return strings.Contains(l.Ref, u.id) }) {
+			continue
+		}
+		l, err := d.unmarked(ctx, of, u.since)
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			found = append(found, *l)
+		}
+	}
 	return found, nil
+}
+
+// unmarked returns an upload that has no marker: its run died between creating and marking it, or
+// never learnt that it was created, or it is another program's.
+func (d *Destination) unmarked(ctx context.Context, of ref, since time.Time) (*load.Leftover, error) {
+	l := &load.Leftover{Kind: load.UnfinishedUpload, Name: of.Name, Path: d.path(of.Name) + " (upload " + of.Upload + ")", Since: since, Ref: of.encode()}
+	if load.IsProbe(of.Name) {
+		l.Kind = load.Temporary
+		if r, _, age, err := (leaseObject{d.store, of.Name}).Read(ctx); err == nil && !d.times.Free(r, age) {
+			return nil, nil // the probe is under way
+		}
+	}
+	if err := d.ask(ctx, of.Name, of.Upload); noUpload(err) {
+		return nil, nil // it ended meanwhile
+	}
+	l.Bytes = d.size(ctx, of.Name, of.Upload)
+	return l, d.checkContext(ctx, "look for the upload of", of.Name)
 }
 
 // marked returns the upload that a marker of the run names. A marker that cannot
@@ -100,6 +140,9 @@ func (d *Destination) Remove(ctx context.Context, l load.Leftover) error {
 			return err
 		}
 		d.ended.Store(r.Upload, true)
+	}
+	if r.Object == "" {
+		return nil
 	}
 	return d.remove(ctx, r.Object)
 }

@@ -154,12 +154,30 @@ func TestRemoveUntilGone(t *testing.T) {
 	}
 }
 
+// An upload whose run died before it was marked is found by the store's list.
+func TestUnmarkedUpload(t *testing.T) {
+	f, d, _ := marked(t)
+	stage(t, d, "x.csv", []byte("content"))
+	for path := range f.objects {
+		if strings.Contains(path, stagedPrefix) {
+			delete(f.objects, path)
+		}
+	}
+	left, err := d.Leftovers(t.Context())
+	if err != nil || len(left) != 1 || left[0].Run != "" || left[0].Name != "x.csv" || left[0].Kind != load.UnfinishedUpload {
+		t.Fatal(left, err)
+	}
+	if err := d.Remove(t.Context(), left[0]); err != nil || len(f.uploads) > 0 {
+		t.Errorf("%d uploads, %v", len(f.uploads), err)
+	}
+}
+
 func TestRefs(t *testing.T) {
 	d := &Destination{}
 	for _, text := range []string{
 		"", "{", "{}", "null", `{"object":"x.csv"}`, `{"object":"_manifest.json"}`, `{"object":".formetl/intent"}`, `{"object":".formetl/lease"}`,
 		`{"object":".formetl/checkpoint-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
-		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"x.csv","upload":"u"}`, `{"name":"../x.csv","upload":"u"}`,
+		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"../x.csv","upload":"u"}`,
 	} {
 		var name *load.NameError
 		if err := d.Remove(t.Context(), load.Leftover{Kind: load.UnfinishedUpload, Name: "x.csv", Ref: text}); !errors.As(err, &name) {

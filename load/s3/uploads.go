@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +19,34 @@ const (
 	abortAttempts = 4
 	abortPause    = 200 * time.Millisecond
 )
+
+// pending is an unfinished upload that the store lists.
+type pending struct {
+	name  string // of the object, below the prefix
+	id    string
+	since time.Time
+}
+
+// pending lists the unfinished uploads. A store that does not list them, or does not permit it,
+// has none to tell of.
+func (b *bucket) pending(ctx context.Context) (found []pending, err error) {
+	pages := awss3.NewListMultipartUploadsPaginator(b.client, &awss3.ListMultipartUploadsInput{Bucket: &b.name, Prefix: &b.prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if tellsNothing(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, b.fail(ctx, "list the uploads below", "", err)
+		}
+		for _, up := range page.Uploads {
+			if name, ok := strings.CutPrefix(aws.ToString(up.Key), b.prefix); ok && load.CheckName(name) == nil {
+				found = append(found, pending{name, aws.ToString(up.UploadId), aws.ToTime(up.Initiated)})
+			}
+		}
+	}
+	return found, nil
+}
 
 // tellsNothing tells whether an error means that the store does not support or
 // permit a request, although the credentials are valid.
