@@ -593,3 +593,16 @@ func TestBucketAway(t *testing.T) {
 		}
 	})
 }
+
+// TestEmptyPieceThatIsOpen: a piece that was cut off behind the last page is followed by one
+// without ids, which says that no result is expected any more.
+func TestEmptyPieceThatIsOpen(t *testing.T) {
+	c := opened(t, memoryState())
+	begin(t, c)
+	write(t, c, draft{window: "01-01/01-02", after: First, through: 7, ids: []uint64{7}})
+	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: roaring64.New()})
+	must(t, err)
+	if i := found(t, c); len(i.Faults) > 0 || len(i.Chains) != 1 || !i.Chains[0].Ended() {
+		t.Errorf("%+v, %v", i.Chains, i.Faults)
+	}
+}

@@ -34,7 +34,8 @@ type Piece struct {
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
 	// Open means that the piece ends with a page that was not full, so that no result is
-	// expected to follow up to the next piece. Nobody asked for one.
+	// expected to follow up to the next piece. Nobody asked for one. If the piece before ends
+	// with that page, this one holds no ids.
 	Open    bool      `json:"open,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
@@ -212,7 +213,7 @@ func (r record) piece(at Piece) (p Piece, err error) {
 	}
 	n := p.Results()
 	switch {
-	case p.After >= p.Through || n < 0 || uint64(n) != p.IDs.GetCardinality():
+	case p.After > p.Through || n < 0 || uint64(n) != p.IDs.GetCardinality():
 		return p, errors.New("its numbers do not agree")
 	case p.Stats.Rows > 0 && len(p.streams) == 0:
 		return p, errors.New("it lacks its rows")
