@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -52,6 +50,7 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 		return nil, err
 	}
 	var found []load.Leftover
+	known := map[string]bool{} // ids of the uploads that were found
 	for _, name := range load.NamesOf(objects) {
 		var l *load.Leftover
 		if run, marks := markerRun(name); marks {
@@ -65,14 +64,15 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 			return nil, err
 		case l != nil:
 			found = append(found, *l)
+			r, _ := decodeRef(l.Ref) // it was encoded just now
+			known[r.Upload] = true
 		}
 	}
 	for _, u := range listed {
-		of := ref{Name: u.name, Upload: u.id}
-		if slices.ContainsFunc(found, func(l load.Leftover) bool { return strings.Contains(l.Ref, u.id) }) {
+		if known[u.id] {
 			continue
 		}
-		l, err := d.unmarked(ctx, of, u.since)
+		l, err := d.unmarked(ctx, u)
 		if err != nil {
 			return nil, err
 		}
@@ -85,19 +85,22 @@ func (d *Destination) Leftovers(ctx context.Context) ([]load.Leftover, error) {
 
 // unmarked returns an upload that has no marker: its run died between creating and marking it, or
 // never learnt that it was created, or it is another program's.
-func (d *Destination) unmarked(ctx context.Context, of ref, since time.Time) (*load.Leftover, error) {
-	l := &load.Leftover{Kind: load.UnfinishedUpload, Name: of.Name, Path: d.path(of.Name) + " (upload " + of.Upload + ")", Since: since, Ref: of.encode()}
-	if load.IsProbe(of.Name) {
+func (d *Destination) unmarked(ctx context.Context, u pending) (*load.Leftover, error) {
+	l := &load.Leftover{
+		Kind: load.UnfinishedUpload, Name: u.name, Path: d.address(u.name, u.id), Since: u.since, Ref: ref{Name: u.name, Upload: u.id}.encode(),
+	}
+	if load.IsProbe(u.name) {
 		l.Kind = load.Temporary
-		if r, _, age, err := (leaseObject{d.store, of.Name}).Read(ctx); err == nil && !d.times.Free(r, age) {
-			return nil, nil // the probe is under way
+		_, alive, err := d.probing(ctx, u.name)
+		if alive || err != nil && !errors.Is(err, load.ErrNotExist) {
+			return nil, err
 		}
 	}
-	if err := d.ask(ctx, of.Name, of.Upload); noUpload(err) {
+	if err := d.ask(ctx, u.name, u.id); noUpload(err) {
 		return nil, nil // it ended meanwhile
 	}
-	l.Bytes = d.size(ctx, of.Name, of.Upload)
-	return l, d.checkContext(ctx, "look for the upload of", of.Name)
+	l.Bytes = d.size(ctx, u.name, u.id)
+	return l, d.checkContext(ctx, "look for the upload of", u.name)
 }
 
 // marked returns the upload that a marker of the run names. A marker that cannot
@@ -112,7 +115,7 @@ func (d *Destination) marked(ctx context.Context, run, name string) (*load.Lefto
 	if !ok {
 		return l, nil
 	}
-	l.Name, l.Path, l.Since = m.Name, d.path(m.Name)+" (upload "+m.Upload+")", m.Since
+	l.Name, l.Path, l.Since = m.Name, d.address(m.Name, m.Upload), m.Since
 	l.Bytes = d.size(ctx, m.Name, m.Upload)
 	l.Ref = ref{Object: name, Name: m.Name, Upload: m.Upload}.encode()
 	return l, d.checkContext(ctx, "look for the upload of", m.Name)
@@ -121,11 +124,18 @@ func (d *Destination) marked(ctx context.Context, run, name string) (*load.Lefto
 // probed returns a probe object that a dead process left. A probe that is under way is no
 // leftover: removing its object would falsify its result.
 func (d *Destination) probed(ctx context.Context, name string) (*load.Leftover, error) {
-	r, _, age, err := leaseObject{d.store, name}.Read(ctx)
-	if err != nil || !d.times.Free(r, age) {
+	since, alive, err := d.probing(ctx, name)
+	if err != nil || alive {
 		return nil, err
 	}
-	return &load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: -1, Since: r.Renewed, Ref: ref{Object: name}.encode()}, nil
+	return &load.Leftover{Kind: load.Temporary, Path: d.path(name), Bytes: -1, Since: since, Ref: ref{Object: name}.encode()}, nil
+}
+
+// probing tells whether the probe of an object is under way, and since when. The error wraps
+// load.ErrNotExist if there is no such object.
+func (d *Destination) probing(ctx context.Context, name string) (since time.Time, alive bool, err error) {
+	r, _, age, err := leaseObject{d.store, name}.Read(ctx)
+	return r.Renewed, err == nil && !d.times.Free(r, age), err
 }
 
 // Remove aborts a leftover's upload until it is gone, then removes its marker

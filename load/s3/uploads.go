@@ -48,6 +48,11 @@ func (b *bucket) pending(ctx context.Context) (found []pending, err error) {
 	return found, nil
 }
 
+// address is an upload's address, for messages.
+func (b *bucket) address(name, uploadID string) string {
+	return b.path(name) + " (upload " + uploadID + ")"
+}
+
 // tellsNothing tells whether an error means that the store does not support or
 // permit a request, although the credentials are valid.
 func tellsNothing(err error) bool {

@@ -131,14 +131,6 @@ func (l *Lease) own(held Record) bool {
 	return held.RunID != "" && held.RunID == l.record.RunID && held.Process == l.record.Process
 }
 
-// earlier returns the earlier of two moments.
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // settle is for stores that ignore conditions. It waits until another run's
 // write of the same moment must have arrived. Then it returns load.ErrConflict
 // if another run holds the lease.
@@ -184,7 +176,7 @@ func (l *Lease) keep(ctx context.Context) bool {
 		}
 		sent := time.Now()
 		deadline := l.renewed.Load().Add(l.times.Hold)
-		err := l.renew(ctx, sent, earlier(deadline, sent.Add(l.times.Renew)))
+		err := l.renew(ctx, sent, deadline)
 		switch {
 		case ctx.Err() != nil:
 			return true
@@ -200,10 +192,12 @@ func (l *Lease) keep(ctx context.Context) bool {
 }
 
 // renew writes the lease again with the time now. It fails with ErrConflict if
-// another run has taken the lease.
+// another run has taken the lease. It leaves time for another attempt before the deadline.
 func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, l.times.Renew)
+	defer stop()
 	l.record.Renewals++
 	l.record.Renewed = now.UTC()
 	version, err := l.store.Write(ctx, l.record, l.version)
