@@ -89,7 +89,7 @@ func discard(ctx context.Context, c *Checkpoint, h load.Holder) (discarded bool,
 		return false, nil
 	}
 	if err != nil {
-		return false, c.state.Fail(err)
+		return false, err
 	}
 	return true, c.Close(ctx, false)
 }
@@ -114,8 +114,8 @@ func DiscardOthers(ctx context.Context, s State, pipeline, form, key string, h l
 }
 
 // Sweep removes checkpoints that no run holds and no run may take over. These were not changed for
-// longer than KeepFor, or have no header. It returns their number. With dryRun it only counts them. The error is an *UnreachedError if a
-// bucket cannot be listed.
+// longer than KeepFor, or have no header. It returns their number. With dryRun it only counts
+// them. The error is an *UnreachedError if a bucket cannot be listed.
 func Sweep(ctx context.Context, s State, h load.Holder, dryRun bool) (swept int, err error) {
 	all, err := find(ctx, s, folderName)
 	switch {

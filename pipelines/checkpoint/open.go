@@ -47,7 +47,7 @@ func Open(ctx context.Context, s State, key string, slots int, h load.Holder) (*
 		case err == nil:
 			return c, nil
 		case !errors.As(err, &held):
-			return nil, s.Fail(err)
+			return nil, err
 		}
 	}
 	return nil, &load.HeldError{Path: checkpointAt(s, key).Place, Holder: held.Holder}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -189,6 +190,9 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o600))
 	_, err := Open(t.Context(), folderState(file), testKey, 1, holder)
 	failed := new(StateError)
+	if strings.Count(fmt.Sprint(err), "the state in ") != 1 {
+		t.Errorf("it names the state more than once: %v", err)
+	}
 	if !errors.As(err, &failed) || failed.Place != file || !strings.Contains(err.Error(), "or keep it elsewhere with --state") || !errors.As(err, new(*load.CreateError)) {
 		t.Errorf("error %v", err)
 	}

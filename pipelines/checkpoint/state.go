@@ -66,10 +66,11 @@ func (e *UnreachedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UnreachedError) Unwrap() error { return e.Err }
 
-// Fail wraps an error of the state in a *StateError. A missing object and a lost race are
-// none: they are part of how the state is used.
+// Fail wraps an error of the state in a *StateError. A missing object, a lost race and a lease
+// that another run holds are none: they are part of how the state is used.
 func (s State) Fail(err error) error {
-	if err == nil || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
+	_, held := errors.AsType[*load.HeldError](err)
+	if err == nil || held || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
 		return err
 	}
 	return &StateError{Place: s.Place, Err: err}
