@@ -110,3 +110,19 @@ func Lingering(ctx context.Context, grace time.Duration) (context.Context, conte
 		cancel(nil)
 	}
 }
+
+// Grace is how long a run that ends still works at a place that may not answer. Its process may
+// end earlier, but the one of a worker may live on.
+const Grace = 3 * time.Second
+
+// Pause waits for a time. If ctx ends first, it returns the cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

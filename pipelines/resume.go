@@ -187,13 +187,10 @@ func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}
-	lingering, cancel := load.Lingering(ctx, closing)
+	lingering, cancel := load.Lingering(ctx, load.Grace)
 	defer cancel()
 	f.tellStays(ctx, f.reader.Checkpoint.Close(lingering, keep))
 }
-
-// closing is how long a run that was told to stop still works at its checkpoint.
-const closing = 3 * time.Second
 
 // tellStays tells of an error of removing the checkpoint.
 func (f *formRun) tellStays(ctx context.Context, err error) {

@@ -89,7 +89,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		if def.Source.Requests.PerDay <= 0 {
 			return
 		}
-		brief, cancel := context.WithTimeout(ctx, closing)
+		brief, cancel := context.WithTimeout(ctx, load.Grace)
 		defer cancel()
 		if u, err := account.BudgetUse(brief, def, o.Options, o.Now()); err == nil {
 			report.DayBudget = &DayBudget{Used: u.Day, Of: u.PerDay}
@@ -116,7 +116,7 @@ func (o Options) withDefaults() Options {
 		o.At = func(string) {}
 	}
 	if o.Wait == nil {
-		o.Wait = pause
+		o.Wait = load.Pause
 	}
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
@@ -138,14 +138,4 @@ func requestsOf(r transport.Requests) load.Requests {
 func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// pause waits for a time. If ctx ends first, it returns the cause.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -30,10 +30,7 @@ func (d *Destination) Transact(ctx context.Context, do func(ctx context.Context,
 		if !again || try == mostTries || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(try*try) * 200 * time.Millisecond):
-		}
+		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try fails where ctx has ended
 	}
 }
 

@@ -157,7 +157,7 @@ func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s
 func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) error {
 	err := d.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {
-		if !wait(ctx, pause) {
+		if load.Pause(ctx, pause) != nil {
 			return d.checkContext(ctx, "commit", p.Name)
 		}
 		err = d.committed(ctx, p, s)

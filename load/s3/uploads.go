@@ -119,7 +119,7 @@ func (b *bucket) abortCut(ctx context.Context, name, uploadID string) error {
 		if err = b.sendAbort(ctx, name, uploadID); err != nil {
 			break
 		}
-		if !wait(ctx, abortPause) {
+		if load.Pause(ctx, abortPause) != nil {
 			return nil // the last abort succeeded
 		}
 	}
@@ -144,21 +144,9 @@ func (b *bucket) abortGone(ctx context.Context, name, uploadID string) error {
 		if err != nil {
 			return b.fail(ctx, "abort the upload of", name, err)
 		}
-		if !wait(ctx, abortPause) {
+		if load.Pause(ctx, abortPause) != nil {
 			return b.checkContext(ctx, "abort the upload of", name)
 		}
 	}
 	return &load.TemporaryError{Op: "abort the upload of", Path: b.path(name), Hint: "try again later", Err: errors.New("a part of it still arrives")}
-}
-
-// wait pauses. It returns false if the context is cancelled meanwhile.
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

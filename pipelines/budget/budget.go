@@ -124,7 +124,7 @@ func (b *Budget) Reserve(ctx context.Context) error {
 		}
 		wait := free.Sub(now())
 		waited = free
-		if err := pause(ctx, wait); err != nil {
+		if err := load.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func (b *Budget) write(ctx context.Context, change func(*record) bool) error {
 		if ctx.Err() != nil || !errors.Is(err, load.ErrConflict) {
 			return err
 		}
-		if err := pause(ctx, rand.N(maxJitter)); err != nil {
+		if err := load.Pause(ctx, rand.N(maxJitter)); err != nil {
 			return err
 		}
 	}
@@ -256,15 +256,5 @@ func (b *Budget) tell(now, until time.Time) {
 	if b.waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
 		b.told = until
 		b.waits(b.limits.perMinute, b.local(until))
-	}
-}
-
-// pause waits for a time. If ctx ends first, it returns the cause.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -123,10 +123,8 @@ func (s State) Try(ctx context.Context, do func() error) error {
 		case s.outage.fail(asked) > patience:
 			return s.Fail(err)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(again):
+		if err := load.Pause(ctx, again); err != nil {
+			return err
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -204,14 +203,10 @@ func (s *Set) Guard(ctx context.Context) (guarded context.Context, end func()) {
 	}
 }
 
-// closing limits how long a stopped run still works at its destinations. Its
-// process may end earlier, but the one of a worker may live on.
-const closing = 3 * time.Second
-
 // Close closes all outputs at once, so that a store which does not answer
 // delays no other.
 func (s *Set) Close(ctx context.Context) error {
-	ctx, cancel := load.Lingering(ctx, closing)
+	ctx, cancel := load.Lingering(ctx, load.Grace)
 	defer cancel()
 	failures := make([]error, len(s.outputs))
 	var group errgroup.Group

@@ -147,7 +147,7 @@ func (p *pieces) close(ctx context.Context, err error) error {
 	case err == nil:
 		err = p.end(ctx, p.st.gap.Through)
 	case p.results > 0 && p.w.Undated == nil && p.r.Keeps(err):
-		lingering, cancel := load.Lingering(ctx, keeping)
+		lingering, cancel := load.Lingering(ctx, load.Grace)
 		defer cancel()
 		if lost := p.end(lingering, p.last); lost != nil {
 			p.r.Log.LogAttrs(ctx, slog.LevelWarn, "what was read last of a window is not kept", slog.String("error", lost.Error()))
@@ -378,6 +378,3 @@ func ahead(ctx context.Context, next func(context.Context) (*page.Page, error), 
 	}
 	return err
 }
-
-// keeping is how long a run that was told to stop still writes what it has read.
-const keeping = 3 * time.Second

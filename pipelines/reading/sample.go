@@ -100,7 +100,7 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	if err := r.infer(pages); err != nil {
 		return err
 	}
-	ctx, cancel := load.Lingering(ctx, keeping) // no requests follow
+	ctx, cancel := load.Lingering(ctx, load.Grace) // no requests follow
 	defer cancel()
 	if err := r.Begin(ctx); err != nil {
 		return err

@@ -138,10 +138,8 @@ func (l *Lease) settle(ctx context.Context) error {
 	if l.times.Settle == 0 {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("cannot take the lease: %w", context.Cause(ctx))
-	case <-time.After(l.times.Settle):
+	if err := load.Pause(ctx, l.times.Settle); err != nil {
+		return fmt.Errorf("cannot take the lease: %w", err)
 	}
 	held, _, _, err := l.store.Read(ctx)
 	if err != nil || held.Token == l.record.Token {
