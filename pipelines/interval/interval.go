@@ -177,7 +177,7 @@ const smallPart = 200
 
 // Tail returns the interval of a run that knows what changed before. It begins at
 // the least watermark. With join it begins at the start of the last part, if that
-// part is small and no partition ends between them. It is empty, and lies at the
+// part is small, no partition ends between them, and the datasets should hold it. It is empty, and lies at the
 // watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
@@ -193,7 +193,8 @@ func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, j
 	if join {
 		if joined := lastPart(tail.Asked.From, def.FinestUnit(), committed); !joined.IsZero() {
 			whole := Widen(extract.Window{From: joined, To: i.Asked.To}, committed, false)
-			if ResultsIn(whole, committed) <= smallPart {
+			due := tail.Whole(def, committed)
+			if ResultsIn(whole, committed) <= smallPart && !whole.From.Before(due.From) {
 				tail.Asked.From, tail.Read = joined, whole
 			}
 		}

@@ -103,6 +103,33 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
+// TestTailBehindAnOlderRange: a run to a range that ends before the definition's leaves a
+// small part. The tail does not join it: the datasets need not hold the time between them.
+func TestTailBehindAnOlderRange(t *testing.T) {
+	now := time.Date(2026, 2, 15, 18, 0, 0, 0, time.UTC)
+	for last, want := range map[string]string{
+		"2026-02-06": "2026-02-10 00:00:00/2026-02-15 17:59:00",
+		"2026-02-11": "2026-02-03 00:00:00/2026-02-15 17:59:00",
+	} {
+		def := &definition.Definition{
+			Source:  definition.Source{Zone: time.UTC},
+			Extract: definition.Extract{Incremental: true, From: extracttest.Wall("2026-02-10"), Settle: time.Minute},
+		}
+		committed := []*load.Manifest{{
+			Watermark: load.Wall(extracttest.Wall(last)),
+			Parts:     []load.Part{{From: load.Wall(extracttest.Wall("2026-02-03")), To: load.Wall(extracttest.Wall(last)), Rows: 5}},
+		}}
+		asked, err := interval.Ask(def, interval.Flags{}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail := asked.Decide(def, interval.Flags{}, committed, time.Time{}).Tail(def, committed, true)
+		if tail.Read.String() != want {
+			t.Errorf("behind a part up to %s: reads %s, want %s", last, tail.Read, want)
+		}
+	}
+}
+
 // TestBehind: a watermark does not pass the service's clock, which may show an hour less
 // because the zone's clocks were put forward in between.
 func TestBehind(t *testing.T) {
