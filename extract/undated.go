@@ -27,23 +27,43 @@ type UndatedRange struct {
 }
 
 // UndatedRanges finds the undated results by halving ranges of ids. It returns the
-// ranges in ascending order. If that costs more than reading all results once, it
-// returns one range for all of them. total and undated are the form's counts.
-func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, error) {
-	if undated <= 0 {
-		return nil, nil
+// ranges in ascending order, and how many undated results there are. If that costs more than
+// reading all results once, it returns one range for all of them. total and undated are the
+// form's counts. undated is Unknown if the form changed while it was counted. Then it is
+// counted among the ids that there are now: a new result, which would hide one without a
+// date, has another id. It stays Unknown if counts ignore bounds of ids.
+func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, int64, error) {
+	if undated == 0 {
+		return nil, 0, nil
 	}
 	anywhere := []UndatedRange{{Mixed: undated < total}}
 	pages, finding := undatedCost(s.PageSize(), total, undated)
-	if finding >= pages {
-		return anywhere, nil
+	if undated != Unknown && finding >= pages {
+		return anywhere, undated, nil
 	}
-	highest, ok, err := highestID(ctx, s, form, total)
+	highest, ok, err := highestID(ctx, s, form, total, undated != Unknown)
 	if err != nil {
-		return nil, fmt.Errorf("looking for results without a date: %w", err)
+		return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
+	} else if !ok {
+		return anywhere, undated, nil
 	}
-	if !ok {
-		return anywhere, nil
+	countIn := func(ctx context.Context, r IDRange) (all, undated int64, err error) {
+		if all, err = s.Count(ctx, form, CountQuery{IDs: r}); err != nil {
+			return 0, 0, err
+		}
+		dated, err := s.Count(ctx, form, CountQuery{IDs: r, Window: Window{From: Epoch}})
+		return all, max(0, all-dated), err
+	}
+	if undated == Unknown {
+		if total, undated, err = countIn(ctx, IDRange{0, highest}); err != nil {
+			return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
+		}
+		if undated == 0 {
+			return nil, 0, nil
+		}
+		if pages, finding = undatedCost(s.PageSize(), total, undated); finding >= pages {
+			return []UndatedRange{{Mixed: undated < total}}, undated, nil
+		}
 	}
 	type ids struct {
 		IDRange
@@ -63,18 +83,15 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 			budget -= 2
 			middle := r.Min + (r.Max-r.Min)/2
 			lower.IDRange, upper.IDRange = IDRange{r.Min, middle}, IDRange{middle + 1, r.Max}
-			if lower.all, err = s.Count(ctx, form, CountQuery{IDs: lower.IDRange}); err != nil {
-				return lower, upper, 0, err
-			}
-			dated, err := s.Count(ctx, form, CountQuery{IDs: lower.IDRange, Window: Window{From: Epoch}})
+			lower.all, inLower, err = countIn(ctx, lower.IDRange)
 			upper.all = max(0, r.all-lower.all)
-			return lower, upper, max(0, lower.all-dated), err
+			return lower, upper, inLower, err
 		},
 	}.Halve(ctx, ids{IDRange{0, highest}, total}, undated, true)
 	if err != nil {
-		return nil, fmt.Errorf("looking for results without a date: %w", err)
+		return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
 	}
-	return found, nil
+	return found, undated, nil
 }
 
 // undatedCost returns how many requests it takes to read all results, and to find the
@@ -100,9 +117,10 @@ func UndatedRequests(size int, total, undated int64) (pages, counts int64) {
 	return pages, int64(finding) - undated + 2
 }
 
-// highestID finds an id that no result exceeds. It returns false if counts
+// highestID finds an id that no result exceeds; without confirm the one that the service
+// calls the highest, though new results may have come meanwhile. It returns false if counts
 // ignore bounds of ids.
-func highestID(ctx context.Context, s Service, form string, total int64) (highest int64, ok bool, err error) {
+func highestID(ctx context.Context, s Service, form string, total int64, confirm bool) (highest int64, ok bool, err error) {
 	last, err := s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: true})
 	if err != nil {
 		return 0, false, err
@@ -113,7 +131,7 @@ func highestID(ctx context.Context, s Service, form string, total int64) (highes
 	if least, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Max: 1}}); err != nil || least > 2 {
 		return 0, false, err
 	}
-	for highest < math.MaxInt64/2 { // the service may ignore the order and have sent any id
+	for confirm && highest < math.MaxInt64/2 { // the service may ignore the order and have sent any id
 		beyond, err := s.Count(ctx, form, CountQuery{IDs: IDRange{Min: highest + 1}})
 		switch {
 		case err != nil || beyond >= total:

@@ -118,7 +118,7 @@ func tryUndated(t testing.TB, c *v1.Client, form string, dated func(int64) bool)
 	if err != nil {
 		return nil, err
 	}
-	ranges, err := extract.UndatedRanges(ctx, c, form, total, n)
+	ranges, _, err := extract.UndatedRanges(ctx, c, form, total, n)
 	if err != nil {
 		return nil, err
 	}

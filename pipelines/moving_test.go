@@ -55,6 +55,16 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
+// countsAll tells whether a request counts all results.
+func countsAll(r formservice.Request) bool {
+	return r.Transaction == formservice.TransactionCount && !strings.Contains(r.Query, "_date=")
+}
+
+// countsRange tells whether a request counts up to the end of the range.
+func countsRange(r formservice.Request) bool {
+	return r.Transaction == formservice.TransactionCount && strings.Contains(r.Query, "fs_max_date")
+}
+
 // TestUndatedResults come, go and get their dates at an exact place of a run.
 func TestUndatedResults(t *testing.T) {
 	insert := func(f *formservice.Form, id int64, date string) {
@@ -83,14 +93,17 @@ func TestUndatedResults(t *testing.T) {
 		when func(formservice.Request) bool
 		do   func(*formservice.Form)
 	}{
-		"one gets its date after it was read":                         {400, countsAfterwards(), dated},
-		"one among others gets its date after it was read":            {0, countsAfterwards(), dated},
-		"the last one gets its date after the range was counted":      {0, countsDated, dated},
-		"one with a date comes between the counts":                    {0, countsDated, func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
-		"one with a date comes between the counts, and two have none": {1, countsDated, func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
+		"one gets its date after it was read":                         {more: 400, when: countsAfterwards(), do: dated},
+		"one among others gets its date after it was read":            {when: countsAfterwards(), do: dated},
+		"the last one gets its date after the range was counted":      {when: countsDated, do: dated},
+		"one with a date comes between the counts":                    {when: countsDated, do: func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
+		"one with a date comes between the counts, and two have none": {more: 1, when: countsDated, do: func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") }},
+		"one with a date comes after all were counted, before the range is": {
+			when: after(countsAll, countsRange), do: func(f *formservice.Form) { insert(f, 70, "2026-01-02 12:00:00") },
+		},
 		"some come and one goes while they are read": {
-			0, func(r formservice.Request) bool { return readsUndated(r) && !strings.Contains(r.Query, "fs_limit") },
-			func(f *formservice.Form) {
+			when: func(r formservice.Request) bool { return readsUndated(r) && !strings.Contains(r.Query, "fs_limit") },
+			do: func(f *formservice.Form) {
 				f.Delete(50)
 				insert(f, 60, "")
 				insert(f, 61, "")

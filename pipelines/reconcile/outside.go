@@ -55,23 +55,34 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if in == extract.Unknown {
 		in = held
 	}
-	if datedNow != in { // results came between the counts, which would hide some without a date, or lie after the range
-		later, err := count(ctx, extract.Window{})
-		if err != nil {
+	n := max(0, total-datedNow)
+	switch {
+	case in != held:
+		n = extract.Unknown // results come and go: between the counts they would hide or feign some without a date
+	case datedNow != in: // so they do, or lie after the range
+		before := total
+		if total, err = count(ctx, extract.Window{}); err != nil {
 			return err
 		}
-		total = max(total, later)
+		if total != before {
+			n = extract.Unknown
+		}
 	}
-	n := max(0, total-datedNow)
+	ranges, n, err := extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n)
+	if err != nil {
+		return err
+	}
+	if n == extract.Unknown {
+		n = max(0, total-datedNow) // proveUndated counts again
+	}
 	if total > in+n && c.Interval.Endless() {
 		if err := c.lookAhead(ctx); err != nil {
 			return err
 		}
 	}
-	ranges, err := extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n)
-	if err != nil || len(ranges) == 0 {
+	if len(ranges) == 0 {
 		c.counted.read, c.counted.since = extract.Unknown, nil // the last one may have got its date after them
-		return err
+		return nil
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
@@ -185,14 +196,15 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		}
 		var total int64
 		if !leftOut {
-			if total, n, err = c.countUndated(ctx); err != nil {
+			var still bool
+			if total, n, still, err = c.countUndated(ctx, dated.counted()); err != nil {
 				return err
 			}
 			w.Counts = append(w.Counts, n)
 			switch {
-			case w.Results() == n:
+			case w.Results() == n && still:
 				return nil
-			case w.Still.Disagrees(n, w.Results()):
+			case w.Results() != n && w.Still.Disagrees(n, w.Results()):
 				return &VerifyError{Counted: n, Extracted: w.Results(), Undated: true, Untold: !c.Reader.CountsAgreed()}
 			case len(w.Counts) > reading.Rereads && w.Plausible():
 				return nil
@@ -210,7 +222,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		if leftOut {
 			continue
 		}
-		if w.Undated.Ranges, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
+		if w.Undated.Ranges, _, err = extract.UndatedRanges(ctx, c.Reader.Client, c.Reader.Name, total, n); err != nil {
 			return err
 		}
 		if err := c.readAgain(ctx, []*reading.Window{w}, whyCounted, c.Reader.Forget); err != nil {
@@ -226,20 +238,19 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 // results it subtracts those up to the range's end and those after it. This
 // takes one more request than total and extract.CountUndated. But it agrees with the
 // windows, however the service treats results before 1970 and however it treats
-// undated results.
-func (c *Reconciler) countUndated(ctx context.Context) (total, undated int64, err error) {
-	for i, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
+// undated results. still tells whether nothing came between these counts that would hide
+// one: the range holds what it held before them.
+func (c *Reconciler) countUndated(ctx context.Context, held int64) (total, undated int64, still bool, err error) {
+	var counts []int64
+	for _, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
 		n, err := c.count(ctx, w)
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, false, err
 		}
-		if i == 0 {
-			total, undated = n, n
-		} else {
-			undated -= n
-		}
+		counts = append(counts, n)
 	}
-	return total, max(0, undated), nil
+	still = counts[1] == held || !c.Interval.Read.From.IsZero()
+	return counts[0], max(0, counts[0]-counts[1]-counts[2]), still, nil
 }
 
 // A result that gets a date leaves the part of results without a date. The ids
