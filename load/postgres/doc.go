@@ -15,8 +15,7 @@
 //   - _formetl_runs: what each run committed, for people.
 //   - _formetl_staged: what is staged. The rows lie in tables _formetl_staged_….
 //   - _formetl_leases: who writes now. The lease itself is an advisory lock, which the
-//     server releases when the connection ends. The processes of a workflow renew the row
-//     instead.
+//     server releases when the connection ends.
 //
 // The bytes of a part are a line that describes its columns, followed by the rows in the
 // binary format of COPY. The server prints equal rows as equal bytes, so Open returns what

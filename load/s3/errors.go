@@ -154,7 +154,7 @@ func byCode(err error) (failure, bool) {
 }
 
 func (b *bucket) denied() failure {
-	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (README, section S3)"
+	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (load/s3.md)"
 	return failure{refused, "the store denies it", hint}
 }
 
