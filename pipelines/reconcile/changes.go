@@ -472,7 +472,7 @@ func (s *Changes) known(since time.Time, seen *roaring64.Bitmap) (list []load.Ch
 	return list
 }
 
-// Requests of Get Results that Ask sends besides those for the feed's pages.
+// Requests of Get Results that AskChanges sends besides those for the feed's pages.
 const (
 	checkRequests   = 1 // whether a result without a date_update is at the other end
 	witnessRequests = 2 // whether the service sorts by other metas

@@ -85,7 +85,7 @@ type Reconciler struct {
 	// windows and divides some.
 	Windows []*reading.Window
 
-	Verified *load.Verified // result for the windows of Interval.Read; nil before Reconcile
+	Verified *load.Verified // for Interval.Read, or for all of the datasets where SumsUp; nil before Reconcile
 	Reread   int            // windows that were read again
 	Older    int            // windows of older parts that were read
 

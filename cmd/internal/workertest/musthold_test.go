@@ -2,6 +2,7 @@ package workertest
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,20 +16,30 @@ import (
 // TestMustHold has three workers run 200 forms. One is killed with -9 in the middle, one is
 // paused for longer than Temporal waits for it, and Temporal's server is killed and started
 // again. Every form equals the truth, the account's limit is never passed, and nothing is
-// read twice as a whole.
+// read twice as a whole. In large each form has 3,000 results, an answer takes 200 ms, and the
+// store of the state is restarted too.
 func TestMustHold(t *testing.T) {
 	need(t)
 	needs.Long(t)
-	const limit = 1200 // requests a minute
+	large := os.Getenv("FORMETL_TEST_LARGE") != "" // five minutes
+	limit, answers, days := 1200, 15*time.Millisecond, 10
+	s := settings{concurrency: 4, extract: "from: 2026-01-01, to: 2026-01-11, window: 1d"}
+	if large {
+		limit, answers, days = 3000, 200*time.Millisecond, 31
+		s = settings{concurrency: 6, extract: "from: 2026-01-01, mode: incremental"}
+	}
+	s.perMinute = limit
 	forms := make([]*formservice.Form, 0, 200)
 	for i := range 200 {
 		each := 1 + i%3
-		if i%20 == 7 {
+		if large {
+			each = 97
+		} else if i%20 == 7 {
 			each = 120
 		}
 		forms = append(forms, january(fmt.Sprintf("form%03d", i), each))
 	}
-	w := newWorld(t, settings{concurrency: 4, perMinute: limit, extract: "from: 2026-01-01, to: 2026-01-11, window: 1d"}, forms...)
+	w := newWorld(t, s, forms...)
 	server, err := temporalserver.Start(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -38,15 +49,15 @@ func TestMustHold(t *testing.T) {
 
 	alone := *w
 	alone.dir, alone.name = t.TempDir(), w.name+"-alone"
-	alone.write(strings.ReplaceAll(w.text(), w.name, alone.name))
+	alone.write(strings.NewReplacer(w.name, alone.name, fmt.Sprintf("per_minute: %d", limit), "per_minute: 0").Replace(w.text()))
 	if code := alone.formetl("run", alone.definition()).code(); code != 0 {
 		t.Fatalf("one process ends with %d", code)
 	}
 	one := len(w.service.Log())
-	truth := firstDays(forms, 10)
+	truth := firstDays(forms, days)
 	alone.check(truth...)
 	w.service.Reset()
-	w.service.SetFaults(formservice.Faults{Latency: 15 * time.Millisecond, PerMinute: limit})
+	w.service.SetFaults(formservice.Faults{Latency: answers, PerMinute: limit})
 
 	killed, paused, third := w.worker(), w.worker(), w.worker()
 	defer func() {
@@ -64,6 +75,13 @@ func TestMustHold(t *testing.T) {
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if large {
+		shared.buckets.Stop()
+		time.Sleep(2 * time.Second)
+		if err := shared.buckets.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.goesOn(flow) // the others need not wait for it
 	paused.signal(syscall.SIGCONT)
 	if code := flow.code(); code != 0 {
@@ -72,15 +90,16 @@ func TestMustHold(t *testing.T) {
 	took := time.Since(began)
 	time.Sleep(3 * time.Second) // the paused worker would still send something
 	w.check(truth...)
-	shared := len(w.service.Log())
-	t.Logf("%d requests in %s, one process sends %d: %.3f; at most %d at once", shared, took.Round(time.Second), one, float64(shared)/float64(one), w.service.Peak())
+	sent := len(w.service.Log())
+	t.Logf("%d requests in %s, one process sends %d: %.3f; at most %d at once", sent, took.Round(time.Second), one, float64(sent)/float64(one), w.service.Peak())
 	for _, r := range w.service.Log() {
 		if r.Fault == formservice.FaultBusy {
 			t.Fatalf("the service refused request %d", r.Number)
 		}
 	}
-	if float64(shared) > 1.15*float64(one) {
-		t.Errorf("%d requests, and one process sends %d", shared, one)
+	// A worker that is killed has requests of 16 forms under way, and each run asks for its form.
+	if slack := 100.0; float64(sent) > 1.03*float64(one)+slack {
+		t.Errorf("%d requests, and one process sends %d", sent, one)
 	}
 }
 
