@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 )
 
 // aborting counts what is aborted, and refuses what the test says.
 type aborting struct {
-	*loadtest.Memory
+	*local.Destination
 	refuse func(n int, name string) error
 
 	mu sync.Mutex
@@ -29,7 +29,7 @@ func (a *aborting) Abort(ctx context.Context, p load.Prepared) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Name, err)
 	}
-	return a.Memory.Abort(ctx, p)
+	return a.Destination.Abort(ctx, p)
 }
 
 // prepared stages so many objects.
@@ -54,18 +54,17 @@ func TestAbortAll(t *testing.T) {
 	}{
 		{0, "<nil>"}, {1, "000.csv: denied"}, {3, "000.csv: denied (and 2 more)"}, {all, "000.csv: denied (and 29 more)"},
 	} {
-		m := loadtest.NewMemory()
-		s := shop{t: t, d: m}
+		s := newShop(t)
 		list := s.prepared(all)
-		a := &aborting{Memory: m, refuse: func(_ int, name string) error {
+		a := &aborting{Destination: s.d, refuse: func(_ int, name string) error {
 			if name < fmt.Sprintf("%03d", c.refused) {
 				return errDenied
 			}
 			return nil
 		}}
 		err := load.AbortAll(t.Context(), a, list...)
-		if fmt.Sprint(err) != c.want || c.refused > 0 && !errors.Is(err, errDenied) || m.Staged() != c.refused {
-			t.Errorf("%d refused: %v; %d are staged", c.refused, err, m.Staged())
+		if fmt.Sprint(err) != c.want || c.refused > 0 && !errors.Is(err, errDenied) || len(s.names()) != c.refused {
+			t.Errorf("%d refused: %v; staged are %v", c.refused, err, s.names())
 		}
 	}
 }
@@ -75,10 +74,10 @@ func TestAbortAll(t *testing.T) {
 func TestAbortAllIsStopped(t *testing.T) {
 	const all, after = 30, 4
 	stopped := errors.New("stopped")
-	m := loadtest.NewMemory()
-	list := shop{t: t, d: m}.prepared(all)
+	s := newShop(t)
+	list := s.prepared(all)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &aborting{Memory: m, refuse: func(n int, _ string) error {
+	a := &aborting{Destination: s.d, refuse: func(n int, _ string) error {
 		if n == after {
 			cancel(stopped)
 			return errDenied
@@ -88,15 +87,15 @@ func TestAbortAllIsStopped(t *testing.T) {
 	if err := load.AbortAll(ctx, a, list...); !errors.Is(err, stopped) || errors.Is(err, errDenied) {
 		t.Errorf("error %v", err)
 	}
-	if a.n == all || m.Staged() == 0 {
-		t.Errorf("%d were begun, %d are staged", a.n, m.Staged())
+	if a.n == all || len(s.names()) == 0 {
+		t.Errorf("%d were begun, staged are %v", a.n, s.names())
 	}
 	begun := a.n
 	if err := load.AbortAll(ctx, a, list...); !errors.Is(err, stopped) || a.n != begun {
 		t.Errorf("after the stop: %v; %d were begun", err, a.n-begun)
 	}
-	if err := load.AbortAll(t.Context(), m, list...); err != nil || m.Staged() != 0 {
-		t.Errorf("again: %v; %d are staged", err, m.Staged())
+	if err := load.AbortAll(t.Context(), s.d, list...); err != nil || len(s.names()) != 0 {
+		t.Errorf("again: %v; staged are %v", err, s.names())
 	}
 }
 

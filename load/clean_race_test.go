@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 // watched is a destination that tells when it is asked, and gives answers of
@@ -142,18 +141,16 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			shops(t, func(t *testing.T, open func() shop) {
-				s := open()
-				s.leave("dead", "form1.csv")
-				between, check := c.setup(t, s)
-				d := &watched{Destination: s.d, asked: second(between)}
-				cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
-				s.must(err)
-				if got := runsOf(cleaned.Removed); !strings.HasPrefix(got, "dead dead") && !strings.HasSuffix(got, "dead dead") {
-					t.Errorf("removed those of %q", got)
-				}
-				check()
-			})
+			s := newShop(t)
+			s.leave("dead", "form1.csv")
+			between, check := c.setup(t, s)
+			d := &watched{Destination: s.d, asked: second(between)}
+			cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
+			s.must(err)
+			if got := runsOf(cleaned.Removed); !strings.HasPrefix(got, "dead dead") && !strings.HasSuffix(got, "dead dead") {
+				t.Errorf("removed those of %q", got)
+			}
+			check()
 		})
 	}
 }
@@ -161,7 +158,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 // A temporary file names no run. It stays while any run is alive.
 func TestCleanOfTemporaryFiles(t *testing.T) {
 	for _, alive := range []bool{false, true} {
-		s := shop{t: t, d: loadtest.NewMemory()}
+		s := newShop(t)
 		if alive {
 			s.hold("other.csv", "alive")
 		}
@@ -176,10 +173,9 @@ func TestCleanOfTemporaryFiles(t *testing.T) {
 
 // A lease that is held by nobody knows whom keeps everything.
 func TestCleanBesideAHolderWithoutAName(t *testing.T) {
-	m := loadtest.NewMemory()
-	s := shop{t: t, d: m}
+	s := newShop(t)
 	s.leave("dead", "form1.csv")
-	d := &watched{Destination: m, unnamed: []load.ScopedHolder{{Scope: "other.csv"}}}
+	d := &watched{Destination: s.d, unnamed: []load.ScopedHolder{{Scope: "other.csv"}}}
 	cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
 	s.must(err)
 	if len(cleaned.Removed) > 0 || len(cleaned.Kept) != 2 {
@@ -188,44 +184,39 @@ func TestCleanBesideAHolderWithoutAName(t *testing.T) {
 }
 
 func TestCleanGoesOnWhereOneCannotBeRemoved(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		parts := s.stageTwo("dead")
-		d := &watched{Destination: s.d, refuse: parts[0].Prepared.Staged}
-		cleaned, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{})
-		if !errors.Is(err, errDenied) || len(cleaned.Removed) != 1 {
-			t.Errorf("got %+v, %v", cleaned, err)
-		}
-		again := s.clean("")
-		if len(again.Removed) != 1 {
-			t.Errorf("got %+v", again)
-		}
-		s.same("what is left", s.everything(), nil)
-	})
+	s := newShop(t)
+	parts := s.stageTwo("dead")
+	d := &watched{Destination: s.d, refuse: parts[0].Prepared.Staged}
+	cleaned, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{})
+	if !errors.Is(err, errDenied) || len(cleaned.Removed) != 1 {
+		t.Errorf("got %+v, %v", cleaned, err)
+	}
+	again := s.clean("")
+	if len(again.Removed) != 1 {
+		t.Errorf("got %+v", again)
+	}
+	s.same("what is left", s.everything(), nil)
 }
 
 func TestCleanStopsWhenItsLeaseIsLost(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		parts := s.stageTwo("dead")
-		cleaned, err := load.Clean(t.Context(), &watched{Destination: s.d, loses: true}, "", cleaner, load.CleanOptions{})
-		var held *load.HeldError
-		if !errors.As(err, &held) || len(cleaned.Removed) > 0 {
-			t.Errorf("got %+v, %v; want a HeldError", cleaned, err)
-		}
-		for _, p := range parts {
-			s.must(s.d.Check(t.Context(), p.Prepared))
-		}
-	})
+	s := newShop(t)
+	parts := s.stageTwo("dead")
+	cleaned, err := load.Clean(t.Context(), &watched{Destination: s.d, loses: true}, "", cleaner, load.CleanOptions{})
+	var held *load.HeldError
+	if !errors.As(err, &held) || len(cleaned.Removed) > 0 {
+		t.Errorf("got %+v, %v; want a HeldError", cleaned, err)
+	}
+	for _, p := range parts {
+		s.must(s.d.Check(t.Context(), p.Prepared))
+	}
 }
 
 func TestCleanThatIsStopped(t *testing.T) {
-	m := loadtest.NewMemory()
-	s := shop{t: t, d: m}
+	s := newShop(t)
 	s.leave("dead", "form1.csv")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
-	d := &watched{Destination: m, afterHolders: func() { cancel(stopped) }}
+	d := &watched{Destination: s.d, afterHolders: func() { cancel(stopped) }}
 	cleaned, err := load.Clean(ctx, d, "form1.csv", cleaner, load.CleanOptions{})
 	if err == nil || len(cleaned.Removed) > 0 {
 		t.Errorf("got %+v, %v", cleaned, err)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/local"
 )
 
@@ -21,12 +20,7 @@ func (s shop) everything() []string {
 	s.t.Helper()
 	left, err := s.d.Leftovers(context.Background())
 	s.must(err)
-	var found []string
-	if m, ok := s.d.(*loadtest.Memory); ok {
-		found = m.Names()
-	} else {
-		found = s.names()
-	}
+	found := s.names()
 	for _, l := range left {
 		found = append(found, "left by "+l.Run+": "+l.Path)
 	}
@@ -87,25 +81,23 @@ func (s shop) same(what string, got, want []string) {
 
 func TestCleanRemovesWhatTheDeadLeft(t *testing.T) {
 	for _, scope := range []string{"", "form1.csv"} {
-		shops(t, func(t *testing.T, open func() shop) {
-			s := open()
-			s.must(s.run("base", days{1: "one", 2: "two"}, nil))
-			s.must(s.file("base2", "form1.csv", "file", nil))
-			before := s.everything()
-			s.leave("dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.csv")
-			s.leave("older", "form1.csv")
-			cleaned := s.clean(scope)
-			if got := runsOf(cleaned.Removed); got != "dead dead older older" || len(cleaned.Kept) > 0 {
-				t.Errorf("removed those of %s, kept %v", got, cleaned.Kept)
-			}
-			s.same("what is left", s.everything(), before)
-			s.content(days{1: "one", 2: "two"})
-			again := s.clean(scope)
-			if len(again.Removed)+len(again.Kept) > 0 || again.Recovery != (load.Recovery{}) {
-				t.Errorf("cleaning again found %+v", again)
-			}
-			s.same("after cleaning twice", s.everything(), before)
-		})
+		s := newShop(t)
+		s.must(s.run("base", days{1: "one", 2: "two"}, nil))
+		s.must(s.file("base2", "form1.csv", "file", nil))
+		before := s.everything()
+		s.leave("dead", "dt=2026-01-01/part-20260101T000000-20260102T000000-000002-0000.csv")
+		s.leave("older", "form1.csv")
+		cleaned := s.clean(scope)
+		if got := runsOf(cleaned.Removed); got != "dead dead older older" || len(cleaned.Kept) > 0 {
+			t.Errorf("removed those of %s, kept %v", got, cleaned.Kept)
+		}
+		s.same("what is left", s.everything(), before)
+		s.content(days{1: "one", 2: "two"})
+		again := s.clean(scope)
+		if len(again.Removed)+len(again.Kept) > 0 || again.Recovery != (load.Recovery{}) {
+			t.Errorf("cleaning again found %+v", again)
+		}
+		s.same("after cleaning twice", s.everything(), before)
 	}
 }
 
@@ -124,84 +116,76 @@ func (s shop) content(content days) {
 }
 
 func TestCleanLeavesTheLiving(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.hold("other.csv", "alive")
-		p := s.leave("alive", "other.csv")
-		s.leave("dead", "form1.csv")
-		cleaned := s.clean("form1.csv")
-		if got := runsOf(cleaned.Removed); got != "dead dead" || len(cleaned.Kept) != 2 {
-			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+	s := newShop(t)
+	s.hold("other.csv", "alive")
+	p := s.leave("alive", "other.csv")
+	s.leave("dead", "form1.csv")
+	cleaned := s.clean("form1.csv")
+	if got := runsOf(cleaned.Removed); got != "dead dead" || len(cleaned.Kept) != 2 {
+		t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+	}
+	for _, k := range cleaned.Kept {
+		if k.Run != "alive" || k.Why != "run alive is alive" {
+			t.Errorf("kept %+v", k)
 		}
-		for _, k := range cleaned.Kept {
-			if k.Run != "alive" || k.Why != "run alive is alive" {
-				t.Errorf("kept %+v", k)
-			}
-		}
-		s.must(s.d.Check(t.Context(), p))
-		s.must(s.d.Commit(t.Context(), p))
-	})
+	}
+	s.must(s.d.Check(t.Context(), p))
+	s.must(s.d.Commit(t.Context(), p))
 }
 
 func TestCleanIsRefusedWhereARunIsAlive(t *testing.T) {
 	for _, o := range []load.CleanOptions{{}, {DryRun: true}} {
-		shops(t, func(t *testing.T, open func() shop) {
-			s := open()
-			s.leave("dead", "form1.csv")
-			s.hold("", "alive")
-			before := s.everything()
-			cleaned, err := load.Clean(t.Context(), s.d, "", cleaner, o)
-			var held *load.HeldError
-			if !errors.As(err, &held) || held.RunID != "alive" || len(cleaned.Removed) > 0 {
-				t.Errorf("got %+v, %v; want a HeldError that names the run", cleaned, err)
-			}
-			s.same("what is left", s.everything(), before)
-		})
+		s := newShop(t)
+		s.leave("dead", "form1.csv")
+		s.hold("", "alive")
+		before := s.everything()
+		cleaned, err := load.Clean(t.Context(), s.d, "", cleaner, o)
+		var held *load.HeldError
+		if !errors.As(err, &held) || held.RunID != "alive" || len(cleaned.Removed) > 0 {
+			t.Errorf("got %+v, %v; want a HeldError that names the run", cleaned, err)
+		}
+		s.same("what is left", s.everything(), before)
 	}
 }
 
 func TestCleanLeavesARecordedCommitOfAnotherScope(t *testing.T) {
 	for _, scope := range []string{"", "form1.csv"} {
-		shops(t, func(t *testing.T, open func() shop) {
-			s := open()
-			hook, _ := killAt(2) // before the parts, after the intent
-			if err := s.file("dead", "other.csv", "whole", hook); !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
-			s.leave("dead2", "form1.csv")
-			cleaned := s.clean(scope)
-			if got := runsOf(cleaned.Removed); got != "dead2 dead2" || len(cleaned.Kept) != 1 || cleaned.Recovery.RunID != "" {
-				t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
-			}
-			cleaned = s.clean("other.csv")
-			if cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
-				t.Errorf("got %+v", cleaned.Recovery)
-			}
-			data, _, err := s.d.Get(t.Context(), "other.csv")
-			if string(data) != "whole" {
-				t.Errorf("the file holds %q, %v", data, err)
-			}
-		})
+		s := newShop(t)
+		hook, _ := killAt(2) // before the parts, after the intent
+		if err := s.file("dead", "other.csv", "whole", hook); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		s.leave("dead2", "form1.csv")
+		cleaned := s.clean(scope)
+		if got := runsOf(cleaned.Removed); got != "dead2 dead2" || len(cleaned.Kept) != 1 || cleaned.Recovery.RunID != "" {
+			t.Errorf("removed those of %q, kept %v", got, cleaned.Kept)
+		}
+		cleaned = s.clean("other.csv")
+		if cleaned.Recovery != (load.Recovery{RunID: "dead", Finished: true}) {
+			t.Errorf("got %+v", cleaned.Recovery)
+		}
+		data, _, err := s.d.Get(t.Context(), "other.csv")
+		if string(data) != "whole" {
+			t.Errorf("the file holds %q, %v", data, err)
+		}
 	}
 }
 
 func TestCleanDryRunTouchesNothing(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("base", days{1: "one"}, nil))
-		s.leave("dead", "form1.csv")
-		s.stageTwo("stopped")
-		s.hold("other.csv", "alive")
-		s.leave("alive", "other.csv")
-		before := s.everything()
-		told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
-		s.must(err)
-		s.same("after the dry run", s.everything(), before)
-		did := s.clean("")
-		if runsOf(told.Removed) != runsOf(did.Removed) || len(told.Kept) != len(did.Kept) {
-			t.Errorf("told %+v, did %+v", told, did)
-		}
-	})
+	s := newShop(t)
+	s.must(s.run("base", days{1: "one"}, nil))
+	s.leave("dead", "form1.csv")
+	s.stageTwo("stopped")
+	s.hold("other.csv", "alive")
+	s.leave("alive", "other.csv")
+	before := s.everything()
+	told, err := load.Clean(t.Context(), s.d, "", cleaner, load.CleanOptions{DryRun: true})
+	s.must(err)
+	s.same("after the dry run", s.everything(), before)
+	did := s.clean("")
+	if runsOf(told.Removed) != runsOf(did.Removed) || len(told.Kept) != len(did.Kept) {
+		t.Errorf("told %+v, did %+v", told, did)
+	}
 }
 
 func TestCleanWithoutAnything(t *testing.T) {

@@ -64,102 +64,92 @@ func (s shop) holdsFile(run, text string) {
 }
 
 func TestFileCommit(t *testing.T) {
-	shops(t, func(_ *testing.T, open func() shop) {
-		s := open()
-		s.must(s.runFile("run1", "with a reject", nil))
-		s.holdsFile("run1", "with a reject")
-		s.must(s.runFile("run2", "second", nil))
-		s.holdsFile("run2", "second")
-		s.must(s.runFile("run3", "second", nil))
-		s.holdsFile("run3", "second")
-	})
+	s := newShop(t)
+	s.must(s.runFile("run1", "with a reject", nil))
+	s.holdsFile("run1", "with a reject")
+	s.must(s.runFile("run2", "second", nil))
+	s.holdsFile("run2", "second")
+	s.must(s.runFile("run3", "second", nil))
+	s.holdsFile("run3", "second")
 }
 
 // At every kill the file is whole, and a manifest that is there agrees with it.
 func TestFileKilledAtEveryStep(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for n := 0; ; n++ {
-			s := open()
-			s.must(s.runFile("run1", "first with a reject", nil))
-			hook, killed := killAt(n)
-			err := s.runFile("run2", "second", hook)
-			if *killed == "" {
-				s.must(err)
-				return
-			}
-			data, version, err := s.d.Get(t.Context(), fileName)
+	for n := 0; ; n++ {
+		s := newShop(t)
+		s.must(s.runFile("run1", "first with a reject", nil))
+		hook, killed := killAt(n)
+		err := s.runFile("run2", "second", hook)
+		if *killed == "" {
 			s.must(err)
-			if text := string(data); text != "first with a reject" && text != "second" {
-				t.Fatalf("killed at %s: the file holds %q", *killed, text)
-			}
-			m, _, err := load.ReadManifest(t.Context(), s.d, load.FileManifestName(fileName))
-			if err == nil && m.Parts[0].SHA256 != version {
-				t.Fatalf("killed at %s: the manifest does not agree with the file", *killed)
-			}
-			if *killed == load.StepCheck || *killed == load.StepIntent {
-				continue // not recorded: run1 stands, as the checks above saw
-			}
-			r, err := load.Recover(t.Context(), s.d, fileName, nil)
-			s.must(err)
-			if !r.Finished {
-				t.Fatalf("killed at %s: recovery is %+v", *killed, r)
-			}
-			s.holdsFile("run2", "second")
+			return
 		}
-	})
+		data, version, err := s.d.Get(t.Context(), fileName)
+		s.must(err)
+		if text := string(data); text != "first with a reject" && text != "second" {
+			t.Fatalf("killed at %s: the file holds %q", *killed, text)
+		}
+		m, _, err := load.ReadManifest(t.Context(), s.d, load.FileManifestName(fileName))
+		if err == nil && m.Parts[0].SHA256 != version {
+			t.Fatalf("killed at %s: the manifest does not agree with the file", *killed)
+		}
+		if *killed == load.StepCheck || *killed == load.StepIntent {
+			continue // not recorded: run1 stands, as the checks above saw
+		}
+		r, err := load.Recover(t.Context(), s.d, fileName, nil)
+		s.must(err)
+		if !r.Finished {
+			t.Fatalf("killed at %s: recovery is %+v", *killed, r)
+		}
+		s.holdsFile("run2", "second")
+	}
 }
 
 func TestFileFaults(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for _, after := range []bool{false, true} {
-			for n := 0; ; n++ {
-				s := open()
-				s.must(s.runFile("run1", "first", nil))
-				c, err := s.changeFile("run2", "second")
+	for _, after := range []bool{false, true} {
+		for n := 0; ; n++ {
+			s := newShop(t)
+			s.must(s.runFile("run1", "first", nil))
+			c, err := s.changeFile("run2", "second")
+			s.must(err)
+			first := &faulty{Destination: s.d, n: n, after: after}
+			if err := c.Do(t.Context(), first); !first.hit {
 				s.must(err)
-				first := &faulty{Destination: s.d, n: n, after: after}
-				if err := c.Do(t.Context(), first); !first.hit {
-					s.must(err)
-					break
-				}
-				s.must(s.d.Abort(t.Context(), c.New[0])) // as a careless caller does: recovery copes
-				s.must(s.runFile("run3", "truth", nil))
-				s.holdsFile("run3", "truth")
+				break
 			}
+			s.must(s.d.Abort(t.Context(), c.New[0])) // as a careless caller does: recovery copes
+			s.must(s.runFile("run3", "truth", nil))
+			s.holdsFile("run3", "truth")
 		}
-	})
+	}
 }
 
 // The staged file of a recorded commit is gone: the old file gets its
 // manifest back.
 func TestFileRecoverWithoutStaged(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.runFile("run1", "first", nil))
-		c, err := s.changeFile("run2", "second")
-		s.must(err)
-		c.Hook, _ = killAt(3) // the manifest is removed
-		if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		s.must(s.d.Abort(t.Context(), c.New[0]))
-		r, err := load.Recover(t.Context(), s.d, fileName, nil)
-		s.must(err)
-		if r != (load.Recovery{RunID: "run2"}) {
-			t.Errorf("recovery is %+v", r)
-		}
-		s.holdsFile("run1", "first")
-	})
+	s := newShop(t)
+	s.must(s.runFile("run1", "first", nil))
+	c, err := s.changeFile("run2", "second")
+	s.must(err)
+	c.Hook, _ = killAt(3) // the manifest is removed
+	if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	s.must(s.d.Abort(t.Context(), c.New[0]))
+	r, err := load.Recover(t.Context(), s.d, fileName, nil)
+	s.must(err)
+	if r != (load.Recovery{RunID: "run2"}) {
+		t.Errorf("recovery is %+v", r)
+	}
+	s.holdsFile("run1", "first")
 }
 
 func TestFileBaseChanged(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.runFile("run1", "first", nil))
-		c, err := s.changeFile("run2", "lost")
-		s.must(err)
-		s.must(s.runFile("run3", "won", nil))
-		wantConflict(t, c.Do(t.Context(), s.d))
-		s.holdsFile("run3", "won")
-	})
+	s := newShop(t)
+	s.must(s.runFile("run1", "first", nil))
+	c, err := s.changeFile("run2", "lost")
+	s.must(err)
+	s.must(s.runFile("run3", "won", nil))
+	wantConflict(t, c.Do(t.Context(), s.d))
+	s.holdsFile("run3", "won")
 }

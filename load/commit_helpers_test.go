@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/local"
 )
 
@@ -24,43 +23,27 @@ var errKilled = errors.New("killed")
 // days is a dataset's content: a day's number to the text of its part.
 type days map[int]string
 
-// shop is a place with a dataset or a file, and what a run does to it.
+// shop is a folder with a dataset or a file, and what a run does to it.
 type shop struct {
-	t     testing.TB
-	d     load.Destination
-	names func() []string
+	t testing.TB
+	d *local.Destination
 }
 
-// shops runs a test on every kind of destination.
-func shops(t *testing.T, test func(t *testing.T, open func() shop)) {
-	t.Run("memory", func(t *testing.T) {
-		test(t, func() shop {
-			m := loadtest.NewMemory()
-			return shop{t: t, d: m, names: func() []string {
-				if n := m.Staged(); n > 0 {
-					t.Errorf("%d staged objects are left", n)
-				}
-				return m.Names()
-			}}
-		})
-	})
-	t.Run("local", func(t *testing.T) {
-		test(t, func() shop {
-			root := t.TempDir()
-			d, err := local.New(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return shop{t: t, d: d, names: func() []string { return tree(t, root) }}
-		})
-	})
-}
-
-// tree lists files, and folders that are empty.
-func tree(t *testing.T, root string) []string {
+func newShop(t testing.TB) shop {
 	t.Helper()
+	d, err := local.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop{t: t, d: d}
+}
+
+// names lists files, staged ones included, and folders that are empty.
+func (s shop) names() []string {
+	s.t.Helper()
+	root := s.d.String()
 	var found []string
-	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
+	s.must(filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || p == root {
 			return err
 		}
@@ -73,10 +56,7 @@ func tree(t *testing.T, root string) []string {
 		}
 		found = append(found, name)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	slices.Sort(found)
 	return found
 }

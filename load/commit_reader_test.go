@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/local"
 )
 
 // readers polls a folder with read until commits, run here, are through, and
@@ -76,18 +75,8 @@ func oneRun(texts []string) error {
 	return nil
 }
 
-func localShop(t *testing.T) (shop, string) {
-	t.Helper()
-	root := t.TempDir()
-	d, err := local.New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shop{t: t, d: d}, root
-}
-
 func TestManifestReaderSeesOneRun(t *testing.T) {
-	s, root := localShop(t)
+	s := newShop(t)
 	read := func(root string) (bool, error) {
 		data, err := os.ReadFile(filepath.Join(root, load.ManifestName))
 		if errors.Is(err, os.ErrNotExist) {
@@ -113,13 +102,14 @@ func TestManifestReaderSeesOneRun(t *testing.T) {
 		}
 		return true, oneRun(texts)
 	}
-	if whole := readers(t, root, commitRuns(s, 15), read); whole == 0 {
+	if whole := readers(t, s.d.String(), commitRuns(s, 15), read); whole == 0 {
 		t.Error("no reading was whole")
 	}
 }
 
 func TestGlobReaderSeesOneRun(t *testing.T) {
-	s, root := localShop(t)
+	s := newShop(t)
+	root := s.d.String()
 	mark := func() (string, error) {
 		data, err := os.ReadFile(filepath.Join(root, load.SuccessName))
 		if errors.Is(err, os.ErrNotExist) {
@@ -159,7 +149,8 @@ func TestGlobReaderSeesOneRun(t *testing.T) {
 // One who reads the same manifest before and after the file read the file
 // that it describes.
 func TestFileManifestReader(t *testing.T) {
-	s, root := localShop(t)
+	s := newShop(t)
+	root := s.d.String()
 	commits := func() error {
 		for i := range 20 {
 			if err := s.runFile(fmt.Sprintf("run%d", i), fmt.Sprintf("run%d", i), nil); err != nil {

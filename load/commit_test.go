@@ -10,76 +10,68 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/local"
 )
 
 func TestDatasetCommit(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a", 2: "bb"}, nil))
-		s.holds("run1", days{1: "a", 2: "bb"})
-		s.must(s.run("run2", days{2: "new", 3: "ccc"}, nil))
-		s.holds("run2", days{1: "a", 2: "new", 3: "ccc"})
-		m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		sets := besideNames(m.Parts)
-		slices.Sort(sets)
-		want := []string{
-			"_SUCCESS", sets[0], sets[1], sets[2], "_manifest.json", sets[3], sets[4], sets[5],
-			"dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv",
-			"dt=2026-01-02/part-20260102T000000-20260103T000000-000002-0000.csv",
-			"dt=2026-01-03/part-20260103T000000-20260104T000000-000002-0000.csv",
-		}
-		if got := s.names(); !slices.Equal(got, want) {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	})
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a", 2: "bb"}, nil))
+	s.holds("run1", days{1: "a", 2: "bb"})
+	s.must(s.run("run2", days{2: "new", 3: "ccc"}, nil))
+	s.holds("run2", days{1: "a", 2: "new", 3: "ccc"})
+	m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	sets := besideNames(m.Parts)
+	slices.Sort(sets)
+	want := []string{
+		"_SUCCESS", sets[0], sets[1], sets[2], "_manifest.json", sets[3], sets[4], sets[5],
+		"dt=2026-01-01/part-20260101T000000-20260102T000000-000001-0000.csv",
+		"dt=2026-01-02/part-20260102T000000-20260103T000000-000002-0000.csv",
+		"dt=2026-01-03/part-20260103T000000-20260104T000000-000002-0000.csv",
+	}
+	if got := s.names(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestDatasetCommitSteps(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-		var steps []load.Step
-		s.must(s.run("run2", days{1: "x", 2: "y"}, func(step load.Step) error {
-			steps = append(steps, step)
-			return nil
-		}))
-		want := []load.Step{
-			load.StepCheck, load.StepBeside, load.StepBeside, load.StepBeside, load.StepBeside, load.StepIntent, load.StepUnmark,
-			load.StepParts, load.StepParts, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede,
-			load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
-		}
-		if !slices.Equal(steps, want) {
-			t.Errorf("got %v, want %v", steps, want)
-		}
-	})
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+	var steps []load.Step
+	s.must(s.run("run2", days{1: "x", 2: "y"}, func(step load.Step) error {
+		steps = append(steps, step)
+		return nil
+	}))
+	want := []load.Step{
+		load.StepCheck, load.StepBeside, load.StepBeside, load.StepBeside, load.StepBeside, load.StepIntent, load.StepUnmark,
+		load.StepParts, load.StepParts, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede,
+		load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("got %v, want %v", steps, want)
+	}
 }
 
 // A run is killed before each of its actions; the next run finds its way.
 func TestDatasetKilledAtEveryStep(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for n := 0; ; n++ {
-			s := open()
-			s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-			hook, killed := killAt(n)
-			err := s.run("run2", days{2: "x", 3: "y"}, hook)
-			if *killed == "" {
-				s.must(err)
-				return
-			}
-			var stopped *load.CommitError
-			if !errors.As(err, &stopped) || stopped.Step != *killed || !errors.Is(err, errKilled) {
-				t.Fatalf("killed at %s: %v", *killed, err)
-			}
-			recorded := *killed != load.StepCheck && *killed != load.StepBeside && *killed != load.StepIntent
-			if stopped.Recorded != recorded {
-				t.Errorf("killed at %s: recorded is %v", *killed, stopped.Recorded)
-			}
-			s.next(t, *killed, recorded)
+	for n := 0; ; n++ {
+		s := newShop(t)
+		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+		hook, killed := killAt(n)
+		err := s.run("run2", days{2: "x", 3: "y"}, hook)
+		if *killed == "" {
+			s.must(err)
+			return
 		}
-	})
+		var stopped *load.CommitError
+		if !errors.As(err, &stopped) || stopped.Step != *killed || !errors.Is(err, errKilled) {
+			t.Fatalf("killed at %s: %v", *killed, err)
+		}
+		recorded := *killed != load.StepCheck && *killed != load.StepBeside && *killed != load.StepIntent
+		if stopped.Recorded != recorded {
+			t.Errorf("killed at %s: recorded is %v", *killed, stopped.Recorded)
+		}
+		s.next(t, *killed, recorded)
+	}
 }
 
 // next lets the next run follow one that was killed.
@@ -103,28 +95,14 @@ func (s shop) next(t *testing.T, killed load.Step, recorded bool) {
 	s.holds("run3", days{1: "a", 2: "x", 3: "z", 4: "last"})
 }
 
-// Each changing operation fails once, without its effect or in spite of it;
-// the run after that gives the truth.
+// Each changing operation of a commit fails once, without its effect or in spite
+// of it, and so does each operation of the recovery after that; the run after
+// them gives the truth.
 func TestDatasetFaults(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for _, after := range []bool{false, true} {
-			for n := 0; ; n++ {
-				if hit, _ := open().faults(n, -1, after); !hit {
-					break
-				}
-			}
-		}
-	})
-}
-
-// So does each operation of the recovery after each such fault. In memory, as
-// it is many runs: a destination's own crashes are for its own tests.
-func TestDatasetFaultyRecovery(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n, hit := 0, true; hit; n++ {
 			for m, again := 0, true; hit && again; m++ {
-				memory := loadtest.NewMemory()
-				hit, again = shop{t: t, d: memory, names: memory.Names}.faults(n, m, after)
+				hit, again = newShop(t).faults(n, m, after)
 			}
 		}
 	}
@@ -158,34 +136,32 @@ func (s shop) faults(n, m int, after bool) (first, second bool) {
 			s.t.Errorf("operations %d and %d fail (after: %v): left is %+v", n, m, after, l)
 		}
 	}
-	s.must(s.run("run3", days{2: "truth", 3: "y", 4: "z"}, nil))
-	s.holds("run3", days{1: "a", 2: "truth", 3: "y", 4: "z"})
+	s.must(s.run("run3", days{2: "truth", 4: "z"}, nil))
+	s.holds("run3", days{1: "a", 2: "truth", 4: "z"})
 	return true, recovery.hit
 }
 
 // The rolling back of a commit is itself interrupted at every operation.
 func TestRollBackFaults(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		for _, after := range []bool{false, true} {
-			for n, hit := 0, true; hit; n++ {
-				s := open()
-				s.must(s.run("run1", days{1: "a"}, nil))
-				c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
-				s.must(err)
-				c.Hook = killBefore(load.StepParts, 3) // two parts have their names
-				if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-					t.Fatal(err)
-				}
-				s.must(s.d.Abort(t.Context(), c.New[2]))
-				broken := &faulty{Destination: s.d, n: n, after: after}
-				_, _ = load.Recover(t.Context(), broken, "", nil) // it may fail: the next one tries again
-				hit = broken.hit
-				_, err = load.Recover(t.Context(), s.d, "", nil)
-				s.must(err)
-				s.holds("run1", days{1: "a"})
+	for _, after := range []bool{false, true} {
+		for n, hit := 0, true; hit; n++ {
+			s := newShop(t)
+			s.must(s.run("run1", days{1: "a"}, nil))
+			c, _, err := s.change("run2", days{1: "x", 2: "y", 3: "z"})
+			s.must(err)
+			c.Hook = killBefore(load.StepParts, 3) // two parts have their names
+			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+				t.Fatal(err)
 			}
+			s.must(s.d.Abort(t.Context(), c.New[2]))
+			broken := &faulty{Destination: s.d, n: n, after: after}
+			_, _ = load.Recover(t.Context(), broken, "", nil) // it may fail: the next one tries again
+			hit = broken.hit
+			_, err = load.Recover(t.Context(), s.d, "", nil)
+			s.must(err)
+			s.holds("run1", days{1: "a"})
 		}
-	})
+	}
 }
 
 func wantConflict(t *testing.T, err error) {
@@ -198,88 +174,80 @@ func wantConflict(t *testing.T, err error) {
 
 // Another run commits between a run's start and its commit.
 func TestDatasetBaseChanged(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		loser, _, err := s.change("run2", days{1: "lost"})
-		s.must(err)
-		s.must(s.run("run3", days{1: "won"}, nil))
-		wantConflict(t, loser.Do(t.Context(), s.d))
-		s.holds("run3", days{1: "won"})
-	})
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	loser, _, err := s.change("run2", days{1: "lost"})
+	s.must(err)
+	s.must(s.run("run3", days{1: "won"}, nil))
+	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.holds("run3", days{1: "won"})
 }
 
 // The manifest is written by someone else in the middle of a commit, as can
 // happen when a lease was lost.
 func TestDatasetLosesTheSwap(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-		loser, _, err := s.change("run2", days{2: "lost", 3: "lost too"})
-		s.must(err)
-		loser.Hook = func(step load.Step) error {
-			if step != load.StepManifest {
-				return nil
-			}
-			m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-			if err != nil {
-				return err
-			}
-			m.RunID = "other"
-			data, err := m.Encode()
-			if err != nil {
-				return err
-			}
-			return s.d.Put(t.Context(), load.ManifestName, data, load.AnyVersion)
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+	loser, _, err := s.change("run2", days{2: "lost", 3: "lost too"})
+	s.must(err)
+	loser.Hook = func(step load.Step) error {
+		if step != load.StepManifest {
+			return nil
 		}
-		wantConflict(t, loser.Do(t.Context(), s.d))
-		s.holds("other", days{1: "a", 2: "b"})
-	})
+		m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+		if err != nil {
+			return err
+		}
+		m.RunID = "other"
+		data, err := m.Encode()
+		if err != nil {
+			return err
+		}
+		return s.d.Put(t.Context(), load.ManifestName, data, load.AnyVersion)
+	}
+	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.holds("other", days{1: "a", 2: "b"})
 }
 
 // Two runs make the same part under the same name and the other one wins: the
 // loser must not take it away.
 func TestDatasetLoserKeepsSharedPart(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		loser, _, err := s.change("run2", days{1: "same", 2: "lost"})
-		s.must(err)
-		winner, _, err := s.change("run3", days{1: "same"})
-		s.must(err)
-		loser.Hook = func(step load.Step) error {
-			if step != load.StepManifest {
-				return nil
-			}
-			if err := s.d.Commit(t.Context(), winner.New[0]); err != nil {
-				return err
-			}
-			data, err := winner.Manifest.Encode()
-			if err != nil {
-				return err
-			}
-			return s.d.Put(t.Context(), load.ManifestName, data, load.NoVersion)
+	s := newShop(t)
+	loser, _, err := s.change("run2", days{1: "same", 2: "lost"})
+	s.must(err)
+	winner, _, err := s.change("run3", days{1: "same"})
+	s.must(err)
+	loser.Hook = func(step load.Step) error {
+		if step != load.StepManifest {
+			return nil
 		}
-		wantConflict(t, loser.Do(t.Context(), s.d))
-		s.holds("run3", days{1: "same"})
-	})
+		if err := s.d.Commit(t.Context(), winner.New[0]); err != nil {
+			return err
+		}
+		data, err := winner.Manifest.Encode()
+		if err != nil {
+			return err
+		}
+		return s.d.Put(t.Context(), load.ManifestName, data, load.NoVersion)
+	}
+	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.holds("run3", days{1: "same"})
 }
 
 // A file lies under a part's name and is none of ours.
 func TestDatasetNameTaken(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		s.must(s.run("run1", days{1: "a"}, nil))
-		c, _, err := s.change("run2", days{2: "x", 3: "y"})
-		s.must(err)
-		s.must(s.d.Put(t.Context(), c.New[1].Name, []byte("foreign"), load.NoVersion))
-		wantConflict(t, c.Do(t.Context(), s.d))
-		data, _, err := s.d.Get(t.Context(), c.New[1].Name)
-		if err != nil || string(data) != "foreign" {
-			t.Fatalf("the foreign file holds %q, %v", data, err)
-		}
-		s.must(s.d.Delete(t.Context(), c.New[1].Name))
-		s.holds("run1", days{1: "a"})
-	})
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	c, _, err := s.change("run2", days{2: "x", 3: "y"})
+	s.must(err)
+	s.must(s.d.Put(t.Context(), c.New[1].Name, []byte("foreign"), load.NoVersion))
+	wantConflict(t, c.Do(t.Context(), s.d))
+	data, _, err := s.d.Get(t.Context(), c.New[1].Name)
+	if err != nil || string(data) != "foreign" {
+		t.Fatalf("the foreign file holds %q, %v", data, err)
+	}
+	s.must(s.d.Delete(t.Context(), c.New[1].Name))
+	s.holds("run1", days{1: "a"})
 }
 
 func TestCommitChecksItself(t *testing.T) {
@@ -306,21 +274,19 @@ func TestCommitChecksItself(t *testing.T) {
 		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			shops(t, func(t *testing.T, open func() shop) {
-				s := open()
-				c, _, err := s.change("run1", days{1: "a"})
-				s.must(err)
-				staged := c.New[0]
-				test.change(&c)
-				err = c.Do(t.Context(), s.d)
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Errorf("got %v, want %q", err, test.want)
-				}
-				s.must(s.d.Abort(t.Context(), staged))
-				if names := s.names(); len(names) > 0 {
-					t.Errorf("left %v", names)
-				}
-			})
+			s := newShop(t)
+			c, _, err := s.change("run1", days{1: "a"})
+			s.must(err)
+			staged := c.New[0]
+			test.change(&c)
+			err = c.Do(t.Context(), s.d)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			s.must(s.d.Abort(t.Context(), staged))
+			if names := s.names(); len(names) > 0 {
+				t.Errorf("left %v", names)
+			}
 		})
 	}
 }
@@ -345,12 +311,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 		"changed": func(file string) error { return os.WriteFile(file, []byte("?"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			d, err := local.New(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := shop{t: t, d: d, names: func() []string { return tree(t, root) }}
+			s := newShop(t)
 			s.must(s.run("run1", days{1: "a"}, nil))
 			c, _, err := s.change("run2", days{1: "x", 2: "y"})
 			s.must(err)
@@ -358,7 +319,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 			if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			}
-			s.must(damage(filepath.Join(root, filepath.FromSlash(c.New[1].Staged))))
+			s.must(damage(filepath.Join(s.d.String(), filepath.FromSlash(c.New[1].Staged))))
 			r, err := load.Recover(t.Context(), s.d, "", nil)
 			s.must(err)
 			if r != (load.Recovery{RunID: "run2"}) {

@@ -6,47 +6,19 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 // unreliable is a destination of which one call fails, whatever it is: the
 // n-th, counted from 0.
-type unreliable struct {
-	*loadtest.Memory
-	faulty
-}
-
-func newUnreliable(m *loadtest.Memory, n int) *unreliable {
-	return &unreliable{Memory: m, faulty: faulty{Destination: m, n: n}}
-}
-
-func (u *unreliable) Stage(ctx context.Context, run, name string) (load.Upload, error) {
-	return u.Memory.Stage(ctx, run, name)
-}
-
-func (u *unreliable) Commit(ctx context.Context, p load.Prepared) error {
-	return u.faulty.Commit(ctx, p)
-}
-
-func (u *unreliable) Abort(ctx context.Context, p load.Prepared) error {
-	return u.faulty.Abort(ctx, p)
-}
-
-func (u *unreliable) Put(ctx context.Context, name string, data []byte, version string) error {
-	return u.faulty.Put(ctx, name, data, version)
-}
-
-func (u *unreliable) Delete(ctx context.Context, name string) error {
-	return u.faulty.Delete(ctx, name)
-}
+type unreliable struct{ faulty }
 
 func (u *unreliable) Check(ctx context.Context, p load.Prepared) error {
-	return u.do(func() error { return u.Memory.Check(ctx, p) })
+	return u.do(func() error { return u.Destination.Check(ctx, p) })
 }
 
 func (u *unreliable) Get(ctx context.Context, name string) (data []byte, version string, err error) {
 	err = u.do(func() error {
-		data, version, err = u.Memory.Get(ctx, name)
+		data, version, err = u.Destination.Get(ctx, name)
 		return err
 	})
 	return data, version, err
@@ -54,7 +26,7 @@ func (u *unreliable) Get(ctx context.Context, name string) (data []byte, version
 
 func (u *unreliable) List(ctx context.Context, prefix string) (objects []load.Object, err error) {
 	err = u.do(func() error {
-		objects, err = u.Memory.List(ctx, prefix)
+		objects, err = u.Destination.List(ctx, prefix)
 		return err
 	})
 	return objects, err
@@ -62,7 +34,7 @@ func (u *unreliable) List(ctx context.Context, prefix string) (objects []load.Ob
 
 func (u *unreliable) Leftovers(ctx context.Context) (left []load.Leftover, err error) {
 	err = u.do(func() error {
-		left, err = u.Memory.Leftovers(ctx)
+		left, err = u.Destination.Leftovers(ctx)
 		return err
 	})
 	return left, err
@@ -70,14 +42,14 @@ func (u *unreliable) Leftovers(ctx context.Context) (left []load.Leftover, err e
 
 func (u *unreliable) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = u.do(func() error {
-		held, err = u.Memory.Holders(ctx)
+		held, err = u.Destination.Holders(ctx)
 		return err
 	})
 	return held, err
 }
 
 func (u *unreliable) Remove(ctx context.Context, l load.Leftover) error {
-	return u.do(func() error { return u.Memory.Remove(ctx, l) })
+	return u.do(func() error { return u.Destination.Remove(ctx, l) })
 }
 
 // TestRecoverWhereReadingFails: a commit that is recorded is finished or taken
@@ -100,19 +72,18 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n, hit := 0, true; hit; n++ {
-				m := loadtest.NewMemory()
-				s := shop{t: t, d: m, names: m.Names}
+				s := newShop(t)
 				s.must(s.run("run1", days{1: "a"}, nil))
 				commit, _, err := s.change("run2", days{1: "x", 2: "y"})
 				s.must(err)
 				commit.Hook = killBefore(c.step, c.n)
-				if err := commit.Do(t.Context(), m); !errors.Is(err, errKilled) {
+				if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 					t.Fatal(err)
 				}
 				if c.gone {
-					s.must(m.Abort(t.Context(), commit.New[1]))
+					s.must(s.d.Abort(t.Context(), commit.New[1]))
 				}
-				u := newUnreliable(m, n)
+				u := &unreliable{faulty{Destination: s.d, n: n}}
 				first, err := load.Recover(t.Context(), u, "", nil)
 				// A part that is gone is reason enough, whatever the calls beside it say.
 				if hit = u.hit; hit && err == nil && (!c.gone || first != c.want) {
@@ -121,7 +92,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 				if !hit && (err != nil || first != c.want) {
 					t.Errorf("%+v, %v", first, err)
 				}
-				again, err := load.Recover(t.Context(), m, "", nil)
+				again, err := load.Recover(t.Context(), s.d, "", nil)
 				if err != nil || again.RunID != "" && again != c.want {
 					t.Errorf("after call %d failed: %+v, %v", n, again, err)
 				}
@@ -152,13 +123,12 @@ func TestCleanWhereCallsFail(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				for n, hit := 0, true; hit; n++ {
-					m := loadtest.NewMemory()
-					s := shop{t: t, d: m, names: m.Names}
+					s := newShop(t)
 					s.must(s.run("base", days{1: "a"}, nil))
 					leave(s)
 					s.leave("other", "left.csv")
 					before := s.everything()
-					u := newUnreliable(m, n)
+					u := &unreliable{faulty{Destination: s.d, n: n}}
 					_, err := load.Clean(t.Context(), u, "", cleaner, load.CleanOptions{DryRun: dry})
 					if hit = u.hit; hit != (err != nil) {
 						t.Errorf("call %d failed: %t, and the error is %v", n, hit, err)
@@ -168,9 +138,9 @@ func TestCleanWhereCallsFail(t *testing.T) {
 					}
 					s.clean("")
 					s.clean("f.csv")
-					left, err := m.Leftovers(t.Context())
+					left, err := s.d.Leftovers(t.Context())
 					s.must(err)
-					if control, err := m.List(t.Context(), load.ControlFolder+"/"); err != nil || len(left)+len(control) > 0 {
+					if control, err := s.d.List(t.Context(), load.ControlFolder+"/"); err != nil || len(left)+len(control) > 0 {
 						t.Errorf("call %d failed, and left are %v, %v, %v", n, left, control, err)
 					}
 					s.must(s.whole(name == "a recorded commit"))

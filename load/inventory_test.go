@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 // TestTakeInventory compares what lies there with the manifest: parts that are
 // gone, shorter or unknown, in partitions and without, and nothing else.
 func TestTakeInventory(t *testing.T) {
-	d := loadtest.NewMemory()
+	d := newShop(t).d
 	whole, gone, short := part(1, 1, 0, "a"), part(2, 1, 0, "b"), part(3, 2, 0, "c")
 	odd := load.Part{Path: "by-hand.csv", Bytes: 7} // no name of ours, so no listing tells of it
 	unlisted := []string{part(3, 1, 0, "c").Path, "part-min-max-000001-0000.csv", "part-undated-000003-0000.parquet"}
@@ -43,7 +42,7 @@ func TestTakeInventory(t *testing.T) {
 	if got, err := load.TakeInventory(t.Context(), d, nil); err != nil || len(got.Unlisted) != 5 || len(got.Damaged) != 0 {
 		t.Errorf("without a manifest: %+v, %v", got, err)
 	}
-	if got, err := load.TakeInventory(t.Context(), loadtest.NewMemory(), nil); err != nil || got.Err("x", "", "") != nil || len(got.Damaged) != 0 {
+	if got, err := load.TakeInventory(t.Context(), newShop(t).d, nil); err != nil || got.Err("x", "", "") != nil || len(got.Damaged) != 0 {
 		t.Errorf("of nothing: %+v, %v", got, err)
 	}
 }
@@ -88,8 +87,7 @@ func TestDamagedPartsCure(t *testing.T) {
 // TestCleanUnlisted removes what no manifest lists, only where it is told to,
 // and nothing that a manifest or a recorded commit names.
 func TestCleanUnlisted(t *testing.T) {
-	m := loadtest.NewMemory()
-	s := shop{t: t, d: m, names: m.Names}
+	s := newShop(t)
 	s.must(s.run("run1", days{1: "one", 2: "two"}, nil))
 	stray := part(2, 9, 0, "x").Path
 	s.must(s.d.Put(t.Context(), stray, []byte("stray"), load.NoVersion))
@@ -139,7 +137,7 @@ func TestCleanUnlisted(t *testing.T) {
 	if done, err = unlisted(load.CleanOptions{Unlisted: true}); err != nil || len(done.Removed) != 9 { // and their id sets and dead letters
 		t.Errorf("%+v, %v", done, err)
 	}
-	for _, name := range m.Names() {
+	for _, name := range s.names() {
 		t.Errorf("%s lies there still", name)
 	}
 }

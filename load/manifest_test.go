@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 func wall(s string) load.WallTime {
@@ -247,22 +246,22 @@ func TestDecodeManifestSkipsUnknownKeys(t *testing.T) {
 }
 
 func TestReadManifest(t *testing.T) {
-	m := loadtest.NewMemory()
-	_, version, err := load.ReadManifest(t.Context(), m, load.ManifestName)
+	d := newShop(t).d
+	_, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
 	if !errors.Is(err, load.ErrNotExist) || version != load.NoVersion {
 		t.Errorf("a missing manifest gives %q, %v", version, err)
 	}
-	if err := m.Put(t.Context(), load.ManifestName, []byte(golden), load.NoVersion); err != nil {
+	if err := d.Put(t.Context(), load.ManifestName, []byte(golden), load.NoVersion); err != nil {
 		t.Fatal(err)
 	}
-	got, version, err := load.ReadManifest(t.Context(), m, load.ManifestName)
+	got, version, err := load.ReadManifest(t.Context(), d, load.ManifestName)
 	if err != nil || got.Rows != 3 || version == load.NoVersion {
 		t.Errorf("got %+v, %q, %v", got, version, err)
 	}
-	if err := m.Put(t.Context(), "x.csv.manifest.json", []byte("{}"), load.NoVersion); err != nil {
+	if err := d.Put(t.Context(), "x.csv.manifest.json", []byte("{}"), load.NoVersion); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = load.ReadManifest(t.Context(), m, "x.csv.manifest.json")
+	_, _, err = load.ReadManifest(t.Context(), d, "x.csv.manifest.json")
 	if err == nil || !strings.HasPrefix(err.Error(), "x.csv.manifest.json is not a manifest of formetl: ") {
 		t.Errorf("got %v", err)
 	}

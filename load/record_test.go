@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 )
 
 const (
@@ -26,11 +25,11 @@ func foreign() []string {
 
 // recorded is a place where a run died with its commit recorded: of a dataset,
 // or of a file where scope names one.
-func recorded(t testing.TB, d load.Destination, scope string) (s shop, record []byte) {
+func recorded(t testing.TB, scope string) (s shop, record []byte) {
 	t.Helper()
-	s = shop{t: t, d: d}
+	s = newShop(t)
 	for _, name := range foreign() {
-		s.must(d.Put(t.Context(), name, []byte(precious), load.NoVersion))
+		s.must(s.d.Put(t.Context(), name, []byte(precious), load.NoVersion))
 	}
 	kill := func(step load.Step) error {
 		if step == load.StepParts {
@@ -42,11 +41,11 @@ func recorded(t testing.TB, d load.Destination, scope string) (s shop, record []
 	if scope == "" {
 		first, _, err := s.change("run1", days{1: "one", 2: "two"})
 		s.must(err)
-		s.must(first.Do(t.Context(), d))
+		s.must(first.Do(t.Context(), s.d))
 		second, _, err := s.change("run2", days{2: "again", 3: "three"})
 		s.must(err)
 		second.Hook = kill
-		if err := second.Do(t.Context(), d); !errors.Is(err, errKilled) {
+		if err := second.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
 	} else {
@@ -54,12 +53,12 @@ func recorded(t testing.TB, d load.Destination, scope string) (s shop, record []
 		if err := s.runFile("run2", "a reject", kill); !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
-		control, err := d.List(t.Context(), load.ControlFolder+"/")
+		control, err := s.d.List(t.Context(), load.ControlFolder+"/")
 		s.must(err)
 		names := load.NamesOf(control)
 		name = names[slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, datasetRecord+"-") })]
 	}
-	record, _, err := d.Get(t.Context(), name)
+	record, _, err := s.d.Get(t.Context(), name)
 	s.must(err)
 	return s, record
 }
@@ -85,38 +84,36 @@ func (s shop) recoverFrom(scope string, record []byte) (load.Recovery, error) {
 // whole is told with a way out.
 func TestDamagedRecords(t *testing.T) {
 	for _, scope := range []string{"", fileName} {
-		shops(t, func(t *testing.T, open func() shop) {
-			_, record := recorded(t, open().d, scope)
-			var keys []string
-			for _, quoted := range bytes.Split(record, []byte(`"`)) {
-				if key := string(quoted); !slices.Contains(keys, key) && bytes.Contains(record, []byte(`"`+key+`":`)) {
-					keys = append(keys, key)
-				}
+		_, record := recorded(t, scope)
+		var keys []string
+		for _, quoted := range bytes.Split(record, []byte(`"`)) {
+			if key := string(quoted); !slices.Contains(keys, key) && bytes.Contains(record, []byte(`"`+key+`":`)) {
+				keys = append(keys, key)
 			}
-			if len(keys) < 20 {
-				t.Fatalf("the record has only the keys %q", keys)
+		}
+		if len(keys) < 20 {
+			t.Fatalf("the record has only the keys %q", keys)
+		}
+		for _, key := range keys {
+			if slices.Contains([]string{"ids", "letters", "rejected", "bytes"}, key) {
+				continue // a part may do without them
 			}
-			for _, key := range keys {
-				if slices.Contains([]string{"ids", "letters", "rejected", "bytes"}, key) {
-					continue // a part may do without them
-				}
-				s, record := recorded(t, open().d, scope)
-				_, err := s.recoverFrom(scope, bytes.Replace(record, []byte(`"`+key+`":`), []byte(`"x`+key+`":`), 1))
-				if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "remove it and run with --full") || !strings.Contains(err.Error(), datasetRecord) {
-					t.Errorf("with %q renamed: %v", key, err)
-				}
+			s, record := recorded(t, scope)
+			_, err := s.recoverFrom(scope, bytes.Replace(record, []byte(`"`+key+`":`), []byte(`"x`+key+`":`), 1))
+			if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "remove it and run with --full") || !strings.Contains(err.Error(), datasetRecord) {
+				t.Errorf("with %q renamed: %v", key, err)
 			}
-			for what, change := range hostileRecords(scope) {
-				s, record := recorded(t, open().d, scope)
-				changed := bytes.Replace(record, []byte(change[0]), []byte(change[1]), 1)
-				if bytes.Equal(changed, record) {
-					t.Errorf("%s: the record has no %s:\n%s", what, change[0], record)
-				}
-				if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.IOError](err) {
-					t.Errorf("%s: %v", what, err)
-				}
+		}
+		for what, change := range hostileRecords(scope) {
+			s, record := recorded(t, scope)
+			changed := bytes.Replace(record, []byte(change[0]), []byte(change[1]), 1)
+			if bytes.Equal(changed, record) {
+				t.Errorf("%s: the record has no %s:\n%s", what, change[0], record)
 			}
-		})
+			if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.IOError](err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
 	}
 }
 
@@ -154,7 +151,7 @@ func FuzzRecover(f *testing.F) {
 	for _, scope := range []string{"", fileName} {
 		f.Add([]byte(`{"run_id":"run2"}`), scope)
 		f.Add([]byte(`{"run_id":"run2","file":"x","manifest":{"run_id":"run2"},"base":"","new":[{"name":"x"}]}`), scope)
-		_, record := recorded(f, loadtest.NewMemory(), scope)
+		_, record := recorded(f, scope)
 		f.Add(record, scope)
 		for _, change := range hostileRecords(scope) {
 			f.Add(bytes.Replace(record, []byte(change[0]), []byte(change[1]), 1), scope)
@@ -164,7 +161,7 @@ func FuzzRecover(f *testing.F) {
 		if scope != "" {
 			scope = fileName
 		}
-		s, _ := recorded(t, loadtest.NewMemory(), scope)
+		s, _ := recorded(t, scope)
 		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.IOError](err) && !is[*load.CreateError](err) && !errors.Is(err, load.ErrConflict) {
 			t.Errorf("%v after\n%s", err, record)
 		}
@@ -174,24 +171,22 @@ func FuzzRecover(f *testing.F) {
 // TestRecordWithoutParts: the commit of a dataset that no result has come to is
 // finished like any other.
 func TestRecordWithoutParts(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		killed := func(step load.Step) error {
-			if step == load.StepManifest {
-				return errKilled
-			}
-			return nil
+	s := newShop(t)
+	killed := func(step load.Step) error {
+		if step == load.StepManifest {
+			return errKilled
 		}
-		m := manifest("run1")
-		m.Parts, m.Rows = nil, 0
-		commit := load.Commit{RunID: "run1", Manifest: m, Hook: killed}
-		if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		recovery, err := load.Recover(t.Context(), s.d, "", nil)
-		if err != nil || !recovery.Finished || recovery.RunID != "run1" {
-			t.Fatalf("%+v, %v", recovery, err)
-		}
-		s.holds("run1", days{})
-	})
+		return nil
+	}
+	m := manifest("run1")
+	m.Parts, m.Rows = nil, 0
+	commit := load.Commit{RunID: "run1", Manifest: m, Hook: killed}
+	if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	recovery, err := load.Recover(t.Context(), s.d, "", nil)
+	if err != nil || !recovery.Finished || recovery.RunID != "run1" {
+		t.Fatalf("%+v, %v", recovery, err)
+	}
+	s.holds("run1", days{})
 }

@@ -7,44 +7,42 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 )
 
 // A watermark is set back, or removed, and nothing else of the dataset changes.
 func TestResetWatermark(t *testing.T) {
-	shops(t, func(t *testing.T, open func() shop) {
-		s := open()
-		if _, err := load.ResetWatermark(t.Context(), s.d, load.WallTime{}); !errors.Is(err, load.ErrNotExist) {
-			t.Errorf("without a manifest: %v", err)
+	s := newShop(t)
+	if _, err := load.ResetWatermark(t.Context(), s.d, load.WallTime{}); !errors.Is(err, load.ErrNotExist) {
+		t.Errorf("without a manifest: %v", err)
+	}
+	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
+	m, version, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	now := wall("2026-02-01 00:00:00")
+	m.Watermark = now
+	data, err := m.Encode()
+	s.must(err)
+	s.must(s.d.Put(t.Context(), load.ManifestName, data, version))
+	for _, to := range []load.WallTime{now, wall("2026-01-02 03:04:05"), {}, {}} {
+		before, err := load.ResetWatermark(t.Context(), s.d, to)
+		if err != nil || before != now {
+			t.Fatalf("reset to %s gives %s, %v; it was %s", to, before, err, now)
 		}
-		s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-		m, version, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
-		s.must(err)
-		now := wall("2026-02-01 00:00:00")
-		m.Watermark = now
+		now, m.Watermark = to, to
 		data, err := m.Encode()
 		s.must(err)
-		s.must(s.d.Put(t.Context(), load.ManifestName, data, version))
-		for _, to := range []load.WallTime{now, wall("2026-01-02 03:04:05"), {}, {}} {
-			before, err := load.ResetWatermark(t.Context(), s.d, to)
-			if err != nil || before != now {
-				t.Fatalf("reset to %s gives %s, %v; it was %s", to, before, err, now)
-			}
-			now, m.Watermark = to, to
-			data, err := m.Encode()
-			s.must(err)
-			if got, _, err := s.d.Get(t.Context(), load.ManifestName); err != nil || string(got) != string(data) {
-				t.Fatalf("the manifest is %s, %v, want %s", got, err, data)
-			}
-			s.holds("run1", days{1: "a", 2: "b"})
+		if got, _, err := s.d.Get(t.Context(), load.ManifestName); err != nil || string(got) != string(data) {
+			t.Fatalf("the manifest is %s, %v, want %s", got, err, data)
 		}
-		s.must(s.run("run2", days{1: "a"}, nil))
-	})
+		s.holds("run1", days{1: "a", 2: "b"})
+	}
+	s.must(s.run("run2", days{1: "a"}, nil))
 }
 
 // A watermark is not set back over a recorded commit.
 func TestResetWatermarkOverARecord(t *testing.T) {
-	s := shop{t: t, d: loadtest.NewMemory()}
+	s := newShop(t)
 	s.must(s.run("run1", days{1: "a"}, nil))
 	if err := s.run("run2", days{1: "b"}, killBefore(load.StepSupersede, 1)); !errors.Is(err, errKilled) {
 		t.Fatal(err)
@@ -60,12 +58,12 @@ func TestResetWatermarkOverARecord(t *testing.T) {
 
 // overtaken is a store whose manifest someone else writes after each reading.
 type overtaken struct {
-	*loadtest.Memory
+	*local.Destination
 	write func()
 }
 
 func (o overtaken) Get(ctx context.Context, name string) ([]byte, string, error) {
-	data, version, err := o.Memory.Get(ctx, name)
+	data, version, err := o.Destination.Get(ctx, name)
 	if name == load.ManifestName {
 		o.write()
 	}
@@ -74,15 +72,14 @@ func (o overtaken) Get(ctx context.Context, name string) ([]byte, string, error)
 
 // A watermark is not set over what someone else wrote meanwhile.
 func TestResetWatermarkIsOvertaken(t *testing.T) {
-	m := loadtest.NewMemory()
-	s := shop{t: t, d: m, names: m.Names}
+	s := newShop(t)
 	s.marked("run1", "2026-03-01 00:00:00")
-	d := overtaken{m, func() { s.marked("run2", "2026-04-01 00:00:00") }}
+	d := overtaken{s.d, func() { s.marked("run2", "2026-04-01 00:00:00") }}
 	before, err := load.ResetWatermark(t.Context(), d, load.WallTime{})
 	if !errors.Is(err, load.ErrConflict) || before != wall("2026-03-01 00:00:00") {
 		t.Errorf("got %v, %v", before, err)
 	}
-	now, _, err := load.ReadManifest(t.Context(), m, load.ManifestName)
+	now, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
 	if err != nil || now.RunID != "run2" || now.Watermark != wall("2026-04-01 00:00:00") {
 		t.Errorf("the manifest is %+v, %v", now, err)
 	}
@@ -104,7 +101,7 @@ func (s shop) marked(run, watermark string) {
 // everything again then. Otherwise it would forget what changed.
 func TestResetWatermarkAndChanges(t *testing.T) {
 	for _, to := range []load.WallTime{{}, wall("2026-01-03 00:00:00")} {
-		s := shop{t: t, d: loadtest.NewMemory()}
+		s := newShop(t)
 		m := manifest("run1")
 		m.Watermark, m.Changes = wall("2026-03-01 00:00:00"), goldenChanges()
 		data, err := m.Encode()
@@ -137,19 +134,18 @@ func TestResetWatermarkErrors(t *testing.T) {
 		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "remove it and run with --full"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := loadtest.NewMemory()
-			s := shop{t: t, d: m, names: m.Names}
+			s := newShop(t)
 			s.marked("run1", c.watermark)
 			if c.object != "" {
-				s.must(m.Put(t.Context(), c.object, []byte("{"), load.AnyVersion))
+				s.must(s.d.Put(t.Context(), c.object, []byte("{"), load.AnyVersion))
 			}
-			_, before, err := m.Get(t.Context(), load.ManifestName)
+			_, before, err := s.d.Get(t.Context(), load.ManifestName)
 			s.must(err)
-			_, err = load.ResetWatermark(t.Context(), m, wall("2026-01-03 00:00:00"))
+			_, err = load.ResetWatermark(t.Context(), s.d, wall("2026-01-03 00:00:00"))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if _, after, err := m.Get(t.Context(), load.ManifestName); err != nil || after != before {
+			if _, after, err := s.d.Get(t.Context(), load.ManifestName); err != nil || after != before {
 				t.Errorf("the manifest was written: %v", err)
 			}
 		})

@@ -3,8 +3,10 @@ package loadtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -190,7 +192,7 @@ func contents(b *bench) {
 		b.must("prepare", err)
 		b.must("abort of an upload that was prepared", u.Abort())
 		all := bytes.Repeat(c.write, c.times)
-		if want := (load.Prepared{Name: name, Staged: p.Staged, Bytes: int64(len(all)), SHA256: digest(all)}); p != want || p.Staged == "" {
+		if want := (load.Prepared{Name: name, Staged: p.Staged, Bytes: int64(len(all)), SHA256: fmt.Sprintf("%x", sha256.Sum256(all))}); p != want || p.Staged == "" {
 			b.Fatalf("got %+v, want %+v", p, want)
 		}
 		b.checks("before the commit", p, nil)

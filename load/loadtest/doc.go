@@ -3,7 +3,6 @@
 //
 // A case knows only the interfaces of load. What a format cannot hold is told by
 // Limits, and optional abilities (leases, sweeping) are skipped where a
-// destination lacks them. Memory is a destination in memory that passes the
-// suite. Only tests import the package. Begin reading with Destination and
-// EncoderWithin, which list the cases.
+// destination lacks them. Only tests import the package. Begin reading with
+// Destination and EncoderWithin, which list the cases.
 package loadtest

@@ -12,10 +12,15 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
+
+func TestMain(m *testing.M) {
+	needs.FilesInMemory()
+	m.Run()
+}
 
 // stateAt is a state in a folder.
 func stateAt(folder string) checkpoint.State {
@@ -27,9 +32,8 @@ func stateAt(folder string) checkpoint.State {
 }
 
 // budgetOf returns a budget in a state of its own.
-func budgetOf(perMinute, perDay int, now func() time.Time) *Budget {
-	state := checkpoint.NewState(loadtest.NewMemory(), "/state")
-	return Shared(budgeted("", perMinute, perDay), state, now, nil).(*Budget)
+func budgetOf(t *testing.T, perMinute, perDay int, now func() time.Time) *Budget {
+	return Shared(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*Budget)
 }
 
 // TestBudgetMinute: any 60 seconds hold at most the limit, and waiting is as
@@ -37,7 +41,7 @@ func budgetOf(perMinute, perDay int, now func() time.Time) *Budget {
 func TestBudgetMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 5
-		b := budgetOf(limit, 0, time.Now)
+		b := budgetOf(t, limit, 0, time.Now)
 		start := time.Now()
 		var mu sync.Mutex
 		var times []time.Duration
@@ -64,7 +68,7 @@ func TestBudgetMinute(t *testing.T) {
 // TestBudgetRolls: the minute rolls, it does not begin anew at full minutes.
 func TestBudgetRolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := budgetOf(2, 0, time.Now)
+		b := budgetOf(t, 2, 0, time.Now)
 		start := time.Now()
 		reserve := func(want time.Duration) {
 			t.Helper()
@@ -86,7 +90,7 @@ func TestBudgetRolls(t *testing.T) {
 
 func TestBudgetDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := budgetOf(0, 3, time.Now)
+		b := budgetOf(t, 0, 3, time.Now)
 		start := time.Now()
 		for range 3 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -121,7 +125,7 @@ func TestBudgetTellsOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var told []time.Duration
-		b := budgetOf(20, 0, time.Now)
+		b := budgetOf(t, 20, 0, time.Now)
 		b.waits = func(perMinute int, until time.Time) {
 			if perMinute != 20 {
 				t.Errorf("a budget of %d", perMinute)
@@ -158,7 +162,7 @@ func TestBudgetTellsOfLongWaits(t *testing.T) {
 
 func TestBudgetIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := budgetOf(1, 0, time.Now)
+		b := budgetOf(t, 1, 0, time.Now)
 		if err := b.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,7 @@ func TestBudgetIsCancelled(t *testing.T) {
 		if err := <-done; !errors.Is(err, stopped) {
 			t.Errorf("err = %v", err)
 		}
-		if err := budgetOf(5, 5, time.Now).Reserve(ctx); !errors.Is(err, stopped) {
+		if err := budgetOf(t, 5, 5, time.Now).Reserve(ctx); !errors.Is(err, stopped) {
 			t.Errorf("a cancelled request was booked: %v", err)
 		}
 	})
@@ -191,7 +195,7 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 		for _, waiting := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				c := &clock{}
-				b := budgetOf(2, 10, c.now)
+				b := budgetOf(t, 2, 10, c.now)
 				for range 2 {
 					if err := b.Reserve(t.Context()); err != nil {
 						t.Fatal(err)
@@ -216,7 +220,7 @@ func TestBudgetBearsAJumpingClock(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		still := time.Now()
-		b := budgetOf(2, 10, func() time.Time { return still })
+		b := budgetOf(t, 2, 10, func() time.Time { return still })
 		start := time.Now()
 		for i := range 6 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -237,7 +241,7 @@ func TestBudgetOfADayBearsAJumpingClock(t *testing.T) {
 	for _, by := range []time.Duration{-1000 * time.Hour, -30 * time.Hour, -5 * time.Hour, -time.Minute, time.Minute, 5 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &clock{}
-			b := budgetOf(0, limit, c.now)
+			b := budgetOf(t, 0, limit, c.now)
 			var times []time.Time
 			jumped := time.Now().Add(7*time.Hour + time.Minute) // not while the budget is asked
 			time.AfterFunc(time.Until(jumped), func() { c.jump(by) })

@@ -15,7 +15,6 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -37,8 +36,9 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil)
+			budget := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).(*Budget)
 			runs.Go(func() {
+				defer budget.Close() // what it reserved and did not use is another's
 				for range 5 {
 					err := budget.Reserve(t.Context())
 					mu.Lock()
@@ -122,7 +122,7 @@ func FuzzLedger(f *testing.F) {
 	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[[9223372036854775807,-9223372036854775808]]}`))
 	f.Add([]byte(`{"booked":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		state := checkpoint.NewState(loadtest.NewMemory(), "/state")
+		state := stateAt(t.TempDir())
 		def := budgeted("", 5, 50)
 		if err := state.Put(t.Context(), ledgerOf(def, state).name, data, load.AnyVersion); err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func (h *host) isAway() bool { return time.Now().After(h.from) && time.Now().Bef
 func TestHostsShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, minutes = 60, 10
-		bucket := loadtest.NewMemory()
+		bucket := t.TempDir()
 		began := time.Now()
 		var mu sync.Mutex
 		var sent []time.Time
@@ -189,7 +189,7 @@ func TestHostsShareABudget(t *testing.T) {
 		hosts := make([]*host, 3)
 		for i := range hosts {
 			h := &host{
-				Destination: bucket.Fresh(), off: time.Duration(i-1)*90*time.Second + time.Duration(i)*300*time.Millisecond,
+				Destination: stateAt(bucket), off: time.Duration(i-1)*90*time.Second + time.Duration(i)*300*time.Millisecond,
 				random: rand.New(rand.NewPCG(uint64(i), 1)), from: began.Add(4 * time.Minute), to: began.Add(4*time.Minute + 20*time.Second), //nolint:gosec // small
 			}
 			hosts[i] = h
@@ -235,12 +235,12 @@ func TestHostsShareABudget(t *testing.T) {
 func TestSlowAnswersAreBookedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, minutes = 12, 10
-		bucket := loadtest.NewMemory()
+		bucket := t.TempDir()
 		began := time.Now()
 		var sent atomic.Int64
 		var group sync.WaitGroup
 		for i := range uint64(2) {
-			h := &host{Destination: bucket.Fresh(), random: rand.New(rand.NewPCG(i, 1)), from: began, to: began} //nolint:gosec // for a test
+			h := &host{Destination: stateAt(bucket), random: rand.New(rand.NewPCG(i, 1)), from: began, to: began} //nolint:gosec // for a test
 			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil)
 			group.Go(func() {
 				for time.Since(began) < minutes*time.Minute {
@@ -264,7 +264,7 @@ func TestSlowAnswersAreBookedOnce(t *testing.T) {
 // reservation is longer, so that requests are sent all the same.
 func TestVerySlowState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := Shared(budgeted("", 60, 0), checkpoint.NewState(slow{loadtest.NewMemory()}, "s3://bucket/state/"), time.Now, nil)
+		b := Shared(budgeted("", 60, 0), checkpoint.NewState(slow{stateAt(t.TempDir())}, "s3://bucket/state/"), time.Now, nil)
 		began := time.Now()
 		for range 10 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -289,7 +289,7 @@ func (s slow) Put(ctx context.Context, name string, data []byte, version string)
 // ends gives back what is left, and a later one begins anew.
 func TestRunsOfAProcessShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{Destination: loadtest.NewMemory(), random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // for a test
+		h := &host{Destination: stateAt(t.TempDir()), random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // for a test
 		var all Budgets
 		state, def := checkpoint.NewState(h, "s3://bucket/state/"), budgeted("", 0, 5000)
 		var group sync.WaitGroup

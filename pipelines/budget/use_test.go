@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
 // TestBudgetState: it tells what a run would meet, and waits for nobody.
@@ -36,7 +34,7 @@ func TestBudgetState(t *testing.T) {
 		{"one is left", 4, 6, 3, 5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			state := checkpoint.NewState(loadtest.NewMemory(), "/state")
+			state := stateAt(t.TempDir())
 			def := budgeted("", c.perMinute, c.perDay)
 			if err := ledgerOf(def, state).write(t.Context(), r, load.NoVersion); err != nil {
 				t.Fatal(err)

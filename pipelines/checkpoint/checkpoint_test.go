@@ -340,7 +340,7 @@ func TestDamage(t *testing.T) {
 // TestRecordOfNoUse: a record that is whole and does not agree with itself, or with its rows, is
 // no piece. The others are.
 func TestRecordOfNoUse(t *testing.T) {
-	c := opened(t, memoryState())
+	c := opened(t, remoteState(t))
 	begin(t, c)
 	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
 	data, err := c.get(t.Context(), "0000000-34e9aede-record")
@@ -472,7 +472,7 @@ func TestKey(t *testing.T) {
 // TestPlaceForPeople names where the checkpoint lies.
 func TestPlaceForPeople(t *testing.T) {
 	folder := t.TempDir()
-	for _, c := range []*Checkpoint{opened(t, folderState(folder)), opened(t, memoryState())} {
+	for _, c := range []*Checkpoint{opened(t, folderState(folder)), opened(t, remoteState(t))} {
 		if want := c.state.Place; c.Place != strings.TrimSuffix(want, "/")+"/checkpoint/"+testKey {
 			t.Error(c.Place)
 		}
@@ -492,7 +492,7 @@ func (l losable) Release(context.Context) error { return nil }
 
 // TestLostLease: a run that has lost the lease neither writes nor removes anything.
 func TestLostLease(t *testing.T) {
-	c := opened(t, memoryState())
+	c := opened(t, remoteState(t))
 	lease := losable{make(chan struct{})}
 	c.lease = lease
 	begin(t, c)
@@ -511,7 +511,7 @@ func TestLostLease(t *testing.T) {
 // TestLateWrites: a run whose lease another one took without its knowing neither replaces that
 // one's header, nor its pieces.
 func TestLateWrites(t *testing.T) {
-	s := memoryState()
+	s := remoteState(t)
 	late := opened(t, s)
 	begin(t, late)
 	must(t, late.lease.Release(t.Context()))
@@ -568,7 +568,7 @@ func (a *absent) Put(ctx context.Context, name string, data []byte, version stri
 // wait for it. A write whose answer was lost is no conflict.
 func TestBucketAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := opened(t, memoryState())
+		c := opened(t, remoteState(t))
 		a := &absent{Destination: c.state.Destination, until: time.Now().Add(40 * time.Second), loses: true}
 		c.state.Destination = a
 		begin(t, c)
@@ -597,7 +597,7 @@ func TestBucketAway(t *testing.T) {
 // TestEmptyPieceThatIsOpen: a piece that was cut off behind the last page is followed by one
 // without ids, which says that no result is expected any more.
 func TestEmptyPieceThatIsOpen(t *testing.T) {
-	c := opened(t, memoryState())
+	c := opened(t, remoteState(t))
 	begin(t, c)
 	write(t, c, draft{window: "01-01/01-02", after: First, through: 7, ids: []uint64{7}})
 	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: roaring64.New()})

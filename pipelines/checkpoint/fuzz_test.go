@@ -10,7 +10,7 @@ import (
 // sampled are the objects of a checkpoint of two pieces.
 func sampled(f *testing.F) map[string][]byte {
 	f.Helper()
-	c := opened(f, memoryState())
+	c := opened(f, remoteState(f))
 	begin(f, c)
 	write(f, c, draft{window: "01-01/01-02", after: First, through: 9, ids: []uint64{1, 2, 7}, rejects: []uint64{4}, batch: 2, grows: true}, draft{window: "01-01/01-02", after: 9, through: Last})
 	names, err := c.list(f.Context())
@@ -89,7 +89,7 @@ func FuzzHeader(f *testing.F) {
 		if sealed {
 			data = seal(data)
 		}
-		c := opened(t, memoryState())
+		c := opened(t, remoteState(t))
 		must(t, c.put(t.Context(), headerName, data))
 		i, err := c.Found(t.Context())
 		if err != nil {
@@ -128,7 +128,7 @@ func FuzzRows(f *testing.F) {
 		if len(layout) > 200 {
 			return
 		}
-		c := opened(t, memoryState())
+		c := opened(t, remoteState(t))
 		begin(t, c)
 		want := map[uint64]string{}
 		drafts := make([][]draft, 4)

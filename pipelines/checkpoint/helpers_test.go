@@ -20,15 +20,15 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// places runs a test with a checkpoint in a folder and one in a bucket. open gives the
-// checkpoint as another run finds it.
+// places runs a test with a checkpoint in a folder, and one in a folder that is taken
+// for a bucket. open gives the checkpoint as another run finds it.
 func places(t *testing.T, test func(t *testing.T, open func() *Checkpoint)) {
 	t.Run("local", func(t *testing.T) {
 		state := folderState(t.TempDir())
 		test(t, func() *Checkpoint { return opened(t, state) })
 	})
 	t.Run("remote", func(t *testing.T) {
-		state := memoryState()
+		state := remoteState(t)
 		test(t, func() *Checkpoint { return opened(t, state) })
 	})
 }
@@ -47,8 +47,11 @@ func folderState(folder string) State {
 	return NewState(d, folder)
 }
 
-func memoryState() State {
-	return NewState(loadtest.NewMemory(), "s3://bucket/state/")
+// remoteState is a folder that is taken for a bucket.
+func remoteState(t testing.TB) State {
+	s := folderState(t.TempDir())
+	s.Place = "s3://bucket/state/"
+	return s
 }
 
 // opened opens the checkpoint of the tests' form.

@@ -97,7 +97,7 @@ func nothingIn(t *testing.T, state string) {
 // TestHeld by another descriptor of this process.
 func TestHeld(t *testing.T) {
 	folder := t.TempDir()
-	for _, state := range []State{folderState(folder), memoryState()} {
+	for _, state := range []State{folderState(folder), remoteState(t)} {
 		c := opened(t, state)
 		held(t, state, 0)
 		begin(t, c)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -218,7 +218,10 @@ func TestWriteReplacesItsOwn(t *testing.T) {
 		{place.Table(), "column,type\nid,int64\n", true},
 		{place.Table(), "my own notes", true},
 	} {
-		d := loadtest.NewMemory()
+		d, err := local.New(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for name, data := range ours {
 			if name == c.name {
 				data = c.data
@@ -229,7 +232,7 @@ func TestWriteReplacesItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := Write(t.Context(), d, place, New(source(), "form1", s, facts), true)
+		err = Write(t.Context(), d, place, New(source(), "form1", s, facts), true)
 		if _, foreign := errors.AsType[*ForeignFileError](err); foreign != c.foreign || !foreign && err != nil {
 			t.Errorf("%q in %s: %v", c.data, c.name, err)
 		}

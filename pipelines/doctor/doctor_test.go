@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/doctor"
@@ -72,14 +72,34 @@ func (w *world) examine(t *testing.T) *doctor.Report {
 	return r
 }
 
-// broken is a destination in memory whose methods can be made to fail.
+// broken is a destination whose methods can be made to fail.
 type broken struct {
-	*loadtest.Memory
+	*local.Destination
 	put   func(name, version string) error // before the write
 	get   func(data []byte) ([]byte, error)
 	list  func() error
 	drop  func() error
 	stage func() error
+}
+
+// folder is a destination in a folder of its own.
+func folder(t *testing.T) *local.Destination {
+	t.Helper()
+	d, err := local.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// left lists what lies in a destination's folder.
+func left(t *testing.T, d *local.Destination) []os.DirEntry {
+	t.Helper()
+	entries, err := os.ReadDir(d.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
 }
 
 func (b *broken) Put(ctx context.Context, name string, data []byte, version string) error {
@@ -88,11 +108,11 @@ func (b *broken) Put(ctx context.Context, name string, data []byte, version stri
 			return err
 		}
 	}
-	return b.Memory.Put(ctx, name, data, version)
+	return b.Destination.Put(ctx, name, data, version)
 }
 
 func (b *broken) Get(ctx context.Context, name string) ([]byte, string, error) {
-	data, version, err := b.Memory.Get(ctx, name)
+	data, version, err := b.Destination.Get(ctx, name)
 	if err == nil && b.get != nil {
 		data, err = b.get(data)
 	}
@@ -103,21 +123,21 @@ func (b *broken) List(ctx context.Context, prefix string) ([]load.Object, error)
 	if b.list != nil {
 		return nil, b.list()
 	}
-	return b.Memory.List(ctx, prefix)
+	return b.Destination.List(ctx, prefix)
 }
 
 func (b *broken) Delete(ctx context.Context, name string) error {
 	if b.drop != nil {
 		return b.drop()
 	}
-	return b.Memory.Delete(ctx, name)
+	return b.Destination.Delete(ctx, name)
 }
 
 func (b *broken) Stage(ctx context.Context, run, name string) (load.Upload, error) {
 	if b.stage != nil {
 		return nil, b.stage()
 	}
-	return b.Memory.Stage(ctx, run, name)
+	return b.Destination.Stage(ctx, run, name)
 }
 
 var errDenied = &load.IOError{Op: "use", Path: "x", Hint: "allow it", Err: errors.New("denied")}
@@ -157,7 +177,7 @@ func TestRights(t *testing.T) {
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.broken.Memory = loadtest.NewMemory()
+			c.broken.Destination = folder(t)
 			w := newWorld(t, &c.broken, form("form1"))
 			got := states(w.examine(t))
 			for name, state := range got {
@@ -165,7 +185,7 @@ func TestRights(t *testing.T) {
 				if !other {
 					want = doctor.OK
 				}
-				if state != want && name != "disk" { // the folder of a destination in memory is no place on a disk
+				if state != want {
 					t.Errorf("%s is %s, want %s", name, state, want)
 				}
 			}
@@ -174,29 +194,30 @@ func TestRights(t *testing.T) {
 					t.Errorf("%s is missing", name)
 				}
 			}
-			if left := c.broken.Names(); (len(left) > 0) != c.leaving || c.broken.Staged() > 0 {
-				t.Errorf("%v and %d staged objects are left", left, c.broken.Staged())
+			staged, err := c.broken.Leftovers(t.Context())
+			if found := left(t, c.broken.Destination); (len(found) > 0) != c.leaving || len(staged) > 0 || err != nil {
+				t.Errorf("%v and %v are left, %v", found, staged, err)
 			}
 		})
 	}
 }
 
 // ignorant is a destination that ignores conditions, and does not know it.
-type ignorant struct{ *loadtest.Memory }
+type ignorant struct{ *local.Destination }
 
 func (d ignorant) Put(ctx context.Context, name string, data []byte, _ string) error {
-	return d.Memory.Put(ctx, name, data, load.AnyVersion)
+	return d.Destination.Put(ctx, name, data, load.AnyVersion)
 }
 
 // TestConditionsThatAreIgnored are a warning, because the lease still keeps runs apart.
 func TestConditionsThatAreIgnored(t *testing.T) {
-	dest := ignorant{loadtest.NewMemory()}
+	dest := ignorant{folder(t)}
 	r := newWorld(t, dest, form("form1")).examine(t)
 	if got := states(r)["conditional writes"]; got != doctor.Warning || r.Err() != nil {
 		t.Errorf("it is %s: %v", got, r.Err())
 	}
-	if left := dest.Names(); len(left) > 0 {
-		t.Errorf("%v is left", left)
+	if found := left(t, dest.Destination); len(found) > 0 {
+		t.Errorf("%v are left", found)
 	}
 }
 
@@ -204,7 +225,7 @@ func TestConditionsThatAreIgnored(t *testing.T) {
 func TestStop(t *testing.T) {
 	stop := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	dest := &broken{Memory: loadtest.NewMemory()}
+	dest := &broken{Destination: folder(t)}
 	dest.get = func(data []byte) ([]byte, error) {
 		cancel(stop)
 		return data, nil
@@ -214,8 +235,8 @@ func TestStop(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
-	if left := dest.Names(); len(left) > 0 || dest.Staged() > 0 {
-		t.Errorf("%v and %d staged objects are left", left, dest.Staged())
+	if found := left(t, dest.Destination); len(found) > 0 {
+		t.Errorf("%v are left", found)
 	}
 }
 

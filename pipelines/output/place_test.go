@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -28,11 +28,15 @@ func FuzzManifestAt(f *testing.F) {
 		f.Add([]byte(strings.Replace(string(data), change[0], change[1], 1)), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, dataset bool) {
-		d, out := loadtest.NewMemory(), definition.Output{Path: "out/form1.csv"}
+		out := definition.Output{Path: "out/form1.csv"}
 		if dataset {
 			out.Path = "lake/"
 		}
-		if err := d.Put(t.Context(), load.ManifestName, data, load.NoVersion); err != nil {
+		d, err := local.New(t.TempDir())
+		if err == nil {
+			err = d.Put(t.Context(), load.ManifestName, data, load.NoVersion)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		m, _, err := ManifestAt(t.Context(), d, load.ManifestName, out)

@@ -23,7 +23,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -519,7 +518,10 @@ func TestCodebookRefused(t *testing.T) {
 	}{
 		"foreign": {func(root string) (load.Destination, error) { return local.New(root) }, true, "set.codebook.csv is there, and is not a codebook that formetl wrote"},
 		"open":    {func(string) (load.Destination, error) { return nil, refused }, false, "refused"},
-		"get":     {func(string) (load.Destination, error) { return &unreadable{loadtest.NewMemory(), refused}, nil }, false, "refused"},
+		"get": {func(root string) (load.Destination, error) {
+			d, err := local.New(root)
+			return &unreadable{d, refused}, err
+		}, false, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, t.TempDir(), definition.Output{Path: "out/f.csv", Format: "csv"}, definition.Output{Path: "set/", Format: "ndjson"})
