@@ -145,7 +145,7 @@ func (c *call) unknown(p pair) *refusal {
 // only refuses parameters other than those named.
 func (c *call) only(names ...string) *refusal {
 	for _, p := range c.pairs {
-		if !c.server.Loose && !slices.Contains(names, p.name) {
+		if !slices.Contains(names, p.name) {
 			return c.unknown(p)
 		}
 	}

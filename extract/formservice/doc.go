@@ -15,8 +15,7 @@
 //     old interface's 200.
 //   - A parameter that the transaction does not have is error 2, as are a name
 //     that occurs twice, an empty name, a raw "+", a byte that a query must not
-//     hold unencoded and a value that is not UTF-8. [Server.Loose] takes "+" of
-//     API v1 as itself and lets unknown parameters pass. A result id that is not a number
+//     hold unencoded and a value that is not UTF-8. A result id that is not a number
 //     is error 103.
 //   - A date without a time is 00:00:00 as fs_min_date and 23:59:59 as
 //     fs_max_date ([Faults.BareMaxMidnight]: 00:00:00).

@@ -79,7 +79,7 @@ func (c *xmlCall) asked() (resultsQuery, *refusal) {
 		if no != nil {
 			return q, no
 		}
-		if !known && !c.server.Loose {
+		if !known {
 			return q, c.unknown(p)
 		}
 	}

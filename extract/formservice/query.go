@@ -13,10 +13,9 @@ type pair struct{ name, value string }
 
 // parseQuery reads a URL's query by the letter, more strictly than net/url, so
 // that a wrong client is caught: names and values are percent-encoded, no name is empty and none occurs twice. A raw "+" is an
-// error, because it is unclear whether a plus or a space was meant; loose
-// takes it as a plus. The pairs read before and after an error are returned
+// error, because it is unclear whether a plus or a space was meant. The pairs read before and after an error are returned
 // with it, so that the API key can be checked first.
-func parseQuery(raw string, loose bool) ([]pair, error) {
+func parseQuery(raw string) ([]pair, error) {
 	if raw == "" {
 		return nil, nil
 	}
@@ -30,12 +29,12 @@ func parseQuery(raw string, loose bool) ([]pair, error) {
 	seen := make(map[string]bool)
 	for part := range strings.SplitSeq(raw, "&") {
 		rawName, rawValue, _ := strings.Cut(part, "=")
-		name, err := unescape(rawName, loose)
+		name, err := unescape(rawName, false)
 		if err != nil {
 			note(fmt.Errorf("a parameter's name %w", err))
 			continue
 		}
-		value, err := unescape(rawValue, loose)
+		value, err := unescape(rawValue, false)
 		switch {
 		case err != nil:
 			note(fmt.Errorf("the value of %s %w", name, err))

@@ -31,7 +31,6 @@ type Server struct {
 	Accounts []string // further accounts, which copies may go to; nobody can log in to them
 	Forms    []*Form  // nil: the sample form; empty: none
 	Faults   Faults   // at the start; see SetFaults
-	Loose    bool     // take "+" of API v1 as itself and unknown parameters as nothing
 	API      string   // V1, V2 or Both; "": V1
 
 	// Zone is the account's zone, by which API v2 tells UTC; nil: UTC.

@@ -212,19 +212,6 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func TestLoose(t *testing.T) {
-	f := smallForm()
-	f.Delete(22)
-	if _, err := f.Insert(finished(30, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"a+b"}})); err != nil {
-		t.Fatal(err)
-	}
-	s := startService(t, &Server{Forms: []*Form{f}, Loose: true})
-	equalIDs(t, "plus is a plus", s.ids(t, "fs_search_equals_1=a+b&unknown=1"), 30)
-	if code := s.get(t, "results", "fs_limit=1&fs_limit=1").code(t); code != 2 {
-		t.Errorf("a name given twice: error %d, want 2", code)
-	}
-}
-
 func TestForms(t *testing.T) {
 	s := startSmall(t)
 	root := s.send(t, "GET", "/api/users/acme/forms", "").root(t)

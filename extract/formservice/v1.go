@@ -49,7 +49,7 @@ func (c *xmlCall) check() *refusal {
 	if c.account != c.server.account() {
 		return &refusal{code: codeInvalidUser, message: fmt.Sprintf("there is no account %q", c.account)}
 	}
-	pairs, wrong := parseQuery(c.http.URL.RawQuery, c.server.Loose)
+	pairs, wrong := parseQuery(c.http.URL.RawQuery)
 	authorised := false
 	for _, p := range pairs {
 		if p.name == keyParameter {

@@ -88,7 +88,7 @@ func (c *jsonCall) answer() (outcome, *refusal) {
 func (c *jsonCall) check() *refusal {
 	raw := c.http.URL.RawQuery
 	var wrong error
-	c.pairs, wrong = parseQuery(strings.ReplaceAll(raw, "+", "%20"), c.server.Loose)
+	c.pairs, wrong = parseQuery(strings.ReplaceAll(raw, "+", "%20"))
 	if !c.authorised() || without(raw, c.server.isToken) != without(raw, func(pair) bool { return false }) {
 		return &refusal{
 			status:  http.StatusUnauthorized,

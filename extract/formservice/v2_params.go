@@ -27,7 +27,7 @@ func (c *jsonCall) asked() (resultsQuery, *refusal) {
 		if no != nil {
 			return q, no
 		}
-		if !known && !c.server.Loose {
+		if !known {
 			return q, c.unknown(p)
 		}
 	}

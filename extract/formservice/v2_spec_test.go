@@ -208,15 +208,6 @@ func TestV2Plus(t *testing.T) {
 	equalIDs(t, "in a term", s.v2IDs(t, "search_equals%5B1%5D=%2B+%26+%25"), 22)
 }
 
-func TestV2Loose(t *testing.T) {
-	s := startV2(t)
-	s.Loose = true
-	equalIDs(t, "unknown", s.v2IDs(t, "unknown=1&limit=1"), 22)
-	if r := s.v2(t, "GET", "/forms/form1/results?limit=1&limit=1"); r.status != 422 {
-		t.Errorf("a name given twice: HTTP %d", r.status)
-	}
-}
-
 func TestV2Forms(t *testing.T) {
 	s := startV2(t)
 	want := map[string]any{

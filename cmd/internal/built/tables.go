@@ -30,35 +30,9 @@ func Formats() []load.Format {
 // Schemes are what a path may begin with, besides a local path.
 func Schemes() []string { return []string{s3.Scheme} }
 
-// database is a kind of database, and how its tables are reached.
-type database struct {
-	kind   definition.DatabaseKind
-	scheme string // of the addresses of its tables
-	format load.Format
-	open   func(root string, o *definition.Database) (load.Destination, error)
-}
-
-func databases() []database {
-	return []database{{
-		kind:   definition.DatabaseKind{Name: postgres.FormatName, Schema: "public", Address: postgres.Address},
-		scheme: postgres.Scheme, format: postgres.Format(),
-		open: func(root string, o *definition.Database) (load.Destination, error) {
-			if o == nil {
-				return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
-			}
-			return postgres.New(o.DSN.Reveal(), root)
-		},
-	}}
-}
-
 // Databases are the kinds of databases.
 func Databases() []definition.DatabaseKind {
-	all := databases()
-	kinds := make([]definition.DatabaseKind, len(all))
-	for i, d := range all {
-		kinds[i] = d.kind
-	}
-	return kinds
+	return []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address}}
 }
 
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
@@ -79,31 +53,26 @@ func Secrets(ctx context.Context, lookup func(string) (string, bool)) *definitio
 }
 
 // Tables returns the formats and destinations: folders, prefixes of buckets, and tables of
-// databases. What a destination tells besides errors goes to log. The last formats are those
-// of tables' rows, which no file has.
+// databases. What a destination tells besides errors goes to log. The last format is that
+// of a table's rows, which no file has.
 func Tables(log *slog.Logger) output.Tables {
-	formats := Formats()
-	for _, d := range databases() {
-		formats = append(formats, d.format)
-	}
 	state := func(ctx context.Context, path string, o *definition.S3) (load.Destination, error) {
 		if definition.OnS3(path) {
 			return s3.New(ctx, path, s3Options(o, log))
 		}
 		return local.NewState(path)
 	}
-	return output.Tables{Formats: formats, State: state, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	return output.Tables{Formats: append(Formats(), postgres.Format()), State: state, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
 			return local.New(root)
 		case scheme == s3.Scheme:
 			return s3.New(ctx, root, s3Options(o.S3, log))
-		}
-		for _, d := range databases() {
-			if d.scheme == scheme {
-				return d.open(root, o.Database)
-			}
+		case scheme == postgres.Scheme && o.Database == nil:
+			return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
+		case scheme == postgres.Scheme:
+			return postgres.New(o.Database.DSN.Reveal(), root)
 		}
 		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}}
