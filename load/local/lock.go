@@ -35,6 +35,10 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 		return nil, fail("lock", d.path(name), context.Cause(ctx))
 	}
 	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) {
+		// Who waits leaves the file to its holder. So one that nobody holds is locked in any case.
+		if locked, err := f.TryLock(); locked || err != nil {
+			return locked, err
+		}
 		return f.TryLockContext(ctx, lockRetry)
 	})
 	if err != nil {
