@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ type fleet struct {
 	*world
 	forms  []*formservice.Form
 	budget int // requests of a minute
+	each   int // requests of a process at once
 
 	mu      sync.Mutex
 	came    []time.Time // when each request for results or counts came
@@ -33,7 +35,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, forms, results, budget int, answers time.Duration) *fleet {
 	t.Helper()
-	f := &fleet{world: &world{t: t, dir: t.TempDir(), moment: &moment{}, patience: 10 * time.Minute}, budget: budget, answers: answers, at: map[int]func(){}}
+	f := &fleet{world: &world{t: t, dir: t.TempDir(), moment: &moment{}, patience: 10 * time.Minute}, budget: budget, each: 6, answers: answers, at: map[int]func(){}}
 	for i := range forms {
 		f.forms = append(f.forms, formservice.Generate(formservice.GenerateOptions{
 			Directory: fmt.Sprintf("form%03d", i), Results: results, Items: 4, Seed: uint64(i + 1), NoUndated: true, NoUnfinished: true, NoLate: true, //nolint:gosec // not negative
@@ -70,12 +72,12 @@ func (f *fleet) write(state string, perMinute int) {
 	f.t.Helper()
 	text := fmt.Sprintf(`version: 1
 name: fleet
-source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: 6, retries: 8, per_minute: %d}}
+source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 8, per_minute: %d}}
 forms: ["*"]
 state: %s
 extract: {from: 2026-01-01, mode: incremental}
 load: [{path: "out/{form}/", format: ndjson, partition: month}]
-`, f.url, perMinute, state)
+`, f.url, f.each, perMinute, state)
 	if err := os.WriteFile(f.definition(), []byte(text), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -141,7 +143,8 @@ func (f *fleet) most() (most int) {
 // TestHostsShareForms has three processes read the forms of an account: one is killed with -9
 // and begun again, one is stopped for a while, and the store of their state goes away and comes
 // back. Each form equals the truth, and the budget is kept, used and not spent twice. In large
-// the process is stopped until its leases have run out: it ends with 75, and is begun again.
+// the process is stopped until its leases have run out: it ends with 75, and is begun again
+// for the forms that failed.
 func TestHostsShareForms(t *testing.T) {
 	s3server.Need(t)
 	forms, results, budget, answers, pause := 24, 400, 600, 50*time.Millisecond, 4*time.Second
@@ -158,6 +161,9 @@ func TestHostsShareForms(t *testing.T) {
 	want := alone.requests()
 
 	f := newFleet(t, forms, results, budget, answers)
+	if large {
+		f.each = 12 // two processes must be able to use the budget
+	}
 	server, err := startServer(filepath.Join(f.dir, "server"))
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +177,7 @@ func TestHostsShareForms(t *testing.T) {
 		processes[i] = f.pipeline("", f.names(i, len(processes))...)
 	}
 	killed, stopped := processes[0], processes[1]
-	again := map[*process]*process{killed: f.pipeline("", f.names(0, len(processes))...), stopped: f.pipeline("", f.names(1, len(processes))...)}
+	again := f.pipeline("", f.names(0, len(processes))...)
 	f.at = map[int]func(){
 		want / 4: killed.kill,
 		want / 3: func() {
@@ -195,8 +201,16 @@ func TestHostsShareForms(t *testing.T) {
 			if p == killed && !o.killed {
 				t.Errorf("process %d ended with %d before it was killed:\n%s", i, o.code, o.stderr)
 			}
-			if o.killed || large && p == stopped && o.code == 75 {
-				o = f.do(again[p])
+			if o.killed {
+				o = f.do(again)
+			}
+			if large && p == stopped && o.code == 75 {
+				var args []string
+				for _, failed := range regexp.MustCompile(`msg="form failed".* form=(\w+)`).FindAllStringSubmatch(o.stderr, -1) {
+					args = append(args, "--form", failed[1])
+				}
+				t.Logf("the leases of %d forms were lost", len(args)/2)
+				o = f.do(f.pipeline("", args...))
 			}
 			if o.code != 0 {
 				t.Errorf("process %d ends with %d:\n%s", i, o.code, o.stderr)
