@@ -225,8 +225,13 @@ func TestHostsShareForms(t *testing.T) {
 	if most := f.most(); most > budget {
 		t.Errorf("%d requests were sent in a minute, and %d are allowed", most, budget)
 	}
-	// A process that is killed has requests under way, and each asks for the forms.
-	if slack := 24.0; float64(sent) > 1.03*float64(want)+slack {
+	// A process that is killed has requests under way, and each asks for the forms. In large
+	// the one whose leases ran out loses what it had read for a few seconds, 60 requests each.
+	slack := 24.0
+	if large {
+		slack += 5 * 60
+	}
+	if float64(sent) > 1.03*float64(want)+slack {
 		t.Errorf("%d requests were sent, alone it takes %d", sent, want)
 	}
 	// While all work, the budget of each minute is used but for a tenth.
