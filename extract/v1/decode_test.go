@@ -132,17 +132,3 @@ func TestManyFields(t *testing.T) {
 		t.Errorf("%d fields, %d cells", len(p.Fields), len(p.Cells(0)))
 	}
 }
-
-// DecodePage decodes a copy of one answer of Get Results into a page from the
-// pool. contentType is the Content-Type header of the answer, "" if it had
-// none. The error is an *extract.ServiceError if the service answered with an
-// error, else a *transport.AnswerError.
-func DecodePage(body []byte, contentType string) (*page.Page, error) {
-	d := newDecoder()
-	defer d.release()
-	d.Text = append(d.Text, body...)
-	if err := d.decode(contentType, d.readPage); err != nil {
-		return nil, err
-	}
-	return d.Finish(), nil
-}
