@@ -6,20 +6,9 @@ import (
 	"slices"
 )
 
-// publish does the steps of a commit that follow its recording, in one transaction if the
-// destination has transactions.
+// publish does the steps of a commit that follow its recording.
 func (r *committing) publish(ctx context.Context) error {
-	var err error
-	if t, ok := r.d.(Transactor); ok {
-		outside := r.d
-		err = t.Transact(ctx, func(ctx context.Context, d Objects) error {
-			r.d = d
-			return r.steps(ctx, true)
-		})
-		r.d = outside
-	} else {
-		err = r.steps(ctx, false)
-	}
+	err := r.steps(ctx)
 	if !r.hooked && hopeless(err) {
 		return r.rollBack(ctx, err)
 	}
@@ -28,21 +17,13 @@ func (r *committing) publish(ctx context.Context) error {
 
 // hopeless tells whether a commit that failed would fail in the same way if it were repeated.
 func hopeless(err error) bool {
-	_, unfit := errors.AsType[*TableError](err)
-	return unfit || errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
+	return errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
 }
 
-// steps does the steps of publish. In a transaction superseded parts go first, because a
-// table may refuse two rows of one id.
-func (r *committing) steps(ctx context.Context, transaction bool) error {
+// steps does the steps of publish.
+func (r *committing) steps(ctx context.Context) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
 		return err
-	}
-	supersede := func() error { return eachAt(ctx, r, StepSupersede, r.needless(), r.d.Delete) }
-	if transaction {
-		if err := supersede(); err != nil {
-			return err
-		}
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
@@ -54,8 +35,8 @@ func (r *committing) steps(ctx context.Context, transaction bool) error {
 	if err == nil && !r.Alone {
 		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
 	}
-	if err == nil && !transaction {
-		err = supersede()
+	if err == nil {
+		err = eachAt(ctx, r, StepSupersede, r.needless(), r.d.Delete)
 	}
 	if err == nil && r.File == "" {
 		mark := func() error { return r.d.Put(ctx, SuccessName, []byte(r.RunID+"\n"), AnyVersion) }

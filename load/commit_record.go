@@ -42,7 +42,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 // committing is a commit under way.
 type committing struct {
 	Commit
-	d        Objects
+	d        Destination
 	data     []byte // the new manifest's bytes
 	step     Step
 	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up

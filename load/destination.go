@@ -18,16 +18,11 @@ const SideBySide = 8
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
-	Objects
+	Stager
+	Store
 	Opener
 	Leaser
 	Sweeper
-}
-
-// Objects are what a commit sees and changes of a destination.
-type Objects interface {
-	Stager
-	Store
 }
 
 // Stager writes data objects in two steps: prepare makes an object durable
@@ -93,16 +88,6 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 		return 0, "", fmt.Errorf("%s: %w", name, err)
 	}
 	return bytes, hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// Transactor is a Destination that makes several changes as one. Readers see all of them
-// or none.
-type Transactor interface {
-	// Transact calls do with objects whose changes take effect together, once do
-	// returns nil. If do fails, nothing changes. If the connection is lost and nobody
-	// knows whether the changes were made, Transact calls do again. So do must be
-	// harmless when it is repeated.
-	Transact(ctx context.Context, do func(ctx context.Context, d Objects) error) error
 }
 
 // Guarded is a Destination whose store may ignore the conditions of writes. Put and

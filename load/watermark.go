@@ -44,18 +44,27 @@ func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime,
 		return WallTime{}, err
 	}
 	before = m.Watermark
-	switch {
-	case to.Equal(before.Time):
-		return before, nil
-	case !to.IsZero() && (before.IsZero() || to.After(before.Time)):
-		return before, &WatermarkError{Watermark: before, To: to}
-	}
-	if m.Watermark = Wall(to.Time); to.IsZero() {
-		m.Changes = nil
+	if changed, err := m.ResetWatermark(to); err != nil || !changed {
+		return before, err
 	}
 	data, err := m.Encode()
 	if err != nil {
 		return before, err
 	}
 	return before, s.Put(ctx, ManifestName, data, version)
+}
+
+// ResetWatermark sets the watermark back, and tells whether it was another one. The error is
+// a *WatermarkError.
+func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
+	switch before := m.Watermark; {
+	case to.Equal(before.Time):
+		return false, nil
+	case !to.IsZero() && (before.IsZero() || to.After(before.Time)):
+		return false, &WatermarkError{Watermark: before, To: to}
+	}
+	if m.Watermark = Wall(to.Time); to.IsZero() {
+		m.Changes = nil
+	}
+	return true, nil
 }

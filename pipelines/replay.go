@@ -75,6 +75,9 @@ func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o acc
 	if err != nil {
 		return err
 	}
+	if out.Database != nil {
+		return f.lookInTable(ctx, o, out, at.Path)
+	}
 	dest, err := o.Tables.Open(ctx, at.Root, out)
 	if err != nil {
 		return err
@@ -95,6 +98,34 @@ func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o acc
 		if len(l.Results) > 0 {
 			f.letters = append(f.letters, l)
 		}
+	}
+	f.Objects = len(f.letters)
+	return nil
+}
+
+// lookInTable reads the dead letters of a table.
+func (f *FormReplay) lookInTable(ctx context.Context, o account.Options, out definition.Output, path string) error {
+	table, err := o.Tables.OpenTable(path, out.Database)
+	if err != nil {
+		return err
+	}
+	m, _, err := table.Last(ctx)
+	if err != nil || m == nil {
+		return err
+	}
+	for _, p := range m.Parts {
+		if p.Rejected == 0 {
+			continue
+		}
+		data, err := table.Letters(ctx, p)
+		if err != nil {
+			return err
+		}
+		l, err := output.ParseLetters(p.Path, data)
+		if err != nil {
+			return fmt.Errorf("%s: dead letters of %s: %w", path, p.Path, err)
+		}
+		f.letters = append(f.letters, l)
 	}
 	f.Objects = len(f.letters)
 	return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/tables"
 )
 
 // Refusal says why the server refused a statement or a connection. It is wrapped by a
@@ -65,6 +64,7 @@ func states() map[string]failure {
 		"57":    {temporary, "the server ends the connection", later},
 		"08":    {temporary, "the connection was lost", later},
 		"40":    {temporary, "another transaction was in the way", later},
+		"25P03": {temporary, "the server ended a transaction that was idle for too long", later},
 		"55P03": {temporary, "another session has locked what is needed", "end that session, or try again later"},
 		"55006": {temporary, "another session uses what is needed", "end that session, or try again later"},
 		"2BP01": {refused, "something depends on what would be changed", "drop the views that depend on the column, and create them again afterwards"},
@@ -73,34 +73,58 @@ func states() map[string]failure {
 }
 
 // failed turns an error of the driver into one with a class, an explanation and a hint. It
-// says that op failed on a name. Errors of package load stay as they are.
-func (d *Destination) failed(ctx context.Context, op, name string, err error) error {
-	split, isSplit := errors.AsType[*splitError](err)
+// says that op failed on the table. Errors of package load stay as they are.
+func (t *Table) failed(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isSplit:
-		return split.of(d.String())
-	case tables.Explained(err):
+	case explained(err):
 		return err
 	case ctx.Err() != nil:
-		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
+		return fmt.Errorf("cannot %s %s: %w", op, t, context.Cause(ctx))
 	}
 	f, known := explain(err)
 	if !known {
-		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), err)
+		return fmt.Errorf("cannot %s %s: %w", op, t, err)
 	}
-	r := &Refusal{What: f.what, Code: stateOf(err), Err: tables.Hidden{Err: err}}
+	return t.refused(op, f, stateOf(err), hidden{err})
+}
+
+// refusal is the error for a state that the server would answer with.
+func (t *Table) refusal(op, state string) error { return t.refused(op, states()[state], state, nil) }
+
+// refused is an error of its class.
+func (t *Table) refused(op string, f failure, state string, cause error) error {
+	r := &Refusal{What: f.what, Code: state, Err: cause}
 	switch f.class {
 	case cannotUse:
-		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+		return &load.CreateError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
 	case denied:
-		return &load.DeniedError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+		return &load.DeniedError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
 	case temporary:
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+		return &load.TemporaryError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
 	}
-	return &load.IOError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	return &load.IOError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
 }
+
+// explained tells whether an error says by itself what went wrong: one with a class and an
+// explanation, or a sentinel of package load.
+func explained(err error) bool {
+	_, table := errors.AsType[*load.TableError](err)
+	_, create := errors.AsType[*load.CreateError](err)
+	_, manifest := errors.AsType[*load.ManifestError](err)
+	_, held := errors.AsType[*load.HeldError](err)
+	_, failed := errors.AsType[*Refusal](err)
+	return table || create || manifest || held || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
+}
+
+// hidden keeps an error of the driver for errors.Is and As, and hides its text. The text may
+// hold values of rows.
+type hidden struct{ err error }
+
+func (hidden) Error() string { return "the driver's error" }
+
+func (h hidden) Unwrap() error { return h.err }
 
 // stateOf returns the SQLSTATE of an error, "" if the server gave none.
 func stateOf(err error) string {
@@ -122,7 +146,11 @@ func explain(err error) (failure, bool) {
 			return f, true
 		}
 		e, _ := errors.AsType[*pgconn.PgError](err)
-		return failure{refused, "the server refused it: " + e.Message, "look into the server's log"}, true
+		hint := "look into the server's log"
+		if strings.HasPrefix(code, "23") {
+			hint = "loosen the constraint there, or change the column in the schema; the server's log shows the row"
+		}
+		return failure{refused, "the server refused it: " + e.Message, hint}, true
 	}
 	return unreachable(err)
 }
@@ -140,7 +168,7 @@ func unreachable(err error) (failure, bool) {
 	case isDNS && dns.IsNotFound:
 		return failure{cannotUse, "the server's host is not known", "correct the host in the dsn"}, true
 	case isCert:
-		return failure{cannotUse, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn, or correct the host"}, true
+		return failure{cannotUse, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn or by PGSSLROOTCERT, or correct the host"}, true
 	case strings.Contains(err.Error(), "server refused TLS connection"):
 		return failure{cannotUse, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true
 	case isNet && netErr.Timeout():

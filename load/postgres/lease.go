@@ -4,217 +4,111 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/tables"
+	"github.com/formetl/formetl/load/internal/lease"
 )
 
-// Times of a lease. Its connection is asked whether it lives. If not, the lease is taken
-// again within the time that the server may need to notice the same.
-const (
-	askEvery  = 5 * time.Second
-	askFor    = 15 * time.Second
-	regainFor = 70 * time.Second
-	regain    = time.Second
-)
-
-// Acquire takes the lease: an advisory lock of a connection of its own. The server releases
-// it when the connection ends, so the lease of a dead process is free. A row says who has it.
-func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
-	if err := tables.CheckScope(ctx, d, scope, d.path(scope)); err != nil {
+// Acquire takes the table's lease, a row that its holder renews. There is one scope: the table.
+func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Lease, error) {
+	if err := t.with(ctx, "use", func(c *pgx.Conn) error { return t.prepare(ctx, c) }); err != nil {
 		return nil, err
 	}
-	holder, err := json.Marshal(h)
+	times := lease.DefaultTimes()
+	times.Settle = 0                                                                        // the database honours conditions
+	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name} // its connection waits for nothing else
+	taken, err := lease.Take(ctx, leaseRow{own}, times, lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
+		own.close(ctx)
 		return nil, err
 	}
-	l := &connLease{d: d, scope: scope, holder: string(holder), lost: make(chan struct{}), ended: make(chan struct{})}
-	if err := l.take(ctx, false); err != nil {
-		return nil, err
-	}
-	keep, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l.stop = stop
-	go l.keep(keep)
-	return l, nil
+	return &held{taken, []*Table{own, t}}, nil
 }
 
-// heldRow is a row of the leases. It says nothing once its lock is free.
-type heldRow struct {
-	load.ScopedHolder
-	text string // the holder as it lies there; "" if there is none
+// held is a lease that ends with the connections of its table.
+type held struct {
+	*lease.Lease
+	tables []*Table
 }
 
-// leases reads rows of the leases. rows narrows them by a condition on args, from $2 on.
-func (s *session) leases(ctx context.Context, rows string, args ...any) ([]heldRow, error) {
-	found, err := s.Query(ctx, "SELECT scope, holder FROM "+s.Table.Own("leases")+" WHERE table_name = $1"+rows+" ORDER BY scope", append([]any{s.Table.Name}, args...)...)
-	held := make([]heldRow, len(found))
-	for i, row := range found {
-		held[i].Scope, held[i].text = string(row[0]), string(row[1])
-		if json.Unmarshal(row[1], &held[i].Holder) != nil { // somebody changed it
-			held[i].Holder = load.Holder{}
-		}
+// Release gives the lease back, and closes the connections.
+func (h *held) Release(ctx context.Context) error {
+	err := h.Lease.Release(ctx)
+	for _, t := range h.tables {
+		t.close(ctx)
 	}
-	return held, err
-}
-
-// leaseOf reads the row of a scope.
-func (s *session) leaseOf(ctx context.Context, scope string) (heldRow, error) {
-	found, err := s.leases(ctx, " AND scope = $2", scope)
-	if err != nil || len(found) == 0 {
-		return heldRow{}, err
-	}
-	return found[0], nil
-}
-
-// connLease is a lease that a connection holds.
-type connLease struct {
-	d      *Destination
-	scope  string
-	holder string // in JSON
-	conn   *pgconn.PgConn
-
-	stop  context.CancelFunc
-	lost  chan struct{}
-	ended chan struct{} // closed when nothing asks any more
-	once  sync.Once
-}
-
-// take connects and takes the lock. With again, nobody else may have had it meanwhile.
-func (l *connLease) take(ctx context.Context, again bool) error {
-	conn, err := l.d.conns.connect(ctx)
-	if err != nil {
-		return l.d.failed(ctx, "take the lease of", l.scope, err)
-	}
-	s := newSession(conn, l.d.table)
-	err = l.d.prepareTables(ctx, s)
-	if err == nil {
-		err = l.lock(ctx, s, again)
-	}
-	if err != nil {
-		_ = conn.Close(context.WithoutCancel(ctx)) // it holds nothing
-		return l.d.failed(ctx, "take the lease of", l.scope, err)
-	}
-	l.conn = conn
-	return nil
-}
-
-func (l *connLease) lock(ctx context.Context, s *session, again bool) error {
-	got, err := s.Query(ctx, "SELECT pg_try_advisory_lock($1)", lockNumber(s.Table, "lease "+l.scope))
-	if err != nil {
-		return err
-	}
-	held, err := s.leaseOf(ctx, l.scope)
-	if err != nil {
-		return err
-	}
-	if string(got[0][0]) != "t" || again && held.text != l.holder {
-		return &load.HeldError{Path: l.d.path(l.scope), Holder: held.Holder}
-	}
-	_, err = s.Exec(ctx, "INSERT INTO "+s.Table.Own("leases")+" (table_name, scope, holder) VALUES ($1, $2, $3) ON CONFLICT (table_name, scope) DO UPDATE SET holder = excluded.holder",
-		s.Table.Name, l.scope, l.holder)
 	return err
 }
 
-// keep asks from time to time whether the connection lives.
-func (l *connLease) keep(ctx context.Context) {
-	defer close(l.ended)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(askEvery):
-		}
-		asking, cancel := context.WithTimeout(ctx, askFor)
-		err := l.conn.Ping(asking)
-		cancel()
-		if ctx.Err() != nil || err == nil {
-			continue
-		}
-		_ = l.conn.Close(ctx) // the lock is gone, or will be
-		if !l.regained(ctx) {
-			close(l.lost)
-			return
-		}
+// Holder returns who holds the lease, nil if nobody does.
+func (t *Table) Holder(ctx context.Context) (*load.Holder, error) {
+	r, _, age, err := leaseRow{t}.Read(ctx)
+	switch {
+	case errors.Is(err, load.ErrNotExist) || err == nil && lease.DefaultTimes().Free(r, age):
+		return nil, nil //nolint:nilnil // as the comment says
+	case err != nil:
+		return nil, err
 	}
+	return &r.Holder, nil
 }
 
-// regained takes the lease again after the connection was lost.
-func (l *connLease) regained(ctx context.Context) bool {
-	for until := time.Now().Add(regainFor); time.Now().Before(until); {
-		err := l.take(ctx, true)
-		if err == nil {
-			return true
+// leaseRow keeps the table's lease as a lease.Store.
+type leaseRow struct{ t *Table }
+
+// Read implements lease.Store.
+func (l leaseRow) Read(ctx context.Context) (r lease.Record, version string, age time.Duration, err error) {
+	err = l.t.with(ctx, "read the lease of", func(c *pgx.Conn) error {
+		var number int64
+		var holder []byte
+		var seconds float64
+		err := c.QueryRow(ctx, "SELECT version, holder::text, extract(epoch FROM clock_timestamp() - renewed_at)::float8 FROM "+l.t.own("leases")+" WHERE dataset = $1",
+			l.t.dataset()).Scan(&number, &holder, &seconds)
+		if errors.Is(err, pgx.ErrNoRows) || noTable(err) {
+			return fmt.Errorf("the lease: %w", load.ErrNotExist)
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok {
-			// The server may not have noticed yet that the first connection ended.
-			if mine, _ := json.Marshal(held.Holder); string(mine) != l.holder {
-				return false
-			}
+		if json.Unmarshal(holder, &r) != nil { // somebody changed it
+			r = lease.Record{}
 		}
-		select {
-		case <-ctx.Done():
-			return true // it is given back
-		case <-time.After(regain):
-		}
+		version, age = strconv.FormatInt(number, 10), time.Duration(seconds*float64(time.Second))
+		return err
+	})
+	return r, version, age, err
+}
+
+// Write implements lease.Store.
+func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (written string, err error) {
+	holder, err := json.Marshal(r)
+	if err != nil {
+		return "", err
 	}
-	return false
+	statement := "INSERT INTO " + l.t.own("leases") + " VALUES ($1, 1, clock_timestamp(), $2) ON CONFLICT DO NOTHING RETURNING version"
+	args := []any{l.t.dataset(), string(holder)}
+	if version != load.NoVersion {
+		statement = "UPDATE " + l.t.own("leases") + " SET version = version + 1, renewed_at = clock_timestamp(), holder = $2 WHERE dataset = $1 AND version = $3::bigint RETURNING version"
+		args = append(args, version)
+	}
+	err = l.t.with(ctx, "take the lease of", func(c *pgx.Conn) error {
+		var number int64
+		err := c.QueryRow(ctx, statement, args...).Scan(&number)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("the lease: %w", load.ErrConflict)
+		}
+		written = strconv.FormatInt(number, 10)
+		return err
+	})
+	return written, err
 }
 
-// Lost returns a channel that is closed when the connection is lost and the lease could not
-// be taken again.
-func (l *connLease) Lost() <-chan struct{} { return l.lost }
-
-// Release gives the lease back. A process that lives on, as a worker does, keeps no
-// connection.
-func (l *connLease) Release(ctx context.Context) error {
-	l.once.Do(func() {
-		l.stop()
-		<-l.ended
-		ctx, cancel := load.Lingering(ctx, cleanupTime)
-		defer cancel()
-		defer l.d.conns.close(ctx)
-		if !l.conn.IsClosed() {
-			s := newSession(l.conn, l.d.table)
-			// What stays of a lease says nothing once its connection has ended.
-			_, _ = s.Exec(ctx, "DELETE FROM "+s.Table.Own("leases")+" WHERE table_name = $1 AND scope = $2 AND holder = $3", s.Table.Name, l.scope, l.holder)
-			_, _ = s.Query(ctx, "SELECT pg_advisory_unlock($1)", lockNumber(s.Table, "lease "+l.scope))
-		}
-		_ = l.conn.Close(ctx) // the server releases the lock with it
+// Remove implements lease.Store.
+func (l leaseRow) Remove(ctx context.Context) error {
+	return l.t.with(ctx, "give back the lease of", func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "DELETE FROM "+l.t.own("leases")+" WHERE dataset = $1", l.t.dataset())
+		return err
 	})
-	return nil
-}
-
-// Holders returns the leases whose locks are held.
-func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
-	err = d.with(ctx, "list", load.ControlFolder, func(s *session) error {
-		rows, err := s.leases(ctx, "")
-		if noTable(err) {
-			return nil
-		}
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		locks, err := s.Query(ctx, `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND mode = 'ExclusiveLock'
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
-		if err != nil {
-			return err
-		}
-		taken := make(map[int64]bool, len(locks))
-		for _, row := range locks {
-			n, _ := strconv.ParseInt(string(row[0]), 10, 64) // the server wrote it
-			taken[n] = true
-		}
-		for _, row := range rows {
-			if taken[lockNumber(s.Table, "lease "+row.Scope)] {
-				held = append(held, row.ScopedHolder)
-			}
-		}
-		return nil
-	})
-	return held, err
 }

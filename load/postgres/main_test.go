@@ -1,14 +1,19 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
 
@@ -21,63 +26,128 @@ func TestMain(m *testing.M) {
 	os.Exit(run())
 }
 
-// open gives a destination at a table of a database.
-func open(t testing.TB, database, table string) *Destination {
-	t.Helper()
-	return openBy(t, server.DSN(database, "sslmode=disable"), table)
+// bench is a table of a database of its own, and what it should hold.
+type bench struct {
+	t        *testing.T
+	database string
+	table    *Table
+	runs     int
 }
 
-func openBy(t testing.TB, dsn, table string) *Destination {
+func newBench(t *testing.T, set func(*Settings)) *bench {
 	t.Helper()
+	b := &bench{t: t, database: server.Database(t)}
+	b.table = b.open(server.DSN(b.database, "sslmode=disable"), set)
+	return b
+}
+
+// open opens the table by a DSN, as another process does.
+func (b *bench) open(dsn string, set func(*Settings)) *Table {
+	b.t.Helper()
 	address, err := Address(dsn)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	d, err := New(dsn, address+"/"+table+"/")
+	s := Settings{DSN: dsn}
+	if set != nil {
+		set(&s)
+	}
+	table, err := New(address+"/forms.feedback/", s)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	return d
+	return table
 }
 
 // query runs a statement as the superuser, and gives what psql printed.
-func query(t testing.TB, database, sql string) string {
-	t.Helper()
-	out, err := server.Query(database, sql)
+func (b *bench) query(sql string) string {
+	b.t.Helper()
+	out, err := server.Query(b.database, sql)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return strings.TrimSuffix(out, "\n")
 }
 
-// names lists all that lies at a table: objects, what is staged, and leases.
-func names(t testing.TB, database, name string) []string {
-	t.Helper()
-	if query(t, database, "SELECT to_regclass('forms._formetl_leases')") == "" {
-		return nil
+// answers are what results hold, by id.
+type answers map[int64]string
+
+// rowsOf are rows with the columns id and answer.
+func rowsOf(of answers) load.TableRows {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "answer", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	return load.TableRows{
+		Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "answer", From: "item:1", Label: "Your answer"}},
+		Schema:  schema,
+		Each: func(_ context.Context, visit func(arrow.RecordBatch) error) error {
+			build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			for id, answer := range of {
+				build.Field(0).(*array.Int64Builder).Append(id)
+				build.Field(1).(*array.StringBuilder).Append(answer)
+			}
+			return visit(build.NewRecordBatch())
+		},
 	}
-	found := query(t, database, `SELECT name FROM forms._formetl_objects WHERE table_name = '`+name+`'
-		UNION ALL SELECT '.formetl/staged-' || id FROM forms._formetl_staged WHERE table_name = '`+name+`'
-		UNION ALL SELECT '.formetl/lease-' || md5(scope) FROM forms._formetl_leases WHERE table_name = '`+name+`'
-		UNION ALL SELECT '.formetl/' || relname FROM pg_class c WHERE relname LIKE '\_formetl\_staged\_%' AND relkind = 'r'
-			AND NOT EXISTS (SELECT FROM forms._formetl_staged s WHERE '_formetl_' || s.staging = relname)`)
-	if found == "" {
-		return nil
-	}
-	list := strings.Split(found, "\n")
-	slices.Sort(list)
-	return list
 }
 
-func TestDestination(t *testing.T) {
-	database := server.Database(t)
-	number := 0
-	loadtest.Destination(t, func(t *testing.T) loadtest.Place {
-		number++
-		table := fmt.Sprintf("t %d", number)
-		return loadtest.Place{
-			Open:  func() load.Destination { return open(t, database, "forms."+table) },
-			Names: func() []string { return names(t, database, table) },
+// loadOf makes a load of the results of one part, which replaces what the table held of it.
+func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.TableLoad {
+	b.t.Helper()
+	m, version, err := table.Last(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.runs++
+	ids := roaring64.New()
+	for id := range of {
+		ids.Add(uint64(id)) //nolint:gosec // for a test
+	}
+	fresh := load.Part{Path: part, Rows: int64(len(of))}
+	l := load.TableLoad{
+		Version: version, Rows: []load.TableRows{rowsOf(of)}, Full: full, Replaced: roaring64.New(),
+		Parts: []load.TablePart{{Part: fresh, IDs: ids}},
+	}
+	l.Manifest = load.Manifest{Format: FormatName, Pipeline: "p", Form: "f", RunID: fmt.Sprint("run", b.runs), CreatedAt: time.Now(), Schema: l.Rows[0].Columns, Parts: []load.Part{fresh}, Rows: fresh.Rows}
+	if m != nil && !full {
+		for _, p := range m.Parts {
+			if p.Path != part {
+				l.Manifest.Parts, l.Manifest.Rows = append(l.Manifest.Parts, p), l.Manifest.Rows+p.Rows
+				continue
+			}
+			old, err := table.IDs(b.t.Context(), p)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			l.Replaced.Or(old)
 		}
-	})
+	}
+	return l
+}
+
+// carry takes the lease and carries a load out.
+func (b *bench) carry(table *Table, l load.TableLoad) (load.TableChange, error) {
+	b.t.Helper()
+	lease, err := table.Acquire(b.t.Context(), "", load.Holder{RunID: l.Manifest.RunID})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = lease.Release(context.Background()) }()
+	return table.Load(b.t.Context(), l)
+}
+
+// load loads the results of a part.
+func (b *bench) load(of answers, part string) load.TableChange {
+	b.t.Helper()
+	change, err := b.carry(b.table, b.loadOf(b.table, of, part, false))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return change
+}
+
+// holds checks the table's rows.
+func (b *bench) holds(want string) {
+	b.t.Helper()
+	if got := strings.ReplaceAll(b.query("SELECT id || ' ' || answer FROM forms.feedback ORDER BY id"), "\n", ", "); got != want {
+		b.t.Errorf("the table holds %q, want %q", got, want)
+	}
 }

@@ -1,36 +1,69 @@
+// Package postgres loads the rows of results into a table of a PostgreSQL database.
+//
+// A load is one transaction: the rows that were read are copied into a temporary table; rows
+// of the table that differ from them are updated, missing ones inserted, and those of vanished
+// results deleted, by result id. Rows that did not change are not touched. The manifest lies
+// in the same database, and changes in the same transaction.
+//
+// What formetl needs besides the rows lies in the control schema, for people to read:
+//
+//   - datasets: the manifest of each table, without its parts, and its version
+//   - parts: the parts, with the ids of their results
+//   - rejects: the dead letters
+//   - runs: what each load did
+//   - leases: who may load now; a lease that is not renewed for a minute may be taken
+//
+// Nothing outlives a transaction but what is committed, so that a pooler may lend a session
+// for a transaction only. The password is in the DSN alone. No address, error or table holds
+// it. Begin reading with Table.Load.
 package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/tables"
 )
 
-// Destination is a table of a database. Several goroutines may use it at once.
-type Destination struct {
-	address string // of the database, for people
-	table   tables.Table
-	conns   connections
-	made    atomic.Bool // formetl's own tables are there
+// FormatName is the name of the format in manifests.
+const FormatName = "postgres"
+
+// ControlSchema is the schema of formetl's own tables if a definition names none.
+const ControlSchema = "formetl"
+
+// Settings say how a table is reached and what it holds besides the columns of results.
+type Settings struct {
+	DSN     string
+	Control string // schema of formetl's own tables; "" for ControlSchema
+	Adopt   bool   // a table that formetl did not make may be used
+	// SoftDelete keeps the rows of vanished results, and says in deleted_at when they went.
+	SoftDelete bool
+	Audit      bool   // rows say in loaded_at and run_id when and by which run they changed
+	After      string // SQL that is done at the end of each load's transaction; "" for none
 }
 
-var (
-	_ load.Destination = (*Destination)(nil)
-	_ load.Replacer    = (*Destination)(nil)
-	_ load.Transactor  = (*Destination)(nil)
-)
+// Table is a table of a database. Several goroutines may use it at once.
+type Table struct {
+	Settings
+	address string // of the database, for people
+	schema  string
+	name    string
 
-// New returns the destination of a table. at is the table's address: that of the database,
-// followed by the names of schema and table, such as postgres://host/database/forms.feedback/.
-// It opens no connection.
-func New(dsn, at string) (*Destination, error) {
-	address, err := Address(dsn)
+	mu   sync.Mutex
+	conn *pgx.Conn // for all but loads and leases; nil until it is needed
+}
+
+var _ load.Table = (*Table)(nil)
+
+// New returns a table. at is its address: that of the database, followed by the names of
+// schema and table, such as postgres://host/database/forms.feedback/. It opens no connection.
+func New(at string, s Settings) (*Table, error) {
+	address, err := Address(s.DSN)
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: at, Hint: "correct the dsn", Err: err}
 	}
@@ -38,101 +71,112 @@ func New(dsn, at string) (*Destination, error) {
 	if !ok {
 		return nil, &load.CreateError{Op: "use", Path: at, Hint: "give the definition that writes the table", Err: errors.New("the dsn leads to another database")}
 	}
-	t, err := dialect().ParseTable(names)
-	if err != nil {
-		return nil, err
+	t := &Table{Settings: s, address: address}
+	if t.Control == "" {
+		t.Control = ControlSchema
 	}
-	return &Destination{address: address, table: t, conns: connections{dsn: dsn}}, nil
+	t.schema, t.name, _ = strings.Cut(names, ".")
+	return t, nil
 }
 
 // String returns the address of the table, for messages.
-func (d *Destination) String() string {
-	return d.address + "/" + d.table.Shown() + "/"
-}
+func (t *Table) String() string { return t.address + "/" + t.dataset() + "/" }
 
-// path returns the address of an object, for messages.
-func (d *Destination) path(name string) string { return d.String() + name }
+// dataset is the table's name in formetl's own tables.
+func (t *Table) dataset() string { return t.schema + "." + t.name }
 
-// with calls do with a connection. op and name are for messages.
-func (d *Destination) with(ctx context.Context, op, name string, do func(s *session) error) error {
-	if err := ctx.Err(); err != nil {
-		return d.failed(ctx, op, name, err)
-	}
-	conn, err := d.conns.take(ctx)
+// own returns one of formetl's own tables, as SQL names it.
+func (t *Table) own(name string) string { return quote(t.Control) + "." + quote(name) }
+
+// quote quotes a name for SQL.
+func quote(names ...string) string { return pgx.Identifier(names).Sanitize() }
+
+// connect opens a connection. Its statements are not prepared, because a pooler may lend each
+// transaction another session.
+func (t *Table) connect(ctx context.Context) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(t.DSN)
 	if err != nil {
-		return d.failed(ctx, op, name, err)
+		return nil, ErrDSN // the cause may hold the password
 	}
-	defer d.conns.give(conn)
-	return d.failed(ctx, op, name, do(newSession(conn, d.table)))
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "formetl"
+	}
+	return pgx.ConnectConfig(ctx, config)
 }
 
-// change calls do within a transaction, once formetl's own tables are there.
-func (d *Destination) change(ctx context.Context, op, name string, do func(s *session) error) error {
-	return d.with(ctx, op, name, func(s *session) error {
-		if err := d.prepareTables(ctx, s); err != nil {
+// with calls do with the table's connection, one call at a time. op is for messages.
+func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn == nil || t.conn.IsClosed() || t.conn.Ping(ctx) != nil {
+		conn, err := t.connect(ctx)
+		if err != nil {
+			return t.failed(ctx, op, err)
+		}
+		t.conn = conn
+	}
+	return t.failed(ctx, op, do(t.conn))
+}
+
+// close closes the table's connection, if there is one.
+func (t *Table) close(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn != nil {
+		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+		t.conn = nil
+	}
+}
+
+// prepare creates the control schema and its tables, if they are missing.
+func (t *Table) prepare(ctx context.Context, c *pgx.Conn) error {
+	var schema, tables, create bool
+	err := c.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL, has_database_privilege(current_database(), 'CREATE')", quote(t.Control), t.own("leases")).
+		Scan(&schema, &tables, &create)
+	switch {
+	case err != nil || tables:
+		return err
+	case !schema && !create:
+		return &load.CreateError{
+			Op: "use", Path: t.String(), Err: fmt.Errorf("the schema %s is missing, where formetl keeps what it knows of tables, and the role may not create it", t.Control),
+			Hint: "CREATE SCHEMA " + quote(t.Control) + " AUTHORIZATION the role, or name a schema of its own by control_schema:",
+		}
+	}
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		// Two runs may begin at the same moment, and IF NOT EXISTS does not keep them apart.
+		_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('formetl ' || $1, 0))", t.Control)
+		if err != nil {
 			return err
 		}
-		return s.atomically(ctx, func() error { return do(s) })
+		if !schema {
+			if _, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+quote(t.Control)); err != nil {
+				return err
+			}
+		}
+		for _, statement := range []string{
+			"CREATE TABLE IF NOT EXISTS " + t.own("datasets") + ` (dataset text PRIMARY KEY, version bigint NOT NULL, pipeline text NOT NULL, form text NOT NULL,
+				run_id text NOT NULL, watermark timestamp, rows bigint NOT NULL, rejected bigint NOT NULL, manifest json NOT NULL, changed_at timestamptz NOT NULL DEFAULT now())`,
+			"CREATE TABLE IF NOT EXISTS " + t.own("parts") + ` (dataset text, part text, range_from timestamp, range_to timestamp, undated boolean NOT NULL,
+				rows bigint NOT NULL, rejected bigint NOT NULL, min_id bigint, max_id bigint, ids bytea NOT NULL, PRIMARY KEY (dataset, part))`,
+			"CREATE TABLE IF NOT EXISTS " + t.own("rejects") + ` (dataset text, part text, line integer, reject json NOT NULL, PRIMARY KEY (dataset, part, line))`,
+			"CREATE TABLE IF NOT EXISTS " + t.own("runs") + ` (dataset text, run_id text, committed_at timestamptz NOT NULL DEFAULT now(), pipeline text NOT NULL, form text NOT NULL,
+				range_from timestamp, range_to timestamp, watermark timestamp, inserted bigint NOT NULL, updated bigint NOT NULL, deleted bigint NOT NULL,
+				rejected bigint NOT NULL, PRIMARY KEY (dataset, run_id))`,
+			"CREATE TABLE IF NOT EXISTS " + t.own("leases") + ` (dataset text PRIMARY KEY, version bigint NOT NULL, renewed_at timestamptz NOT NULL, holder json NOT NULL)`,
+		} {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// lockNumber returns the number of an advisory lock of a table, for a purpose.
-func lockNumber(t tables.Table, purpose string) int64 {
-	sum := sha256.Sum256([]byte("formetl\x00" + t.Schema + "\x00" + t.Name + "\x00" + purpose))
-	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // any number will do
-}
-
-// prepareTables creates formetl's own tables in the schema, if they are missing.
-func (d *Destination) prepareTables(ctx context.Context, s *session) error {
-	if d.made.Load() {
-		return nil
+// tableOf returns the name of the table that rows go to.
+func (t *Table) tableOf(r load.TableRows) string {
+	if r.List == "" {
+		return t.name
 	}
-	rows, err := s.Query(ctx, "SELECT to_regclass($1), has_schema_privilege(to_regnamespace($2)::oid, 'CREATE')", d.table.Own("leases"), tables.Quote(d.table.Schema))
-	if err != nil {
-		return err
-	}
-	if rows[0][1] == nil {
-		f := states()["3F000"]
-		return &load.CreateError{Op: "use", Path: d.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: "3F000"}}
-	}
-	if string(rows[0][1]) != "t" { // each run creates tables to stage in
-		f := states()["42501"]
-		return &load.IOError{Op: "use", Path: d.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: "42501"}}
-	}
-	if rows[0][0] == nil {
-		err = s.atomically(ctx, func() error {
-			// Two runs may begin at the same moment, and IF NOT EXISTS does not keep them apart.
-			if _, err := s.Query(ctx, "SELECT pg_advisory_xact_lock($1)", lockNumber(tables.Table{Schema: d.table.Schema}, "tables")); err != nil {
-				return err
-			}
-			return s.Script(ctx, d.ownTables())
-		})
-	}
-	if err == nil {
-		d.made.Store(true)
-	}
-	return err
-}
-
-// ownTables returns the statements that create formetl's own tables.
-func (d *Destination) ownTables() string {
-	return strings.NewReplacer(
-		"OBJECTS", d.table.Own("objects"), "IDS", d.table.Own("ids"), "RUNS", d.table.Own("runs"),
-		"STAGED", d.table.Own("staged"), "LEASES", d.table.Own("leases"),
-	).Replace(`
-		CREATE TABLE IF NOT EXISTS OBJECTS (
-			table_name text NOT NULL, name text NOT NULL, version bigserial NOT NULL, bytes bigint NOT NULL, data bytea,
-			sha256 text, rows bigint, columns text, written_at timestamptz NOT NULL DEFAULT now(),
-			PRIMARY KEY (table_name, name));
-		CREATE TABLE IF NOT EXISTS IDS (table_name text NOT NULL, id bigint NOT NULL, part_from timestamp, part bigint NOT NULL, place bigint NOT NULL);
-		CREATE INDEX IF NOT EXISTS "_formetl_ids_part" ON IDS (part);
-		CREATE TABLE IF NOT EXISTS RUNS (
-			table_name text NOT NULL, run_id text NOT NULL, committed_at timestamptz NOT NULL DEFAULT now(), pipeline text NOT NULL, form text NOT NULL,
-			range_from timestamp, range_to timestamp, watermark timestamp, rows bigint NOT NULL, rejected bigint NOT NULL,
-			PRIMARY KEY (table_name, run_id));
-		CREATE TABLE IF NOT EXISTS STAGED (
-			id text PRIMARY KEY, part bigserial NOT NULL, table_name text NOT NULL, run_id text NOT NULL, name text NOT NULL, begun_at timestamptz NOT NULL DEFAULT now(),
-			bytes bigint, sha256 text, rows bigint, columns text, staging text, data bytea);
-		CREATE TABLE IF NOT EXISTS LEASES (table_name text NOT NULL, scope text NOT NULL, holder text NOT NULL, PRIMARY KEY (table_name, scope));
-	`)
+	return t.name + "__" + r.List
 }

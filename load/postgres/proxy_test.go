@@ -1,8 +1,8 @@
 package postgres
 
 import (
-	"bytes"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -110,19 +110,4 @@ func (p *proxy) refuse(down bool) {
 	p.mu.Unlock()
 }
 
-// cutAt cuts the n-th message that holds a text, counted from 1. With forward the server
-// gets it.
-func (p *proxy) cutAt(text string, n int, forward bool) (hit *atomic.Bool) {
-	hit = &atomic.Bool{}
-	left := atomic.Int64{}
-	left.Store(int64(n))
-	decide := func(sent []byte) (bool, bool) {
-		if !bytes.Contains(sent, []byte(text)) || left.Add(-1) != 0 {
-			return true, false
-		}
-		hit.Store(true)
-		return forward, true
-	}
-	p.cut.Store(&decide)
-	return hit
-}
+func portText(port int) string { return strconv.Itoa(port) }

@@ -24,7 +24,7 @@ func (r *reader) checkOutputs() {
 		if r.def.Extract.Incremental && !out.Dataset() {
 			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
-		r.checkTableID(out)
+		r.checkTable(out)
 		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
 			out.partition.Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)

@@ -1,7 +1,11 @@
 package definition
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
+	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,8 +16,7 @@ import (
 )
 
 // An output may be a table of a database. It is a dataset whose address is that of the
-// table, such as postgres://host/database/forms.feedback/. So whatever holds for datasets
-// holds for tables too.
+// table, such as postgres://host/database/forms.feedback/, and whose rows change by result id.
 
 // DatabaseKind is a kind of database that the program is built with.
 type DatabaseKind struct {
@@ -22,12 +25,20 @@ type DatabaseKind struct {
 	// Address returns the address of the database that a connection string leads to. It holds
 	// no user and no password, and so does its error.
 	Address func(dsn string) (string, error)
+	// CheckNames finds names that the database does not take: of a table with its schema, and
+	// of its columns.
+	CheckNames func(table string, columns []string) error
 }
 
 // Database says how an output's table is reached.
 type Database struct {
-	Kind string // name of a DatabaseKind
-	DSN  ConnectionString
+	Kind       string // name of a DatabaseKind
+	DSN        ConnectionString
+	Control    string // schema of formetl's own tables
+	Adopt      bool   // a table that formetl did not make may be used
+	SoftDelete bool   // rows of vanished results stay, and tell in deleted_at since when
+	Audit      bool   // rows tell in loaded_at and run_id of their last change
+	After      string // SQL that ends each load's transaction
 	// Secrets are the texts in the connection string that a reference led to.
 	Secrets []transport.Secret
 }
@@ -48,7 +59,7 @@ const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@ho
 func isDatabase(e strictyaml.Value) bool { return hasKey(e, "database") }
 
 // readDatabase reads an output that is a table. It returns false where it has no address.
-func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Value) bool {
+func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]strictyaml.Value) bool {
 	out.NoCodebook = true // nothing lies beside a table
 	names := make([]string, len(r.o.Databases))
 	for i, kind := range r.o.Databases {
@@ -75,7 +86,7 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 		return false
 	}
 	out.path, out.Format = table, kind.Name
-	out.Database = &Database{Kind: kind.Name}
+	db.Kind, out.Database = kind.Name, db
 	address, known := r.readDSN(dsn, kind, out.Database)
 	text, named := parseTable(table, kind.Schema)
 	if !known || !named {
@@ -87,11 +98,36 @@ func (r *reader) readDatabase(out *placedOutput, given map[string]strictyaml.Val
 
 // refuseDatabaseKeys reports the keys of a table at an output that is none.
 func (out *placedOutput) refuseDatabaseKeys(given map[string]strictyaml.Value) {
-	for _, key := range []string{"dsn", "table"} {
+	for _, key := range []string{"dsn", "table", "control_schema", "adopt", "soft_delete", "audit", "after"} {
 		if v := given[key]; v.Given() {
 			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
 		}
 	}
+}
+
+// defaultControl is the schema of formetl's own tables.
+const defaultControl = "formetl"
+
+func parseControl(text string) (string, error) {
+	if text == "" || strings.ContainsAny(text, "{}.") {
+		return "", errors.New("this is not the name of a schema")
+	}
+	return text, nil
+}
+
+// mostAfter bounds a file of SQL, in bytes.
+const mostAfter = 1 << 20
+
+// readAfter reads a file of SQL.
+func (r *reader) readAfter(text string) (string, error) {
+	data, err := os.ReadFile(r.local(text))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > mostAfter:
+		return "", fmt.Errorf("the file has more than %d bytes", mostAfter)
+	}
+	return string(data), nil
 }
 
 // parseTable reads the name of a table, with that of its schema in front, which may be left
@@ -180,17 +216,31 @@ func (r *reader) readDSN(v strictyaml.Value, kind DatabaseKind, into *Database) 
 	return address, true
 }
 
-// checkTableID reports a table without a column of the result's id, by which a run finds the
-// rows that it replaces.
-func (r *reader) checkTableID(out placedOutput) {
+// checkTable reports a table without a column of the result's id, by which a run finds the
+// rows that it changes, and names that the database does not take.
+func (r *reader) checkTable(out placedOutput) {
 	if out.Database == nil || r.def.Schema == nil {
 		return
+	}
+	var names []string
+	for _, c := range r.def.Schema.Columns {
+		names = append(names, c.Name)
+	}
+	if out.Database.SoftDelete {
+		names = append(names, "deleted_at")
+	}
+	if out.Database.Audit {
+		names = append(names, "loaded_at", "run_id")
+	}
+	kind := r.o.Databases[slices.IndexFunc(r.o.Databases, func(k DatabaseKind) bool { return k.Name == out.Database.Kind })]
+	if err := kind.CheckNames(path.Base(out.Path), names); err != nil {
+		out.path.FailWith(err, "mend the schema")
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
 		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone
 	}) {
 		out.path.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
-			"a table needs a column with the result's id, by which a run finds the rows that it replaces")
+			"a table needs a column with the result's id, by which a run finds the rows that it changes")
 	}
 }
 

@@ -36,7 +36,7 @@ func testOptions() LoadOptions {
 	return LoadOptions{
 		Formats: testFormats(),
 		Schemes: []string{"s3"},
-		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", Address: func(dsn string) (string, error) {
+		Databases: []DatabaseKind{{Name: "postgres", Schema: "public", CheckNames: func(string, []string) error { return nil }, Address: func(dsn string) (string, error) {
 			if strings.Contains(dsn, "broken") {
 				return "", errors.New("it is no connection string")
 			}

@@ -25,7 +25,7 @@ type placedOutput struct {
 
 func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
-		codebook := true
+		codebook, db := true, Database{Control: defaultControl}
 		path, isTable := strictyaml.Required("path", nil), isDatabase(e)
 		if isTable {
 			path = strictyaml.Optional("path", nil)
@@ -41,6 +41,11 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			strictyaml.Optional("database", nil),
 			strictyaml.Optional("dsn", nil),
 			strictyaml.Optional("table", nil),
+			strictyaml.Optional("control_schema", strictyaml.Parsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
+			strictyaml.Optional("adopt", strictyaml.Boolean(&db.Adopt)),
+			strictyaml.Optional("soft_delete", strictyaml.Boolean(&db.SoftDelete)),
+			strictyaml.Optional("audit", strictyaml.Boolean(&db.Audit)),
+			strictyaml.Optional("after", strictyaml.Parsed(&db.After, r.readAfter, "name a file with SQL")),
 		)
 		if given == nil {
 			continue
@@ -50,7 +55,7 @@ func (r *reader) readLoad(v strictyaml.Value) {
 			given["path"], given["format"], given["csv"], given["partition"], given["compression"], given["s3"],
 		}
 		if isTable {
-			if r.readDatabase(&out, given) {
+			if r.readDatabase(&out, &db, given) {
 				out.readPartition()
 				r.def.Outputs = append(r.def.Outputs, out.Output)
 			}
@@ -287,7 +292,7 @@ func (d *Definition) children(out Output) (children []Output, err error) {
 // reported at the path of the output that it lies beside.
 func (r *reader) addChildren() {
 	for _, out := range slices.Clone(r.outputs) {
-		if out.Path == "" {
+		if out.Path == "" || out.Database != nil { // a table changes with those of its lists
 			continue
 		}
 		children, err := r.def.children(out.Output)

@@ -46,7 +46,7 @@ func rightsOf(ctx context.Context, def *definition.Definition, o account.Options
 		case isLocal(at.Root):
 			made = append(made, absent(at.Root)...)
 		}
-		all.Go(func() { found[i] = rightsAt(ctx, o, out, at) })
+		all.Go(func() { found[i] = rightsAt(ctx, def, form, o, out, at) })
 	}
 	all.Wait()
 	// Outputs may share folders, so these are removed when all are done.
@@ -64,13 +64,28 @@ func rightsOf(ctx context.Context, def *definition.Definition, o account.Options
 }
 
 // rightsAt tests the rights at one output.
-func rightsAt(ctx context.Context, o account.Options, out definition.Output, at output.Location) []Check {
-	dest, err := o.Tables.Open(ctx, at.Root, out)
-	checks := testRights(ctx, &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}, at, err)
+func rightsAt(ctx context.Context, def *definition.Definition, form string, o account.Options, out definition.Output, at output.Location) []Check {
+	var checks []Check
+	if out.Database != nil {
+		checks = testTable(ctx, o, def, form, out)
+	} else {
+		dest, err := o.Tables.Open(ctx, at.Root, out)
+		checks = testRights(ctx, &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}, at, err)
+	}
 	for i := range checks {
 		checks[i].Of = at.Path
 	}
 	return checks
+}
+
+// testTable tests what a load does at a table, and changes nothing.
+func testTable(ctx context.Context, o account.Options, def *definition.Definition, form string, out definition.Output) []Check {
+	err := output.CheckTable(ctx, o.Job(def, form), out)
+	if err == nil {
+		return []Check{{Name: writes, State: OK, Detail: "the table can be loaded"}}
+	}
+	what, cure := told(err)
+	return []Check{{Name: place, State: Failed, Detail: what, Cure: cure, Err: err}}
 }
 
 // isLocal tells whether the root of a destination is a folder of this machine.

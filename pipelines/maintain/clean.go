@@ -126,6 +126,9 @@ func (c *cleaner) locate(out definition.Output, form string) (at output.Location
 
 // cleanAt cleans a scope of a destination; path is for people.
 func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scope, path string) (load.Cleaned, error) {
+	if out.Database != nil { // nothing outlives a load but what it committed
+		return load.Cleaned{}, nil
+	}
 	dest, err := c.o.Tables.Open(ctx, root, out)
 	if err != nil {
 		return load.Cleaned{}, err

@@ -133,6 +133,16 @@ func (s *stateLooker) output(ctx context.Context, out definition.Output, form st
 		return at, err
 	}
 	at.Path = lies.Path
+	if out.Database != nil {
+		table, err := s.o.Tables.OpenTable(lies.Path, out.Database)
+		if err == nil {
+			at.Holder, err = table.Holder(ctx)
+		}
+		if err == nil {
+			at.Manifest, _, err = table.Last(ctx)
+		}
+		return at, err
+	}
 	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
 	if err != nil {
 		return at, err

@@ -332,6 +332,9 @@ type Reset struct {
 // the time is zero. It holds the dataset's lease meanwhile, and first finishes
 // a recorded commit.
 func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
+	if out.Database != nil {
+		return resetTable(ctx, job, out, to)
+	}
 	o := &dataset{place: newPlace(job, out)}
 	if err := o.open(ctx); err != nil {
 		return r, err

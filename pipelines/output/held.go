@@ -117,6 +117,9 @@ func meets(ids *roaring64.Bitmap, p load.Part) bool {
 
 // idsOf reads the set of a part's ids. The error wraps load.ErrIDs if they are not known.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
+	if o.table != nil {
+		return o.table.IDs(ctx, p)
+	}
 	ids, err := load.PartIDs(ctx, o.dest, p, o.out.Exploded())
 	if errors.Is(err, load.ErrIDs) {
 		o.lacks.Store(true)

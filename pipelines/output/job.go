@@ -35,6 +35,8 @@ const (
 	PointSnapshot = "snapshot" // rows, schema and statistics are final, and the outputs are about to be staged
 	PointStaged   = "staged"   // an object is written, and not yet prepared
 	PointPrepared = "prepared" // an object is prepared, and no commit is recorded yet
+	PointLoad     = "load"     // a table is about to be loaded
+	PointLoaded   = "loaded"   // the load is committed, and the run does not know it yet
 	PointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
 )
 
@@ -57,7 +59,9 @@ type Report struct {
 	CompanionsError string `json:"companions_error,omitempty"`
 	// DeadLetters is the path of the results that this run rejected, "" if it rejected none.
 	DeadLetters string `json:"dead_letters,omitempty"`
-	Error       string `json:"error,omitempty"`
+	// Changed says how many rows of a table this run changed.
+	Changed *load.TableChange `json:"changed,omitempty"`
+	Error   string            `json:"error,omitempty"`
 }
 
 // holds says what a manifest lists.
@@ -75,6 +79,8 @@ type Tables struct {
 	// Open returns the destination at root. root is a folder, or a prefix with
 	// a scheme such as s3://bucket/lake.
 	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
+	// OpenTable returns the table of a database at an address.
+	OpenTable func(path string, o *definition.Database) (load.Table, error)
 	// State returns the destination for the state at a folder or an address. o may be nil.
 	State func(ctx context.Context, path string, o *definition.S3) (load.Destination, error)
 }

@@ -67,15 +67,17 @@ type Letters struct {
 
 // ReadLetters reads an object of dead letters. It returns empty Letters if there is none.
 func ReadLetters(ctx context.Context, store load.Store, name string) (Letters, error) {
-	l := Letters{Name: name, Results: map[int64]bool{}}
 	data, _, err := store.Get(ctx, name)
-	if errors.Is(err, load.ErrNotExist) {
-		return l, nil
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
+		return Letters{}, err
 	}
-	if err != nil {
-		return l, err
-	}
-	err = l.parse(data)
+	return ParseLetters(name, data)
+}
+
+// ParseLetters reads dead letters, which lie under a name.
+func ParseLetters(name string, data []byte) (Letters, error) {
+	l := Letters{Name: name, Results: map[int64]bool{}}
+	err := l.parse(data)
 	return l, err
 }
 

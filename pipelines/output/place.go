@@ -40,12 +40,13 @@ func Locate(def *definition.Definition, out definition.Output, form, runID strin
 type place struct {
 	encoding
 	Location
-	dest       load.Destination
-	lease      load.Lease     // nil if the destination has no leases
-	recovered  load.Recovery  // the commit that was finished when the output was opened
-	manifest   *load.Manifest // manifest of the last run, nil if there was none
-	base       string         // version of manifest when the run began
-	generation int            // of a dataset's new parts
+	dest       load.Destination // nil for a table
+	table      load.Table       // nil for other outputs
+	lease      load.Lease       // nil if the destination has no leases
+	recovered  load.Recovery    // the commit that was finished when the output was opened
+	manifest   *load.Manifest   // manifest of the last run, nil if there was none
+	base       string           // version of manifest when the run began
+	generation int              // of a dataset's new parts
 
 	prepared []load.Prepared             // objects of this run whose commit is not recorded
 	commit   load.Commit                 // once the output is staged
@@ -249,6 +250,11 @@ func givenUp(err error) bool {
 // Manifest returns the manifest that an earlier run left at an output, or nil
 // if there is none.
 func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
+	if out.Database != nil {
+		o := &table{dataset: dataset{place: newPlace(j, out)}}
+		err := o.look(ctx)
+		return o.manifest, err
+	}
 	p := newPlace(j, out)
 	err := p.look(ctx)
 	return p.manifest, err
@@ -280,7 +286,7 @@ func checkManifest(m *load.Manifest, out definition.Output) error {
 		return errors.New("it has parts and no columns")
 	}
 	for _, p := range m.Parts {
-		if !out.Dataset() {
+		if !out.Dataset() || out.Database != nil {
 			break
 		}
 		if _, err := load.ParsePartName(p.Path); err != nil {

@@ -56,6 +56,8 @@ func newOutput(job *Job, def definition.Output) output {
 	switch p := newPlace(job, def); {
 	case def.Path == definition.StdoutPath:
 		return &stream{p}
+	case def.Database != nil:
+		return &table{dataset: dataset{place: p}}
 	case def.Dataset():
 		return &dataset{place: p}
 	default:
@@ -93,11 +95,18 @@ func (s *Set) Open(ctx context.Context) error {
 // manifests of datasets. Like Open it fails if the definition no longer fits them.
 func Look(ctx context.Context, job *Job) (*Set, error) {
 	s := New(job)
-	for _, d := range s.datasets() {
-		if err := d.look(ctx); err != nil {
+	for _, out := range s.outputs {
+		o, ok := out.(interface {
+			look(ctx context.Context) error
+			fits() ([]schemas.Column, error)
+		})
+		if !ok {
+			continue
+		}
+		if err := o.look(ctx); err != nil {
 			return s, err
 		}
-		if _, err := d.fits(); err != nil {
+		if _, err := o.fits(); err != nil {
 			return s, err
 		}
 	}
@@ -151,8 +160,11 @@ func (s *Set) live() []output {
 // datasets returns the live outputs that are datasets.
 func (s *Set) datasets() (datasets []*dataset) {
 	for _, out := range s.live() {
-		if d, ok := out.(*dataset); ok {
-			datasets = append(datasets, d)
+		switch o := out.(type) {
+		case *dataset:
+			datasets = append(datasets, o)
+		case *table:
+			datasets = append(datasets, &o.dataset)
 		}
 	}
 	return datasets

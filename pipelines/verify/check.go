@@ -33,8 +33,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Outp
 		return o, o.lacksManifest(ctx, dest, name)
 	}
 	if err == nil {
-		o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
-		o.Covers, o.Undated = m.Covers()
+		o.of(m)
 		if err = o.checkParts(ctx, dest); err == nil {
 			err = o.committed(ctx, dest, file)
 		}
@@ -46,6 +45,12 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Outp
 		return nil, fmt.Errorf("%s: a run committed while this check read its parts; check again: %w", path, cmp.Or(err, load.ErrConflict))
 	}
 	return o, nil
+}
+
+// of notes whose manifest it is.
+func (o *Output) of(m *load.Manifest) {
+	o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
+	o.Covers, o.Undated = m.Covers()
 }
 
 // lacksManifest says what lies at an output without a manifest.

@@ -32,7 +32,7 @@ func Schemes() []string { return []string{s3.Scheme} }
 
 // Databases are the kinds of databases.
 func Databases() []definition.DatabaseKind {
-	return []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address}}
+	return []definition.DatabaseKind{{Name: postgres.FormatName, Schema: "public", Address: postgres.Address, CheckNames: postgres.CheckNames}}
 }
 
 // Checks returns what definitions are checked against. lookup is the environment, and ctx
@@ -62,17 +62,18 @@ func Tables(log *slog.Logger) output.Tables {
 		}
 		return local.NewState(path)
 	}
-	return output.Tables{Formats: append(Formats(), postgres.Format()), State: state, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
+	table := func(path string, o *definition.Database) (load.Table, error) {
+		return postgres.New(path, postgres.Settings{
+			DSN: o.DSN.Reveal(), Control: o.Control, Adopt: o.Adopt, SoftDelete: o.SoftDelete, Audit: o.Audit, After: o.After,
+		})
+	}
+	return output.Tables{Formats: append(Formats(), load.Format{Name: postgres.FormatName}), State: state, OpenTable: table, Open: func(ctx context.Context, root string, o definition.Output) (load.Destination, error) {
 		scheme, _, remote := strings.Cut(root, "://")
 		switch {
 		case !remote:
 			return local.New(root)
 		case scheme == s3.Scheme:
 			return s3.New(ctx, root, s3Options(o.S3, log))
-		case scheme == postgres.Scheme && o.Database == nil:
-			return nil, &definition.UnsupportedError{What: "a table by its address alone, which has no password,", Remedy: "name the definition that writes it"}
-		case scheme == postgres.Scheme:
-			return postgres.New(o.Database.DSN.Reveal(), root)
 		}
 		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
 	}}

@@ -127,16 +127,16 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 			return nil, err
 		}
 		var lists []schemas.Source // whose statements are there; the results' own is the empty one
-		for _, out := range s.def.Outputs {
-			if slices.Contains(lists, out.Explode) {
+		for _, list := range listsOf(s.def, columns.Schema) {
+			if slices.Contains(lists, list) {
 				continue
 			}
-			lists = append(lists, out.Explode)
-			table, err := tableOf(out.Explode, form, f.name(form), columns.Schema)
+			lists = append(lists, list)
+			table, err := tableOf(list, form, f.name(form), columns.Schema)
 			if err != nil {
 				return nil, err
 			}
-			sql, err := tableOrView(d, table, s.def, form, out.Explode)
+			sql, err := tableOrView(d, table, s.def, form, list)
 			if err != nil {
 				return nil, err
 			}
@@ -144,6 +144,23 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		}
 	}
 	return []byte(strings.Join(statements, "\n")), nil
+}
+
+// listsOf returns the exploded lists of the outputs, and for each output the empty source of
+// its results.
+func listsOf(def *definition.Definition, schema *schemas.Schema) (lists []schemas.Source) {
+	for _, out := range def.Outputs {
+		lists = append(lists, out.Explode)
+		if out.Database == nil {
+			continue
+		}
+		for _, c := range schema.Columns {
+			if c.Explode {
+				lists = append(lists, c.From)
+			}
+		}
+	}
+	return lists
 }
 
 // tableOf returns the table of a form's results, or with a list that of its child output.

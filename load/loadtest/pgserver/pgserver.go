@@ -215,7 +215,7 @@ func (s *Server) Database(t testing.TB) string {
 	s.number++
 	name := fmt.Sprintf("test%d", s.number)
 	s.mu.Unlock()
-	if err := errors.Join(s.Run("postgres", "CREATE DATABASE "+name), s.Run(name, "CREATE SCHEMA forms AUTHORIZATION loader")); err != nil {
+	if err := errors.Join(s.Run("postgres", "CREATE DATABASE "+name), s.Run(name, "CREATE SCHEMA forms AUTHORIZATION loader; CREATE SCHEMA formetl AUTHORIZATION loader")); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -1,0 +1,288 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/formetl/formetl/load"
+)
+
+// What PostgreSQL allows (manual, "Limits" and "System Columns").
+const (
+	maxName    = 63 // bytes of a name; the rest is cut off
+	maxColumns = 1600
+)
+
+// systemColumns are names that no column may have.
+var systemColumns = []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
+
+// column is a column of a table.
+type column struct {
+	name, kind string // type as the server prints it
+	comment    string
+}
+
+// target is the table that rows go to.
+type target struct {
+	schema, table string
+	temporary     string   // the table with the rows of this load
+	columns       []column // of the rows
+	id, position  string   // names of the columns that are the key; position is "" for results
+	left          []string // columns that earlier loads wrote and this one does not
+	rows          int64    // of this load
+}
+
+func (t *target) sql() string { return quote(t.schema, t.table) }
+
+// key lists the columns of the key, each behind a prefix.
+func (t *target) key(prefix string) string {
+	if t.position == "" {
+		return prefix + quote(t.id)
+	}
+	return prefix + quote(t.id) + ", " + prefix + quote(t.position)
+}
+
+// same compares the keys of the table t and the temporary table n.
+func (t *target) same() string {
+	same := "t." + quote(t.id) + " = n." + quote(t.id)
+	if t.position != "" {
+		same += " AND t." + quote(t.position) + " = n." + quote(t.position)
+	}
+	return same
+}
+
+// CheckNames finds names that PostgreSQL does not take, without a server. The error is a
+// *load.TableError.
+func CheckNames(table string, columns []string) error {
+	refuse := func(hint, problem string, args ...any) error {
+		return &load.TableError{Table: table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
+	}
+	schema, name, _ := strings.Cut(table, ".")
+	if len(schema) > maxName || len(name) > maxName {
+		return refuse("write another table: in the definition, such as forms.feedback", "has a name of more than %d bytes, and PostgreSQL cuts off the rest", maxName)
+	}
+	if len(columns) > maxColumns {
+		return refuse("leave columns out of the schema (unknown: ignore)", "has %d columns, and PostgreSQL takes %d", len(columns), maxColumns)
+	}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		switch {
+		case len(c) > maxName:
+			return refuse("give the column a shorter name in the schema", "has the column %q of more than %d bytes, and PostgreSQL cuts off the rest", c, maxName)
+		case slices.Contains(systemColumns, c):
+			return refuse("give the column another name in the schema", "has the column %q, which is a name of PostgreSQL's own", c)
+		case seen[c]:
+			return refuse("give each column a name of its own", "has the column %q twice", c)
+		}
+		seen[c] = true
+	}
+	return nil
+}
+
+// targetOf describes the table of some rows.
+func (t *Table) targetOf(r load.TableRows) (*target, error) {
+	to := &target{schema: t.schema, table: t.tableOf(r)}
+	var names []string
+	for i, f := range r.Schema.Fields() {
+		c := column{name: f.Name, kind: typeOf(f.Type), comment: commentOf(r.Columns[i])}
+		to.columns, names = append(to.columns, c), append(names, c.name)
+		if r.Columns[i].From == "result_id" && f.Type.ID() == arrow.INT64 && to.id == "" {
+			to.id = f.Name
+		}
+	}
+	if r.List != "" {
+		to.position = to.columns[1].name
+	}
+	if t.SoftDelete {
+		names = append(names, "deleted_at")
+	}
+	if t.Audit {
+		names = append(names, "loaded_at", "run_id")
+	}
+	if to.id == "" {
+		return nil, &load.TableError{Table: t.dataset(), Problem: "has no column with the result's id, by which a run finds the rows that it changes", Hint: "add a column to the schema: {name: id, from: result_id, type: int64}"}
+	}
+	return to, CheckNames(to.schema+"."+to.table, names)
+}
+
+// commentOf is what a column's comment tells: the label, and the choices.
+func commentOf(c load.Column) string {
+	if len(c.Choices) == 0 {
+		return c.Label
+	}
+	return strings.TrimSpace(c.Label + " (" + strings.Join(c.Choices, ", ") + ")")
+}
+
+// extras are the columns besides those of the rows.
+func (t *Table) extras() (extras []column) {
+	if t.SoftDelete {
+		extras = append(extras, column{name: "deleted_at", kind: "timestamp with time zone"})
+	}
+	if t.Audit {
+		extras = append(extras, column{name: "loaded_at", kind: "timestamp with time zone"}, column{name: "run_id", kind: "text"})
+	}
+	return extras
+}
+
+// changes returns the statements that make the table take rows. before is the manifest of the
+// last load, nil if there was none. full tells that all rows are replaced, so that types may change.
+func (t *Table) changes(ctx context.Context, q querier, to *target, before *load.Manifest, full bool) (statements []string, err error) {
+	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), '')
+		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, to.sql())
+	if err != nil {
+		return nil, err
+	}
+	there, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
+		return c, row.Scan(&c.name, &c.kind, &c.comment)
+	})
+	if err != nil {
+		return nil, err
+	}
+	wanted := slices.Concat(to.columns, t.extras())
+	if len(there) == 0 {
+		defined := make([]string, len(wanted))
+		for i, c := range wanted {
+			defined[i] = quote(c.name) + " " + c.kind
+		}
+		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
+	} else if before == nil && !t.Adopt {
+		return nil, &load.CreateError{Op: "use", Path: t.String(), Hint: "choose another table, rename or drop this one, or write adopt: true", Err: errors.New("a table is there that formetl did not make")}
+	}
+	var alter []string
+	for _, c := range wanted {
+		at := slices.IndexFunc(there, func(is column) bool { return is.name == c.name })
+		switch {
+		case len(there) == 0:
+		case at < 0:
+			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
+		case there[at].kind == c.kind:
+		case before == nil || !full:
+			return nil, t.unfit(c, there[at].kind)
+		default:
+			if err := t.freeOfViews(ctx, q, to, c); err != nil {
+				return nil, err
+			}
+			alter = append(alter, "ALTER COLUMN "+quote(c.name)+" TYPE "+c.kind+" USING "+cast(c, there[at].kind))
+		}
+		// The role may not be the owner of a table that it adopts.
+		if c.comment != "" && (at < 0 || !t.Adopt && there[at].comment != c.comment) {
+			statements = append(statements, "COMMENT ON COLUMN "+to.sql()+"."+quote(c.name)+" IS "+literal(c.comment))
+		}
+	}
+	if len(alter) > 0 {
+		statements = slices.Insert(statements, 0, "ALTER TABLE "+to.sql()+" "+strings.Join(alter, ", "))
+	}
+	if before != nil && to.position == "" {
+		for _, was := range before.Schema {
+			if slices.ContainsFunc(there, func(c column) bool { return c.name == was.Name }) && !slices.ContainsFunc(wanted, func(c column) bool { return c.name == was.Name }) {
+				to.left = append(to.left, was.Name)
+			}
+		}
+	}
+	return statements, nil
+}
+
+// cast turns the values of a column into another type; into nulls where that is not certain.
+// A full load brings the values of all results.
+func cast(c column, was string) string {
+	if c.kind == "text" && !strings.HasSuffix(was, "[]") || strings.HasPrefix(c.kind, "numeric") && was == "bigint" {
+		return quote(c.name) + "::" + c.kind
+	}
+	return "NULL::" + c.kind
+}
+
+// unfit says that a column has another type.
+func (t *Table) unfit(c column, is string) error {
+	return &load.TableError{
+		Table: t.dataset(), Problem: fmt.Sprintf("has the column %q as %s, and its values are %s", c.name, is, c.kind),
+		Hint: "run with --full to change the type, restore the column, or give it the type in the schema",
+	}
+}
+
+// freeOfViews returns an error if a view uses a column whose type is to change.
+func (t *Table) freeOfViews(ctx context.Context, q querier, to *target, c column) error {
+	var view string
+	err := q.QueryRow(ctx, `SELECT DISTINCT r.ev_class::regclass::text FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+		WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = to_regclass($1) AND a.attname = $2 AND r.ev_class <> d.refobjid LIMIT 1`, to.sql(), c.name).Scan(&view)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &load.TableError{
+		Table: t.dataset(), Problem: fmt.Sprintf("has the column %q in the view %s, so that its type cannot become %s", c.name, view, c.kind),
+		Hint: "drop the view and create it again afterwards (after: can do that), or keep the column's type in the schema",
+	}
+}
+
+// fit makes the table take rows.
+func (l *loading) fit(ctx context.Context, r load.TableRows, before *load.Manifest) (*target, error) {
+	to, err := l.targetOf(r)
+	if err != nil {
+		return nil, err
+	}
+	statements, err := l.changes(ctx, l.tx, to, before, l.load.Full)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range statements {
+		if _, err := l.tx.Exec(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// Fit finds what a load would fail of.
+func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error {
+	return t.with(ctx, "use", func(c *pgx.Conn) error {
+		before, _, err := t.last(ctx, c, "")
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			to, err := t.targetOf(r)
+			if err != nil {
+				return err
+			}
+			statements, err := t.changes(ctx, c, to, before, full)
+			if err != nil {
+				return err
+			}
+			if err := t.allowed(ctx, c, to, len(statements) > 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// allowed returns an error if the role may not do what a load does: change rows, and where
+// the table must change, that.
+func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bool) error {
+	var schema, table, rows, owner, create bool
+	err := c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL,
+		coalesce(has_table_privilege(to_regclass($2)::oid, 'SELECT') AND has_table_privilege(to_regclass($2)::oid, 'INSERT') AND
+			has_table_privilege(to_regclass($2)::oid, 'UPDATE') AND has_table_privilege(to_regclass($2)::oid, 'DELETE'), false),
+		coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)), false),
+		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`, quote(to.schema), to.sql()).Scan(&schema, &table, &rows, &owner, &create)
+	var state string
+	switch {
+	case err != nil:
+		return err
+	case !schema:
+		state = "3F000"
+	case !table && !create, table && !rows, table && changes && !owner:
+		state = "42501"
+	default:
+		return nil
+	}
+	return t.refusal("use", state)
+}

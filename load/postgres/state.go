@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/formetl/formetl/load"
+)
+
+// Last returns what the last load left.
+func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err error) {
+	err = t.with(ctx, "read the manifest of", func(c *pgx.Conn) error {
+		m, version, err = t.last(ctx, c, "")
+		return err
+	})
+	return m, version, err
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// last reads the manifest. lock is "FOR UPDATE" within a load.
+func (t *Table) last(ctx context.Context, q querier, lock string) (m *load.Manifest, version string, err error) {
+	var text []byte
+	var number int64
+	err = q.QueryRow(ctx, "SELECT manifest::text, version FROM "+t.own("datasets")+" WHERE dataset = $1 "+lock, t.dataset()).Scan(&text, &number)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || lock == "" && noTable(err):
+		return nil, load.NoVersion, nil
+	case err != nil:
+		return nil, "", err
+	}
+	m = &load.Manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, "", &load.ManifestError{Name: t.own("datasets"), Problem: "it is damaged", Err: err}
+	}
+	rows, err := q.Query(ctx, "SELECT part, range_from, range_to, undated, rows, rejected, coalesce(min_id, 0), coalesce(max_id, 0) FROM "+t.own("parts")+
+		" WHERE dataset = $1 ORDER BY undated, range_from NULLS FIRST, part", t.dataset())
+	if err != nil {
+		return nil, "", err
+	}
+	m.Parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p load.Part, err error) {
+		var from, to *time.Time
+		err = row.Scan(&p.Path, &from, &to, &p.Undated, &p.Rows, &p.Rejected, &p.MinID, &p.MaxID)
+		p.From, p.To = wallOf(from), wallOf(to)
+		return p, err
+	})
+	return m, strconv.FormatInt(number, 10), err
+}
+
+func wallOf(t *time.Time) load.WallTime {
+	if t == nil {
+		return load.WallTime{}
+	}
+	return load.Wall(*t)
+}
+
+// timeOf is a wall-clock time as a parameter; null for no bound.
+func timeOf(w load.WallTime) *time.Time {
+	if w.IsZero() {
+		return nil
+	}
+	return &w.Time
+}
+
+// IDs returns the ids of a part's results.
+func (t *Table) IDs(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, err error) {
+	var data []byte
+	err = t.with(ctx, "read the parts of", func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, "SELECT ids FROM "+t.own("parts")+" WHERE dataset = $1 AND part = $2", t.dataset(), p.Path).Scan(&data)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return load.DecodeIDs(data)
+}
+
+// Lacking returns the parts of which results are missing in the table.
+func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, err error) {
+	var there bool
+	var held int64
+	id, err := idOf(m)
+	if err != nil {
+		return nil, err
+	}
+	live := ""
+	if t.SoftDelete {
+		live = " WHERE deleted_at IS NULL"
+	}
+	from := " FROM " + quote(t.schema, t.name) + live
+	ids := roaring64.New()
+	err = t.with(ctx, "count the rows of", func(c *pgx.Conn) error {
+		if err := c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", quote(t.schema, t.name)).Scan(&there); err != nil || !there {
+			return err
+		}
+		if err := c.QueryRow(ctx, "SELECT count(*)"+from).Scan(&held); err != nil || held == m.Rows {
+			return err
+		}
+		rows, err := c.Query(ctx, "SELECT "+quote(id)+from)
+		if err != nil {
+			return err
+		}
+		var n int64
+		_, err = pgx.ForEachRow(rows, []any{&n}, func() error {
+			ids.Add(uint64(n)) //nolint:gosec // ids are not negative
+			return nil
+		})
+		return err
+	})
+	if err != nil || held == m.Rows && there {
+		return nil, err
+	}
+	for _, p := range m.Parts {
+		if p.Rows == 0 {
+			continue
+		}
+		of, err := t.IDs(ctx, p)
+		if err != nil && !errors.Is(err, load.ErrIDs) {
+			return nil, err
+		}
+		if err != nil || !roaring64.AndNot(of, ids).IsEmpty() {
+			lacking = append(lacking, p)
+		}
+	}
+	return lacking, nil
+}
+
+// idOf returns the name of the column with the result's id.
+func idOf(m *load.Manifest) (string, error) {
+	at := slices.IndexFunc(m.Schema, func(c load.Column) bool { return c.From == "result_id" })
+	if at < 0 {
+		return "", errors.New("the manifest has no column with the result's id")
+	}
+	return m.Schema[at].Name, nil
+}
+
+// Letters returns the dead letters of a part.
+func (t *Table) Letters(ctx context.Context, p load.Part) (lines []byte, err error) {
+	err = t.with(ctx, "read the rejects of", func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT reject::text FROM "+t.own("rejects")+" WHERE dataset = $1 AND part = $2 ORDER BY line", t.dataset(), p.Path)
+		if err != nil {
+			return err
+		}
+		var line []byte
+		_, err = pgx.ForEachRow(rows, []any{&line}, func() error {
+			lines = append(append(lines, line...), '\n')
+			return nil
+		})
+		return err
+	})
+	return lines, err
+}
+
+// Amend replaces the manifest and leaves parts and rows.
+func (t *Table) Amend(ctx context.Context, m *load.Manifest, version string) error {
+	return t.with(ctx, "change the manifest of", func(c *pgx.Conn) error {
+		tag, err := c.Exec(ctx, "UPDATE "+t.own("datasets")+" SET version = version + 1, watermark = $3, manifest = $4, changed_at = now() WHERE dataset = $1 AND version = $2::bigint",
+			t.dataset(), version, timeOf(m.Watermark), manifestText(m))
+		if err == nil && tag.RowsAffected() == 0 {
+			err = fmt.Errorf("the manifest: %w", load.ErrConflict)
+		}
+		return err
+	})
+}
+
+// manifestText is the manifest without its parts, which are rows of their own.
+func manifestText(m *load.Manifest) string {
+	without := *m
+	without.Parts = nil
+	text, _ := json.Marshal(without) // texts and numbers are encoded without errors
+	return string(text)
+}

@@ -1,0 +1,209 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/schemas"
+)
+
+// table is an output in a table of a database, with those of its exploded lists. It is a
+// dataset whose parts have no objects: its rows are loaded when the commits of the other
+// outputs are recorded, and are visible at once.
+type table struct {
+	dataset
+	load load.TableLoad // once the output is staged
+}
+
+// look finds the table, and reads what the last run left there. It takes no lease.
+func (o *table) look(ctx context.Context) (err error) {
+	if err = o.locate(); err != nil {
+		return err
+	}
+	if o.table, err = o.job.Tables.OpenTable(o.Path, o.out.Database); err != nil {
+		return err
+	}
+	if o.manifest, o.base, err = o.table.Last(ctx); err != nil || o.manifest == nil {
+		return err
+	}
+	if err := checkManifest(o.manifest, o.out); err != nil {
+		return &load.ManifestError{Name: o.Path, Problem: "it cannot be gone on from", Err: err}
+	}
+	return nil
+}
+
+func (o *table) open(ctx context.Context) (err error) {
+	if err = o.look(ctx); err != nil {
+		return err
+	}
+	if err = o.fit(ctx); err != nil {
+		return err
+	}
+	if o.lease, err = o.table.Acquire(ctx, "", o.job.Holder()); err != nil {
+		return err
+	}
+	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
+		var lacking []load.Part
+		lacking, err = o.table.Lacking(ctx, o.manifest)
+		for _, p := range lacking {
+			o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
+		}
+	}
+	if err != nil {
+		return errors.Join(err, o.close(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// fit finds what the load would fail of, as far as the columns are known before any result is.
+func (o *table) fit(ctx context.Context) error {
+	var columns []schemas.Column
+	switch {
+	case o.job.Def.Schema != nil:
+		columns = selected((&schemas.Schema{Columns: o.job.Def.Schema.Columns}).Written(), o.out.Select)
+	case o.manifest != nil:
+		var err error
+		if columns, err = ColumnsOf(o.manifest); err != nil {
+			return err
+		}
+	default:
+		columns = []schemas.Column{{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}}}
+	}
+	rows, err := o.rows(columns, nil)
+	if err != nil {
+		return err
+	}
+	return o.table.Fit(ctx, rows, o.job.Full)
+}
+
+// rows are the rows of the results in the windows of parts, and those of their exploded lists.
+func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.TableRows, err error) {
+	of := func(list string, columns []schemas.Column, e encoding) load.TableRows {
+		return load.TableRows{
+			List: list, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns),
+			Each: func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
+				for _, p := range parts {
+					err := e.each(ctx, columns, p.windows, func(b arrow.RecordBatch, _ int64) error { return visit(b) })
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		}
+	}
+	all = append(all, of("", columns, o.encoding))
+	for _, c := range columns {
+		if !c.Explode {
+			continue
+		}
+		child := o.encoding
+		child.out.Explode = c.From
+		elements, err := ChildColumns(columns, c.From)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of(c.Name, elements, child))
+	}
+	return all, nil
+}
+
+// stage says what the load makes of the table. It asks nothing of the database but the ids of
+// parts that are replaced.
+func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
+	o.snapshot = s
+	columns, _, err := o.ownColumns(ctx, s.Windows)
+	if err != nil {
+		return err
+	}
+	parts := o.parts(s)
+	l := load.TableLoad{Version: o.base, Full: o.job.Full, Replaced: roaring64.New()}
+	if l.Rows, err = o.rows(columns, parts); err != nil {
+		return err
+	}
+	var fresh []load.Part
+	for _, p := range parts {
+		part := load.TablePart{Part: load.Part{Path: p.String(), From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated, Rejected: rejectsOf(p.windows)}}
+		for _, w := range p.windows {
+			part.Rows += w.Stats.Rows
+		}
+		if part.Rows == 0 && part.Rejected == 0 {
+			continue
+		}
+		if part.IDs = idsBetween(p.windows, 0, part.Rows); part.Rows > 0 {
+			part.MinID, part.MaxID = int64(part.IDs.Minimum()), int64(part.IDs.Maximum()) //nolint:gosec // they were int64
+		}
+		if part.Letters, err = o.letters(p); err != nil {
+			return err
+		}
+		fresh, l.Parts = append(fresh, part.Part), append(l.Parts, part)
+	}
+	old, kept := s.Replaced.Divide(o.manifest)
+	for _, p := range old {
+		ids, err := o.idsOf(ctx, p)
+		if err != nil {
+			return fmt.Errorf("the part %s: %w; `%s` makes it again", p.Path, err, o.job.Def.Command("run", "--full"))
+		}
+		l.Replaced.Or(ids)
+	}
+	l.Manifest = o.wholeManifest(columns, kept, fresh)
+	o.load, o.staging = l, o.report
+	o.staging.holds(&l.Manifest)
+	return nil
+}
+
+// record loads the table.
+func (o *table) record(ctx context.Context) error {
+	if err := o.held(); err != nil {
+		return err
+	}
+	o.job.At(PointLoad)
+	change, err := o.table.Load(ctx, o.load)
+	o.job.At(PointLoaded)
+	if err != nil {
+		return err
+	}
+	o.staging.Changed = &change
+	o.publish = func(context.Context) error { return nil }
+	return nil
+}
+
+// resetTable does ResetWatermark for a table.
+func resetTable(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
+	o := &table{dataset: dataset{place: newPlace(job, out)}}
+	if err := o.open(ctx); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, o.close(context.WithoutCancel(ctx))) }()
+	if o.manifest == nil {
+		return r, nil
+	}
+	r.Before, r.After = o.manifest.Watermark, o.manifest.Watermark
+	if err := o.belongs(); err != nil {
+		return r, err
+	}
+	changed, err := o.manifest.ResetWatermark(to)
+	if err == nil && changed {
+		err = o.table.Amend(ctx, o.manifest, o.base)
+	}
+	if err == nil {
+		r.After = to
+	}
+	return r, err
+}
+
+// CheckTable finds what a load of a table would fail of, and changes nothing.
+func CheckTable(ctx context.Context, job *Job, out definition.Output) error {
+	o := &table{dataset: dataset{place: newPlace(job, out)}}
+	if err := o.look(ctx); err != nil {
+		return err
+	}
+	return o.fit(ctx)
+}
