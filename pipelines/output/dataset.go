@@ -23,6 +23,8 @@ type dataset struct {
 	lacks     atomic.Bool    // the set of ids of a part is damaged or missing
 }
 
+func (o *dataset) set() *dataset { return o }
+
 func (o *dataset) open(ctx context.Context) error { return o.openWith(ctx, o.lookAround) }
 
 // lookAround compares the parts at the destination with the manifest and

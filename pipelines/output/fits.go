@@ -28,9 +28,7 @@ func (s *Set) settleKept(ctx context.Context) error {
 		var columns []schemas.Column
 		var err error
 		p := out.at()
-		if d, ok := out.(interface {
-			fits() ([]schemas.Column, error)
-		}); ok {
+		if d, ok := out.(continued); ok {
 			columns, err = d.fits()
 			disagree = cmp.Or(disagree, checkKept(p.Path, columns, sets))
 			sets = schemas.Merge(sets, columns)

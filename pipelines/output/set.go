@@ -33,6 +33,16 @@ type output interface {
 	record(ctx context.Context) error
 }
 
+// continued is an output that later runs continue: a dataset, or a table.
+type continued interface {
+	output
+	// look reads what the last run left. It takes no lease.
+	look(ctx context.Context) error
+	// fits returns the columns that later runs begin with, see dataset.fits.
+	fits() ([]schemas.Column, error)
+	set() *dataset
+}
+
 // Set holds all outputs of one form in a run.
 type Set struct {
 	job     *Job
@@ -96,18 +106,20 @@ func (s *Set) Open(ctx context.Context) error {
 func Look(ctx context.Context, job *Job) (*Set, error) {
 	s := New(job)
 	for _, out := range s.outputs {
-		o, ok := out.(interface {
-			look(ctx context.Context) error
-			fits() ([]schemas.Column, error)
-		})
+		c, ok := out.(continued)
 		if !ok {
 			continue
 		}
-		if err := o.look(ctx); err != nil {
+		if err := c.look(ctx); err != nil {
 			return s, err
 		}
-		if _, err := o.fits(); err != nil {
+		if _, err := c.fits(); err != nil {
 			return s, err
+		}
+		if t, ok := out.(*table); ok {
+			if err := t.fit(ctx); err != nil {
+				return s, err
+			}
 		}
 	}
 	return s, nil
@@ -160,11 +172,8 @@ func (s *Set) live() []output {
 // datasets returns the live outputs that are datasets.
 func (s *Set) datasets() (datasets []*dataset) {
 	for _, out := range s.live() {
-		switch o := out.(type) {
-		case *dataset:
-			datasets = append(datasets, o)
-		case *table:
-			datasets = append(datasets, &o.dataset)
+		if c, ok := out.(continued); ok {
+			datasets = append(datasets, c.set())
 		}
 	}
 	return datasets
