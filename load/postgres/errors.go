@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -67,8 +68,9 @@ func states() map[string]failure {
 		"25P03": {temporary, "the server ended a transaction that was idle for too long", later},
 		"55P03": {temporary, "another session has locked what is needed", "end that session, or try again later"},
 		"55006": {temporary, "another session uses what is needed", "end that session, or try again later"},
-		"2BP01": {refused, "something depends on what would be changed", "drop the views that depend on the column, and create them again afterwards"},
-		"23505": {refused, "the table holds rows with the same ids that formetl did not write", "remove these rows, and run again"},
+		"57014": {temporary, "a timeout of the server's own ended the statement", "raise statement_timeout for the role, and run again"},
+		"0A000": {refused, "a view depends on what would be changed", "drop the view, and create it again afterwards (after: can do that)"},
+		"22":    {refused, "a value does not fit", "look into the server's log, which shows the row"},
 	}
 }
 
@@ -115,7 +117,8 @@ func explained(err error) bool {
 	_, manifest := errors.AsType[*load.ManifestError](err)
 	_, held := errors.AsType[*load.HeldError](err)
 	_, failed := errors.AsType[*Refusal](err)
-	return table || create || manifest || held || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
+	_, read := errors.AsType[*readError](err)
+	return read || table || create || manifest || held || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
 }
 
 // hidden keeps an error of the driver for errors.Is and As, and hides its text. The text may
@@ -160,6 +163,9 @@ func explain(err error) (failure, bool) {
 func unreachable(err error) (failure, bool) {
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	_, isCert := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	_, otherHost := errors.AsType[x509.HostnameError](err)
 	_, isConnect := errors.AsType[*pgconn.ConnectError](err)
 	netErr, isNet := errors.AsType[net.Error](err)
 	switch {
@@ -167,7 +173,7 @@ func unreachable(err error) (failure, bool) {
 		return failure{cannotUse, "the dsn cannot be read", "correct the dsn"}, true
 	case isDNS && dns.IsNotFound:
 		return failure{cannotUse, "the server's host is not known", "correct the host in the dsn"}, true
-	case isCert:
+	case isCert || unknown || invalid || otherHost:
 		return failure{cannotUse, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn or by PGSSLROOTCERT, or correct the host"}, true
 	case strings.Contains(err.Error(), "server refused TLS connection"):
 		return failure{cannotUse, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true

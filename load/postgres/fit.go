@@ -35,10 +35,12 @@ type target struct {
 	columns       []column // of the rows
 	id, position  string   // names of the columns that are the key; position is "" for results
 	left          []string // columns that earlier loads wrote and this one does not
-	rows          int64    // of this load
 }
 
 func (t *target) sql() string { return quote(t.schema, t.table) }
+
+// temp returns the temporary table, as SQL names it.
+func (t *target) temp() string { return quote("pg_temp", t.temporary) }
 
 // key lists the columns of the key, each behind a prefix.
 func (t *target) key(prefix string) string {
@@ -100,10 +102,10 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 		to.position = to.columns[1].name
 	}
 	if t.SoftDelete {
-		names = append(names, "deleted_at")
+		names = append(names, deletedAt)
 	}
 	if t.Audit {
-		names = append(names, "loaded_at", "run_id")
+		names = append(names, loadedAt, runID)
 	}
 	if to.id == "" {
 		return nil, &load.TableError{Table: t.dataset(), Problem: "has no column with the result's id, by which a run finds the rows that it changes", Hint: "add a column to the schema: {name: id, from: result_id, type: int64}"}
@@ -119,28 +121,41 @@ func commentOf(c load.Column) string {
 	return strings.TrimSpace(c.Label + " (" + strings.Join(c.Choices, ", ") + ")")
 }
 
+// Columns of a table besides those of the rows.
+const (
+	deletedAt = "deleted_at"
+	loadedAt  = "loaded_at"
+	runID     = "run_id"
+)
+
 // extras are the columns besides those of the rows.
 func (t *Table) extras() (extras []column) {
 	if t.SoftDelete {
-		extras = append(extras, column{name: "deleted_at", kind: "timestamp with time zone"})
+		extras = append(extras, column{name: deletedAt, kind: "timestamp with time zone"})
 	}
 	if t.Audit {
-		extras = append(extras, column{name: "loaded_at", kind: "timestamp with time zone"}, column{name: "run_id", kind: "text"})
+		extras = append(extras, column{name: loadedAt, kind: "timestamp with time zone"}, column{name: runID, kind: "text"})
 	}
 	return extras
+}
+
+// columnsOf returns the columns of a table, none if it is not there.
+func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]column, error) {
+	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), '')
+		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, table)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
+		err = row.Scan(&c.name, &c.kind, &c.comment)
+		return c, err
+	})
 }
 
 // changes returns the statements that make the table take rows. before is the manifest of the
 // last load, nil if there was none. full tells that all rows are replaced, so that types may change.
 func (t *Table) changes(ctx context.Context, q querier, to *target, before *load.Manifest, full bool) (statements []string, err error) {
-	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), '')
-		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, to.sql())
-	if err != nil {
-		return nil, err
-	}
-	there, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
-		return c, row.Scan(&c.name, &c.kind, &c.comment)
-	})
+	there, err := t.columnsOf(ctx, q, to.sql())
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +214,11 @@ func cast(c column, was string) string {
 
 // unfit says that a column has another type.
 func (t *Table) unfit(c column, is string) error {
-	return &load.TableError{
-		Table: t.dataset(), Problem: fmt.Sprintf("has the column %q as %s, and its values are %s", c.name, is, c.kind),
-		Hint: "run with --full to change the type, restore the column, or give it the type in the schema",
+	hint := "run with --full to change the type, restore the column, or give it the type in the schema"
+	if t.Adopt {
+		hint = "change the column there, or give it the type in the schema"
 	}
+	return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q as %s, and its values are %s", c.name, is, c.kind), Hint: hint}
 }
 
 // freeOfViews returns an error if a view uses a column whose type is to change.
@@ -222,22 +238,18 @@ func (t *Table) freeOfViews(ctx context.Context, q querier, to *target, c column
 	}
 }
 
-// fit makes the table take rows.
-func (l *loading) fit(ctx context.Context, r load.TableRows, before *load.Manifest) (*target, error) {
-	to, err := l.targetOf(r)
-	if err != nil {
-		return nil, err
-	}
+// fit makes the table take the rows.
+func (l *loading) fit(ctx context.Context, to *target, before *load.Manifest) error {
 	statements, err := l.changes(ctx, l.tx, to, before, l.load.Full)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, statement := range statements {
 		if _, err := l.tx.Exec(ctx, statement); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return to, nil
+	return nil
 }
 
 // Fit finds what a load would fail of.

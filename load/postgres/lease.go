@@ -21,13 +21,16 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 		return nil, err
 	}
 	times := lease.DefaultTimes()
-	times.Settle = 0                                                                        // the database honours conditions
-	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name} // its connection waits for nothing else
+	times.Settle = 0                                                                                    // the database honours conditions
+	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // its connection waits for nothing else
 	taken, err := lease.Take(ctx, leaseRow{own}, times, lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		own.close(ctx)
 		return nil, err
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keep = true
 	return &held{taken, []*Table{own, t}}, nil
 }
 

@@ -41,7 +41,7 @@ func (t *Table) loadOnce(ctx context.Context, l load.TableLoad) (change load.Tab
 		return change, known && f.class == temporary, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what is committed stays
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		change, err = (&loading{t, l, tx, nil}).run(ctx)
 		return err
 	})
@@ -63,34 +63,35 @@ func (l *loading) exec(ctx context.Context, sql string, args ...any) (int64, err
 }
 
 func (l *loading) run(ctx context.Context) (change load.TableChange, err error) {
-	held, err := l.exec(ctx, "SELECT 1 FROM "+l.own("leases")+" WHERE dataset = $1 AND holder->>'run_id' = $2 FOR UPDATE", l.dataset(), l.load.Manifest.RunID)
-	if err != nil {
+	if _, err := l.tx.Conn().PgConn().Exec(ctx, settings).ReadAll(); err != nil {
 		return change, err
 	}
-	if held == 0 {
-		return change, &load.HeldError{Path: l.String()}
+	if before, _, err := l.last(ctx, l.tx, ""); err != nil || l.did(before) {
+		return l.done(ctx, err)
+	}
+	// The rows are copied before anything is locked that others wait for.
+	targets := make([]*target, len(l.load.Rows))
+	for i, r := range l.load.Rows {
+		if targets[i], err = l.stage(ctx, i, r); err != nil {
+			return change, err
+		}
 	}
 	before, version, err := l.last(ctx, l.tx, "FOR UPDATE")
-	switch {
-	case err != nil:
-		return change, err
-	case before != nil && before.RunID == l.load.Manifest.RunID: // an earlier try was committed
-		return l.done(ctx)
-	case version != l.load.Version:
-		return change, fmt.Errorf("the manifest: %w", load.ErrConflict)
+	if err != nil || l.did(before) {
+		return l.done(ctx, err)
+	}
+	if version != l.load.Version {
+		return change, l.conflict()
 	}
 	read := roaring64.New()
 	for _, p := range l.load.Parts {
 		read.Or(p.IDs)
 	}
-	if l.load.Replaced != nil {
-		for it := roaring64.AndNot(l.load.Replaced, read).Iterator(); it.HasNext(); {
-			l.gone = append(l.gone, int64(it.Next())) //nolint:gosec // ids were int64
-		}
+	for it := roaring64.AndNot(l.load.Replaced, read).Iterator(); it.HasNext(); {
+		l.gone = append(l.gone, int64(it.Next())) //nolint:gosec // ids were int64
 	}
-	targets := make([]*target, len(l.load.Rows))
-	for i, r := range l.load.Rows {
-		if targets[i], err = l.stage(ctx, i, r, before); err != nil {
+	for _, target := range targets {
+		if err := l.fit(ctx, target, before); err != nil {
 			return change, err
 		}
 	}
@@ -118,19 +119,35 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 			}
 		}
 	}
-	if err := l.note(ctx, change); err != nil || l.After == "" {
+	if err := l.note(ctx, change); err != nil {
 		return change, err
 	}
-	_, err = l.tx.Conn().PgConn().Exec(ctx, l.After).ReadAll()
-	if err != nil {
-		err = &afterError{err}
+	if l.After == "" {
+		return change, l.leased(ctx)
 	}
-	return change, err
+	_, err = l.tx.Conn().PgConn().Exec(ctx, l.After).ReadAll()
+	if err == nil && l.tx.Conn().PgConn().TxStatus() != 'T' {
+		err = &load.TableError{Table: l.dataset(), Problem: "was loaded, and the SQL of after: ended the transaction", Hint: "leave BEGIN, COMMIT and ROLLBACK out of that file, and run with --full"}
+	}
+	if err != nil {
+		return change, &afterError{err}
+	}
+	return change, l.leased(ctx)
 }
 
-// stage makes the table take the rows, and copies them into a temporary table.
-func (l *loading) stage(ctx context.Context, i int, r load.TableRows, before *load.Manifest) (*target, error) {
-	target, err := l.fit(ctx, r, before)
+// settings are what statements rely on, and that a computer which vanished is noticed.
+const settings = "SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
+	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
+
+// did tells whether the manifest is that of this load: an earlier try was committed.
+func (l *loading) did(m *load.Manifest) bool { return m != nil && m.RunID == l.load.Manifest.RunID }
+
+// conflict says that another run loaded the table meanwhile.
+func (l *loading) conflict() error { return fmt.Errorf("%s: %w", l, load.ErrConflict) }
+
+// stage copies the rows into a temporary table.
+func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, error) {
+	target, err := l.targetOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -139,27 +156,29 @@ func (l *loading) stage(ctx context.Context, i int, r load.TableRows, before *lo
 	for i, c := range target.columns {
 		columns[i] = quote(c.name) + " " + c.kind
 	}
-	if _, err := l.exec(ctx, "CREATE TEMPORARY TABLE "+quote(target.temporary)+" ("+strings.Join(columns, ", ")+") ON COMMIT DROP"); err != nil {
+	if _, err := l.exec(ctx, "CREATE TEMPORARY TABLE "+target.temp()+" ("+strings.Join(columns, ", ")+") ON COMMIT DROP"); err != nil {
 		return nil, err
 	}
-	if target.rows, err = copyRows(ctx, l.tx.Conn(), pgx.Identifier{target.temporary}, r); err != nil {
+	if err = copyRows(ctx, l.tx.Conn(), pgx.Identifier{"pg_temp", target.temporary}, r); err != nil {
 		return nil, err
 	}
-	_, err = l.exec(ctx, "CREATE INDEX ON "+quote(target.temporary)+" ("+target.key("")+"); ANALYZE "+quote(target.temporary))
+	if _, err = l.exec(ctx, "CREATE INDEX ON "+target.temp()+" ("+target.key("")+")"); err == nil {
+		_, err = l.exec(ctx, "ANALYZE "+target.temp())
+	}
 	return target, err
 }
 
 // remove removes the rows of vanished results, and those of elements that a list lost. results
 // is the table of the results.
 func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err error) {
-	missing := "NOT EXISTS (SELECT 1 FROM " + quote(of.temporary) + " n WHERE " + of.same() + ")"
+	missing := "NOT EXISTS (SELECT 1 FROM " + of.temp() + " n WHERE " + of.same() + ")"
 	gone := "t." + quote(of.id) + " = ANY($1::bigint[])"
 	args := []any{l.gone}
 	switch {
 	case l.load.Full:
 		gone, args = missing, nil
 	case of != results:
-		gone += " OR " + missing + " AND EXISTS (SELECT 1 FROM " + quote(results.temporary) + " r WHERE r." + quote(results.id) + " = t." + quote(of.id) + ")"
+		gone += " OR " + missing + " AND EXISTS (SELECT 1 FROM " + results.temp() + " r WHERE r." + quote(results.id) + " = t." + quote(of.id) + ")"
 	case len(l.gone) == 0:
 		return 0, nil
 	}
@@ -194,12 +213,12 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 		names, values = append(names, "loaded_at", "run_id"), append(values, "now()", literal(l.load.Manifest.RunID))
 	}
 	if len(set) > 0 {
-		updated, err = l.exec(ctx, "UPDATE "+into.sql()+" t SET "+strings.Join(set, ", ")+l.audited()+" FROM "+quote(into.temporary)+" n WHERE "+into.same()+" AND ("+differs+")")
+		updated, err = l.exec(ctx, "UPDATE "+into.sql()+" t SET "+strings.Join(set, ", ")+l.audited()+" FROM "+into.temp()+" n WHERE "+into.same()+" AND ("+differs+")")
 		if err != nil {
 			return 0, 0, err
 		}
 	}
-	inserted, err = l.exec(ctx, "INSERT INTO "+into.sql()+" ("+strings.Join(names, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+quote(into.temporary)+" n"+
+	inserted, err = l.exec(ctx, "INSERT INTO "+into.sql()+" ("+strings.Join(names, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+into.temp()+" n"+
 		" WHERE NOT EXISTS (SELECT 1 FROM "+into.sql()+" t WHERE "+into.same()+") ORDER BY "+into.key("n."))
 	return updated, inserted, err
 }
@@ -218,11 +237,18 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 // note writes down what the load did: manifest, parts, dead letters and the run.
 func (l *loading) note(ctx context.Context, change load.TableChange) error {
 	m := &l.load.Manifest
-	batch := &pgx.Batch{}
-	batch.Queue("INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, now())
+	// Two first loads may meet here: one waits for the other, and finds its version.
+	n, err := l.exec(ctx, "INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, now())
 		ON CONFLICT (dataset) DO UPDATE SET version = d.version + 1, pipeline = excluded.pipeline, form = excluded.form, run_id = excluded.run_id, watermark = excluded.watermark,
-		rows = excluded.rows, rejected = excluded.rejected, manifest = excluded.manifest, changed_at = now()`,
-		l.dataset(), m.Pipeline, m.Form, m.RunID, timeOf(m.Watermark), m.Rows, m.Rejected, manifestText(m))
+		rows = excluded.rows, rejected = excluded.rejected, manifest = excluded.manifest, changed_at = now() WHERE d.version::text = $9`,
+		l.dataset(), m.Pipeline, m.Form, m.RunID, timeOf(m.Watermark), m.Rows, m.Rejected, manifestText(m), l.load.Version)
+	if err == nil && n == 0 {
+		err = l.conflict()
+	}
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
 	kept := make([]string, 0, len(m.Parts))
 	fresh := map[string]bool{}
 	for _, p := range l.load.Parts {
@@ -241,7 +267,7 @@ func (l *loading) note(ctx context.Context, change load.TableChange) error {
 		if err != nil {
 			return err
 		}
-		batch.Queue("INSERT INTO "+l.own("parts")+" VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, 0), nullif($9, 0), $10)",
+		batch.Queue("INSERT INTO "+l.own("parts")+" VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::bigint, 0), nullif($9::bigint, 0), $10)",
 			l.dataset(), p.Path, timeOf(p.From), timeOf(p.To), p.Undated, p.Rows, p.Rejected, p.MinID, p.MaxID, ids)
 		for i, line := range strings.Split(strings.TrimSuffix(string(p.Letters), "\n"), "\n") {
 			if line != "" {
@@ -254,8 +280,20 @@ func (l *loading) note(ctx context.Context, change load.TableChange) error {
 	return l.tx.SendBatch(ctx, batch).Close()
 }
 
-// done returns what a load did whose commit was not answered.
-func (l *loading) done(ctx context.Context) (c load.TableChange, err error) {
+// leased returns an error unless the lease is the run's. It stays so until the commit.
+func (l *loading) leased(ctx context.Context) error {
+	n, err := l.exec(ctx, "SELECT 1 FROM "+l.own("leases")+" WHERE dataset = $1 AND holder->>'run_id' = $2 FOR UPDATE", l.dataset(), l.load.Manifest.RunID)
+	if err == nil && n == 0 {
+		err = &load.HeldError{Path: l.String()}
+	}
+	return err
+}
+
+// done returns what a load did whose commit was not answered. It passes an error on.
+func (l *loading) done(ctx context.Context, err error) (c load.TableChange, _ error) {
+	if err != nil {
+		return c, err
+	}
 	err = l.tx.QueryRow(ctx, "SELECT inserted, updated, deleted FROM "+l.own("runs")+" WHERE dataset = $1 AND run_id = $2", l.dataset(), l.load.Manifest.RunID).
 		Scan(&c.Inserted, &c.Updated, &c.Deleted)
 	if errors.Is(err, pgx.ErrNoRows) { // somebody emptied the table of runs

@@ -56,6 +56,7 @@ type Table struct {
 
 	mu   sync.Mutex
 	conn *pgx.Conn // for all but loads and leases; nil until it is needed
+	keep bool      // the connection stays open until the lease is given back
 }
 
 var _ load.Table = (*Table)(nil)
@@ -116,6 +117,11 @@ func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error)
 		}
 		t.conn = conn
 	}
+	defer func() {
+		if !t.keep {
+			_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+		}
+	}()
 	return t.failed(ctx, op, do(t.conn))
 }
 
@@ -123,7 +129,7 @@ func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error)
 func (t *Table) close(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conn != nil {
+	if t.keep = false; t.conn != nil {
 		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
 		t.conn = nil
 	}

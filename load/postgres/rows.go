@@ -39,8 +39,8 @@ func typeOf(t arrow.DataType) string {
 // errStopped ends the reading of rows that nobody wants any more.
 var errStopped = errors.New("no more rows are wanted")
 
-// copyRows copies rows into a table, and returns how many there were.
-func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.TableRows) (int64, error) {
+// copyRows copies rows into a table. An error of reading them is a *readError.
+func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.TableRows) error {
 	var failed error
 	next, stop := iter.Pull(func(yield func(arrow.RecordBatch) bool) {
 		failed = r.Each(ctx, func(b arrow.RecordBatch) error {
@@ -58,7 +58,7 @@ func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.Tabl
 	var cells []func(row int) any
 	row, rows := 0, 0
 	values := make([]any, len(columns))
-	n, err := c.CopyFrom(ctx, into, columns, pgx.CopyFromFunc(func() ([]any, error) {
+	_, err := c.CopyFrom(ctx, into, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		for row == rows {
 			b, ok := next()
 			if !ok {
@@ -76,10 +76,16 @@ func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.Tabl
 		return values, nil
 	}))
 	if failed != nil && !errors.Is(failed, errStopped) {
-		return n, failed
+		return &readError{failed}
 	}
-	return n, err
+	return err
 }
+
+// readError is an error of reading what is to be loaded. It is none of the database.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
 
 // cellsOf returns the values of a column as the driver takes them.
 func cellsOf(column arrow.Array) func(row int) any {

@@ -91,26 +91,33 @@ func (t *Table) IDs(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, er
 
 // Lacking returns the parts of which results are missing in the table.
 func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, err error) {
-	var there bool
-	var held int64
 	id, err := idOf(m)
 	if err != nil {
 		return nil, err
 	}
-	live := ""
-	if t.SoftDelete {
-		live = " WHERE deleted_at IS NULL"
-	}
-	from := " FROM " + quote(t.schema, t.name) + live
-	ids := roaring64.New()
-	err = t.with(ctx, "count the rows of", func(c *pgx.Conn) error {
-		if err := c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", quote(t.schema, t.name)).Scan(&there); err != nil || !there {
+	ids, sets := roaring64.New(), map[string][]byte{}
+	err = t.with(ctx, "look for the rows of", func(c *pgx.Conn) error {
+		parts, err := c.Query(ctx, "SELECT part, ids FROM "+t.own("parts")+" WHERE dataset = $1", t.dataset())
+		if err != nil {
 			return err
 		}
-		if err := c.QueryRow(ctx, "SELECT count(*)"+from).Scan(&held); err != nil || held == m.Rows {
+		var part string
+		var set []byte
+		if _, err := pgx.ForEachRow(parts, []any{&part, &set}, func() error {
+			sets[part] = slices.Clone(set)
+			return nil
+		}); err != nil {
 			return err
 		}
-		rows, err := c.Query(ctx, "SELECT "+quote(id)+from)
+		there, err := t.columnsOf(ctx, c, quote(t.schema, t.name))
+		if err != nil || !slices.ContainsFunc(there, func(c column) bool { return c.name == id }) {
+			return err
+		}
+		live := ""
+		if slices.ContainsFunc(there, func(c column) bool { return c.name == deletedAt }) {
+			live = " AND " + deletedAt + " IS NULL"
+		}
+		rows, err := c.Query(ctx, "SELECT "+quote(id)+" FROM "+quote(t.schema, t.name)+" WHERE "+quote(id)+" >= 0"+live)
 		if err != nil {
 			return err
 		}
@@ -121,18 +128,14 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		})
 		return err
 	})
-	if err != nil || held == m.Rows && there {
+	if err != nil {
 		return nil, err
 	}
 	for _, p := range m.Parts {
 		if p.Rows == 0 {
 			continue
 		}
-		of, err := t.IDs(ctx, p)
-		if err != nil && !errors.Is(err, load.ErrIDs) {
-			return nil, err
-		}
-		if err != nil || !roaring64.AndNot(of, ids).IsEmpty() {
+		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !roaring64.AndNot(of, ids).IsEmpty() {
 			lacking = append(lacking, p)
 		}
 	}

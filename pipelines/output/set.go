@@ -374,9 +374,9 @@ func (s *Set) each(ctx context.Context, do func(context.Context, output) error) 
 // as failed if its kept parts do not match its manifest.
 func (s *Set) outcome(ctx context.Context) error {
 	for _, out := range s.committed() {
-		if d, ok := out.(*dataset); ok {
-			if err := d.damaged(); err != nil {
-				_ = s.setAside(ctx, d.place, err) // the commits of the others stay
+		if c, ok := out.(continued); ok {
+			if err := c.set().damaged(); err != nil {
+				_ = s.setAside(ctx, out.at(), err) // the commits of the others stay
 			}
 		}
 	}

@@ -147,6 +147,9 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
 	for _, p := range old {
+		if l.Full {
+			break // whatever was not read goes
+		}
 		ids, err := o.idsOf(ctx, p)
 		if err != nil {
 			return fmt.Errorf("the part %s: %w; `%s` makes it again", p.Path, err, o.job.Def.Command("run", "--full"))
