@@ -31,6 +31,7 @@ type column struct {
 // target is the table that rows go to.
 type target struct {
 	schema, table string
+	list          string   // the exploded list whose elements it holds, "" for results
 	temporary     string   // the table with the rows of this load
 	columns       []column // of the rows
 	id, position  string   // names of the columns that are the key; position is "" for results
@@ -89,7 +90,7 @@ func CheckNames(table string, columns []string) error {
 
 // targetOf describes the table of some rows.
 func (t *Table) targetOf(r load.TableRows) (*target, error) {
-	to := &target{schema: t.schema, table: t.tableOf(r)}
+	to := &target{schema: t.schema, table: t.tableOf(r), list: r.List}
 	var names []string
 	for i, f := range r.Schema.Fields() {
 		c := column{name: f.Name, kind: typeOf(f.Type), comment: commentOf(r.Columns[i])}
@@ -159,6 +160,17 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 	if err != nil {
 		return nil, err
 	}
+	if before != nil && to.list == "" { // the column with the ids may have another name now
+		was, err := idOf(before)
+		if err != nil {
+			return nil, err
+		}
+		named := func(name string) func(column) bool { return func(c column) bool { return c.name == name } }
+		if at := slices.IndexFunc(there, named(was)); at >= 0 && !slices.ContainsFunc(there, named(to.id)) {
+			statements = append(statements, "ALTER TABLE "+to.sql()+" RENAME COLUMN "+quote(was)+" TO "+quote(to.id))
+			there[at].name = to.id
+		}
+	}
 	wanted := slices.Concat(to.columns, t.extras())
 	if len(there) == 0 {
 		defined := make([]string, len(wanted))
@@ -166,10 +178,10 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 			defined[i] = quote(c.name) + " " + c.kind
 		}
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
-	} else if before == nil && !t.Adopt {
+	} else if !to.madeBy(before) && !t.Adopt {
 		return nil, &load.CreateError{Op: "use", Path: t.String(), Hint: "choose another table, rename or drop this one, or write adopt: true", Err: errors.New("a table is there that formetl did not make")}
 	}
-	var alter []string
+	var alter, comments []string
 	for _, c := range wanted {
 		at := slices.IndexFunc(there, func(is column) bool { return is.name == c.name })
 		switch {
@@ -177,7 +189,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 		case at < 0:
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
 		case there[at].kind == c.kind:
-		case before == nil || !full:
+		case !to.madeBy(before) || !full:
 			return nil, t.unfit(c, there[at].kind)
 		default:
 			if err := t.freeOfViews(ctx, q, to, c); err != nil {
@@ -187,11 +199,11 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 		}
 		// The role may not be the owner of a table that it adopts.
 		if c.comment != "" && (at < 0 || !t.Adopt && there[at].comment != c.comment) {
-			statements = append(statements, "COMMENT ON COLUMN "+to.sql()+"."+quote(c.name)+" IS "+literal(c.comment))
+			comments = append(comments, "COMMENT ON COLUMN "+to.sql()+"."+quote(c.name)+" IS "+literal(c.comment))
 		}
 	}
 	if len(alter) > 0 {
-		statements = slices.Insert(statements, 0, "ALTER TABLE "+to.sql()+" "+strings.Join(alter, ", "))
+		statements = append(statements, "ALTER TABLE "+to.sql()+" "+strings.Join(alter, ", "))
 	}
 	if before != nil && to.position == "" {
 		for _, was := range before.Schema {
@@ -200,7 +212,12 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 			}
 		}
 	}
-	return statements, nil
+	return append(statements, comments...), nil
+}
+
+// madeBy tells whether formetl made the table by its last load.
+func (t *target) madeBy(before *load.Manifest) bool {
+	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
 }
 
 // cast turns the values of a column into another type; into nulls where that is not certain.

@@ -101,7 +101,7 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 	for id := range of {
 		ids.Add(uint64(id)) //nolint:gosec // for a test
 	}
-	fresh := load.Part{Path: part, Rows: int64(len(of))}
+	fresh := load.Part{Path: part, Rows: int64(len(of)), MinID: int64(ids.Minimum()), MaxID: int64(ids.Maximum())} //nolint:gosec // for a test
 	l := load.TableLoad{
 		Version: version, Rows: []load.TableRows{rowsOf(of)}, Full: full, Replaced: roaring64.New(),
 		Parts: []load.TablePart{{Part: fresh, IDs: ids}},

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -77,6 +78,7 @@ func TestLists(t *testing.T) {
 	loadLists := func(of answers, colours map[int64][]string, full bool) {
 		t.Helper()
 		l := b.loadOf(b.table, of, "january", full)
+		l.Manifest.Schema = append(slices.Clone(l.Manifest.Schema), load.Column{Name: "colours", From: "item:3", Explode: true})
 		l.Rows = append(l.Rows, load.TableRows{
 			List: "colours", Schema: schema, Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "position", From: "item:3"}, {Name: "colour", From: "item:3"}},
 			Each: func(_ context.Context, visit func(arrow.RecordBatch) error) error {

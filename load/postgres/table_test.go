@@ -1,9 +1,13 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
 )
@@ -122,6 +126,42 @@ func TestRefused(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 a, 2 b2")
+	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.After = "ROLLBACK" })
+	if _, err = b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "ended the transaction") {
+		t.Errorf("err = %v", err)
+	}
+	b.holds("1 a, 2 b2")
+}
+
+// TestLater: what a definition says only later.
+func TestLater(t *testing.T) {
+	b := newBench(t, nil)
+	b.load(answers{1: "a", 2: "b"}, "january")
+	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.SoftDelete = true })
+	m, _, err := b.table.Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lacking, err := b.table.Lacking(t.Context(), m); err != nil || len(lacking) > 0 {
+		t.Errorf("%d parts lack rows, err %v", len(lacking), err)
+	}
+	b.load(answers{1: "a"}, "january")
+	if got := b.query("SELECT id FROM forms.feedback WHERE deleted_at IS NOT NULL"); got != "2" {
+		t.Errorf("deleted softly: %q", got)
+	}
+	renamed := b.loadOf(b.table, answers{1: "a"}, "january", true)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "result", Type: arrow.PrimitiveTypes.Int64}, {Name: "answer", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	each := renamed.Rows[0].Each
+	renamed.Rows[0].Schema, renamed.Rows[0].Columns[0].Name = schema, "result"
+	renamed.Rows[0].Each = func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
+		return each(ctx, func(r arrow.RecordBatch) error { return visit(array.NewRecordBatch(schema, r.Columns(), r.NumRows())) })
+	}
+	if _, err := b.carry(b.table, renamed); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.query("SELECT string_agg(result || ' ' || answer, ', ' ORDER BY result) FROM forms.feedback"); got != "1 a, 2 b" {
+		t.Errorf("the table holds %q", got)
+	}
 }
 
 // TestLackingRows: rows that somebody removed are missed.

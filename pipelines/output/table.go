@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,8 +51,10 @@ func (o *table) open(ctx context.Context) (err error) {
 		return err
 	}
 	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
-		var lacking []load.Part
-		lacking, err = o.table.Lacking(ctx, o.manifest)
+		lacking := o.manifest.Parts // a list that is exploded now has no rows yet
+		if !o.explodes() {
+			lacking, err = o.table.Lacking(ctx, o.manifest)
+		}
 		for _, p := range lacking {
 			o.inventory.Damaged = append(o.inventory.Damaged, load.DamagedPart{Part: p, Missing: true})
 		}
@@ -60,6 +63,17 @@ func (o *table) open(ctx context.Context) (err error) {
 		return errors.Join(err, o.close(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// explodes tells whether a list is exploded that was not by the last load.
+func (o *table) explodes() bool {
+	if o.job.Def.Schema == nil {
+		return false
+	}
+	return slices.ContainsFunc(o.manifest.Schema, func(was load.Column) bool {
+		now, ok := columnFrom(o.job.Def.Schema, was.From)
+		return ok && now.Explode && !was.Explode
+	})
 }
 
 // fit finds what the load would fail of, as far as the columns are known before any result is.
