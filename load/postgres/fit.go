@@ -35,6 +35,7 @@ type target struct {
 	temporary     string   // the table with the rows of this load
 	columns       []column // of the rows
 	id, position  string   // names of the columns that are the key; position is "" for results
+	softly        bool     // it has the column deleted_at
 	left          []string // columns that earlier loads wrote and this one does not
 }
 
@@ -171,6 +172,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 			there[at].name = to.id
 		}
 	}
+	to.softly = t.SoftDelete || !t.Adopt && slices.ContainsFunc(there, func(c column) bool { return c.name == deletedAt })
 	wanted := slices.Concat(to.columns, t.extras())
 	if len(there) == 0 {
 		defined := make([]string, len(wanted))
@@ -223,7 +225,7 @@ func (t *target) madeBy(before *load.Manifest) bool {
 // cast turns the values of a column into another type; into nulls where that is not certain.
 // A full load brings the values of all results.
 func cast(c column, was string) string {
-	if c.kind == "text" && !strings.HasSuffix(was, "[]") || strings.HasPrefix(c.kind, "numeric") && was == "bigint" {
+	if c.kind == "text" && !strings.HasSuffix(was, "[]") || was == "bigint" && (c.kind == "double precision" || strings.HasPrefix(c.kind, "numeric")) {
 		return quote(c.name) + "::" + c.kind
 	}
 	return "NULL::" + c.kind
@@ -261,6 +263,13 @@ func (l *loading) fit(ctx context.Context, to *target, before *load.Manifest) er
 	if err != nil {
 		return err
 	}
+	if len(statements) > 0 && strings.HasPrefix(statements[0], "CREATE TABLE") {
+		comment := "Results of the form " + l.load.Manifest.Form
+		if to.list != "" {
+			comment = "The list " + to.list + " of the results of the form " + l.load.Manifest.Form
+		}
+		statements = append(statements, "COMMENT ON TABLE "+to.sql()+" IS "+literal(comment))
+	}
 	for _, statement := range statements {
 		if _, err := l.tx.Exec(ctx, statement); err != nil {
 			return err
@@ -272,7 +281,11 @@ func (l *loading) fit(ctx context.Context, to *target, before *load.Manifest) er
 // Fit finds what a load would fail of.
 func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error {
 	return t.with(ctx, "use", func(c *pgx.Conn) error {
-		before, _, err := t.last(ctx, c, "")
+		_, tables, err := t.ready(ctx, c)
+		var before *load.Manifest
+		if err == nil && tables {
+			before, _, err = t.last(ctx, c, "")
+		}
 		if err != nil {
 			return err
 		}

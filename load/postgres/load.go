@@ -206,7 +206,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 	if len(set) == 0 {
 		differs = "false"
 	}
-	if l.SoftDelete {
+	if into.softly {
 		set, differs = append(set, "deleted_at = NULL"), differs+" OR t.deleted_at IS NOT NULL"
 	}
 	if l.Audit {

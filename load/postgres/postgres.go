@@ -21,7 +21,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -135,19 +134,31 @@ func (t *Table) close(ctx context.Context) {
 	}
 }
 
+// ready finds what is missing besides the table: the control schema and its tables. The error is
+// a *load.CreateError where a load cannot make them, or may make no temporary tables.
+func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, err error) {
+	var create, temporary bool
+	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL, has_database_privilege(current_database(), 'CREATE'),
+		has_database_privilege(current_database(), 'TEMPORARY')`, quote(t.Control), t.own("leases")).Scan(&schema, &tables, &create, &temporary)
+	lacks := func(what, hint string) error {
+		return &load.CreateError{Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
+	}
+	switch {
+	case err != nil:
+	case !temporary:
+		err = lacks("the role may not create temporary tables", "GRANT TEMPORARY ON DATABASE the database TO the role")
+	case !schema && !create:
+		err = lacks("the schema "+t.Control+" is missing, where formetl keeps what it knows of tables, and the role may not create it",
+			"CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION the role, or name a schema of its own by control_schema:")
+	}
+	return schema, tables, err
+}
+
 // prepare creates the control schema and its tables, if they are missing.
 func (t *Table) prepare(ctx context.Context, c *pgx.Conn) error {
-	var schema, tables, create bool
-	err := c.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL, has_database_privilege(current_database(), 'CREATE')", quote(t.Control), t.own("leases")).
-		Scan(&schema, &tables, &create)
-	switch {
-	case err != nil || tables:
+	schema, tables, err := t.ready(ctx, c)
+	if err != nil || tables {
 		return err
-	case !schema && !create:
-		return &load.CreateError{
-			Op: "use", Path: t.String(), Err: fmt.Errorf("the schema %s is missing, where formetl keeps what it knows of tables, and the role may not create it", t.Control),
-			Hint: "CREATE SCHEMA " + quote(t.Control) + " AUTHORIZATION the role, or name a schema of its own by control_schema:",
-		}
 	}
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		// Two runs may begin at the same moment, and IF NOT EXISTS does not keep them apart.

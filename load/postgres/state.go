@@ -18,8 +18,13 @@ import (
 // Last returns what the last load left.
 func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err error) {
 	err = t.with(ctx, "read the manifest of", func(c *pgx.Conn) error {
-		m, version, err = t.last(ctx, c, "")
-		return err
+		if _, tables, err := t.ready(ctx, c); err != nil || !tables {
+			return err
+		}
+		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+			m, version, err = t.last(ctx, tx, "")
+			return err
+		})
 	})
 	return m, version, err
 }
@@ -36,7 +41,7 @@ func (t *Table) last(ctx context.Context, q querier, lock string) (m *load.Manif
 	var number int64
 	err = q.QueryRow(ctx, "SELECT manifest::text, version FROM "+t.own("datasets")+" WHERE dataset = $1 "+lock, t.dataset()).Scan(&text, &number)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows) || lock == "" && noTable(err):
+	case errors.Is(err, pgx.ErrNoRows):
 		return nil, load.NoVersion, nil
 	case err != nil:
 		return nil, "", err

@@ -32,8 +32,8 @@ func TestLoad(t *testing.T) {
 	}
 	b.load(answers{3: "moved", 9: "z"}, "february")
 	b.holds("1 a, 3 moved, 4 d, 9 z")
-	if got := b.query("SELECT col_description('forms.feedback'::regclass, 2)"); got != "Your answer" {
-		t.Errorf("the comment is %q", got)
+	if got := b.query("SELECT col_description('forms.feedback'::regclass, 2), obj_description('forms.feedback'::regclass)"); got != "Your answer|Results of the form f" {
+		t.Errorf("the comments are %q", got)
 	}
 }
 
@@ -149,6 +149,13 @@ func TestLater(t *testing.T) {
 	if got := b.query("SELECT id FROM forms.feedback WHERE deleted_at IS NOT NULL"); got != "2" {
 		t.Errorf("deleted softly: %q", got)
 	}
+	soft := b.table
+	b.table = b.open(server.DSN(b.database, "sslmode=disable"), nil)
+	b.load(answers{1: "a", 2: "b"}, "january")
+	if got := b.query("SELECT count(*) FROM forms.feedback WHERE deleted_at IS NOT NULL"); got != "0" {
+		t.Errorf("%s rows are deleted softly after they came back", got)
+	}
+	b.table = soft
 	renamed := b.loadOf(b.table, answers{1: "a"}, "january", true)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "result", Type: arrow.PrimitiveTypes.Int64}, {Name: "answer", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	each := renamed.Rows[0].Each

@@ -233,7 +233,13 @@ func (r *reader) checkTable(out placedOutput) {
 		names = append(names, "loaded_at", "run_id")
 	}
 	kind := r.o.Databases[slices.IndexFunc(r.o.Databases, func(k DatabaseKind) bool { return k.Name == out.Database.Kind })]
-	if err := kind.CheckNames(path.Base(out.Path), names); err != nil {
+	err := kind.CheckNames(path.Base(out.Path), names)
+	for _, c := range r.def.Schema.Columns {
+		if c.Explode && err == nil {
+			err = kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil)
+		}
+	}
+	if err != nil {
 		out.path.FailWith(err, "mend the schema")
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
