@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -22,6 +24,9 @@ var ErrDSN = errors.New("the dsn is no connection string of PostgreSQL, such as 
 // It holds no user and no password.
 func Address(dsn string) (string, error) {
 	config, err := pgconn.ParseConfig(dsn)
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return "", fmt.Errorf("the dsn, or a variable of PostgreSQL, names a file that cannot be read: %w", file)
+	}
 	if err != nil {
 		return "", ErrDSN // the cause may hold the password
 	}
