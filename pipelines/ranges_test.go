@@ -212,6 +212,7 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*transport.BudgetError)) {
 		t.Fatal(err)
 	}
+	first := len(l.service.Log()) // one less than the budget where a request was given up with the run
 	now = now.Add(time.Hour)
 	l.edit = func(d *definition.Definition) {
 		d.Name, d.Source.Requests.PerMinute, d.Extract.Incremental = "other", 1000, false
@@ -223,8 +224,8 @@ func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
 	l.edit = daily
 	before := len(l.service.Log())
 	_, err := pipelines.Run(t.Context(), l.definition(), l.o)
-	if n := len(l.service.Log()) - before; !errors.As(err, new(*transport.BudgetError)) || n != 0 {
-		t.Errorf("%v; %d more requests", err, n)
+	if n := len(l.service.Log()) - before; !errors.As(err, new(*transport.BudgetError)) || first+n > 30 {
+		t.Errorf("%v; %d more requests after %d", err, n, first)
 	}
 }
 
