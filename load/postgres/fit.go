@@ -92,9 +92,9 @@ func CheckNames(table string, columns []string) error {
 // targetOf describes the table of some rows.
 func (t *Table) targetOf(r load.TableRows) (*target, error) {
 	to := &target{schema: t.schema, table: t.tableOf(r), list: r.List}
-	var names []string
+	names := make([]string, 0, len(r.Columns))
 	for i, f := range r.Schema.Fields() {
-		c := column{name: f.Name, kind: typeOf(f.Type), comment: commentOf(r.Columns[i])}
+		c := column{name: f.Name, kind: typeOf(f.Type), comment: r.Columns[i].Label}
 		to.columns, names = append(to.columns, c), append(names, c.name)
 		if r.Columns[i].From == "result_id" && f.Type.ID() == arrow.INT64 && to.id == "" {
 			to.id = f.Name
@@ -103,24 +103,13 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 	if r.List != "" {
 		to.position = to.columns[1].name
 	}
-	if t.SoftDelete {
-		names = append(names, deletedAt)
-	}
-	if t.Audit {
-		names = append(names, loadedAt, runID)
+	for _, c := range t.extras() {
+		names = append(names, c.name)
 	}
 	if to.id == "" {
 		return nil, &load.TableError{Table: t.dataset(), Problem: "has no column with the result's id, by which a run finds the rows that it changes", Hint: "add a column to the schema: {name: id, from: result_id, type: int64}"}
 	}
 	return to, CheckNames(to.schema+"."+to.table, names)
-}
-
-// commentOf is what a column's comment tells: the label, and the choices.
-func commentOf(c load.Column) string {
-	if len(c.Choices) == 0 {
-		return c.Label
-	}
-	return strings.TrimSpace(c.Label + " (" + strings.Join(c.Choices, ", ") + ")")
 }
 
 // Columns of a table besides those of the rows.

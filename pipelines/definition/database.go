@@ -34,7 +34,7 @@ type DatabaseKind struct {
 type Database struct {
 	Kind       string // name of a DatabaseKind
 	DSN        ConnectionString
-	Control    string // schema of formetl's own tables
+	Control    string // schema of formetl's own tables; "" for that of the kind
 	Adopt      bool   // a table that formetl did not make may be used
 	SoftDelete bool   // rows of vanished results stay, and tell in deleted_at since when
 	Audit      bool   // rows tell in loaded_at and run_id of their last change
@@ -104,9 +104,6 @@ func (out *placedOutput) refuseDatabaseKeys(given map[string]strictyaml.Value) {
 		}
 	}
 }
-
-// defaultControl is the schema of formetl's own tables.
-const defaultControl = "formetl"
 
 func parseControl(text string) (string, error) {
 	if text == "" || strings.ContainsAny(text, "{}.") {

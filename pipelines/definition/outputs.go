@@ -25,7 +25,7 @@ type placedOutput struct {
 
 func (r *reader) readLoad(v strictyaml.Value) {
 	for _, e := range v.List() {
-		codebook, db := true, Database{Control: defaultControl}
+		codebook, db := true, Database{}
 		path, isTable := strictyaml.Required("path", nil), isDatabase(e)
 		if isTable {
 			path = strictyaml.Optional("path", nil)

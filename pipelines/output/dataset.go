@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -334,13 +335,14 @@ type Reset struct {
 // the time is zero. It holds the dataset's lease meanwhile, and first finishes
 // a recorded commit.
 func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
-	if out.Database != nil {
-		return resetTable(ctx, job, out, to)
+	opened, ok := newOutput(job, out).(continued)
+	if !ok {
+		return r, fmt.Errorf("%s: it has no watermark", out.Path) // a bug: the caller chooses datasets
 	}
-	o := &dataset{place: newPlace(job, out)}
-	if err := o.open(ctx); err != nil {
+	if err := opened.open(ctx); err != nil {
 		return r, err
 	}
+	o := opened.set()
 	defer func() { err = errors.Join(err, o.close(context.WithoutCancel(ctx))) }()
 	r.Recovery = o.recovered
 	if o.manifest != nil {
@@ -352,7 +354,15 @@ func ResetWatermark(ctx context.Context, job *Job, out definition.Output, to loa
 	if err := o.held(); err != nil {
 		return r, err
 	}
-	if _, err := load.ResetWatermark(ctx, o.dest, to); err != nil {
+	if o.table == nil {
+		_, err = load.ResetWatermark(ctx, o.dest, to)
+	} else {
+		var changed bool
+		if changed, err = o.manifest.ResetWatermark(to); changed {
+			err = o.table.Amend(ctx, o.manifest, o.base)
+		}
+	}
+	if err != nil {
 		return r, o.named(err)
 	}
 	r.After = to

@@ -250,14 +250,9 @@ func givenUp(err error) bool {
 // Manifest returns the manifest that an earlier run left at an output, or nil
 // if there is none.
 func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
-	if out.Database != nil {
-		o := &table{dataset: dataset{place: newPlace(j, out)}}
-		err := o.look(ctx)
-		return o.manifest, err
-	}
-	p := newPlace(j, out)
-	err := p.look(ctx)
-	return p.manifest, err
+	o := newOutput(j, out)
+	err := o.look(ctx)
+	return o.at().manifest, err
 }
 
 // ManifestAt reads the manifest that an earlier run left of an output, and its

@@ -23,6 +23,8 @@ import (
 // Each commits on its own. If one fails, it is set aside, and the others go on.
 type output interface {
 	at() *place
+	// look reads what the last run left. It takes no lease.
+	look(ctx context.Context) error
 	// open takes the lease of the destination, finishes the commit of a run that ended
 	// early, and reads what the last run left.
 	open(ctx context.Context) error
@@ -36,8 +38,6 @@ type output interface {
 // continued is an output that later runs continue: a dataset, or a table.
 type continued interface {
 	output
-	// look reads what the last run left. It takes no lease.
-	look(ctx context.Context) error
 	// fits returns the columns that later runs begin with, see dataset.fits.
 	fits() ([]schemas.Column, error)
 	set() *dataset

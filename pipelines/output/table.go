@@ -192,30 +192,6 @@ func (o *table) record(ctx context.Context) error {
 	return nil
 }
 
-// resetTable does ResetWatermark for a table.
-func resetTable(ctx context.Context, job *Job, out definition.Output, to load.WallTime) (r Reset, err error) {
-	o := &table{dataset: dataset{place: newPlace(job, out)}}
-	if err := o.open(ctx); err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, o.close(context.WithoutCancel(ctx))) }()
-	if o.manifest == nil {
-		return r, nil
-	}
-	r.Before, r.After = o.manifest.Watermark, o.manifest.Watermark
-	if err := o.belongs(); err != nil {
-		return r, err
-	}
-	changed, err := o.manifest.ResetWatermark(to)
-	if err == nil && changed {
-		err = o.table.Amend(ctx, o.manifest, o.base)
-	}
-	if err == nil {
-		r.After = to
-	}
-	return r, err
-}
-
 // CheckTable finds what a load of a table would fail of, and changes nothing.
 func CheckTable(ctx context.Context, job *Job, out definition.Output) error {
 	o := &table{dataset: dataset{place: newPlace(job, out)}}
