@@ -54,7 +54,8 @@ its forms, and for a sample of the results if there is one form.`,
 		Example: `  formetl init
   formetl init --base-url https://fs1.example.com --account acme --form form1 --no-input
   formetl init --form form1 --path 's3://bucket/lake/{form}/' -o form1.yaml
-  formetl init --form '*' --path 'out/{form}.csv' --path 'lake/{form}/' --partition day`,
+  formetl init --form '*' --path 'out/{form}.csv' --path 'lake/{form}/' --partition day
+  formetl init --form form1 --dsn '${env:PG}' --table 'forms.{form}'`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.in == nil && !s.noInput && show.IsTerminal(s.p.stdin) && show.IsTerminal(s.p.stderr) && !s.p.log.JSON() {
@@ -75,7 +76,9 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringArrayVar(&a.paths, "path", nil, "where to write: a path beside the definition, or s3://bucket/path; a dataset's ends with a slash; {form} is replaced; repeatable (default: out/{form}.csv)")
 	set.StringVar(&a.format, "format", "", "format of the outputs (default: by a file's name; parquet for a dataset)")
 	set.StringVar(&a.partition, "partition", "", "folders of a dataset: none, day, month or year (default month)")
-	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets only) or full (default: incremental if all outputs are datasets)")
+	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
+	set.StringVar(&a.dsn, "dsn", "", "where the database of --table is, without a password: a reference such as ${env:PG} (the default), or a connection string with one")
+	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
 	flags.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
 	set.BoolVar(&s.force, "force", false, "replace files that are there")
@@ -229,20 +232,30 @@ func (s *initSession) ask(ctx context.Context) error {
 	if err := errors.Join(s.checkForms(), s.checkFiles()); err != nil {
 		return err
 	}
-	kind := initQuestion{text: "What to write: file, which each run writes anew, or dataset, whose parts runs add to", one: func(a *initAnswers) *string { return &a.kind }, check: func() error {
-		if kinds := []string{fileKind, datasetKind}; !slices.Contains(kinds, a.kind) {
-			return fmt.Errorf("%q: give %s", a.kind, strings.Join(kinds, " or "))
+	kind := initQuestion{text: "What to write: file, which each run writes anew, dataset, whose parts runs add to, or table of a PostgreSQL database", one: func(a *initAnswers) *string { return &a.kind }, check: func() error {
+		if kinds := []string{fileKind, datasetKind, tableKind}; !slices.Contains(kinds, a.kind) {
+			return fmt.Errorf("%q: give file, dataset or table", a.kind)
 		}
 		return nil
 	}}
 	path := initQuestion{text: "Path, whose extension names the format; a dataset's ends with a slash", many: func(a *initAnswers) *[]string { return &a.paths }}
-	if len(a.paths) == 0 {
-		if err := s.askOpen(ctx, kind, path); err != nil {
+	places := []initQuestion{path}
+	if len(a.paths) == 0 && !a.writesTable() {
+		if err := s.askOpen(ctx, kind); err != nil {
 			return err
 		}
 	}
+	if a.writesTable() {
+		places = []initQuestion{
+			{text: "Database, a reference to its connection string, such as postgres://formetl:…@db.example.com/warehouse", one: func(a *initAnswers) *string { return &a.dsn }},
+			{text: "Table, with its schema, which is there", one: func(a *initAnswers) *string { return &a.table }},
+		}
+	}
+	if err := s.askOpen(ctx, places...); err != nil {
+		return err
+	}
 	mode := initQuestion{text: "Each run reads: incremental, what is new or changed, or full, everything", one: func(a *initAnswers) *string { return &a.mode }}
-	if a.onlyDatasets() {
+	if a.onlyGrowing() {
 		if err := s.askOpen(ctx, mode); err != nil {
 			return err
 		}
@@ -331,6 +344,8 @@ func initKeys() [][2]string {
 		{"load[].path", "path"},
 		{"load[].format", "format"},
 		{"load[].partition", "partition"},
+		{"load[].dsn", "dsn"},
+		{"load[].table", "table"},
 		{"extract.mode", "mode"},
 		{"names", "names"},
 		{"name", "output"},
@@ -344,7 +359,7 @@ func (s *initSession) check() error {
 	o.WithoutSecrets = s.answers.key == "" // it is still to be asked
 	o.Command = nil                        // a command that prints the key may take long
 	_, err := s.parse(o)
-	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !slices.ContainsFunc(a.paths, isDataset) {
+	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
 		err = exit.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
 	}
 	return err
@@ -364,6 +379,9 @@ var (
 func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, error) {
 	a := s.proposed()
 	a.baseURL, a.account = cmp.Or(a.baseURL, "https://fs1.example.com"), cmp.Or(a.account, "acme")
+	if a.writesTable() && s.answers.dsn == "" { // it is still to be asked
+		a.dsn = "postgres://db.example.com/warehouse"
+	}
 	if len(a.forms) == 0 {
 		a.forms = []string{"form"}
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	fileKind    = "file"
 	datasetKind = "dataset"
+	tableKind   = "table"
 )
 
 // editorSchema is the name of the JSON Schema beside a definition, which editors read.
@@ -32,6 +33,7 @@ type initAnswers struct {
 	forms                       []string
 	kind                        string // of the path that is proposed
 	paths                       []string
+	dsn, table                  string
 	mode                        string
 
 	// What follows is not asked.
@@ -53,6 +55,8 @@ func (s *initSession) proposed() initAnswers {
 	}
 	a.kind = cmp.Or(a.kind, fileKind)
 	switch {
+	case a.writesTable():
+		a.dsn, a.table = cmp.Or(a.dsn, "${env:PG}"), cmp.Or(a.table, "public.{form}")
 	case len(a.paths) > 0:
 	case a.kind == datasetKind:
 		a.paths = []string{"lake/{form}/"}
@@ -60,7 +64,7 @@ func (s *initSession) proposed() initAnswers {
 		a.paths = []string{"out/{form}." + cmp.Or(a.format, "csv")}
 	}
 	a.mode = cmp.Or(a.mode, "full")
-	if s.answers.mode == "" && a.onlyDatasets() {
+	if s.answers.mode == "" && a.onlyGrowing() {
 		a.mode = "incremental"
 	}
 	name := a.onlyForm()
@@ -73,8 +77,11 @@ func (s *initSession) proposed() initAnswers {
 
 func isDataset(path string) bool { return strings.HasSuffix(path, "/") }
 
-// onlyDatasets tells whether no output is a file, so that runs can add to them.
-func (a *initAnswers) onlyDatasets() bool {
+// writesTable tells whether an output is a table of a database.
+func (a *initAnswers) writesTable() bool { return a.kind == tableKind || a.dsn != "" || a.table != "" }
+
+// onlyGrowing tells whether no output is a file, so that runs can add to them.
+func (a *initAnswers) onlyGrowing() bool {
 	return !slices.ContainsFunc(a.paths, func(path string) bool { return !isDataset(path) })
 }
 
@@ -141,6 +148,14 @@ func (a *initAnswers) definition(schema string) string {
 	add("load:", "several outputs are written from one reading")
 	for _, path := range a.paths {
 		a.addOutput(add, path)
+	}
+	if a.writesTable() {
+		add("  - database: postgres", "`formetl help databases` tells of its keys")
+		add("    dsn: "+definition.Scalar(a.dsn), "where the connection string is, never a password")
+		add("    table: "+definition.Scalar(a.table), "made by the first run; its schema must be there")
+		if a.partition != "" {
+			add("    partition: "+definition.Scalar(a.partition), "how much a run reads again at least")
+		}
 	}
 	return b.String()
 }

@@ -159,7 +159,7 @@ func TestInitAsksAgain(t *testing.T) {
 	told := w.told.String()
 	for _, says := range []string{
 		"an answer is needed", "is not a reference", "NOT_SET is not set", "not a time zone", "error 101", "[acm]: ", "did you mean orders?", "--form 7: the account has no such form",
-		`"datset": give file or dataset`, "put {form} into the path", "did you mean full?", "formetl", " run acme.yaml",
+		`"datset": give file, dataset or table`, "put {form} into the path", "did you mean full?", "formetl", " run acme.yaml",
 	} {
 		if !strings.Contains(told, says) {
 			t.Errorf("%q is not said in\n%s", says, told)
@@ -200,6 +200,33 @@ func TestInitEnds(t *testing.T) {
 	}
 	if def := w.load(t, "form1.yaml"); def.Schema == nil || !strings.HasSuffix(def.Outputs[0].Path, "/out/{form}.csv") {
 		t.Errorf("%+v", def)
+	}
+}
+
+// TestInitOfATable: a table needs no path, and its connection string is a reference.
+func TestInitOfATable(t *testing.T) {
+	w := newInitWorld(t, smallForm())
+	w.env["PG"] = "postgres://loader:secret@db.example.com/warehouse"
+	table := func() {
+		t.Helper()
+		def := w.load(t, "form1.yaml")
+		if out := def.Outputs[0]; len(def.Outputs) != 1 || out.Path != "postgres://db.example.com/warehouse/forms.{form}/" || !def.Extract.Incremental || strings.Contains(w.told.String(), "secret") {
+			t.Errorf("%+v", def)
+		}
+	}
+	if err := w.begin(t.Context(), nil, "--form", "form1", "--table", "forms.{form}"); err != nil {
+		t.Fatal(err)
+	}
+	table()
+	typed := []string{"", "", "", "", "", "table", "postgres://x:secret@db/w", "${env:NOT_SET}", "", "{form}.x", "forms.{form}", ""}
+	if err := w.begin(t.Context(), typed, "--force"); err != nil {
+		t.Fatalf("%v\n%s", err, &w.told)
+	}
+	table()
+	for _, says := range []string{"a password never stands in a definition", "NOT_SET is not set", "a placeholder stands in the name of the schema", "[public.{form}]: "} {
+		if !strings.Contains(w.told.String(), says) {
+			t.Errorf("%q is not said in\n%s", says, &w.told)
+		}
 	}
 }
 
