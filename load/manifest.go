@@ -94,7 +94,7 @@ type Column struct {
 	// Explode tells whether the list has a child output of its own.
 	Explode bool `json:"explode,omitempty"`
 	// Choices are the values that each have a column of their own in CSV
-	// (list_as: columns), in order.
+	// (list_as: columns), in order. For a table they are those that its comment names.
 	Choices []string `json:"choices,omitempty"`
 	// The fields below are about the form, not the data. They are an item's type
 	// and its place on the form.

@@ -26,6 +26,8 @@ var systemColumns = []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 type column struct {
 	name, kind string // type as the server prints it
 	comment    string
+	computed   bool // nobody can give it values
+	needed     bool // a row cannot be inserted without a value for it
 }
 
 // target is the table that rows go to.
@@ -36,7 +38,8 @@ type target struct {
 	columns       []column // of the rows
 	id, position  string   // names of the columns that are the key; position is "" for results
 	softly        bool     // it has the column deleted_at
-	left          []string // columns that earlier loads wrote and this one does not
+	owned         bool     // the role owns the table that is there
+	dropped       []string // columns that earlier loads wrote and this one does not
 }
 
 func (t *target) sql() string { return quote(t.schema, t.table) }
@@ -91,10 +94,13 @@ func CheckNames(table string, columns []string) error {
 
 // targetOf describes the table of some rows.
 func (t *Table) targetOf(r load.TableRows) (*target, error) {
-	to := &target{schema: t.schema, table: t.tableOf(r), list: r.List}
+	to := &target{schema: t.schema, table: t.tableOf(r.List), list: r.List}
 	names := make([]string, 0, len(r.Columns))
 	for i, f := range r.Schema.Fields() {
 		c := column{name: f.Name, kind: typeOf(f.Type), comment: r.Columns[i].Label}
+		if choices := r.Columns[i].Choices; len(choices) > 0 {
+			c.comment += "\nChoices: " + strings.Join(choices, "; ")
+		}
 		to.columns, names = append(to.columns, c), append(names, c.name)
 		if r.Columns[i].From == "result_id" && f.Type.ID() == arrow.INT64 && to.id == "" {
 			to.id = f.Name
@@ -132,13 +138,14 @@ func (t *Table) extras() (extras []column) {
 
 // columnsOf returns the columns of a table, none if it is not there.
 func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]column, error) {
-	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), '')
+	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), ''),
+		attgenerated <> '' OR attidentity = 'a', attnotnull AND NOT atthasdef AND attidentity = ''
 		FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, table)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
-		err = row.Scan(&c.name, &c.kind, &c.comment)
+		err = row.Scan(&c.name, &c.kind, &c.comment, &c.computed, &c.needed)
 		return c, err
 	})
 }
@@ -150,18 +157,19 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 	if err != nil {
 		return nil, err
 	}
+	key := []string{to.id} // as the table calls it now
+	named := func(name string) func(column) bool { return func(c column) bool { return c.name == name } }
 	if before != nil && to.list == "" { // the column with the ids may have another name now
 		was, err := idOf(before)
 		if err != nil {
 			return nil, err
 		}
-		named := func(name string) func(column) bool { return func(c column) bool { return c.name == name } }
 		if at := slices.IndexFunc(there, named(was)); at >= 0 && !slices.ContainsFunc(there, named(to.id)) {
 			statements = append(statements, "ALTER TABLE "+to.sql()+" RENAME COLUMN "+quote(was)+" TO "+quote(to.id))
-			there[at].name = to.id
+			there[at].name, key[0] = to.id, was
 		}
 	}
-	to.softly = t.SoftDelete || !t.Adopt && slices.ContainsFunc(there, func(c column) bool { return c.name == deletedAt })
+	to.softly = t.SoftDelete || !t.Adopt && slices.ContainsFunc(there, named(deletedAt))
 	wanted := slices.Concat(to.columns, t.extras())
 	if len(there) == 0 {
 		defined := make([]string, len(wanted))
@@ -171,10 +179,12 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if !to.madeBy(before) && !t.Adopt {
 		return nil, &load.CreateError{Op: "use", Path: t.String(), Hint: "choose another table, rename or drop this one, or write adopt: true", Err: errors.New("a table is there that formetl did not make")}
+	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {
+		return nil, err
 	}
 	var alter, comments []string
 	for _, c := range wanted {
-		at := slices.IndexFunc(there, func(is column) bool { return is.name == c.name })
+		at := slices.IndexFunc(there, named(c.name))
 		switch {
 		case len(there) == 0:
 		case at < 0:
@@ -183,13 +193,14 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 		case !to.madeBy(before) || !full:
 			return nil, t.unfit(c, there[at].kind)
 		default:
-			if err := t.freeOfViews(ctx, q, to, c); err != nil {
+			using, err := t.cast(ctx, q, to, c, there[at].kind, slices.ContainsFunc(there, named(deletedAt)))
+			if err != nil {
 				return nil, err
 			}
-			alter = append(alter, "ALTER COLUMN "+quote(c.name)+" TYPE "+c.kind+" USING "+cast(c, there[at].kind))
+			alter = append(alter, "ALTER COLUMN "+quote(c.name)+" TYPE "+c.kind+" USING "+using)
 		}
-		// The role may not be the owner of a table that it adopts.
-		if c.comment != "" && (at < 0 || !t.Adopt && there[at].comment != c.comment) {
+		// An adopted table keeps its comments, and only the owner may change them.
+		if c.comment != "" && (at < 0 || to.owned && !t.Adopt && there[at].comment != c.comment) {
 			comments = append(comments, "COMMENT ON COLUMN "+to.sql()+"."+quote(c.name)+" IS "+literal(c.comment))
 		}
 	}
@@ -198,8 +209,8 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 	}
 	if before != nil && to.position == "" {
 		for _, was := range before.Schema {
-			if slices.ContainsFunc(there, func(c column) bool { return c.name == was.Name }) && !slices.ContainsFunc(wanted, func(c column) bool { return c.name == was.Name }) {
-				to.left = append(to.left, was.Name)
+			if slices.ContainsFunc(there, named(was.Name)) && !slices.ContainsFunc(wanted, named(was.Name)) {
+				to.dropped = append(to.dropped, was.Name)
 			}
 		}
 	}
@@ -211,13 +222,59 @@ func (t *target) madeBy(before *load.Manifest) bool {
 	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
 }
 
-// cast turns the values of a column into another type; into nulls where that is not certain.
-// A full load brings the values of all results.
-func cast(c column, was string) string {
-	if c.kind == "text" && !strings.HasSuffix(was, "[]") || was == "bigint" && (c.kind == "double precision" || strings.HasPrefix(c.kind, "numeric")) {
-		return quote(c.name) + "::" + c.kind
+// takesRows tells whether the role owns the table, and returns an error where rows can be neither found nor inserted in a table that is
+// there: it needs a unique key of the ids, and no column that a load leaves out.
+func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []column, key []string) error {
+	misfit := func(hint, problem string, args ...any) error {
+		return &load.TableError{Table: to.schema + "." + to.table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
 	}
-	return "NULL::" + c.kind
+	for _, c := range there {
+		loads := slices.ContainsFunc(slices.Concat(to.columns, t.extras()), func(w column) bool { return w.name == c.name })
+		switch {
+		case loads && c.computed:
+			return misfit("drop that there, or give the schema's column another name", "has the column %q, whose values PostgreSQL makes itself", c.name)
+		case !loads && c.needed:
+			return misfit("give it a default there, or drop NOT NULL", "has the column %q, which must have a value and gets none by a load", c.name)
+		}
+	}
+	if to.position != "" {
+		key = append(key, to.position)
+	}
+	unique := false
+	err := q.QueryRow(ctx, `SELECT (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)), EXISTS (SELECT FROM pg_index WHERE indrelid = to_regclass($1) AND indisunique AND indisvalid AND indpred IS NULL AND indexprs IS NULL AND
+		(SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY((indkey::int2[])[0:indnkeyatts-1])) = (SELECT array_agg(k ORDER BY k::name) FROM unnest($2::text[]) k))`,
+		to.sql(), key).Scan(&to.owned, &unique)
+	if err == nil && !unique {
+		err = misfit("ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key of the result's id, by which a load finds rows")
+	}
+	return err
+}
+
+// cast turns the values of a column into another type; into nulls where that is not certain.
+// A full load brings the values of all results, but for those that were deleted softly, if the
+// table keeps these. No view may use the column.
+func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {
+	misfit := func(hint, problem string) error {
+		return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q %s, so that its type cannot become %s", c.name, problem, c.kind), Hint: hint}
+	}
+	var view string
+	err = q.QueryRow(ctx, `SELECT coalesce(min(r.ev_class::regclass::text), '') FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+		WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = to_regclass($1) AND a.attname = $2 AND r.ev_class <> d.refobjid`, to.sql(), c.name).Scan(&view)
+	switch {
+	case err != nil:
+		return "", err
+	case view != "":
+		return "", misfit("drop the view and create it again afterwards (after: can do that), or keep the column's type in the schema", "in the view "+view)
+	case c.kind == "text" && !strings.HasSuffix(was, "[]") || was == "bigint" && (c.kind == "double precision" || strings.HasPrefix(c.kind, "numeric")):
+		return quote(c.name) + "::" + c.kind, nil
+	case softly:
+		deleted := false
+		err = q.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+to.sql()+" WHERE deleted_at IS NOT NULL AND "+quote(c.name)+" IS NOT NULL)").Scan(&deleted)
+		if err == nil && deleted {
+			err = misfit("change the column's type there, with its values, or remove the rows that were deleted softly", "as "+was+" with values of deleted results")
+		}
+	}
+	return "NULL::" + c.kind, err
 }
 
 // unfit says that a column has another type.
@@ -229,25 +286,8 @@ func (t *Table) unfit(c column, is string) error {
 	return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q as %s, and its values are %s", c.name, is, c.kind), Hint: hint}
 }
 
-// freeOfViews returns an error if a view uses a column whose type is to change.
-func (t *Table) freeOfViews(ctx context.Context, q querier, to *target, c column) error {
-	var view string
-	err := q.QueryRow(ctx, `SELECT DISTINCT r.ev_class::regclass::text FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-		WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = to_regclass($1) AND a.attname = $2 AND r.ev_class <> d.refobjid LIMIT 1`, to.sql(), c.name).Scan(&view)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return &load.TableError{
-		Table: t.dataset(), Problem: fmt.Sprintf("has the column %q in the view %s, so that its type cannot become %s", c.name, view, c.kind),
-		Hint: "drop the view and create it again afterwards (after: can do that), or keep the column's type in the schema",
-	}
-}
-
-// fit makes the table take the rows.
-func (l *loading) fit(ctx context.Context, to *target, before *load.Manifest) error {
+// alter makes the table take the rows.
+func (l *loading) alter(ctx context.Context, to *target, before *load.Manifest) error {
 	statements, err := l.changes(ctx, l.tx, to, before, l.load.Full)
 	if err != nil {
 		return err
@@ -298,16 +338,19 @@ func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error
 // allowed returns an error if the role may not do what a load does: change rows, and where
 // the table must change, that.
 func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bool) error {
-	var schema, table, rows, owner, create bool
+	var schema, table, rows, owner, create, hidden bool
 	err := c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL,
 		coalesce(has_table_privilege(to_regclass($2)::oid, 'SELECT') AND has_table_privilege(to_regclass($2)::oid, 'INSERT') AND
-			has_table_privilege(to_regclass($2)::oid, 'UPDATE') AND has_table_privilege(to_regclass($2)::oid, 'DELETE'), false),
+			has_table_privilege(to_regclass($2)::oid, 'UPDATE') AND ($3 OR has_table_privilege(to_regclass($2)::oid, 'DELETE')), false),
 		coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)), false),
-		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`, quote(to.schema), to.sql()).Scan(&schema, &table, &rows, &owner, &create)
+		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false), coalesce(row_security_active(to_regclass($2)::oid), false)`,
+		quote(to.schema), to.sql(), t.SoftDelete).Scan(&schema, &table, &rows, &owner, &create, &hidden)
 	var state string
 	switch {
 	case err != nil:
 		return err
+	case hidden:
+		return &load.TableError{Table: to.schema + "." + to.table, Problem: "may hide rows from the role by row level security", Hint: "let the role own the table without FORCE, or ALTER ROLE … BYPASSRLS"}
 	case !schema:
 		state = "3F000"
 	case !table && !create, table && !rows, table && changes && !owner:

@@ -31,17 +31,17 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep = true
-	return &held{taken, []*Table{own, t}}, nil
+	return &tableLease{taken, []*Table{own, t}}, nil
 }
 
-// held is a lease that ends with the connections of its table.
-type held struct {
+// tableLease is a lease that ends with the connections of its table.
+type tableLease struct {
 	*lease.Lease
 	tables []*Table
 }
 
 // Release gives the lease back, and closes the connections.
-func (h *held) Release(ctx context.Context) error {
+func (h *tableLease) Release(ctx context.Context) error {
 	err := h.Lease.Release(ctx)
 	for _, t := range h.tables {
 		t.close(ctx)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -42,7 +43,7 @@ func (t *Table) loadOnce(ctx context.Context, l load.TableLoad) (change load.Tab
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what is committed stays
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		change, err = (&loading{t, l, tx, nil}).run(ctx)
+		change, err = (&loading{Table: t, load: l, tx: tx}).run(ctx)
 		return err
 	})
 	return change, err != nil && conn.IsClosed(), err
@@ -53,7 +54,8 @@ type loading struct {
 	*Table
 	load load.TableLoad
 	tx   pgx.Tx
-	gone []int64 // vanished results, whose rows go
+
+	vanished []int64 // results whose rows go
 }
 
 // exec does one statement and returns how many rows it changed.
@@ -88,10 +90,10 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 		read.Or(p.IDs)
 	}
 	for it := roaring64.AndNot(l.load.Replaced, read).Iterator(); it.HasNext(); {
-		l.gone = append(l.gone, int64(it.Next())) //nolint:gosec // ids were int64
+		l.vanished = append(l.vanished, int64(it.Next())) //nolint:gosec // ids were int64
 	}
 	for _, target := range targets {
-		if err := l.fit(ctx, target, before); err != nil {
+		if err := l.alter(ctx, target, before); err != nil {
 			return change, err
 		}
 	}
@@ -135,8 +137,9 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	return change, l.leased(ctx)
 }
 
-// settings are what statements rely on, and that a computer which vanished is noticed.
+// settings are what statements rely on, and that a computer that vanished is noticed.
 const settings = "SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
+	"SET LOCAL row_security = off; " + // an error where rows are hidden
 	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
 
 // did tells whether the manifest is that of this load: an earlier try was committed.
@@ -173,13 +176,13 @@ func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, 
 func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err error) {
 	missing := "NOT EXISTS (SELECT 1 FROM " + of.temp() + " n WHERE " + of.same() + ")"
 	gone := "t." + quote(of.id) + " = ANY($1::bigint[])"
-	args := []any{l.gone}
+	args := []any{l.vanished}
 	switch {
 	case l.load.Full:
 		gone, args = missing, nil
 	case of != results:
 		gone += " OR " + missing + " AND EXISTS (SELECT 1 FROM " + results.temp() + " r WHERE r." + quote(results.id) + " = t." + quote(of.id) + ")"
-	case len(l.gone) == 0:
+	case len(l.vanished) == 0:
 		return 0, nil
 	}
 	if !l.SoftDelete {
@@ -199,7 +202,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 		}
 		set, was, is = append(set, name+" = n."+name), append(was, "t."+name), append(is, "n."+name)
 	}
-	for _, name := range into.left { // columns that the results do not have any more
+	for _, name := range into.dropped { // columns that the results do not have any more
 		set, was, is = append(set, quote(name)+" = NULL"), append(was, "t."+quote(name)), append(is, "NULL")
 	}
 	differs := "ROW(" + strings.Join(was, ", ") + ") IS DISTINCT FROM ROW(" + strings.Join(is, ", ") + ")"
@@ -237,11 +240,19 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 // note writes down what the load did: manifest, parts, dead letters and the run.
 func (l *loading) note(ctx context.Context, change load.TableChange) error {
 	m := &l.load.Manifest
+	lists := map[string]int64{} // rows of each exploded list
+	for _, r := range l.load.Rows[1:] {
+		var err error
+		if lists[r.List], err = l.elements(ctx, l.tx, r.List); err != nil {
+			return err
+		}
+	}
+	counted, _ := json.Marshal(lists) // texts and numbers are encoded without errors
 	// Two first loads may meet here: one waits for the other, and finds its version.
-	n, err := l.exec(ctx, "INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, now())
+	n, err := l.exec(ctx, "INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, $9, now())
 		ON CONFLICT (dataset) DO UPDATE SET version = d.version + 1, pipeline = excluded.pipeline, form = excluded.form, run_id = excluded.run_id, watermark = excluded.watermark,
-		rows = excluded.rows, rejected = excluded.rejected, manifest = excluded.manifest, changed_at = now() WHERE d.version::text = $9`,
-		l.dataset(), m.Pipeline, m.Form, m.RunID, timeOf(m.Watermark), m.Rows, m.Rejected, manifestText(m), l.load.Version)
+		rows = excluded.rows, rejected = excluded.rejected, lists = excluded.lists, manifest = excluded.manifest, changed_at = now() WHERE d.version::text = $10`,
+		l.dataset(), m.Pipeline, m.Form, m.RunID, timeOf(m.Watermark), m.Rows, m.Rejected, string(counted), manifestText(m), l.load.Version)
 	if err == nil && n == 0 {
 		err = l.conflict()
 	}

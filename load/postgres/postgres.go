@@ -138,8 +138,8 @@ func (t *Table) close(ctx context.Context) {
 // a *load.CreateError where a load cannot make them, or may make no temporary tables.
 func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, err error) {
 	var create, temporary bool
-	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL, has_database_privilege(current_database(), 'CREATE'),
-		has_database_privilege(current_database(), 'TEMPORARY')`, quote(t.Control), t.own("leases")).Scan(&schema, &tables, &create, &temporary)
+	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, (SELECT count(*) = 5 FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relname IN ('datasets', 'parts', 'rejects', 'runs', 'leases')),
+		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY')`, quote(t.Control)).Scan(&schema, &tables, &create, &temporary)
 	lacks := func(what, hint string) error {
 		return &load.CreateError{Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
 	}
@@ -173,7 +173,7 @@ func (t *Table) prepare(ctx context.Context, c *pgx.Conn) error {
 		}
 		for _, statement := range []string{
 			"CREATE TABLE IF NOT EXISTS " + t.own("datasets") + ` (dataset text PRIMARY KEY, version bigint NOT NULL, pipeline text NOT NULL, form text NOT NULL,
-				run_id text NOT NULL, watermark timestamp, rows bigint NOT NULL, rejected bigint NOT NULL, manifest json NOT NULL, changed_at timestamptz NOT NULL DEFAULT now())`,
+				run_id text NOT NULL, watermark timestamp, rows bigint NOT NULL, rejected bigint NOT NULL, lists json NOT NULL, manifest json NOT NULL, changed_at timestamptz NOT NULL DEFAULT now())`,
 			"CREATE TABLE IF NOT EXISTS " + t.own("parts") + ` (dataset text, part text, range_from timestamp, range_to timestamp, undated boolean NOT NULL,
 				rows bigint NOT NULL, rejected bigint NOT NULL, min_id bigint, max_id bigint, ids bytea NOT NULL, PRIMARY KEY (dataset, part))`,
 			"CREATE TABLE IF NOT EXISTS " + t.own("rejects") + ` (dataset text, part text, line integer, reject json NOT NULL, PRIMARY KEY (dataset, part, line))`,
@@ -190,10 +190,10 @@ func (t *Table) prepare(ctx context.Context, c *pgx.Conn) error {
 	})
 }
 
-// tableOf returns the name of the table that rows go to.
-func (t *Table) tableOf(r load.TableRows) string {
-	if r.List == "" {
+// tableOf returns the name of the table of an exploded list, "" for that of the results.
+func (t *Table) tableOf(list string) string {
+	if list == "" {
 		return t.name
 	}
-	return t.name + "__" + r.List
+	return t.name + "__" + list
 }

@@ -94,13 +94,14 @@ func (t *Table) IDs(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, er
 	return load.DecodeIDs(data)
 }
 
-// Lacking returns the parts of which results are missing in the table.
+// Lacking returns the parts of which results are missing in the table: all of them where rows of
+// an exploded list are missing.
 func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, err error) {
 	id, err := idOf(m)
 	if err != nil {
 		return nil, err
 	}
-	ids, sets := roaring64.New(), map[string][]byte{}
+	ids, sets, whole := roaring64.New(), map[string][]byte{}, true
 	err = t.with(ctx, "look for the rows of", func(c *pgx.Conn) error {
 		parts, err := c.Query(ctx, "SELECT part, ids FROM "+t.own("parts")+" WHERE dataset = $1", t.dataset())
 		if err != nil {
@@ -114,15 +115,24 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		}); err != nil {
 			return err
 		}
-		there, err := t.columnsOf(ctx, c, quote(t.schema, t.name))
-		if err != nil || !slices.ContainsFunc(there, func(c column) bool { return c.name == id }) {
+		var counted []byte
+		lists := map[string]int64{}
+		if err := c.QueryRow(ctx, "SELECT lists::text FROM "+t.own("datasets")+" WHERE dataset = $1", t.dataset()).Scan(&counted); err != nil {
 			return err
 		}
-		live := ""
-		if slices.ContainsFunc(there, func(c column) bool { return c.name == deletedAt }) {
-			live = " AND " + deletedAt + " IS NULL"
+		_ = json.Unmarshal(counted, &lists) // a load wrote it
+		for list, n := range lists {
+			is, err := t.elements(ctx, c, list)
+			if err != nil {
+				return err
+			}
+			whole = whole && is >= n
 		}
-		rows, err := c.Query(ctx, "SELECT "+quote(id)+" FROM "+quote(t.schema, t.name)+" WHERE "+quote(id)+" >= 0"+live)
+		from, err := t.live(ctx, c, t.name, id)
+		if err != nil || from == "" {
+			return err
+		}
+		rows, err := c.Query(ctx, "SELECT "+quote(id)+from+" AND "+quote(id)+" >= 0")
 		if err != nil {
 			return err
 		}
@@ -140,11 +150,36 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		if p.Rows == 0 {
 			continue
 		}
-		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !roaring64.AndNot(of, ids).IsEmpty() {
+		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !whole || !roaring64.AndNot(of, ids).IsEmpty() {
 			lacking = append(lacking, p)
 		}
 	}
 	return lacking, nil
+}
+
+// elements counts the rows of an exploded list.
+func (t *Table) elements(ctx context.Context, q querier, list string) (n int64, err error) {
+	from, err := t.live(ctx, q, t.tableOf(list), "")
+	if err == nil && from != "" {
+		err = q.QueryRow(ctx, "SELECT count(*)"+from).Scan(&n)
+	}
+	return n, err
+}
+
+// live is the end of a query of those rows of a table that were not deleted softly. It is empty
+// if there is no such table, or if it lacks the column that is needed, "" for none.
+func (t *Table) live(ctx context.Context, q querier, table, needs string) (string, error) {
+	there, err := t.columnsOf(ctx, q, quote(t.schema, table))
+	has := func(name string) bool {
+		return slices.ContainsFunc(there, func(c column) bool { return c.name == name })
+	}
+	switch {
+	case err != nil || len(there) == 0 || needs != "" && !has(needs):
+		return "", err
+	case has(deletedAt):
+		return " FROM " + quote(t.schema, table) + " WHERE " + deletedAt + " IS NULL", nil
+	}
+	return " FROM " + quote(t.schema, table) + " WHERE true", nil
 }
 
 // idOf returns the name of the column with the result's id.

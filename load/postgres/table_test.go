@@ -106,6 +106,57 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestMisfits: what speaks against a table that is there is found before a load.
+func TestMisfits(t *testing.T) {
+	b := newBench(t, nil)
+	adopt := func(s *Settings) { s.Adopt = true }
+	rows := []load.TableRows{rowsOf(nil)}
+	for made, want := range map[string]string{
+		"id bigint PRIMARY KEY, answer text, owner text NOT NULL":             `the column "owner", which must have a value`,
+		"id bigint PRIMARY KEY, answer text GENERATED ALWAYS AS ('x') STORED": `the column "answer", whose values PostgreSQL makes itself`,
+		"id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, answer text":     `the column "id", whose values PostgreSQL makes itself`,
+		"id bigint, answer text": "no unique key of the result's id",
+		"answer text":            "no unique key of the result's id",
+		"id bigint, answer text, PRIMARY KEY (id, answer)":                                         "no unique key of the result's id",
+		"id integer PRIMARY KEY, answer text":                                                      `the column "id" as integer`,
+		"id bigint PRIMARY KEY, note text NOT NULL DEFAULT '', n int GENERATED ALWAYS AS IDENTITY": "",
+	} {
+		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback (" + made + "); ALTER TABLE forms.feedback OWNER TO loader")
+		err := b.open(server.DSN(b.database, "sslmode=disable"), adopt).Fit(t.Context(), rows, false)
+		if misfit, ok := errors.AsType[*load.TableError](err); ok != (want != "") || ok && (!strings.Contains(err.Error(), want) || misfit.Hint == "") || !ok && err != nil {
+			t.Errorf("%s: %v", made, err)
+		}
+	}
+	// Who keeps rows of vanished results needs no right to delete.
+	b.query("DROP TABLE forms.feedback; CREATE TABLE forms.feedback (id bigint PRIMARY KEY, answer text, deleted_at timestamptz); GRANT SELECT, INSERT, UPDATE ON forms.feedback TO loader")
+	for softly, want := range map[bool]bool{true: true, false: false} {
+		err := b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.Adopt, s.SoftDelete = true, softly }).Fit(t.Context(), rows, false)
+		if (err == nil) != want {
+			t.Errorf("softly %t: %v", softly, err)
+		}
+	}
+	b.query("GRANT ALL ON forms.feedback TO loader; ALTER TABLE forms.feedback ENABLE ROW LEVEL SECURITY; CREATE POLICY all_rows ON forms.feedback USING (id > 5)")
+	if err := b.open(server.DSN(b.database, "sslmode=disable"), adopt).Fit(t.Context(), rows, false); err == nil || !strings.Contains(err.Error(), "row level security") {
+		t.Errorf("rows that a policy hides: %v", err)
+	}
+}
+
+// TestTypeOfDeletedRows: the values of rows that were deleted softly are nowhere else, so that a
+// column of theirs does not change into a type that may not hold them.
+func TestTypeOfDeletedRows(t *testing.T) {
+	b := newBench(t, func(s *Settings) { s.SoftDelete = true })
+	b.load(answers{1: "1", 2: "two"}, "january")
+	numbers := rowsOf(nil)
+	numbers.Schema = arrow.NewSchema([]arrow.Field{numbers.Schema.Field(0), {Name: "answer", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	if err := b.table.Fit(t.Context(), []load.TableRows{numbers}, true); err != nil {
+		t.Error(err)
+	}
+	b.load(answers{1: "1"}, "january")
+	if err := b.table.Fit(t.Context(), []load.TableRows{numbers}, true); err == nil || !strings.Contains(err.Error(), "values of deleted results") {
+		t.Errorf("err = %v", err)
+	}
+}
+
 // TestRefused: what the server refuses for good leaves everything as it was, and the next load
 // is free.
 func TestRefused(t *testing.T) {

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // table is an output in a table of a database, with those of its exploded lists. It is a
@@ -133,7 +136,7 @@ func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.
 // parts that are replaced.
 func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	o.snapshot = s
-	columns, _, err := o.ownColumns(ctx, s.Windows)
+	columns, stats, err := o.ownColumns(ctx, s.Windows)
 	if err != nil {
 		return err
 	}
@@ -171,10 +174,42 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		l.Replaced.Or(ids)
 	}
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
+	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report
 	o.staging.holds(&l.Manifest)
 	return nil
 }
+
+// describe notes the choices of the columns, for comments: those that the rows show, and those
+// that a load that goes on from another one knew.
+func (o *table) describe(l *load.TableLoad, seen map[schemas.Source]transform.Seen) {
+	before := codebook.BySource(o.manifest)
+	choices := map[string][]string{}
+	for i := range l.Manifest.Schema {
+		c := &l.Manifest.Schema[i]
+		from, _ := schemas.ParseSource(c.From) // a source is read as it was written
+		all := slices.Collect(maps.Keys(seen[from].Choices))
+		if was := before[c.From]; was != nil && !l.Full {
+			if len(was.Choices) == 0 { // it is not of choices, or of too many
+				continue
+			}
+			all = append(all, was.Choices...)
+		}
+		slices.Sort(all)
+		if all = slices.Compact(all); !seen[from].Many && len(all) <= mostTold && c.PII == "" {
+			c.Choices, choices[c.From+c.Name] = all, all
+		}
+	}
+	for _, r := range l.Rows {
+		for i := range r.Columns {
+			c := &r.Columns[i]
+			c.Choices = choices[c.From+c.Name]
+		}
+	}
+}
+
+// mostTold is how many choices a comment names at most.
+const mostTold = 50
 
 // record loads the table.
 func (o *table) record(ctx context.Context) error {

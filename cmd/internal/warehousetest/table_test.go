@@ -110,7 +110,12 @@ func TestCommands(t *testing.T) {
 	}
 	w.run("--report", filepath.Join(w.dir, "report.json"), "--metrics", filepath.Join(w.dir, "metrics.prom"))
 	w.run("--report", filepath.Join(w.dir, "report.html"), "--log-level", "debug")
-	if out := w.formetl("state", "show", file); !strings.Contains(out, "/"+w.database+"/forms.form1/") || !strings.Contains(out, "120 in 6 parts") {
+	w.insert(6, "", "blue")
+	w.run()
+	if got := strings.Join(w.query("SELECT col_description('forms.form1'::regclass, 5)"), "|"); got != `Colours|Choices: a\b,{}; blue; gr"een; red` {
+		t.Errorf("the comment is %s", got)
+	}
+	if out := w.formetl("state", "show", file); !strings.Contains(out, "/"+w.database+"/forms.form1/") || !strings.Contains(out, "121 in 6 parts") {
 		t.Errorf("state show says:\n%s", out)
 	}
 	if out := w.formetl("doctor", file); strings.Contains(out, "failed  ") || !strings.Contains(out, "the table can be loaded") {
