@@ -145,10 +145,13 @@ func explain(err error) (failure, bool) {
 		if !ok {
 			f, ok = known[code[:2]]
 		}
+		e, _ := errors.AsType[*pgconn.PgError](err)
 		if ok {
+			if code == "42501" || code == "0A000" { // the message names the object, and holds no values
+				f.what += ": " + e.Message
+			}
 			return f, true
 		}
-		e, _ := errors.AsType[*pgconn.PgError](err)
 		hint := "look into the server's log"
 		if strings.HasPrefix(code, "23") {
 			hint = "loosen the constraint there, or change the column in the schema; the server's log shows the row"
