@@ -159,7 +159,7 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 	}
 	key := []string{to.id} // as the table calls it now
 	named := func(name string) func(column) bool { return func(c column) bool { return c.name == name } }
-	if before != nil && to.list == "" { // the column with the ids may have another name now
+	if before != nil { // the column with the ids may have another name now
 		was, err := idOf(before)
 		if err != nil {
 			return nil, err
@@ -222,8 +222,9 @@ func (t *target) madeBy(before *load.Manifest) bool {
 	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
 }
 
-// takesRows tells whether the role owns the table, and returns an error where rows can be neither found nor inserted in a table that is
-// there: it needs a unique key of the ids, and no column that a load leaves out.
+// takesRows returns an error where rows cannot be found or inserted in a table that is there: it
+// needs a unique key of the ids, and no column that a load must leave out. It also tells whether
+// the role owns the table.
 func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []column, key []string) error {
 	misfit := func(hint, problem string, args ...any) error {
 		return &load.TableError{Table: to.schema + "." + to.table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
