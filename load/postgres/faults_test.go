@@ -1,13 +1,18 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/testserver"
 )
 
 // TestCutAtEachMessage: a load whose connection is cut at any message, before the server got
@@ -114,5 +119,78 @@ func TestAddress(t *testing.T) {
 		if !strings.Contains(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("%s gives %s", want, got)
 		}
+	}
+}
+
+// TestConnections: what keeps a load from the server, or ends it there, has its class and a
+// remedy, and shows no password.
+func TestConnections(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.crt")
+	if err := testserver.Certify(other, other+".key"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		options, role string // of the DSN; set for the role
+		want          any
+		says          string
+	}{
+		"require":             {"sslmode=require", "", nil, ""},
+		"verify-full":         {"sslmode=verify-full&sslrootcert=" + server.CA, "", nil, ""},
+		"another authority":   {"sslmode=verify-full&sslrootcert=" + other, "", new(*load.CreateError), "PGSSLROOTCERT"},
+		"no authority":        {"sslmode=verify-full", "", new(*load.CreateError), "PGSSLROOTCERT"},
+		"wrong password":      {"sslmode=disable&password=wrong-canary", "", new(*load.DeniedError), "PGPASSWORD"},
+		"statement_timeout":   {"sslmode=disable", "statement_timeout = '300ms'", new(*load.TemporaryError), "57014"},
+		"lock_timeout":        {"sslmode=disable", "lock_timeout = '50ms'", new(*load.TemporaryError), "55P03"},
+		"idle_in_transaction": {"sslmode=disable", "idle_in_transaction_session_timeout = '100ms'", new(*load.TemporaryError), "try again later"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			b.load(answers{1: "a"}, "january")
+			dsn := server.DSN(b.database, c.options)
+			if strings.HasPrefix(name, "idle") {
+				p := newProxy(t)
+				decide := func(sent []byte) (bool, bool) {
+					for strings.Contains(string(sent), "ANALYZE") && b.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'") != "0" { //nolint:revive // until the server has enough
+					}
+					return true, false
+				}
+				p.cut.Store(&decide)
+				dsn = server.DSNAt(p.port, b.database, c.options)
+			}
+			if c.role != "" {
+				b.query("ALTER ROLE loader IN DATABASE " + b.database + " SET " + c.role)
+			}
+			if strings.HasSuffix(name, "_timeout") {
+				reader, err := pgx.Connect(t.Context(), server.DSN(b.database, "sslmode=disable&statement_timeout=0"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = reader.Close(context.Background()) }()
+				if _, err := reader.Exec(t.Context(), "BEGIN; SELECT * FROM forms.feedback FOR UPDATE"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := b.carry(b.open(dsn, nil), b.loadOf(b.table, answers{1: "b"}, "january", false))
+			if c.want == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				b.holds("1 b")
+				return
+			}
+			if err == nil || !errors.As(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("err = %T %v, want %T and %q", err, err, c.want, c.says)
+			}
+			for at := err; at != nil; at = errors.Unwrap(at) {
+				if _, foreign := at.(hidden); foreign { //nolint:errorlint // what is behind it is never shown
+					break
+				}
+				if strings.Contains(at.Error(), "canary") {
+					t.Errorf("the error tells the password: %v", at)
+				}
+			}
+			b.holds("1 a")
+		})
 	}
 }
