@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // bench is a table of a database of its own, and what it should hold.
 type bench struct {
 	t        *testing.T
+	server   *pgserver.Server
 	database string
 	table    *Table
 	runs     int
@@ -38,7 +39,7 @@ type bench struct {
 
 func newBench(t *testing.T, set func(*Settings)) *bench {
 	t.Helper()
-	b := &bench{t: t, database: server.Database(t)}
+	b := &bench{t: t, server: server, database: server.Database(t)}
 	b.table = b.open(server.DSN(b.database, "sslmode=disable"), set)
 	return b
 }
@@ -64,7 +65,7 @@ func (b *bench) open(dsn string, set func(*Settings)) *Table {
 // query runs a statement as the superuser, and gives what psql printed.
 func (b *bench) query(sql string) string {
 	b.t.Helper()
-	out, err := server.Query(b.database, sql)
+	out, err := b.server.Query(b.database, sql)
 	if err != nil {
 		b.t.Fatal(err)
 	}
