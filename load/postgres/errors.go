@@ -55,6 +55,7 @@ func states() map[string]failure {
 	later := "try again later"
 	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
 	return map[string]failure{
+		"28P01": {denied, "the server refused the password", "correct the password that the dsn refers to, PGPASSWORD or ~/.pgpass"},
 		"28":    {denied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
 		"3D000": {cannotUse, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
 		"3F000": {cannotUse, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
@@ -69,7 +70,8 @@ func states() map[string]failure {
 		"55P03": {temporary, "another session has locked what is needed", "end that session, or try again later"},
 		"55006": {temporary, "another session uses what is needed", "end that session, or try again later"},
 		"57014": {temporary, "a timeout of the server's own ended the statement", "raise statement_timeout for the role, and run again"},
-		"0A000": {refused, "a view depends on what would be changed", "drop the view, and create it again afterwards (after: can do that)"},
+		"53400": {refused, "a limit of the server's was reached", "raise it for the role, and run again: nothing that was published is lost"},
+		"0A000": {refused, "something depends on what would be changed", "drop what depends on it, and create it again afterwards (after: can do that)"},
 		"22":    {refused, "a value does not fit", "look into the server's log, which shows the row"},
 	}
 }
@@ -147,8 +149,11 @@ func explain(err error) (failure, bool) {
 		}
 		e, _ := errors.AsType[*pgconn.PgError](err)
 		if ok {
-			if code == "42501" || code == "0A000" { // the message names the object, and holds no values
+			if f.class == refused && code[:2] != "22" { // the message names the object, and holds no value
 				f.what += ": " + e.Message
+			}
+			if e.Routine == "check_enable_rls" {
+				f.hint = "run ALTER TABLE … NO FORCE ROW LEVEL SECURITY if the role owns the table, or ALTER ROLE … BYPASSRLS: a load must see all rows"
 			}
 			return f, true
 		}

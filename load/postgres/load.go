@@ -137,9 +137,9 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	return change, l.leased(ctx)
 }
 
-// settings are what statements rely on, and that a computer that vanished is noticed.
-const settings = "SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
-	"SET LOCAL row_security = off; " + // an error where rows are hidden
+// settings are what statements rely on, and that a computer which vanished is noticed. A row
+// that a policy hides ends the load: it would not be deleted, or be inserted again.
+const settings = "SET LOCAL row_security = off; SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
 	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
 
 // did tells whether the manifest is that of this load: an earlier try was committed.

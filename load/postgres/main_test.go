@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
 
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 // bench is a table of a database of its own, and what it should hold.
 type bench struct {
 	t        *testing.T
+	server   *pgserver.Server
 	database string
 	table    *Table
 	runs     int
@@ -36,7 +39,7 @@ type bench struct {
 
 func newBench(t *testing.T, set func(*Settings)) *bench {
 	t.Helper()
-	b := &bench{t: t, database: server.Database(t)}
+	b := &bench{t: t, server: server, database: server.Database(t)}
 	b.table = b.open(server.DSN(b.database, "sslmode=disable"), set)
 	return b
 }
@@ -62,7 +65,7 @@ func (b *bench) open(dsn string, set func(*Settings)) *Table {
 // query runs a statement as the superuser, and gives what psql printed.
 func (b *bench) query(sql string) string {
 	b.t.Helper()
-	out, err := server.Query(b.database, sql)
+	out, err := b.server.Query(b.database, sql)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -72,9 +75,12 @@ func (b *bench) query(sql string) string {
 // answers are what results hold, by id.
 type answers map[int64]string
 
-// rowsOf are rows with the columns id and answer.
-func rowsOf(of answers) load.TableRows {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "answer", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+// null is an answer that is missing.
+const null = "<null>"
+
+// rowsOf are rows with the columns id and answer, which is a text or of another type.
+func rowsOf(of answers, kind arrow.DataType) load.TableRows {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "answer", Type: kind, Nullable: true}}, nil)
 	return load.TableRows{
 		Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "answer", From: "item:1", Label: "Your answer"}},
 		Schema:  schema,
@@ -82,7 +88,11 @@ func rowsOf(of answers) load.TableRows {
 			build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 			for id, answer := range of {
 				build.Field(0).(*array.Int64Builder).Append(id)
-				build.Field(1).(*array.StringBuilder).Append(answer)
+				if answer == null {
+					build.Field(1).AppendNull()
+				} else if err := build.Field(1).AppendValueFromString(answer); err != nil {
+					return err
+				}
 			}
 			return visit(build.NewRecordBatch())
 		},
@@ -103,7 +113,7 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 	}
 	fresh := load.Part{Path: part, Rows: int64(len(of)), MinID: int64(ids.Minimum()), MaxID: int64(ids.Maximum())} //nolint:gosec // for a test
 	l := load.TableLoad{
-		Version: version, Rows: []load.TableRows{rowsOf(of)}, Full: full, Replaced: roaring64.New(),
+		Version: version, Rows: []load.TableRows{rowsOf(of, arrow.BinaryTypes.String)}, Full: full, Replaced: roaring64.New(),
 		Parts: []load.TablePart{{Part: fresh, IDs: ids}},
 	}
 	l.Manifest = load.Manifest{Format: FormatName, Pipeline: "p", Form: "f", RunID: fmt.Sprint("run", b.runs), CreatedAt: time.Now(), Schema: l.Rows[0].Columns, Parts: []load.Part{fresh}, Rows: fresh.Rows}
@@ -123,15 +133,36 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 	return l
 }
 
-// carry takes the lease and carries a load out.
+// carry takes the lease by the bench's own connection, and carries a load out.
 func (b *bench) carry(table *Table, l load.TableLoad) (load.TableChange, error) {
 	b.t.Helper()
-	lease, err := table.Acquire(b.t.Context(), "", load.Holder{RunID: l.Manifest.RunID})
+	lease, err := b.table.Acquire(b.t.Context(), "", load.Holder{RunID: l.Manifest.RunID})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer func() { _ = lease.Release(context.Background()) }()
 	return table.Load(b.t.Context(), l)
+}
+
+// withLists adds an exploded list to a load.
+func withLists(l load.TableLoad, colours map[int64][]string) load.TableLoad {
+	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "position", arrow.PrimitiveTypes.Int64, "colour", arrow.BinaryTypes.String)
+	l.Manifest.Schema = append(slices.Clone(l.Manifest.Schema), load.Column{Name: "colours", From: "item:3", Explode: true})
+	l.Rows = append(l.Rows, load.TableRows{
+		List: "colours", Schema: schema, Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "position", From: "item:3"}, {Name: "colour", From: "item:3"}},
+		Each: func(_ context.Context, visit func(arrow.RecordBatch) error) error {
+			build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			for id, list := range colours {
+				for i, colour := range list {
+					build.Field(0).(*array.Int64Builder).Append(id)
+					build.Field(1).(*array.Int64Builder).Append(int64(i + 1))
+					build.Field(2).(*array.StringBuilder).Append(colour)
+				}
+			}
+			return visit(build.NewRecordBatch())
+		},
+	})
+	return l
 }
 
 // load loads the results of a part.

@@ -11,7 +11,8 @@ import (
 
 // proxy forwards connections to the server and can cut them at a statement.
 type proxy struct {
-	port int
+	port   int
+	server int // its port
 	// cut is called with what a client sends. It tells whether to send it on, and whether to
 	// cut the connection before the answer.
 	cut atomic.Pointer[func(sent []byte) (forward, cut bool)]
@@ -21,13 +22,13 @@ type proxy struct {
 	down  bool
 }
 
-func newProxy(t *testing.T) *proxy {
+func newProxy(t *testing.T, server int) *proxy {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{port: l.Addr().(*net.TCPAddr).Port}
+	p := &proxy{port: l.Addr().(*net.TCPAddr).Port, server: server}
 	t.Cleanup(func() {
 		_ = l.Close()
 		p.sever()
@@ -46,7 +47,7 @@ func newProxy(t *testing.T) *proxy {
 
 func (p *proxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	upstream, err := (&net.Dialer{}).Dial("tcp", net.JoinHostPort("127.0.0.1", portText(server.Port)))
+	upstream, err := (&net.Dialer{}).Dial("tcp", net.JoinHostPort("127.0.0.1", portText(p.server)))
 	p.mu.Lock()
 	if err != nil || p.down {
 		p.mu.Unlock()

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,29 +73,6 @@ func TestValues(t *testing.T) {
 // TestLists: the rows of an exploded list change with those of the results.
 func TestLists(t *testing.T) {
 	b := newBench(t, nil)
-	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "position", arrow.PrimitiveTypes.Int64, "colour", arrow.BinaryTypes.String)
-	loadLists := func(of answers, colours map[int64][]string, full bool) {
-		t.Helper()
-		l := b.loadOf(b.table, of, "january", full)
-		l.Manifest.Schema = append(slices.Clone(l.Manifest.Schema), load.Column{Name: "colours", From: "item:3", Explode: true})
-		l.Rows = append(l.Rows, load.TableRows{
-			List: "colours", Schema: schema, Columns: []load.Column{{Name: "id", From: "result_id"}, {Name: "position", From: "item:3"}, {Name: "colour", From: "item:3"}},
-			Each: func(_ context.Context, visit func(arrow.RecordBatch) error) error {
-				build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-				for id, list := range colours {
-					for i, colour := range list {
-						build.Field(0).(*array.Int64Builder).Append(id)
-						build.Field(1).(*array.Int64Builder).Append(int64(i + 1))
-						build.Field(2).(*array.StringBuilder).Append(colour)
-					}
-				}
-				return visit(build.NewRecordBatch())
-			},
-		})
-		if _, err := b.carry(b.table, l); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, c := range []struct {
 		of      answers
 		colours map[int64][]string
@@ -108,7 +84,9 @@ func TestLists(t *testing.T) {
 		{answers{2: "b"}, map[int64][]string{2: {"green", "black"}}, false, "2 1 green, 2 2 black"},
 		{answers{2: "b", 3: "c"}, map[int64][]string{3: {"pink"}}, true, "3 1 pink"},
 	} {
-		loadLists(c.of, c.colours, c.full)
+		if _, err := b.carry(b.table, withLists(b.loadOf(b.table, c.of, "january", c.full), c.colours)); err != nil {
+			t.Fatal(err)
+		}
 		if got := b.query("SELECT string_agg(concat_ws(' ', id, position, colour), ', ' ORDER BY id, position) FROM forms.feedback__colours"); got != c.want {
 			t.Errorf("the lists are %s, want %s", got, c.want)
 		}

@@ -3,6 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,11 +66,18 @@ func TestSoftDelete(t *testing.T) {
 // TestOneEditIsOneUpdate: triggers fire once, and child tables keep their rows.
 func TestOneEditIsOneUpdate(t *testing.T) {
 	b := newBench(t, nil)
-	many := answers{}
-	for id := range int64(500) {
-		many[id+1] = "same"
-	}
+	many := many(500)
 	b.load(many, "january")
+	written := func() (rows, size int) {
+		for b.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'loader'") != "0" { //nolint:revive // a session counts when it ends
+		}
+		_, err := fmt.Sscanf(b.query("SELECT n_tup_ins + n_tup_upd + n_tup_del, pg_relation_size(relid) FROM pg_stat_user_tables WHERE relname = 'feedback'"), "%d|%d", &rows, &size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows, size
+	}
+	before, _ := written()
 	b.query(`CREATE TABLE forms.notes (result bigint REFERENCES forms.feedback ON DELETE CASCADE, note text);
 		INSERT INTO forms.notes SELECT id, 'n' FROM forms.feedback;
 		CREATE TABLE forms.fired (what text);
@@ -80,9 +91,16 @@ func TestOneEditIsOneUpdate(t *testing.T) {
 			t.Errorf("%s: %s, want %s", of, got, want)
 		}
 	}
+	edited, size := written()
+	if edited <= before || edited > before+2 {
+		t.Errorf("an edit raises the counters by %d", edited-before)
+	}
 	// A full load without changes writes no row.
 	if change, err := b.carry(b.table, b.loadOf(b.table, many, "january", true)); err != nil || change != (load.TableChange{}) {
 		t.Errorf("a full load changed %+v, err %v", change, err)
+	}
+	if rows, now := written(); rows != edited || now != size {
+		t.Errorf("a full load raises the counters by %d and the size by %d", rows-edited, now-size)
 	}
 }
 
@@ -110,7 +128,7 @@ func TestAdopt(t *testing.T) {
 func TestMisfits(t *testing.T) {
 	b := newBench(t, nil)
 	adopt := func(s *Settings) { s.Adopt = true }
-	rows := []load.TableRows{rowsOf(nil)}
+	rows := []load.TableRows{rowsOf(nil, arrow.BinaryTypes.String)}
 	for made, want := range map[string]string{
 		"id bigint PRIMARY KEY, answer text, owner text NOT NULL":             `the column "owner", which must have a value`,
 		"id bigint PRIMARY KEY, answer text GENERATED ALWAYS AS ('x') STORED": `the column "answer", whose values PostgreSQL makes itself`,
@@ -146,8 +164,7 @@ func TestMisfits(t *testing.T) {
 func TestTypeOfDeletedRows(t *testing.T) {
 	b := newBench(t, func(s *Settings) { s.SoftDelete = true })
 	b.load(answers{1: "1", 2: "two"}, "january")
-	numbers := rowsOf(nil)
-	numbers.Schema = arrow.NewSchema([]arrow.Field{numbers.Schema.Field(0), {Name: "answer", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	numbers := rowsOf(nil, arrow.PrimitiveTypes.Int64)
 	if err := b.table.Fit(t.Context(), []load.TableRows{numbers}, true); err != nil {
 		t.Error(err)
 	}
@@ -157,28 +174,139 @@ func TestTypeOfDeletedRows(t *testing.T) {
 	}
 }
 
-// TestRefused: what the server refuses for good leaves everything as it was, and the next load
-// is free.
+// TestRefused: what the server refuses for good leaves everything as it was, and says which
+// object is in the way. The next load without it is right.
 func TestRefused(t *testing.T) {
-	b := newBench(t, nil)
-	b.load(answers{1: "a", 2: "b"}, "january")
-	b.query("ALTER TABLE forms.feedback ADD CONSTRAINT short CHECK (length(answer) < 5)")
-	_, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a", 2: "too long"}, "january", false))
-	if refusal, ok := errors.AsType[*Refusal](err); !ok || refusal.Code != "23514" || !strings.Contains(err.Error(), "short") {
-		t.Errorf("err = %v", err)
+	for name, c := range map[string]struct {
+		is, mend   string // SQL
+		of         answers
+		kind       arrow.DataType // of the answers
+		code, says string
+		hint       string
+		want       string
+	}{
+		"check": {
+			"ALTER TABLE forms.feedback ADD CONSTRAINT short CHECK (length(answer) < 5)", "ALTER TABLE forms.feedback DROP CONSTRAINT short",
+			answers{1: "a", 2: "too long"},
+			nil, "23514", "short", "loosen", "1 a, 2 too long",
+		},
+		"not null": {
+			"ALTER TABLE forms.feedback ALTER answer SET NOT NULL", "ALTER TABLE forms.feedback ALTER answer DROP NOT NULL",
+			answers{1: "A", 2: null},
+			nil, "23502", `"answer"`, "loosen", "1 A, ",
+		},
+		"foreign key": {
+			"CREATE TABLE forms.notes (result bigint REFERENCES forms.feedback ON DELETE RESTRICT); INSERT INTO forms.notes VALUES (2)", "DELETE FROM forms.notes",
+			answers{1: "A"},
+			nil, "23503", `"notes"`, "loosen", "1 A",
+		},
+		"view": {
+			"CREATE VIEW forms.shown AS SELECT answer FROM forms.feedback", "DROP VIEW forms.shown",
+			answers{1: "7", 2: "8"},
+			arrow.PrimitiveTypes.Int64, "", "forms.shown", "drop the view", "1 7, 2 8",
+		},
+		"generated column": {
+			"ALTER TABLE forms.feedback ADD size int GENERATED ALWAYS AS (length(answer)) STORED", "ALTER TABLE forms.feedback DROP size",
+			answers{1: "7", 2: "8"},
+			arrow.PrimitiveTypes.Int64, "0A000", "generated column", "drop what depends", "1 7, 2 8",
+		},
+		"a policy hides the row of an edit": {
+			"ALTER TABLE forms.feedback ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY p ON forms.feedback USING (id <> 2) WITH CHECK (true)",
+			"ALTER TABLE forms.feedback NO FORCE ROW LEVEL SECURITY",
+			answers{1: "a", 2: "B"},
+			nil, "42501", `"feedback"`, "BYPASSRLS", "1 a, 2 B",
+		},
+		"a policy hides a vanished row": {
+			"ALTER TABLE forms.feedback ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY p ON forms.feedback USING (id <> 2) WITH CHECK (true)",
+			"ALTER ROLE loader BYPASSRLS",
+			answers{1: "a"},
+			nil, "42501", `"feedback"`, "BYPASSRLS", "1 a",
+		},
+		"a policy refuses rows": {
+			"ALTER TABLE forms.feedback ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY p ON forms.feedback USING (true) WITH CHECK (id < 3)",
+			"ALTER TABLE forms.feedback DISABLE ROW LEVEL SECURITY",
+			answers{1: "a", 2: "b", 3: "c"},
+			nil, "42501", `"feedback"`, "NO FORCE", "1 a, 2 b, 3 c",
+		},
+		"disk": {
+			"CREATE TABLESPACE small LOCATION 'FOLDER'; ALTER TABLE forms.feedback SET TABLESPACE small",
+			"ALTER TABLE forms.feedback SET TABLESPACE pg_default; DROP TABLESPACE small", many(3000), nil, "53100", "No space left", "free some space", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.load(answers{1: "a", 2: "b"}, "january")
+			if name == "disk" {
+				c.is = strings.Replace(c.is, "FOLDER", smallDisk(t), 1)
+			}
+			b.query(c.is)
+			defer func() { b.query("ALTER ROLE loader NOBYPASSRLS") }()
+			again := func() error {
+				l := b.loadOf(b.table, c.of, "january", c.kind != nil)
+				if c.kind != nil {
+					l.Rows[0] = rowsOf(c.of, c.kind)
+				}
+				_, err := b.carry(b.table, l)
+				return err
+			}
+			err := again()
+			refusal, ok := errors.AsType[*Refusal](err)
+			if ok != (c.code != "") || ok && (refusal.Code != c.code || !strings.Contains(err.Error(), "(SQLSTATE "+c.code+")")) {
+				t.Errorf("err = %v, want SQLSTATE %s", err, c.code)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.hint) {
+				t.Errorf("err = %v, want %q and %q", err, c.says, c.hint)
+			}
+			b.holds("1 a, 2 b")
+			b.query(c.mend)
+			if err := again(); err != nil {
+				t.Fatal(err)
+			}
+			if c.want != "" {
+				b.holds(c.want)
+			} else if got := b.query("SELECT count(*) FROM forms.feedback"); got != fmt.Sprint(len(c.of)) {
+				t.Errorf("%s rows", got)
+			}
+		})
 	}
-	b.holds("1 a, 2 b")
+}
+
+// smallDisk mounts a disk of 256 kB for the server, which only root may.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(server.Dir, "small")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=256k,uid=65534", "none", folder).CombinedOutput(); err != nil {
+		t.Skipf("no disk can be mounted: %v %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", "-l", folder).Run() })
+	return folder
+}
+
+// many are answers that fill a small disk.
+func many(n int64) answers {
+	of := answers{}
+	for id := range n {
+		of[id+1] = "an answer of some length, of which three thousand are too many"
+	}
+	return of
+}
+
+// TestAfter: SQL that fails, or that ends the transaction, leaves everything as it was.
+func TestAfter(t *testing.T) {
+	b := newBench(t, nil)
 	b.load(answers{1: "a", 2: "b2"}, "january")
-	b.holds("1 a, 2 b2")
 	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) {
 		s.After = "CREATE INDEX IF NOT EXISTS made ON forms.feedback (answer); SELECT nothing"
 	})
-	if _, err = b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "after") {
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "after") {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 a, 2 b2")
 	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.After = "ROLLBACK" })
-	if _, err = b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "ended the transaction") {
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "ended the transaction") {
 		t.Errorf("err = %v", err)
 	}
 	b.holds("1 a, 2 b2")
