@@ -25,6 +25,7 @@ const (
 	damageManifest = "a manifest that is gone or damaged"
 	damageUnlisted = "a part that no manifest lists"
 	damageForeign  = "a file of another program"
+	damageRows     = "rows of a table that are gone"
 )
 
 // damage is what somebody did to an output between runs.
@@ -39,7 +40,7 @@ type damage struct {
 // explains tells whether a run may end with a code because of the damage.
 func (d *damage) explains(code int) bool {
 	switch d.kind {
-	case damagePart:
+	case damagePart, damageRows:
 		return code == 65 && d.full // any other part is made again
 	case damageManifest, damageUnlisted:
 		return code == 73
@@ -57,8 +58,12 @@ func (l *life) harm() error {
 		return nil
 	}
 	kind := pick(l.random, damagePart, damagePart, damageManifest, damageUnlisted, damageForeign, damageManifest)
+	if out.DSN != "" {
+		kind = damageRows
+	}
 	act := map[string]func(*rand.Rand) (string, *damage, error){
 		damagePart: out.harmPart, damageManifest: out.harmManifest, damageUnlisted: out.addUnlisted, damageForeign: out.addForeign,
+		damageRows: func(random *rand.Rand) (string, *damage, error) { return l.site.database.harm(random, out) },
 	}[kind]
 	what, d, err := act(l.random)
 	if err != nil || what == "" {
@@ -165,6 +170,8 @@ func (l *life) cure(d *damage) error {
 		if s.from.IsZero() {
 			s.from = l.people.begin.AddDate(0, -2, 0)
 		}
+	case d.kind == damageRows && !d.full:
+		s.kind = stepRun
 	case d.kind == damageUnlisted && chance(l.random, 50):
 		if err := l.take(calm(stepCleanUnlisted)); err != nil {
 			return err
@@ -199,7 +206,11 @@ func (l *life) end() error {
 	for _, out := range l.def.outputs {
 		folders = append(folders, out.Dir)
 	}
-	return errors.Join(l.def.leftovers(), l.key.unwritten(folders...))
+	var unwritten error
+	if l.site.database != nil {
+		unwritten = l.site.database.unwritten(l.key)
+	}
+	return errors.Join(l.def.leftovers(), l.key.unwritten(folders...), unwritten)
 }
 
 // leftovers makes sure that nothing is left where formetl works.

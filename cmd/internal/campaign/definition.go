@@ -187,6 +187,11 @@ func (s *site) newOutputs(random *rand.Rand, d *definition) {
 	for n := range 1 + random.IntN(3) {
 		o := &output{codebook: !chance(random, 25), blind: none}
 		o.Partition = pick(random, "none", "day", "month")
+		if table := s.database != nil && chance(source(s.seed, 20+uint64(n)), 70); table { //nolint:gosec // counted from 0
+			s.table(source(s.seed, 30+uint64(n)), o, n) //nolint:gosec // counted from 0
+			d.add(o)
+			continue
+		}
 		if d.incremental || chance(random, 50) {
 			o.format = pick(random, "csv", "ndjson", "parquet", "arrow")
 			o.compression = compressionOf(random, o.format)
@@ -197,11 +202,22 @@ func (s *site) newOutputs(random *rand.Rand, d *definition) {
 			o.Name = fmt.Sprintf("file%d%s", n, o.Extension)
 			s.place(random, o, "out")
 		}
-		d.outputs = append(d.outputs, o)
-		if d.explode != "" {
-			d.outputs = append(d.outputs, o.child(d.explode))
-		}
+		d.add(o)
 	}
+}
+
+// add adds an output, and that of an exploded list.
+func (d *definition) add(o *output) {
+	d.outputs = append(d.outputs, o)
+	if d.explode != "" {
+		d.outputs = append(d.outputs, o.child(d.explode))
+	}
+}
+
+// table makes an output a table of the life's database.
+func (s *site) table(random *rand.Rand, o *output, n int) {
+	o.DSN, o.Dir, o.path, o.Extension = s.database.own(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n), ".ndjson"
+	o.Soft, o.Audit = chance(random, 40), chance(random, 40)
 }
 
 // place says where an output lies: beside the definition, or in the bucket.
@@ -309,6 +325,10 @@ func (d *definition) schema(b *strings.Builder) {
 func (o *output) text(b *strings.Builder, in *bucket) {
 	if o.Explode != "" {
 		return // it follows from the schema
+	}
+	if o.DSN != "" {
+		fmt.Fprintf(b, "  - {database: postgres, dsn: \"${env:PG}\", table: %q, partition: %s, soft_delete: %t, audit: %t}\n", o.path, o.Partition, o.Soft, o.Audit)
+		return
 	}
 	fmt.Fprintf(b, "  - path: %s\n    codebook: %t\n", o.path, o.codebook)
 	if o.Dataset() {

@@ -4,6 +4,7 @@
 //	go run ./cmd/internal/campaign -lives 40 -seed 7    # the lives of the seeds 7 to 46
 //	go run ./cmd/internal/campaign -lives 1 -seed 23    # one life again, to look at
 //	go run ./cmd/internal/campaign -lives 500 -s3       # a share of them on a real S3 server
+//	go run ./cmd/internal/campaign -lives 100 -postgres # most outputs are tables of a real PostgreSQL
 //	go run ./cmd/internal/campaign -lives 300 -lawful   # nothing but moves, edits and deletes under a run
 //
 // A life is a random form, a random definition and a service with faults and

@@ -63,9 +63,10 @@ func (f figures) String() string {
 
 // site is where a life takes place.
 type site struct {
-	seed   uint64
-	dir    string
-	bucket *bucket // nil where all outputs lie on disk
+	seed     uint64
+	dir      string
+	bucket   *bucket   // nil where all outputs lie on disk
+	database *database // nil where none is a table
 }
 
 // count adds what a process did. lawful tells whether its service keeps the specification.
@@ -103,12 +104,12 @@ func (f figures) count(o *outcome, lawful bool) {
 
 // newLife makes everything that a life needs. Each matter has chance of its
 // own, so that one does not depend on how much another one asked.
-func newLife(seed uint64, program string, lawful bool, bucket *bucket) (*life, error) {
+func newLife(seed uint64, program string, lawful bool, bucket *bucket, db *database) (*life, error) {
 	dir, err := newFolder(seed)
 	if err != nil {
 		return nil, err
 	}
-	l := &life{site: site{seed: seed, dir: dir}, lawful: lawful, program: program, random: source(seed, 1), figures: figures{}}
+	l := &life{site: site{seed: seed, dir: dir, database: db}, lawful: lawful, program: program, random: source(seed, 1), figures: figures{}}
 	random := source(seed, 2)
 	zones := []string{"UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"}
 	if l.hourly = chance(source(seed, 14), 25); l.hourly {

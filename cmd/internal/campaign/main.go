@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/load/loadtest/pgserver"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -29,6 +31,7 @@ type campaign struct {
 	lawful   bool   // see life
 	program  string
 	server   *s3server.Server // nil without S3
+	postgres *pgserver.Server // nil without PostgreSQL
 	out      io.Writer
 }
 
@@ -40,6 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&c.lives, "lives", 40, "how many lives")
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of the first life; 0: by the clock")
 	s3 := flags.Bool("s3", false, "let a share of the lives write to a real S3 server (versitygw)")
+	postgres := flags.Bool("postgres", false, "let most outputs be tables of a real PostgreSQL server")
 	flags.BoolVar(&c.lawful, "lawful", false, "services keep their specification, and results change under most runs: no run may end with 65")
 	flags.IntVar(&c.together, "together", runtime.NumCPU(), "so many lives at once")
 	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults; default: build it")
@@ -51,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := c.do(ctx, *s3); err != nil {
+	if err := c.do(ctx, *s3, *postgres); err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
@@ -59,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // do lives the lives and tells how they went.
-func (c *campaign) do(ctx context.Context, s3 bool) error {
+func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 	dir, err := os.MkdirTemp("", "formetl-campaign-")
 	if err != nil {
 		return err
@@ -75,6 +79,13 @@ func (c *campaign) do(ctx context.Context, s3 bool) error {
 			return err
 		}
 		defer c.server.Stop()
+	}
+	if postgres {
+		needs.FilesInMemory()
+		if c.postgres, err = pgserver.Open(); err != nil {
+			return err
+		}
+		defer c.postgres.Stop()
 	}
 	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
 	began := time.Now()
@@ -127,7 +138,13 @@ func (c *campaign) one(seed uint64) (f figures, problem string) {
 		}
 		defer b.http.Close()
 	}
-	l, err := newLife(seed, c.program, c.lawful, b)
+	var db *database
+	if c.postgres != nil {
+		if db, err = newDatabase(c.postgres); err != nil {
+			return f, "\n" + err.Error()
+		}
+	}
+	l, err := newLife(seed, c.program, c.lawful, b, db)
 	if err != nil {
 		return f, "\n" + err.Error()
 	}

@@ -82,6 +82,9 @@ func (l *life) process(s *step, args ...string) *process {
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + none, "AWS_SHARED_CREDENTIALS_FILE=" + none,
 	}
+	if l.site.database != nil {
+		p.cmd.Env = append(p.cmd.Env, "PG="+l.site.database.dsn())
+	}
 	return p
 }
 
@@ -207,6 +210,9 @@ func (l *life) outcomes(s *step, processes []*process, start model.Moment, began
 	requests := l.service.settle()
 	if l.site.bucket != nil {
 		l.site.bucket.settle()
+	}
+	if l.site.database != nil {
+		problems = append(problems, l.site.database.settle())
 	}
 	for _, o := range all {
 		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now.Add(s.skew), time.Since(began), requests

@@ -68,8 +68,11 @@ func calm(kind string) *step { return &step{kind: kind, wait: time.Hour} }
 
 // newPoint chooses where a run kills itself, most often in the middle of a commit. Some
 // points come once for each output, others once for each part or window.
-func newPoint(random *rand.Rand) string {
+func newPoint(random *rand.Rand, tables bool) string {
 	points := []string{"intent", "unmark", "parts", "manifest", "supersede", "mark", "close"}
+	if tables {
+		points = append(points, "load", "load", "loaded", "loaded")
+	}
 	if chance(random, 40) {
 		points = []string{"planned", "piece", "read", "verified", "snapshot", "check", "staged", "prepared", "beside", "parts", "objects", "codebook"}
 	}
@@ -111,7 +114,7 @@ func (l *life) newStep(random *rand.Rand) *step {
 	if !l.lawful {
 		s.cloud(random)
 	}
-	s.endEarly(random, l.lawful)
+	s.endEarly(random, l.lawful, l.site.database != nil)
 	for range mayChange(random, l.lawful) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
@@ -171,12 +174,12 @@ func (s *step) cloud(random *rand.Rand) {
 }
 
 // endEarly chooses how the step is stopped, if it is. In a lawful life nobody stops it.
-func (s *step) endEarly(random *rand.Rand, lawful bool) {
+func (s *step) endEarly(random *rand.Rand, lawful, tables bool) {
 	switch n := random.IntN(100); {
 	case lawful || n >= 46:
 		return
 	case n < 18:
-		s.fault = newPoint(random)
+		s.fault = newPoint(random, tables)
 		return
 	case n < 34:
 		s.signal = syscall.SIGKILL

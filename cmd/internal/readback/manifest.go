@@ -32,6 +32,14 @@ func (w *WallTime) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// MarshalJSON writes what UnmarshalJSON reads.
+func (w WallTime) MarshalJSON() ([]byte, error) {
+	if w.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(w.Format(wallLayout))
+}
+
 // String is the time as it is written, or "..".
 func (w WallTime) String() string {
 	if w.IsZero() {
@@ -114,8 +122,8 @@ func (p Part) Check(data []byte) error {
 }
 
 // placed tells what is wrong with where a part lies: it must hold time of one
-// partition alone, and lie in the folder of that partition.
-func (p Part) placed(partition string) error {
+// partition alone, and lie in the folder of that partition, where there are folders.
+func (p Part) placed(partition string, folders bool) error {
 	folder, start := "", Start(partition, p.To.Add(-time.Second))
 	switch {
 	case partition == "none":
@@ -126,7 +134,7 @@ func (p Part) placed(partition string) error {
 	default:
 		folder = "dt=" + start.Format(time.DateOnly)
 	}
-	if dir := strings.TrimSuffix(path.Dir(p.Path), "."); dir != folder {
+	if dir := strings.TrimSuffix(path.Dir(p.Path), "."); folders && dir != folder {
 		return fmt.Errorf("the part %s lies in %q and not in %q", p.Path, dir, folder)
 	}
 	return nil
@@ -135,7 +143,7 @@ func (p Part) placed(partition string) error {
 // Tiled tells what is wrong with where parts lie: no two may have time in common,
 // and each must lie in its partition. Parts of the same span are right, because a
 // window may have too many rows for one object.
-func (m Manifest) Tiled(partition string) error {
+func (m Manifest) Tiled(partition string, folders bool) error {
 	dated := slices.DeleteFunc(slices.Clone(m.Parts), func(p Part) bool { return p.Undated })
 	slices.SortStableFunc(dated, func(a, b Part) int { return a.From.Compare(b.From.Time) })
 	for i := 1; i < len(dated); i++ {
@@ -144,7 +152,7 @@ func (m Manifest) Tiled(partition string) error {
 		}
 	}
 	for _, p := range m.Parts {
-		if err := p.placed(partition); err != nil {
+		if err := p.placed(partition, folders); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,7 @@ type Server struct {
 	failed  error
 	number  int
 	mu      sync.Mutex
+	ended   chan struct{} // of Open: closed by Stop
 }
 
 // Main runs the tests of a package with a server, which ends with them. The server is
@@ -55,21 +56,24 @@ func Main(m *testing.M) (*Server, func() int) {
 	}
 }
 
-// Start starts a server for one test.
-func Start(t testing.TB) *Server {
-	t.Helper()
-	s, started, ended := &Server{}, make(chan struct{}), make(chan struct{})
+// Open starts a server, which Stop ends.
+func Open() (*Server, error) {
+	s, started := &Server{ended: make(chan struct{})}, make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the server would die with a thread of others
 		s.failed = s.start()
 		close(started)
-		<-ended
+		<-s.ended
 	}()
 	<-started
-	t.Cleanup(func() {
-		s.Stop()
-		close(ended)
-	})
+	return s, s.failed
+}
+
+// Start starts a server for one test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, _ := Open() // Database tells what failed
+	t.Cleanup(s.Stop)
 	return s
 }
 
@@ -143,6 +147,9 @@ func (s *Server) Command(name string, args ...string) *exec.Cmd {
 // Stop ends the server and removes its folder.
 func (s *Server) Stop() {
 	s.kill()
+	if s.ended != nil {
+		close(s.ended)
+	}
 	if s.Dir != "" {
 		_ = os.RemoveAll(s.Dir)
 	}
@@ -211,14 +218,20 @@ func (s *Server) Database(t testing.TB) string {
 	if s.failed != nil {
 		t.Fatal(s.failed)
 	}
-	s.mu.Lock()
-	s.number++
-	name := fmt.Sprintf("test%d", s.number)
-	s.mu.Unlock()
-	if err := errors.Join(s.Run("postgres", "CREATE DATABASE "+name), s.Run(name, "CREATE SCHEMA forms AUTHORIZATION loader; CREATE SCHEMA formetl AUTHORIZATION loader")); err != nil {
+	name, err := s.Create()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// Create makes a database as Database does.
+func (s *Server) Create() (name string, err error) {
+	s.mu.Lock()
+	s.number++
+	name = fmt.Sprintf("test%d", s.number)
+	s.mu.Unlock()
+	return name, errors.Join(s.Run("postgres", "CREATE DATABASE "+name), s.Run(name, "CREATE SCHEMA forms AUTHORIZATION loader; CREATE SCHEMA formetl AUTHORIZATION loader"))
 }
 
 // DSN is the connection string of the role loader, over TCP. options stand behind the "?".

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ type Facts struct {
 	// where the time of their results begins.
 	Follows  bool
 	Replaces bool // the run replaced all parts
+	Twin     bool // another run wrote too
 	From     time.Time
 	// Blind is the moment up to which nobody knew what had changed.
 	Blind Moment
@@ -62,7 +64,7 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 		return nil
 	}
 	for _, p := range after.Manifest.Parts {
-		if o.Dataset() && before.written(p) {
+		if o.Dataset() && o.DSN == "" && before.written(p) {
 			return fmt.Errorf("%s of %s was another object before", p.Path, o)
 		}
 	}
@@ -75,7 +77,7 @@ func (d *Definition) Judge(o *Output, form *Form, before, after *Look, f Facts) 
 			return err
 		}
 	}
-	return errors.Join(j.rows(), j.complete(), j.followed())
+	return errors.Join(j.rows(), j.complete(), j.followed(), j.untouched())
 }
 
 // withoutManifest judges an output that has none: nothing was committed yet, or
@@ -129,6 +131,42 @@ func (j *judge) since(p readback.Part) (since Moment, read bool) {
 		}
 	}
 	return since, read
+}
+
+// untouched makes sure of the rows of a table: one that did not change was not written
+// either, one that did tells by which run, and where vanished results stay, all do.
+func (j *judge) untouched() error {
+	for name, was := range j.before.Files {
+		is, there := j.after.Files[name]
+		switch {
+		case !strings.HasPrefix(name, "_rows/"):
+		case !there && j.o.Soft:
+			return fmt.Errorf("%s keeps vanished results, and has no %s any more", j.o, name)
+		case !there || bytes.Equal(was, is):
+		case bytes.Equal(content(was), content(is)) && !j.retyped():
+			return fmt.Errorf("%s had %s written anew, which did not change:\n%s\n%s", j.o, name, was, is)
+		}
+	}
+	for name, is := range j.after.Files {
+		if by := "run_id=" + j.after.Manifest.RunID + "\n"; strings.HasPrefix(name, "_rows/") && j.o.Audit && !j.f.Twin && !bytes.Equal(is, j.before.Files[name]) && !bytes.Contains(is, []byte(by)) {
+			return fmt.Errorf("%s has %s changed by another run than %s:\n%s", j.o, name, j.after.Manifest.RunID, is)
+		}
+	}
+	return nil
+}
+
+// retyped tells whether a column has another type than before, for which the server writes
+// the whole table anew.
+func (j *judge) retyped() bool {
+	return j.f.Replaces && slices.ContainsFunc(j.after.Manifest.Schema, func(is readback.Column) bool {
+		return slices.ContainsFunc(j.before.Manifest.Schema, func(was readback.Column) bool { return was.Name == is.Name && was.Type != is.Type })
+	})
+}
+
+// content is a row of a table without who wrote it.
+func content(row []byte) []byte {
+	_, of, _ := bytes.Cut(row, []byte("\n\n"))
+	return of
 }
 
 // listed tells whether a part was one of the output before.

@@ -17,8 +17,11 @@ import (
 )
 
 // Output is where a definition writes to: a folder on disk, be it that of an S3
-// server.
+// server, or a table of a database, which is looked at as a dataset of one folder.
 type Output struct {
+	DSN       string // of a table, whose name with its schema is Dir; else ""
+	Soft      bool   // a table keeps the rows of vanished results
+	Audit     bool   // rows of a table tell the run that changed them
 	Name      string // of a single file; "" for a dataset
 	Dir       string // the dataset, or where the file lies
 	Partition string // of a dataset
@@ -58,7 +61,13 @@ type Read struct {
 // the error.
 func (d *Definition) Look(o *Output) (*Look, error) {
 	l := &Look{Files: map[string][]byte{}, Rows: map[int64][]Read{}}
-	if err := l.gather(o); err != nil {
+	var err error
+	if o.DSN != "" {
+		l.Files, err = readback.Table(o.DSN, o.Dir, o.Explode, d.Zone)
+	} else {
+		err = l.gather(o)
+	}
+	if err != nil {
 		return nil, err
 	}
 	raw, there := l.Files[o.manifestName()]
@@ -128,7 +137,7 @@ func (l *Look) read(d *Definition, o *Output) error {
 		problems = append(problems, fmt.Errorf("the manifest of %s says %d rows, and its parts %d", o, l.Manifest.Rows, total))
 	}
 	if o.Dataset() {
-		problems = append(problems, l.Manifest.Tiled(o.Partition))
+		problems = append(problems, l.Manifest.Tiled(o.Partition, o.DSN == ""))
 	}
 	return errors.Join(problems...)
 }
