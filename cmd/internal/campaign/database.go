@@ -41,6 +41,11 @@ func (d *database) settle() error {
 	return errors.New("connections of a process that ended stay with the server")
 }
 
+// drop removes the database.
+func (d *database) drop() error {
+	return d.server.Run("postgres", "DROP DATABASE "+d.name+" WITH (FORCE)")
+}
+
 // unwritten makes sure that nothing in the database holds a secret.
 func (d *database) unwritten(key apiKey) error {
 	dump, err := d.server.Command("pg_dump", "-h", d.server.Dir, "-p", fmt.Sprint(d.server.Port), "-U", "postgres", d.name).Output()
@@ -50,8 +55,7 @@ func (d *database) unwritten(key apiKey) error {
 	return err
 }
 
-// harm removes rows of a table, or all of it. A run notices that results lack, but not that
-// elements of a list do.
+// harm removes rows of a table, or all of it.
 func (d *database) harm(random *rand.Rand, o *output) (string, *damage, error) {
 	if len(o.last.Rows) == 0 {
 		return "", nil, nil
@@ -63,7 +67,7 @@ func (d *database) harm(random *rand.Rand, o *output) (string, *damage, error) {
 		}
 	}
 	sql := pick(random, fmt.Sprintf("DELETE FROM %s WHERE %q %% %d = %d", o.Dir, key, 2+random.IntN(9), random.IntN(2)), "TRUNCATE "+o.Dir, "DROP TABLE "+o.Dir)
-	h := &damage{kind: damageRows, out: o, full: o.Explode != ""}
+	h := &damage{kind: damageRows, out: o}
 	for _, p := range o.last.Manifest.Parts {
 		h.full = h.full || p.Undated
 	}

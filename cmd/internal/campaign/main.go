@@ -143,6 +143,11 @@ func (c *campaign) one(seed uint64) (f figures, problem string) {
 		if db, err = newDatabase(c.postgres); err != nil {
 			return f, "\n" + err.Error()
 		}
+		defer func() {
+			if problem == "" {
+				_ = db.drop() // it goes with the server
+			}
+		}()
 	}
 	l, err := newLife(seed, c.program, c.lawful, b, db)
 	if err != nil {

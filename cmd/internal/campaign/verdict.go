@@ -137,7 +137,7 @@ func (l *life) look(d *definition, s *step, o *outcome) error {
 		if reads && (!f.Good || s.twin) { // what it commits may be replaced before anybody looks
 			out.read(d.from, f.AskedFrom, f.AskedToLatest)
 		}
-		problems = append(problems, d.lookAt(l.people.form, out, f, reads, s.kind))
+		problems = append(problems, d.lookAt(l.people.form, out, f, reads))
 	}
 	if err := errors.Join(append(problems, l.marks(d, s, o, f))...); err != nil {
 		return err
@@ -310,7 +310,7 @@ func (d *definition) beginning() bool {
 }
 
 // lookAt judges one output.
-func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads bool, s string) error {
+func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads bool) error {
 	before := out.last
 	if before == nil {
 		before = &model.Look{}
@@ -320,7 +320,7 @@ func (d *definition) lookAt(form *model.Form, out *output, f model.Facts, reads 
 		out.last = after
 	}
 	switch {
-	case out.damaged && (!f.Good || out.DSN != "" && out.Explode != "" && s != stepFull): // nobody looks for the rows of lists
+	case out.damaged && !f.Good:
 		return nil // nobody promised anything of it
 	case err != nil:
 		return err
