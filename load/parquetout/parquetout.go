@@ -46,7 +46,7 @@ const (
 	// rows suit them. The bytes limit the memory for writing and reading. Rows of
 	// usual length reach the limit of rows first.
 	groupRows  = 65_536
-	groupBytes = 32 << 20
+	groupBytes = 16 << 20
 	// pageBytes is the approximate size of a page before compression. Each column has
 	// an open page.
 	pageBytes = 64 << 10
@@ -67,7 +67,7 @@ func Format() load.Format {
 // New returns an encoder that writes the schema's columns to w as one Parquet
 // file. o.Compression is "zstd" (the default), "snappy", "gzip" or "none".
 // o.Metadata goes into the footer in its order. The encoder buffers the first 4096
-// rows or 16 MiB of values, of which it takes a sample. After that it buffers the
+// rows or 8 MiB of values, of which it takes a sample. After that it buffers the
 // pages of one row group.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
 	compression := parquet.WithCompression(compress.Codecs.Zstd)

@@ -107,10 +107,10 @@ func TestRowGroupsByBytes(t *testing.T) {
 	})
 	defer batch.Release()
 	f := footer(t, write(t, load.EncodeOptions{}, batch))
-	if len(f.RowGroups) != 5 || f.NumRows != 2500 {
+	if len(f.RowGroups) != 10 || f.NumRows != 2500 {
 		t.Fatalf("%d row groups of %d rows", len(f.RowGroups), f.NumRows)
 	}
-	if size := f.RowGroup(0).TotalByteSize(); size < 30<<20 || size > 36<<20 {
+	if size := f.RowGroup(0).TotalByteSize(); size < 15<<20 || size > 18<<20 {
 		t.Errorf("the first holds %d bytes", size)
 	}
 }
@@ -174,8 +174,8 @@ func TestSampleByBytes(t *testing.T) {
 	mem := checked(t)
 	text := strings.Repeat("x", 64<<10)
 	batch := loadtest.Build(mem, loadtest.Columns("s", arrow.BinaryTypes.String), 400, func(b array.Builder, _, row int) {
-		// Repeats until the sample's 16 MiB are full, then unique.
-		b.(*array.StringBuilder).Append(fmt.Sprint(max(row, 260), text))
+		// Repeats until the sample's 8 MiB are full, then unique.
+		b.(*array.StringBuilder).Append(fmt.Sprint(max(row, 130), text))
 	})
 	defer batch.Release()
 	whole := write(t, load.EncodeOptions{}, batch)

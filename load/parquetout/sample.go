@@ -15,7 +15,7 @@ import (
 // spread evenly.
 const (
 	firstRows   = 4096
-	firstBytes  = 16 << 20
+	firstBytes  = 8 << 20
 	leastSample = 128
 	mostSample  = 1024
 )
