@@ -16,7 +16,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
@@ -108,10 +107,10 @@ func TestRowGroupsByBytes(t *testing.T) {
 	})
 	defer batch.Release()
 	f := footer(t, write(t, load.EncodeOptions{}, batch))
-	if len(f.RowGroups) != 5 || f.NumRows != 2500 {
+	if len(f.RowGroups) != 10 || f.NumRows != 2500 {
 		t.Fatalf("%d row groups of %d rows", len(f.RowGroups), f.NumRows)
 	}
-	if size := f.RowGroup(0).TotalByteSize(); size < 30<<20 || size > 36<<20 {
+	if size := f.RowGroup(0).TotalByteSize(); size < 15<<20 || size > 18<<20 {
 		t.Errorf("the first holds %d bytes", size)
 	}
 }
@@ -146,7 +145,7 @@ func TestDictionaryBySample(t *testing.T) {
 	})
 	defer batch.Release()
 	data := write(t, load.EncodeOptions{}, batch)
-	for i, want := range []bool{false, false, true, true, false, false, true, false} {
+	for i, want := range []bool{false, false, true, true, false, false, true, true} {
 		if got := chunk(t, data, i).HasDictionaryPage(); got != want {
 			t.Errorf("column %q: a dictionary is %v, not %v", schema.Field(i).Name, got, want)
 		}
@@ -175,8 +174,8 @@ func TestSampleByBytes(t *testing.T) {
 	mem := checked(t)
 	text := strings.Repeat("x", 64<<10)
 	batch := loadtest.Build(mem, loadtest.Columns("s", arrow.BinaryTypes.String), 400, func(b array.Builder, _, row int) {
-		// Repeats until the sample's 16 MiB are full, then unique.
-		b.(*array.StringBuilder).Append(fmt.Sprint(max(row, 260), text))
+		// Repeats until the sample's 8 MiB are full, then unique.
+		b.(*array.StringBuilder).Append(fmt.Sprint(max(row, 130), text))
 	})
 	defer batch.Release()
 	whole := write(t, load.EncodeOptions{}, batch)
@@ -227,31 +226,41 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("column %q: %s, not %s", schema.Field(i).Name, got, want)
 		}
 	}
-	pageIndex(t, data)
-}
-
-// pageIndex holds the file's page index to the values of its columns.
-func pageIndex(t *testing.T, data []byte) {
-	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(f.ColumnIndexes()) != 4 || len(f.OffsetIndexes()) != 4 {
-		t.Fatalf("%d column indexes, %d offset indexes", len(f.ColumnIndexes()), len(f.OffsetIndexes()))
-	}
-	wide := f.ColumnIndexes()[0]
-	if got := fmt.Sprintf("%x %x %v", wide.MinValues, wide.MaxValues, wide.NullCounts); got != "[ffffffffffffffffffffc4] [0000000000000000000027] [1]" {
+	wide := columnIndex(t, data, 0)
+	if got := fmt.Sprintf("%x %x %v", wide.GetMinValues(), wide.GetMaxValues(), wide.GetNullCounts()); got != "[ffffffffffffffffffffc4] [0000000000000000000027] [1]" {
 		t.Errorf("the index of the wide decimal is %s", got)
 	}
 }
 
-// Wide decimals that are null for whole pages: each page keeps its own bounds.
+// columnIndex returns the bounds of the pages of the first column in a row group.
+func columnIndex(t *testing.T, data []byte, rowGroup int) metadata.ColumnIndex {
+	t.Helper()
+	r, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	group, err := r.GetPageIndexReader().RowGroup(rowGroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offsets, err := group.GetOffsetIndex(0)
+	if err != nil || offsets == nil {
+		t.Fatalf("the pages' offsets are %v, %v", offsets, err)
+	}
+	index, err := group.GetColumnIndex(0)
+	if err != nil || index == nil {
+		t.Fatalf("the pages' bounds are %v, %v", index, err)
+	}
+	return index
+}
+
+// Wide decimals that are null for a whole row group: each page keeps its own bounds.
 func TestPagesOfNulls(t *testing.T) {
 	mem := checked(t)
 	schema := loadtest.Columns("d", &arrow.Decimal128Type{Precision: 25, Scale: 0})
-	batch := loadtest.Build(mem, schema, 120_000, func(b array.Builder, _, row int) {
-		if row < 100_000 && row > 10 {
+	batch := loadtest.Build(mem, schema, 160_000, func(b array.Builder, _, row int) {
+		if row < 150_000 && row > 10 {
 			b.AppendNull()
 			return
 		}
@@ -266,56 +275,27 @@ func TestPagesOfNulls(t *testing.T) {
 	if diff := loadtest.Differs(schema, loadtest.Text(batch), rows); diff != "" {
 		t.Error(diff)
 	}
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range f.ColumnIndexes() {
-		for i, null := range x.NullPages {
-			if null != (len(x.MinValues[i]) == 0) {
-				t.Errorf("page %d: null is %v with bounds %x", i, null, x.MinValues[i])
+	for group, want := range []bool{false, true, false} {
+		index := columnIndex(t, data, group)
+		for i, null := range index.GetNullPages() {
+			if null != want || null != (len(index.GetMinValues()[i]) == 0) {
+				t.Errorf("row group %d, page %d: null is %v with bounds %x", group, i, null, index.GetMinValues()[i])
 			}
 		}
 	}
 }
 
-// The page index holds at most 16 bytes of a text, and bounds that are not wrong.
-// The statistics of the column hold texts whole.
-func TestBoundsOfTexts(t *testing.T) {
-	mem := checked(t)
-	// 64 texts fill a page. No valid text begins with 0xff, so the last are not valid.
-	texts := [][2]string{
-		{strings.Repeat("k", 5_000), strings.Repeat("k", 16)},
-		{strings.Repeat("k", 15) + strings.Repeat("\xff", 5_000), strings.Repeat("k", 15) + "\xff"},
-		{strings.Repeat("\xff", 5_000), strings.Repeat("\xff", 16)},
-	}
-	above := []string{strings.Repeat("k", 15) + "l", strings.Repeat("k", 14) + "l\x00", strings.Repeat("\xff", 16)}
-	batch := loadtest.Build(mem, loadtest.Columns("s", arrow.BinaryTypes.String), 64*len(texts)+1, func(b array.Builder, _, row int) {
-		switch {
-		case row == 64*len(texts):
-			b.AppendNull()
-		default:
-			b.(*array.StringBuilder).Append(fmt.Sprintf("%s%03d", texts[row/64][0], row))
+// Texts of more than 4 KiB are in no statistics, so that no reader relies on a part of them.
+func TestLongTextsHaveNoBounds(t *testing.T) {
+	for length, bounds := range map[int]bool{4096: true, 4097: false} {
+		batch := loadtest.Build(checked(t), loadtest.Columns("s", arrow.BinaryTypes.String), 10, func(b array.Builder, _, _ int) {
+			b.(*array.StringBuilder).Append(strings.Repeat("k", length))
+		})
+		stats, err := chunk(t, write(t, load.EncodeOptions{}, batch), 0).Statistics()
+		batch.Release()
+		if err != nil || stats == nil || stats.HasMinMax() != bounds || stats.NullCount() != 0 {
+			t.Errorf("of texts of %d bytes the statistics are %v, %v", length, stats, err)
 		}
-	})
-	defer batch.Release()
-	data := write(t, load.EncodeOptions{}, batch)
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := f.ColumnIndexes()[0]
-	for i, text := range texts {
-		if least, greatest := string(index.MinValues[i]), string(index.MaxValues[i]); least != text[1] || greatest != above[i] {
-			t.Errorf("page %d lies from %q to %q", i, least, greatest)
-		}
-	}
-	if !slices.Equal(index.NullPages, []bool{false, false, false, true}) || index.BoundaryOrder.String() != "ASCENDING" {
-		t.Errorf("null pages: %v, order: %s", index.NullPages, index.BoundaryOrder)
-	}
-	stats, err := chunk(t, data, 0).Statistics()
-	if err != nil || len(stats.EncodeMin()) != 5_003 || stats.NullCount() != 1 {
-		t.Errorf("the statistics are of %d bytes with %d nulls, %v", len(stats.EncodeMin()), stats.NullCount(), err)
 	}
 }
 
@@ -337,20 +317,26 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// A page of less than a kilobyte is stored as it is, because to compress it gains nothing.
-func TestSmallPages(t *testing.T) {
-	for _, c := range []struct {
-		rows  int
-		packs bool
-	}{{100, false}, {127, false}, {129, true}, {5000, true}} {
-		batch := loadtest.Build(checked(t), loadtest.Columns("n", arrow.PrimitiveTypes.Int64), c.rows, func(b array.Builder, _, row int) {
-			b.(*array.Int64Builder).Append(int64(row)) // too many values for a dictionary
-		})
-		data := write(t, load.EncodeOptions{}, batch)
-		batch.Release()
-		if n := chunk(t, data, 0); (n.TotalCompressedSize() < n.TotalUncompressedSize()) != c.packs {
-			t.Errorf("%d rows: %d bytes of %d", c.rows, n.TotalCompressedSize(), n.TotalUncompressedSize())
+// A dictionary that outgrows its sample keeps the column, so that equal rows give equal
+// bytes: Arrow lists a column's encodings in random order.
+func TestDictionaryOutgrowsItsSample(t *testing.T) {
+	pad := strings.Repeat("x", 150)
+	batch := loadtest.Build(checked(t), loadtest.Columns("s", arrow.BinaryTypes.String), 24_000, func(b array.Builder, _, row int) {
+		text := "choice"
+		if row > 8500 {
+			text = fmt.Sprint(row, pad)
 		}
+		b.(*array.StringBuilder).Append(text)
+	})
+	defer batch.Release()
+	first := write(t, load.EncodeOptions{}, batch)
+	for range 5 {
+		if !bytes.Equal(first, write(t, load.EncodeOptions{}, batch)) {
+			t.Fatal("equal rows gave other bytes")
+		}
+	}
+	if !chunk(t, first, 0).HasDictionaryPage() {
+		t.Error("the column has no dictionary")
 	}
 }
 

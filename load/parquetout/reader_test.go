@@ -15,8 +15,8 @@ import (
 	"github.com/formetl/formetl/load/loadtest"
 )
 
-// read reads a file with arrow-go's column readers, an implementation that
-// shares no code with parquet-go.
+// read reads a file with arrow-go's column readers. load/loadtest has DuckDB read the
+// same rows, which shares no code with the encoder.
 func read(data []byte, want *arrow.Schema) ([][]string, error) {
 	r, err := file.NewParquetReader(bytes.NewReader(data))
 	if err != nil {

@@ -7,43 +7,18 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
-
-	"github.com/formetl/formetl/load/internal/rows"
 )
 
-// The first rows of a part decide on its dictionaries. The encoder buffers them
-// until there are bufferRows rows or bufferBytes bytes of values. Then it looks at a
+// The first rows of a part decide on its dictionaries. The encoder buffers whole steps
+// until there are firstRows rows or firstBytes bytes of values. Then it looks at a
 // quarter of them, but at least at leastSample and at most at mostSample. They are
-// spread evenly. None of this depends on batches, so that equal rows give equal files.
+// spread evenly.
 const (
-	bufferRows  = 4096
-	bufferBytes = 16 << 20
+	firstRows   = 4096
+	firstBytes  = 8 << 20
 	leastSample = 128
 	mostSample  = 1024
 )
-
-// buffer measures the rows at the beginning of a part.
-type buffer struct {
-	rows  int
-	bytes int
-}
-
-// add counts the batch's rows until the buffer is full, and tells whether it is full.
-func (b *buffer) add(batch arrow.RecordBatch) bool {
-	n := int(batch.NumRows())
-	if all := sizeOf(batch, 0, n); b.bytes+all < bufferBytes {
-		b.rows, b.bytes = min(b.rows+n, bufferRows), b.bytes+all
-		return b.rows == bufferRows
-	}
-	for row := range n {
-		b.rows++
-		b.bytes += sizeOf(batch, row, row+1)
-		if b.rows == bufferRows || b.bytes >= bufferBytes {
-			return true
-		}
-	}
-	return false
-}
 
 // sizeOf returns about how many bytes the rows [from, to) of the batch take.
 func sizeOf(batch arrow.RecordBatch, from, to int) int {
@@ -76,26 +51,32 @@ func sizeOfArray(arr arrow.Array, from, to int) int {
 	}
 }
 
-// dictionaries returns, for each column, whether it gets a dictionary. The pieces
-// hold n rows. It forgets what c has counted before.
-func (c *cardinality) dictionaries(columns int, pieces []rows.Piece, n int) []bool {
-	pays := make([]bool, columns)
+// dictionaries returns, for each column, whether it gets a dictionary, by a sample of
+// the batches' rows.
+func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch) []bool {
+	n := 0
+	for _, b := range batches {
+		n += int(b.NumRows())
+	}
 	size := min(n, max(leastSample, min(n/4, mostSample)))
-	sample := make([][]int, len(pieces)) // the rows of each piece
+	sample := make([][]int, len(batches)) // the rows of each batch
 	for k, at, base := 0, 0, 0; k < size; k++ {
 		row := sampled(k, n, size)
-		for row >= base+pieces[at].To-pieces[at].From {
-			base += pieces[at].To - pieces[at].From
+		for row >= base+int(batches[at].NumRows()) {
+			base += int(batches[at].NumRows())
 			at++
 		}
-		sample[at] = append(sample[at], pieces[at].From+row-base)
+		sample[at] = append(sample[at], row-base)
 	}
+	pays := make([]bool, schema.NumFields())
+	t := tally{often: make(map[uint64]bool, size)}
 	for i := range pays {
-		c.reset()
+		clear(t.often)
+		t = tally{often: t.often}
 		for at, rows := range sample {
-			c.count(pieces[at].Batch.Column(i), rows)
+			t.count(batches[at].Column(i), rows)
 		}
-		pays[i] = c.pays(n, size)
+		pays[i] = t.pays(n, size)
 	}
 	return pays
 }
@@ -108,40 +89,13 @@ func sampled(k, n, size int) int {
 	return from + int(uint32(k)*2654435761>>16)%(to-from)
 }
 
-// cardinality counts the distinct values of a column's sample, by their hashes. Two
-// values with one hash of 64 bits count as one: only the choice of a dictionary depends
-// on it.
-type cardinality struct {
-	values int     // number of values that are not null
-	seen   int     // number of distinct values
-	once   int     // number of values that occur once
-	stored int     // bytes of the distinct values, as a dictionary stores them
-	plain  int     // bytes of all values
-	table  []entry // its length is a power of two; at most half of it is used
-}
-
-// entry is a place of the table for one distinct value.
-type entry struct {
-	hash  uint64 // 0 where the place is free
-	twice bool   // the value occurs more than once
-}
-
-// leastTable is enough for the smallest sample of a column that is no list. A table of
-// more than mostTable places, which long lists take, is not kept for the next column.
-const (
-	leastTable = 2 * leastSample
-	mostTable  = 8 * mostSample
-)
-
-func newCardinality() *cardinality { return &cardinality{table: make([]entry, leastTable)} }
-
-// reset forgets what was counted.
-func (c *cardinality) reset() {
-	if len(c.table) > mostTable {
-		c.table = make([]entry, leastTable)
-	}
-	clear(c.table)
-	*c = cardinality{table: c.table}
+// tally counts the distinct values of a column's sample.
+type tally struct {
+	values int             // number of values that are not null
+	plain  int             // bytes of all values
+	stored int             // bytes of the distinct values, as a dictionary stores them
+	once   int             // number of values that occur once
+	often  map[uint64]bool // of each distinct value's bits or hash: whether it occurs more than once
 }
 
 // pays tells whether the column gets a dictionary, by sampled of n rows. On average
@@ -152,104 +106,71 @@ func (c *cardinality) reset() {
 // The number of distinct values in all n rows is estimated as Charikar and others
 // do (GEE, PODS 2000). Values seen more than once are all there are of their kind.
 // Values seen once stand for sqrt(n/sampled) values each.
-func (c *cardinality) pays(n, sampled int) bool {
-	if c.seen == 0 {
+func (t *tally) pays(n, sampled int) bool {
+	seen := len(t.often)
+	if seen == 0 {
 		return false
 	}
-	distinct := c.seen - c.once + int(float64(c.once)*math.Sqrt(float64(n)/float64(sampled)))
-	values := c.values * n / sampled
+	distinct := seen - t.once + int(float64(t.once)*math.Sqrt(float64(n)/float64(sampled)))
+	values := t.values * n / sampled
 	if distinct*4 > values {
 		return false
 	}
 	indexes := values * bits.Len(uint(distinct-1)) / 8
-	return (c.stored*distinct/c.seen+indexes)*2 <= c.plain*n/sampled
+	return (t.stored*distinct/seen+indexes)*2 <= t.plain*n/sampled
 }
 
-// count counts the values of rows, or each element of their lists. Types that never get
-// a dictionary have no values here.
-func (c *cardinality) count(arr arrow.Array, rows []int) {
-	valid := validityOf(arr)
-	note := func(of func(row int) (hash uint64, size int)) {
+// count counts the values of rows, or each element of their lists. Booleans never get a
+// dictionary, so they have no values here.
+func (t *tally) count(arr arrow.Array, rows []int) {
+	note := func(size int, bits func(row int) uint64) {
 		for _, row := range rows {
-			if valid.at(row) {
-				c.note(of(row))
+			if arr.IsValid(row) {
+				t.note(bits(row), size)
 			}
 		}
 	}
 	switch a := arr.(type) {
 	case *array.String:
-		note(func(row int) (uint64, int) { return xxh3.HashString(a.Value(row)), 4 + a.ValueLen(row) })
-	case *array.Int64:
-		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 8 })
-	case *array.Float64:
-		note(func(row int) (uint64, int) { return scatter(math.Float64bits(a.Value(row))), 8 })
-	case *array.Date32:
-		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 4 })
-	case *array.Timestamp:
-		note(func(row int) (uint64, int) { return scatter(uint64(a.Value(row))), 8 })
-	case *array.Decimal128:
-		if !wide(a.DataType().(*arrow.Decimal128Type)) {
-			note(func(row int) (uint64, int) { return scatter(a.Value(row).LowBits()), 8 })
+		for _, row := range rows {
+			if a.IsValid(row) {
+				t.note(xxh3.HashString(a.Value(row)), 4+a.ValueLen(row))
+			}
 		}
+	case *array.Int64:
+		note(8, func(row int) uint64 { return uint64(a.Value(row)) })
+	case *array.Float64:
+		note(8, func(row int) uint64 { return math.Float64bits(a.Value(row)) })
+	case *array.Date32:
+		note(4, func(row int) uint64 { return uint64(a.Value(row)) })
+	case *array.Timestamp:
+		note(8, func(row int) uint64 { return uint64(a.Value(row)) })
+	case *array.Decimal128:
+		note(8, func(row int) uint64 { return a.Value(row).LowBits() })
 	case *array.List:
 		var elements []int
 		for _, row := range rows {
 			start, end := a.ValueOffsets(row)
-			for i := start; i < end && valid.at(row); i++ {
+			for i := start; i < end; i++ {
 				elements = append(elements, int(i))
 			}
-			if len(elements) >= mostSample {
-				c.count(a.ListValues(), elements)
-				elements = elements[:0]
-			}
 		}
-		c.count(a.ListValues(), elements)
+		t.count(a.ListValues(), elements)
 	}
 }
 
-// scatter spreads the bits of a number, as the finalizer of SplitMix64 does. No two
-// numbers become one.
-func scatter(v uint64) uint64 {
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
-}
-
-// note counts a value of size bytes by its hash.
-func (c *cardinality) note(hash uint64, size int) {
-	c.values++
-	c.plain += size
-	e := c.place(max(hash, 1))
+// note counts a value of size bytes by its bits or its hash.
+func (t *tally) note(bits uint64, size int) {
+	t.values++
+	t.plain += size
+	again, seen := t.often[bits]
 	switch {
-	case e.hash == 0:
-		e.hash = max(hash, 1)
-		c.stored += size
-		c.once++
-		if c.seen++; 2*c.seen > len(c.table) {
-			c.grow()
-		}
-	case !e.twice:
-		e.twice = true
-		c.once--
-	}
-}
-
-// place returns the entry of a hash, or the free one that it is to take.
-func (c *cardinality) place(hash uint64) *entry {
-	for i := hash; ; i++ {
-		if e := &c.table[i&uint64(len(c.table)-1)]; e.hash == hash || e.hash == 0 {
-			return e
-		}
-	}
-}
-
-// grow doubles the table.
-func (c *cardinality) grow() {
-	old := c.table
-	c.table = make([]entry, 2*len(old))
-	for _, e := range old {
-		if e.hash != 0 {
-			*c.place(e.hash) = e
-		}
+	case !seen:
+		t.often[bits] = false
+		t.stored += size
+		t.once++
+	case !again:
+		t.often[bits] = true
+		t.once--
 	}
 }

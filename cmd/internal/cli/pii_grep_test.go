@@ -20,7 +20,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
+
+	"github.com/formetl/formetl/cmd/internal/readback"
 )
 
 // Every personal value of the test holds one of these, behind its first two
@@ -94,7 +95,8 @@ func opened(t testing.TB, name string, data []byte) [][]byte {
 		}
 		try(data, err)
 	case bytes.HasPrefix(data, []byte("PAR1")) && bytes.HasSuffix(data, []byte("PAR1")): // or it was cut off
-		try(parquetText(data))
+		_, rows, err := readback.ParquetLines(data)
+		try(rows, err)
 	case bytes.HasPrefix(data, []byte("ARROW1")):
 		r, err := ipc.NewFileReader(bytes.NewReader(data))
 		if err != nil {
@@ -126,37 +128,6 @@ func opened(t testing.TB, name string, data []byte) [][]byte {
 		}
 	}
 	return all
-}
-
-// parquetText is every value of a Parquet file.
-func parquetText(data []byte) ([]byte, error) {
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return nil, err
-	}
-	var text []byte
-	for _, group := range f.RowGroups() {
-		rows := group.Rows()
-		buffer := make([]parquet.Row, 64)
-		for {
-			n, err := rows.ReadRows(buffer)
-			for _, row := range buffer[:n] {
-				for _, v := range row {
-					text = append(append(text, v.String()...), '\n')
-				}
-			}
-			if err == io.EOF { //nolint:errorlint // the reader gives it bare
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if err := rows.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return text, nil
 }
 
 // privateUnder names the files under a folder that hold a private value, and

@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -185,10 +185,11 @@ func cmdRows(ts *testscript.TestScript, _ bool, args []string) {
 
 func rowsIn(name string, data []byte) (int64, error) {
 	if strings.HasSuffix(name, ".parquet") {
-		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		f, err := file.NewParquetReader(bytes.NewReader(data))
 		if err != nil {
 			return 0, err
 		}
+		defer func() { _ = f.Close() }() // read only
 		return f.NumRows(), nil
 	}
 	r, err := ipc.NewFileReader(bytes.NewReader(data))

@@ -20,7 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -111,36 +114,44 @@ func watchResident(pid int) (peak int64) {
 // checkPart reads a part and compares each value with what was served.
 func (b *bulk) checkPart(t testing.TB, part []byte) {
 	t.Helper()
-	type row struct {
-		ID    int64  `parquet:"result_id"`
-		Item1 []byte `parquet:"item_1,optional"`
-		Item2 []byte `parquet:"item_2,optional"`
-		Item3 []byte `parquet:"item_3,optional"`
+	r, err := file.NewParquetReader(bytes.NewReader(part))
+	if err != nil {
+		t.Fatal(err)
 	}
-	reader := parquet.NewGenericReader[row](bytes.NewReader(part))
-	defer func() { _ = reader.Close() }() // read only
-	rows := make([]row, pageSize)
+	defer func() { _ = r.Close() }() // read only
+	reader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: pageSize}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns []int
+	for _, name := range []string{"result_id", "item_1", "item_2", "item_3"} {
+		columns = append(columns, r.MetaData().Schema.ColumnIndexByName(name))
+	}
+	batches, err := reader.GetRecordReader(t.Context(), columns, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batches.Release()
 	var want []byte
 	at := 0
-	for {
-		n, err := reader.Read(rows)
-		for _, r := range rows[:n] {
-			if r.ID != b.id(at) {
-				t.Fatalf("row %d has the id %d, not %d", at, r.ID, b.id(at))
+	for batches.Next() {
+		batch := batches.RecordBatch()
+		ids := batch.Column(0).(*array.Int64)
+		for row := range ids.Len() {
+			id := ids.Value(row)
+			if id != b.id(at) {
+				t.Fatalf("row %d has the id %d, not %d", at, id, b.id(at))
 			}
-			for v, got := range [][]byte{r.Item1, r.Item2, r.Item3} {
-				if want = b.text(want[:0], r.ID, v); !bytes.Equal(got, want) {
-					t.Fatalf("item %d of result %d is not what was served", v+1, r.ID)
+			for v := range 3 {
+				if want = b.text(want[:0], id, v); batch.Column(v+1).(*array.String).Value(row) != string(want) {
+					t.Fatalf("item %d of result %d is not what was served", v+1, id)
 				}
 			}
 			at++
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := batches.Err(); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
 	}
 	if at != b.results {
 		t.Errorf("%d rows, not %d", at, b.results)

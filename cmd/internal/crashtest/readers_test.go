@@ -15,8 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
+	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/load"
 )
 
@@ -34,8 +33,8 @@ type reading struct {
 
 // row is a row of the definition's columns.
 type row struct {
-	ID    int64  `json:"id" parquet:"id,optional"`
-	Value string `json:"value" parquet:"value,optional"`
+	ID    int64  `json:"id"`
+	Value string `json:"value"`
 }
 
 // add decodes a data object into rows. A result that is there already is an
@@ -57,7 +56,10 @@ func (r rows) add(name string, data []byte) error {
 func decode(name string, data []byte) ([]row, error) {
 	switch {
 	case strings.HasSuffix(name, ".parquet"):
-		return parquet.Read[row](bytes.NewReader(data), int64(len(data)))
+		var err error
+		if _, data, err = readback.ParquetLines(data); err != nil {
+			return nil, err
+		}
 	case strings.HasSuffix(name, ".csv"):
 		return decodeCSV(data)
 	}

@@ -200,11 +200,16 @@ func (s *side) take(w *world, t step) sight {
 // and times of this month, by the machine's clock, which some commands go by. No world is now.
 var chances = regexp.MustCompile(time.Now().Format("2006-?01") + `-?\d\d[ T][\d:]{6,8}(?:Z-[0-9a-f]{8})?|(\d{8}T\d{6}Z)-[0-9a-f]{8}`)
 
-// see adds a text to what is seen. Data must be the same byte for byte; from anything else
+// see adds a text to what is seen. Data must be the same byte for byte, but of a Parquet file
+// only the schema, the metadata and the rows that readers see; from anything else
 // is left out what belongs to one side alone, and its lines are counted, so that one line
 // more is one difference.
 func (s *side) see(seen sight, name string, data []byte) {
 	if readback.IsData(name) && name != "report.json" && !strings.HasSuffix(name, ".schema.json") {
+		if strings.HasSuffix(name, ".parquet") {
+			schema, rows, err := readback.ParquetLines(data)
+			data = fmt.Append(rows, schema, err)
+		}
 		for i, line := range strings.Split(string(data), "\n") {
 			seen[fmt.Sprintf("%s: line %d", name, i+1)] = line + "\n" // so that an empty file is there too
 		}

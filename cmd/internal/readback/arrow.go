@@ -33,8 +33,25 @@ func readArrow(data []byte, l Layout) ([]Row, error) {
 	return rows, nil
 }
 
-// readParquet reads by Arrow's reader of Parquet, which shares nothing with the encoder.
-func readParquet(data []byte, l Layout) ([]Row, error) {
+// readParquet reads by Arrow's reader of Parquet. load/loadtest has DuckDB read what the encoder
+// writes, which shares nothing with it.
+func readParquet(data []byte, l Layout) (rows []Row, err error) {
+	_, err = eachBatch(data, func(batch arrow.RecordBatch) (err error) {
+		rows, err = appendBatch(rows, batch, l)
+		return err
+	})
+	return rows, err
+}
+
+// ParquetLines gives the schema of a Parquet file, with the metadata of its footer, and its rows
+// as NDJSON in Arrow's manner.
+func ParquetLines(data []byte) (schema *arrow.Schema, lines []byte, err error) {
+	var text bytes.Buffer
+	schema, err = eachBatch(data, func(batch arrow.RecordBatch) error { return array.RecordToJSON(batch, &text) })
+	return schema, text.Bytes(), err
+}
+
+func eachBatch(data []byte, take func(arrow.RecordBatch) error) (*arrow.Schema, error) {
 	table, err := pqarrow.ReadTable(context.Background(), bytes.NewReader(data), parquet.NewReaderProperties(nil), pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
@@ -42,13 +59,12 @@ func readParquet(data []byte, l Layout) ([]Row, error) {
 	defer table.Release()
 	batches := array.NewTableReader(table, 0)
 	defer batches.Release()
-	var rows []Row
 	for batches.Next() {
-		if rows, err = appendBatch(rows, batches.RecordBatch(), l); err != nil {
+		if err := take(batches.RecordBatch()); err != nil {
 			return nil, err
 		}
 	}
-	return rows, batches.Err()
+	return table.Schema(), batches.Err()
 }
 
 func appendBatch(rows []Row, batch arrow.RecordBatch, l Layout) ([]Row, error) {
