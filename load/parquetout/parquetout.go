@@ -70,6 +70,9 @@ func Format() load.Format {
 // rows or 8 MiB of values, of which it takes a sample. After that it buffers the
 // pages of one row group.
 func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder, error) {
+	if err := lastingZstd(); err != nil {
+		return nil, err
+	}
 	compression := parquet.WithCompression(compress.Codecs.Zstd)
 	level := compress.DefaultCompressionLevel
 	switch o.Compression {

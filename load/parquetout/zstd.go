@@ -2,6 +2,7 @@ package parquetout
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/klauspost/compress/zstd"
@@ -11,20 +12,21 @@ import (
 // size. Each page is compressed by itself, so a longer window would only cost memory.
 const zstdWindow = 128 << 10
 
-// init has Arrow compress pages by encoders that stay. Arrow's own codec makes a new one
+// lastingZstd has Arrow compress pages by encoders that stay. Arrow's own codec makes a new one
 // after each page, with a window of 4 MiB, which costs CPU and memory. RegisterCodec is
 // the place that Arrow has for this.
-func init() {
+var lastingZstd = sync.OnceValue(func() error {
 	codec, err := compress.GetCodec(compress.Codecs.Zstd)
 	if err != nil {
-		panic(err)
+		return fmt.Errorf("parquet: zstd: %w", err)
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstdWindow), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
 	if err != nil {
-		panic(fmt.Sprintf("parquet: zstd: %v", err))
+		return fmt.Errorf("parquet: zstd: %w", err)
 	}
 	compress.RegisterCodec(compress.Codecs.Zstd, zstdCodec{codec, encoder})
-}
+	return nil
+})
 
 type zstdCodec struct {
 	compress.Codec

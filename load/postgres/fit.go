@@ -258,6 +258,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 	misfit := func(hint, problem string) error {
 		return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q %s, so that its type cannot become %s", c.name, problem, c.kind), Hint: hint}
 	}
+	name := quote(c.name)
 	var view string
 	err = q.QueryRow(ctx, `SELECT coalesce(min(r.ev_class::regclass::text), '') FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
 		WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = to_regclass($1) AND a.attname = $2 AND r.ev_class <> d.refobjid`, to.sql(), c.name).Scan(&view)
@@ -266,11 +267,15 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 		return "", err
 	case view != "":
 		return "", misfit("drop the view and create it again afterwards (after: can do that), or keep the column's type in the schema", "in the view "+view)
-	case c.kind == "text" && !strings.HasSuffix(was, "[]") || was == "bigint" && (c.kind == "double precision" || strings.HasPrefix(c.kind, "numeric")):
-		return quote(c.name) + "::" + c.kind, nil
+	case c.kind == "text" && was == "text[]":
+		return "CASE WHEN cardinality(" + name + ") = 1 THEN " + name + "[1] ELSE array_to_json(" + name + ")::text END", nil
+	case c.kind == "text[]" && was == "text":
+		return "CASE WHEN " + name + " IS NOT NULL THEN ARRAY[" + name + "] END", nil
+	case c.kind == "text", was == "bigint" && (c.kind == "double precision" || strings.HasPrefix(c.kind, "numeric")):
+		return name + "::" + c.kind, nil
 	case softly:
 		deleted := false
-		err = q.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+to.sql()+" WHERE deleted_at IS NOT NULL AND "+quote(c.name)+" IS NOT NULL)").Scan(&deleted)
+		err = q.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+to.sql()+" WHERE deleted_at IS NOT NULL AND "+name+" IS NOT NULL)").Scan(&deleted)
 		if err == nil && deleted {
 			err = misfit("change the column's type there, with its values, or remove the rows that were deleted softly", "as "+was+" with values of deleted results")
 		}

@@ -169,6 +169,16 @@ func TestTypeOfDeletedRows(t *testing.T) {
 		t.Error(err)
 	}
 	b.load(answers{1: "1"}, "january")
+	for _, kind := range []arrow.DataType{arrow.ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String} {
+		l := b.loadOf(b.table, answers{1: "1"}, "january", true)
+		l.Rows[0] = rowsOf(answers{1: null}, kind)
+		if _, err := b.carry(b.table, l); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.query("SELECT answer FROM forms.feedback WHERE id = 2"); got != "two" && got != "{two}" {
+			t.Errorf("as %s the deleted row holds %q", kind, got)
+		}
+	}
 	if err := b.table.Fit(t.Context(), []load.TableRows{numbers}, true); err == nil || !strings.Contains(err.Error(), "values of deleted results") {
 		t.Errorf("err = %v", err)
 	}
