@@ -123,7 +123,7 @@ func (b *bulk) checkPart(t testing.TB, part []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var columns []int
+	columns := make([]int, 0, 4)
 	for _, name := range []string{"result_id", "item_1", "item_2", "item_3"} {
 		columns = append(columns, r.MetaData().Schema.ColumnIndexByName(name))
 	}
