@@ -2,10 +2,9 @@
 // as Feather version 2). The file holds the schema, batches whose buffers are
 // compressed with zstd, and a footer.
 //
-// Equal rows give equal bytes, however they are divided into batches. To that end,
-// rows are copied into new batches. Bytes that stand for no value are always zero,
-// such as those of nulls and the spare bits of a bitmap. EncodeOptions.Metadata
-// becomes metadata of the schema. Begin reading with New and drain.
+// Equal rows give equal bytes, however they are divided into batches, because rows are
+// copied into batches of one size. The bytes under a null are those of the rows; builders
+// leave zeros there. EncodeOptions.Metadata becomes metadata of the schema.
 package arrowout
 
 import (
@@ -22,9 +21,6 @@ import (
 )
 
 const (
-	// stepRows is how many rows are copied before the limits of a batch are
-	// checked again.
-	stepRows = 64
 	// A batch ends at batchRows rows or batchBytes bytes of values. So many
 	// rows let readers work in bulk, and the bytes limit the memory.
 	batchRows  = 16_384
@@ -55,10 +51,8 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	if err != nil {
 		return nil, fmt.Errorf("arrow: %w", err)
 	}
-	e := &encoder{file: file, builder: array.NewRecordBuilder(mem, out), copiers: make([]copier, schema.NumFields())}
-	for i, b := range e.builder.Fields() {
-		e.copiers[i] = e.copierOf(b)
-	}
+	e := &encoder{file: file, schema: out}
+	e.steps = rows.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
 	return e, nil
 }
 
@@ -73,29 +67,19 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 }
 
 type encoder struct {
-	file    *ipc.FileWriter
-	builder *array.RecordBuilder
-	copiers []copier
-	queue   rows.Queue
-	rows    int // number of rows in the builder
-	bytes   int // bytes of values in the builder
+	file   *ipc.FileWriter
+	schema *arrow.Schema // with the metadata
+	steps  rows.Steps
 }
 
 // Write implements load.Encoder.
-func (e *encoder) Write(batch arrow.RecordBatch) error {
-	e.queue.Push(batch)
-	return e.drain(stepRows)
-}
+func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
-	if err := e.drain(1); err != nil {
+	if err := e.steps.Flush(); err != nil {
 		return err
 	}
-	if err := e.flush(); err != nil {
-		return err
-	}
-	e.builder.Release()
 	if err := e.file.Close(); err != nil {
 		return fmt.Errorf("arrow: write the footer: %w", err)
 	}
@@ -103,38 +87,12 @@ func (e *encoder) Close() error {
 }
 
 // Discard releases the rows that were not written.
-func (e *encoder) Discard() {
-	e.queue.Discard()
-	e.builder.Release()
-}
+func (e *encoder) Discard() { e.steps.Discard() }
 
-// drain copies rows from the queue, stepRows at a time, until fewer than least are left.
-func (e *encoder) drain(least int) error {
-	for e.queue.Len() >= least {
-		for _, p := range e.queue.Peek(stepRows) {
-			for i, c := range e.copiers {
-				c(p.Batch.Column(i), p.From, p.To)
-			}
-			e.rows += p.To - p.From
-		}
-		e.queue.Drop(stepRows)
-		if e.rows >= batchRows || e.bytes >= batchBytes {
-			if err := e.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// flush writes the builder's rows as one batch, if it has any.
-func (e *encoder) flush() error {
-	if e.rows == 0 {
-		return nil
-	}
-	batch := e.builder.NewRecordBatch()
+// batch writes a step as a batch of the file.
+func (e *encoder) batch(step arrow.RecordBatch, _ int) error {
+	batch := array.NewRecordBatch(e.schema, step.Columns(), step.NumRows())
 	defer batch.Release()
-	e.rows, e.bytes = 0, 0
 	if err := e.file.Write(batch); err != nil {
 		return fmt.Errorf("arrow: write a batch: %w", err)
 	}

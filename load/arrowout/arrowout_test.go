@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -89,26 +88,6 @@ func TestMetadataKeepsItsOrder(t *testing.T) {
 	md := r.Schema().Metadata()
 	if got := strings.Join(append(md.Keys(), md.Values()...), " "); got != "z a 1 2" {
 		t.Errorf("the metadata is %q", got)
-	}
-}
-
-// What stands in a slot that is null must not reach the file: two batches that
-// are equal as values give equal bytes.
-func TestGarbageUnderNulls(t *testing.T) {
-	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-	defer mem.AssertSize(t, 0)
-	schema := loadtest.Columns("n", arrow.PrimitiveTypes.Int64)
-	of := func(values []int64) arrow.RecordBatch {
-		b := array.NewRecordBuilder(mem, schema)
-		defer b.Release()
-		b.Field(0).(*array.Int64Builder).AppendValues(values, []bool{true, false, true})
-		return b.NewRecordBatch()
-	}
-	first, second := of([]int64{1, 666, 3}), of([]int64{1, 0, 3})
-	defer first.Release()
-	defer second.Release()
-	if !bytes.Equal(write(t, load.EncodeOptions{}, first), write(t, load.EncodeOptions{}, second)) {
-		t.Error("the slot of a null shows in the file")
 	}
 }
 

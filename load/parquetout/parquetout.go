@@ -23,16 +23,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/rows"
 )
 
 const (
@@ -87,7 +85,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 	default:
 		return nil, fmt.Errorf("parquet: there is no compression %q: use zstd, snappy, gzip or none", o.Compression)
 	}
-	return &encoder{
+	e := &encoder{
 		out: bufio.NewWriter(w), schema: schema, metadata: o.Metadata,
 		properties: []parquet.WriterProperty{
 			compression, parquet.WithCompressionLevel(level),
@@ -102,7 +100,9 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 			// two of them for data the same rows would not give the same bytes.
 			parquet.WithDictionaryPageSizeLimit(math.MaxInt32),
 		},
-	}, nil
+	}
+	e.steps = rows.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
+	return e, nil
 }
 
 type encoder struct {
@@ -113,9 +113,7 @@ type encoder struct {
 	metadata   []load.KeyValue
 	properties []parquet.WriterProperty
 
-	step  []arrow.RecordBatch // rows of the open step
-	rows  int                 // number of rows in the open step
-	bytes int                 // bytes of values in the open step
+	steps rows.Steps
 
 	groupRows  int                 // number of rows in the open row group
 	groupBytes int                 // bytes of values in the open row group
@@ -124,33 +122,12 @@ type encoder struct {
 }
 
 // Write implements load.Encoder.
-func (e *encoder) Write(batch arrow.RecordBatch) error {
-	for from, n := 0, int(batch.NumRows()); from < n; {
-		to := min(n, from+stepRows-e.rows)
-		if e.bytes+sizeOf(batch, from, to) > stepBytes {
-			// The row that passes the limit is the last of the step.
-			to = from + 1 + sort.Search(to-from-1, func(i int) bool { return e.bytes+sizeOf(batch, from, from+1+i) > stepBytes })
-		}
-		e.step = append(e.step, batch.NewSlice(int64(from), int64(to)))
-		e.rows += to - from
-		e.bytes += sizeOf(batch, from, to)
-		from = to
-		if e.rows < stepRows && e.bytes <= stepBytes {
-			continue
-		}
-		if err := e.endStep(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
 // Close implements load.Encoder.
 func (e *encoder) Close() error {
-	if e.rows > 0 {
-		if err := e.endStep(); err != nil {
-			return err
-		}
+	if err := e.steps.Flush(); err != nil {
+		return fmt.Errorf("parquet: %w", err)
 	}
 	if e.file == nil {
 		if err := e.begin(); err != nil {
@@ -168,31 +145,25 @@ func (e *encoder) Close() error {
 
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() {
-	e.step = released(e.step)
-	e.first = released(e.first)
+	e.steps.Discard()
+	e.first = rows.Release(e.first)
 }
 
-// endStep makes one batch of the step's rows. It writes the batch, or keeps it for the
-// sample.
-func (e *encoder) endStep() error {
+// endStep writes the rows of a step, or keeps them for the sample.
+func (e *encoder) endStep(step arrow.RecordBatch, bytes int) error {
 	if e.groupRows >= groupRows || e.groupBytes >= groupBytes {
 		if err := e.file.NewBufferedRowGroupChecked(); err != nil {
 			return fmt.Errorf("parquet: write a row group: %w", err)
 		}
 		e.groupRows, e.groupBytes = 0, 0
 	}
-	batch, err := joined(e.step)
-	if err != nil {
-		return fmt.Errorf("parquet: %w", err)
-	}
-	e.groupRows += e.rows
-	e.groupBytes += e.bytes
-	e.step, e.rows, e.bytes = released(e.step), 0, 0
+	e.groupRows += int(step.NumRows())
+	e.groupBytes += bytes
 	if e.file != nil {
-		defer batch.Release()
-		return e.write(batch)
+		return e.write(step)
 	}
-	e.first = append(e.first, batch)
+	step.Retain()
+	e.first = append(e.first, step)
 	if e.groupRows < firstRows && e.groupBytes < firstBytes {
 		return nil
 	}
@@ -220,7 +191,7 @@ func (e *encoder) begin() error {
 			return err
 		}
 	}
-	e.first = released(e.first)
+	e.first = rows.Release(e.first)
 	return nil
 }
 
@@ -238,38 +209,4 @@ func pathOf(f arrow.Field) parquet.ColumnPath {
 		return parquet.ColumnPath{f.Name, "list", "element"}
 	}
 	return parquet.ColumnPath{f.Name}
-}
-
-// joined returns the rows of all batches, of which there is at least one, as one batch.
-func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
-	if len(batches) == 1 {
-		batches[0].Retain()
-		return batches[0], nil
-	}
-	rows := int64(0)
-	for _, b := range batches {
-		rows += b.NumRows()
-	}
-	columns := make([]arrow.Array, batches[0].NumCols())
-	parts := make([]arrow.Array, len(batches))
-	for i := range columns {
-		for k, b := range batches {
-			parts[k] = b.Column(i)
-		}
-		var err error
-		if columns[i], err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
-			return nil, fmt.Errorf("join the batches of column %q: %w", batches[0].ColumnName(i), err)
-		}
-		defer columns[i].Release()
-	}
-	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
-}
-
-// released releases the batches and returns an empty slice in their place.
-func released(batches []arrow.RecordBatch) []arrow.RecordBatch {
-	for i, b := range batches {
-		b.Release()
-		batches[i] = nil
-	}
-	return batches[:0]
 }

@@ -20,37 +20,6 @@ const (
 	mostSample  = 1024
 )
 
-// sizeOf returns about how many bytes the rows [from, to) of the batch take.
-func sizeOf(batch arrow.RecordBatch, from, to int) int {
-	n := 0
-	for _, arr := range batch.Columns() {
-		n += sizeOfArray(arr, from, to)
-	}
-	return n
-}
-
-func sizeOfArray(arr arrow.Array, from, to int) int {
-	if from == to {
-		return 0
-	}
-	switch a := arr.(type) {
-	case *array.String:
-		return 4*(to-from) + a.ValueOffset(to-1) + a.ValueLen(to-1) - a.ValueOffset(from)
-	case *array.List:
-		first, _ := a.ValueOffsets(from)
-		_, end := a.ValueOffsets(to - 1)
-		return sizeOfArray(a.ListValues(), int(first), int(end))
-	case *array.Boolean:
-		return to - from
-	case *array.Date32:
-		return 4 * (to - from)
-	case *array.Decimal128:
-		return 16 * (to - from)
-	default:
-		return 8 * (to - from)
-	}
-}
-
 // dictionaries returns, for each column, whether it gets a dictionary, by a sample of
 // the batches' rows.
 func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch) []bool {
