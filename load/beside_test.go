@@ -61,7 +61,7 @@ func TestIDsWhereOperationsFail(t *testing.T) {
 			if stopped != nil && stopped.Step == load.StepBeside {
 				s.same("sets after one failed", s.sets(), s.setsOf("run1"))
 			}
-			r, err := load.Recover(t.Context(), s.d, "", nil)
+			r, err := load.Recover(t.Context(), s.d, "", nil, false)
 			s.must(err)
 			// The last operation removes the record: then all was done.
 			if r.Finished || stopped == nil || stopped.Step == load.StepClose {

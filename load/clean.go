@@ -43,7 +43,7 @@ type Kept struct {
 //  1. Clean takes the lease of the scope. If a live run holds it, the error is
 //     a *HeldError and nothing is touched.
 //  2. Recover finishes a commit that is recorded there, because its staged
-//     objects are needed.
+//     objects are needed, or takes it back.
 //  3. What lies there is listed first: leftovers, and a dataset's parts, id sets and
 //     dead letters. The holders of leases are read after that. A live run holds its lease
 //     from before its first staged object until after its last one. So a listed leftover
@@ -119,7 +119,7 @@ func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Con
 
 // clean does the steps of Clean that follow the first.
 func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
-	recovery, err := Recover(ctx, c.d, c.scope, nil)
+	recovery, err := Recover(ctx, c.d, c.scope, nil, true)
 	if err != nil {
 		return Cleaned{}, err
 	}

@@ -134,7 +134,7 @@ func TestCleanAgainstRunsThatComeAndGo(t *testing.T) {
 					}
 					s.must(lease.Release(t.Context()))
 				}, func() {
-					if r, err := load.Recover(t.Context(), s.d, "other.csv", nil); err != nil || !r.Finished {
+					if r, err := load.Recover(t.Context(), s.d, "other.csv", nil, false); err != nil || !r.Finished {
 						t.Errorf("got %+v, %v", r, err)
 					}
 				}

@@ -34,7 +34,7 @@ func (s shop) changeFile(run, text string) (load.Commit, error) {
 }
 
 func (s shop) runFile(run, text string, hook load.Hook) error {
-	if _, err := load.Recover(context.Background(), s.d, fileName, nil); err != nil {
+	if _, err := load.Recover(context.Background(), s.d, fileName, nil, false); err != nil {
 		return err
 	}
 	c, err := s.changeFile(run, text)
@@ -96,7 +96,7 @@ func TestFileKilledAtEveryStep(t *testing.T) {
 		if *killed == load.StepCheck || *killed == load.StepIntent {
 			continue // not recorded: run1 stands, as the checks above saw
 		}
-		r, err := load.Recover(t.Context(), s.d, fileName, nil)
+		r, err := load.Recover(t.Context(), s.d, fileName, nil, false)
 		s.must(err)
 		if !r.Finished {
 			t.Fatalf("killed at %s: recovery is %+v", *killed, r)
@@ -136,7 +136,7 @@ func TestFileRecoverWithoutStaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(s.d.Abort(t.Context(), c.New[0]))
-	r, err := load.Recover(t.Context(), s.d, fileName, nil)
+	r, err := load.Recover(t.Context(), s.d, fileName, nil, false)
 	s.must(err)
 	if r != (load.Recovery{RunID: "run2"}) {
 		t.Errorf("recovery is %+v", r)

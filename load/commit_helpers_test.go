@@ -179,7 +179,7 @@ func manifest(run string) load.Manifest {
 // run is a whole run: it finishes what is open, and makes its change.
 func (s shop) run(run string, content days, hook load.Hook) error {
 	ctx := context.Background()
-	if _, err := load.Recover(ctx, s.d, "", nil); err != nil {
+	if _, err := load.Recover(ctx, s.d, "", nil, false); err != nil {
 		return err
 	}
 	c, duplicates, err := s.change(run, content)

@@ -20,6 +20,33 @@ func hopeless(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
 }
 
+// refused tells whether the destination refused a step of the commit, so that it would refuse it
+// again.
+func (r *committing) refused(ctx context.Context, err error) bool {
+	_, io := errors.AsType[*IOError](err)
+	_, create := errors.AsType[*CreateError](err)
+	return (io || create) && r.recorded && !r.hooked && ctx.Err() == nil
+}
+
+// withdraw ends a commit that is refused: it is undone, or if its manifest is written, left
+// without what it could not remove.
+func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
+	now, _, err := r.d.Get(ctx, r.manifest())
+	switch {
+	case err == nil && slices.Equal(now, r.data):
+		if r.File == "" {
+			err = r.d.Put(ctx, SuccessName, []byte(r.RunID+"\n"), AnyVersion)
+		}
+		if err == nil {
+			err = r.close(ctx)
+		}
+		return Recovery{RunID: r.RunID, Finished: true}, err
+	case err != nil && !errors.Is(err, ErrNotExist):
+		return Recovery{}, err
+	}
+	return Recovery{RunID: r.RunID}, r.undo(ctx)
+}
+
 // steps does the steps of publish.
 func (r *committing) steps(ctx context.Context) error {
 	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {

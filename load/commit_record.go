@@ -22,9 +22,13 @@ type Recovery struct {
 // Recover finishes a commit that a dead run recorded at d. scope is "" for a
 // dataset and the file's name for a single file. The caller must hold the
 // lease, and reads the manifest after the call. hook is called before each
-// action of the commit, unless it is nil.
-func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recovery, error) {
+// action of the commit, unless it is nil. With withdraw, a commit that the destination refuses for
+// good is taken back, and a record that cannot be understood is removed.
+func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdraw bool) (Recovery, error) {
 	c, err := readRecord(ctx, d, recordName(scope))
+	if withdraw && errors.Is(err, errRecord) {
+		return Recovery{RunID: "unknown"}, d.Delete(ctx, recordName(scope))
+	}
 	if c == nil {
 		return Recovery{}, err
 	}
@@ -33,8 +37,12 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook) (Recov
 	if err == nil {
 		err = recorded.Publish(ctx)
 	}
-	if failed, is := errors.AsType[*CommitError](err); is && !failed.Recorded && hopeless(err) {
+	failed, is := errors.AsType[*CommitError](err)
+	switch {
+	case is && !failed.Recorded && hopeless(err):
 		return Recovery{RunID: c.RunID}, nil
+	case is && recorded != nil && withdraw && recorded.commit.refused(ctx, err):
+		return recorded.commit.withdraw(ctx)
 	}
 	return Recovery{RunID: c.RunID, Finished: err == nil}, err
 }

@@ -25,7 +25,7 @@ func TestRecordedCommitIsFinished(t *testing.T) {
 	if _, _, err := s.d.Get(t.Context(), load.SuccessName); err != nil {
 		t.Errorf("the old state is not marked as whole: %v", err)
 	}
-	r, err := load.Recover(t.Context(), s.d, "", nil)
+	r, err := load.Recover(t.Context(), s.d, "", nil, false)
 	if want := (load.Recovery{RunID: "run2", Finished: true}); err != nil || r != want {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -55,7 +55,7 @@ func TestRecordedCommitsOfSeveralOutputs(t *testing.T) {
 		if found := s.look(scope); found.Pending != "run1" || len(found.Leftovers) > 0 {
 			t.Errorf("at %q found %+v", scope, found)
 		}
-		r, err := load.Recover(t.Context(), s.d, scope, nil)
+		r, err := load.Recover(t.Context(), s.d, scope, nil, false)
 		if err != nil || !r.Finished {
 			t.Errorf("%q: %+v, %v", scope, r, err)
 		}
@@ -112,7 +112,7 @@ func TestRecordWhereThePutFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.must(s.d.Check(t.Context(), c.New[0]))
-		r, err := load.Recover(t.Context(), s.d, "", nil)
+		r, err := load.Recover(t.Context(), s.d, "", nil, false)
 		if err != nil || r.Finished != after {
 			t.Errorf("after %t: %+v, %v", after, r, err)
 		}

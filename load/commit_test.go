@@ -77,7 +77,7 @@ func TestDatasetKilledAtEveryStep(t *testing.T) {
 // next lets the next run follow one that was killed.
 func (s shop) next(t *testing.T, killed load.Step, recorded bool) {
 	t.Helper()
-	r, err := load.Recover(t.Context(), s.d, "", nil)
+	r, err := load.Recover(t.Context(), s.d, "", nil, false)
 	s.must(err)
 	if r.Finished != recorded {
 		t.Fatalf("killed at %s: recovery is %+v", killed, r)
@@ -124,8 +124,8 @@ func (s shop) faults(n, m int, after bool) (first, second bool) {
 		return false, false
 	}
 	recovery := &faulty{Destination: s.d, n: m, after: after}
-	_, _ = load.Recover(ctx, recovery, "", nil) // it may fail: the next one tries again
-	if _, err := load.Recover(ctx, s.d, "", nil); err != nil {
+	_, _ = load.Recover(ctx, recovery, "", nil, false) // it may fail: the next one tries again
+	if _, err := load.Recover(ctx, s.d, "", nil, false); err != nil {
 		s.t.Fatalf("operations %d and %d fail (after: %v): %v", n, m, after, err)
 	}
 	for _, p := range c.New {
@@ -155,9 +155,9 @@ func TestRollBackFaults(t *testing.T) {
 			}
 			s.must(s.d.Abort(t.Context(), c.New[2]))
 			broken := &faulty{Destination: s.d, n: n, after: after}
-			_, _ = load.Recover(t.Context(), broken, "", nil) // it may fail: the next one tries again
+			_, _ = load.Recover(t.Context(), broken, "", nil, false) // it may fail: the next one tries again
 			hit = broken.hit
-			_, err = load.Recover(t.Context(), s.d, "", nil)
+			_, err = load.Recover(t.Context(), s.d, "", nil, false)
 			s.must(err)
 			s.holds("run1", days{1: "a"})
 		}
@@ -320,7 +320,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.must(damage(filepath.Join(s.d.String(), filepath.FromSlash(c.New[1].Staged))))
-			r, err := load.Recover(t.Context(), s.d, "", nil)
+			r, err := load.Recover(t.Context(), s.d, "", nil, false)
 			s.must(err)
 			if r != (load.Recovery{RunID: "run2"}) {
 				t.Errorf("recovery is %+v", r)

@@ -84,7 +84,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 					s.must(s.d.Abort(t.Context(), commit.New[1]))
 				}
 				u := &unreliable{faulty{Destination: s.d, n: n}}
-				first, err := load.Recover(t.Context(), u, "", nil)
+				first, err := load.Recover(t.Context(), u, "", nil, false)
 				// A part that is gone is reason enough, whatever the calls beside it say.
 				if hit = u.hit; hit && err == nil && (!c.gone || first != c.want) {
 					t.Errorf("call %d failed, and the recovery is %+v", n, first)
@@ -92,7 +92,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 				if !hit && (err != nil || first != c.want) {
 					t.Errorf("%+v, %v", first, err)
 				}
-				again, err := load.Recover(t.Context(), s.d, "", nil)
+				again, err := load.Recover(t.Context(), s.d, "", nil, false)
 				if err != nil || again.RunID != "" && again != c.want {
 					t.Errorf("after call %d failed: %+v, %v", n, again, err)
 				}

@@ -318,7 +318,7 @@ func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, versi
 	m, err = DecodeManifest(data)
 	if damaged, ok := errors.AsType[*ManifestError](err); ok {
 		damaged.Name = name
-		return nil, NoVersion, err
+		return nil, version, err
 	}
 	return m, version, nil
 }

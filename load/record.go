@@ -50,10 +50,13 @@ func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 		err = fmt.Errorf("it is the record of %q, which lies elsewhere", c.File)
 	}
 	if err != nil {
-		return nil, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "remove it and run with --full", Err: err}
+		return nil, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "run with --full, which takes the commit back", Err: fmt.Errorf("%w: %w", errRecord, err)}
 	}
 	return c, nil
 }
+
+// errRecord means that the record of a commit cannot be understood.
+var errRecord = errors.New("it is damaged, or another version wrote it")
 
 // decodeRecord decodes a record, which must have no unknown keys. Otherwise a damaged record
 // could lead to half a commit that nobody notices.

@@ -71,7 +71,7 @@ func (s shop) recoverFrom(scope string, record []byte) (load.Recovery, error) {
 	names := load.NamesOf(control)
 	at := slices.IndexFunc(names, func(n string) bool { return n == datasetRecord || strings.HasPrefix(n, datasetRecord+"-") })
 	s.must(s.d.Put(s.t.Context(), names[at], record, load.AnyVersion))
-	recovery, err := load.Recover(s.t.Context(), s.d, scope, nil)
+	recovery, err := load.Recover(s.t.Context(), s.d, scope, nil, false)
 	for _, name := range foreign() {
 		if data, _, err := s.d.Get(s.t.Context(), name); err != nil || string(data) != precious {
 			s.t.Errorf("%s holds %q, %v, after the record\n%s", name, data, err, record)
@@ -100,7 +100,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 			s, record := recorded(t, scope)
 			_, err := s.recoverFrom(scope, bytes.Replace(record, []byte(`"`+key+`":`), []byte(`"x`+key+`":`), 1))
-			if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "remove it and run with --full") || !strings.Contains(err.Error(), datasetRecord) {
+			if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "run with --full, which takes the commit back") || !strings.Contains(err.Error(), datasetRecord) {
 				t.Errorf("with %q renamed: %v", key, err)
 			}
 		}
@@ -184,7 +184,7 @@ func TestRecordWithoutParts(t *testing.T) {
 	if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	recovery, err := load.Recover(t.Context(), s.d, "", nil)
+	recovery, err := load.Recover(t.Context(), s.d, "", nil, false)
 	if err != nil || !recovery.Finished || recovery.RunID != "run1" {
 		t.Fatalf("%+v, %v", recovery, err)
 	}

@@ -50,7 +50,7 @@ func TestResetWatermarkOverARecord(t *testing.T) {
 	if _, err := load.ResetWatermark(t.Context(), s.d, load.WallTime{}); !errors.Is(err, load.ErrConflict) {
 		t.Errorf("while a commit is recorded: %v", err)
 	}
-	_, err := load.Recover(t.Context(), s.d, "", nil)
+	_, err := load.Recover(t.Context(), s.d, "", nil, false)
 	s.must(err)
 	_, err = load.ResetWatermark(t.Context(), s.d, load.WallTime{})
 	s.must(err)
@@ -131,7 +131,7 @@ func TestResetWatermarkErrors(t *testing.T) {
 		},
 		"none before":        {want: "cannot be set to 2026-01-03 00:00:00: it has none,"},
 		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is not a manifest of formetl"},
-		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "remove it and run with --full"},
+		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "run with --full, which takes the commit back"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)

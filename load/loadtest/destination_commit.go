@@ -113,7 +113,7 @@ func idsKilled(b *bench) {
 		if killed = errors.Is(err, errKilled); !killed {
 			b.must("commit", err)
 		}
-		r, err := load.Recover(b.Context(), b.place.Open(), "", nil)
+		r, err := load.Recover(b.Context(), b.place.Open(), "", nil, false)
 		b.must("recover", err)
 		switch left := r.RunID == "" && killed; {
 		case left && n%2 == 0:

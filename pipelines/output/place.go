@@ -158,7 +158,7 @@ func (j *Job) Holder() load.Holder {
 
 // lookBack finishes the commit of a run that ended early, and reads the manifest.
 func (p *place) lookBack(ctx context.Context) (err error) {
-	if p.recovered, err = load.Recover(ctx, p.dest, p.Scope, p.hook); err != nil {
+	if p.recovered, err = load.Recover(ctx, p.dest, p.Scope, p.hook, p.job.Full); err != nil {
 		return err
 	}
 	if p.recovered.RunID != "" {
@@ -169,6 +169,9 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 		p.job.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("path", p.Path), slog.String("earlier_run", p.recovered.RunID))
 	}
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
+	if _, damaged := errors.AsType[*load.ManifestError](err); damaged && p.job.Full {
+		return nil // it is replaced
+	}
 	return err
 }
 
@@ -268,7 +271,7 @@ func ManifestAt(ctx context.Context, s load.Store, name string, out definition.O
 		return nil, version, err
 	}
 	if err := checkManifest(m, out); err != nil {
-		return nil, load.NoVersion, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
+		return nil, version, &load.ManifestError{Name: name, Problem: "it cannot be gone on from", Err: err}
 	}
 	return m, version, nil
 }

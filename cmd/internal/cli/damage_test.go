@@ -199,9 +199,6 @@ func (w *damagedWorld) judge(where, file string) {
 			w.Errorf("%s: the run ends with %d and tells no cure:\n%s", where, code, told)
 			return
 		}
-		if err := os.Remove(filepath.Join(w.dir, file)); err != nil {
-			w.Fatal(err)
-		}
 		if code, _, told := inProcess(testKey, "run", "--full", w.definition); code != exit.OK {
 			w.Errorf("%s: the cure ends with %d:\n%s", where, code, told)
 			return
