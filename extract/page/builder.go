@@ -97,7 +97,11 @@ func (b *Builder) Value(text Span) {
 
 // Label says that the value that was added last was typed for the choice of that label.
 func (b *Builder) Label(text Span) {
-	b.Page.label(int32(len(b.Page.values)-1), text) //nolint:gosec // a value takes some bytes of Text
+	p := b.Page
+	if p.labels == nil {
+		p.labels = map[int32]Span{}
+	}
+	p.labels[int32(len(p.values)-1)] = text //nolint:gosec // a value takes some bytes of Text
 }
 
 // Bounds of the strings that a builder keeps.

@@ -7,6 +7,12 @@ import (
 	"unicode/utf8"
 )
 
+// Blanks are the characters of white space in XML (production 3) and JSON (RFC 8259, section 2).
+const Blanks = " \t\r\n"
+
+// Mark is the byte order mark of UTF-8.
+const Mark = "\xef\xbb\xbf"
+
 // Words of eight bytes: each byte of LowBits is 1, of HighBits 0x80. Decoders find bytes with them.
 const (
 	LowBits  = 0x0101010101010101

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -74,7 +75,7 @@ func notHTML() error { return notXML("it is an HTML page, as a proxy or a login 
 
 // prepare converts Text to clean UTF-8 and prepares the scanner to read it.
 func (d *decoder) prepare() error {
-	content, err := page.Content(d.Text, "XML", "<")
+	content, err := extract.Content(d.Text, "XML", "<")
 	if err != nil {
 		return err
 	}

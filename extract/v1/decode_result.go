@@ -2,7 +2,6 @@ package v1
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
 	"github.com/formetl/formetl/extract/page"
@@ -94,14 +93,14 @@ func (d *decoder) readCell(kind page.Kind, field int32) error {
 // takeValue reads the text of the innermost open element and its end tag, if the text
 // holds no reference and no >. Else it reads nothing and returns false. It is faster than
 // readText.
-func (d *decoder) takeValue(end tag) bool {
+func (d *decoder) takeValue(end string) bool {
 	s := &d.scan
 	i := textEnd(s.Buf, s.Pos)
-	if s.pending || !end.at(s.Buf, i) {
+	if s.pending || !isAt(s.Buf, i, end) {
 		return false
 	}
 	d.Value(page.Span{Start: int32(s.Pos), End: int32(i)})
-	s.Pos, s.open = i+end.size, s.open[:len(s.open)-1]
+	s.Pos, s.open = i+len(end), s.open[:len(s.open)-1]
 	return true
 }
 
@@ -116,7 +115,7 @@ func (d *decoder) guessCell(kind page.Kind) int32 {
 	field := d.layout.Guess(s.Buf, at, uint8(kind))
 	if field >= 0 {
 		tag := d.layout.Steps[field].Tag
-		s.opened(at, int(tag.End-tag.Start), len(kind.String()))
+		s.opened(at, at+int(tag.End-tag.Start), len(kind.String()))
 	}
 	return field
 }
@@ -154,18 +153,11 @@ func (d *decoder) fieldOf(kind page.Kind) int32 {
 }
 
 // The tags around the text of most cells.
-var (
-	metaEnd  = shortTag("</meta>")
-	valueTag = shortTag("<value>")
-	valueEnd = shortTag("</value>")
-	itemEnd  = shortTag("</item>")
-	// numberedTags are the tags of the first values of an item that has several.
-	numberedTags = func() (tags [16][]byte) {
-		for i := range tags {
-			tags[i] = fmt.Appendf(nil, `<value index="%d">`, i+1)
-		}
-		return tags
-	}()
+const (
+	metaEnd  = "</meta>"
+	valueTag = "<value>"
+	valueEnd = "</value>"
+	itemEnd  = "</item>"
 )
 
 // readItem reads the values of the item whose start tag was read last. An
@@ -177,10 +169,11 @@ func (d *decoder) readItem() error {
 	d.texts = d.texts[:0] // the item's own texts, which count only without a value element
 	for {
 		ev := eventStart
-		if s.takeShort(valueTag, len("value")) || found < len(numberedTags) && s.take(numberedTags[found], len("value")) {
+		at := blanksEnd(s.Buf, s.Pos)
+		if isAt(s.Buf, at, valueTag) && s.opened(at, at+len(valueTag), len("value")) {
 			if d.takeValue(valueEnd) {
-				if found++; itemEnd.at(s.Buf, s.Pos) {
-					s.Pos, s.open = s.Pos+itemEnd.size, s.open[:len(s.open)-1]
+				if found++; isAt(s.Buf, s.Pos, itemEnd) {
+					s.Pos, s.open = s.Pos+len(itemEnd), s.open[:len(s.open)-1]
 					return nil
 				}
 				continue

@@ -3,6 +3,7 @@ package v1
 import (
 	"bytes"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -28,7 +29,7 @@ type attribute struct{ name, value page.Span }
 // decoded in place. Names are compared with their prefixes. The service never uses
 // prefixes, so <x:value> is an unknown element.
 type scanner struct {
-	page.Scanner
+	extract.Scanner
 
 	name     page.Span   // of the last start tag
 	attrs    []attribute // of the last start tag
@@ -42,7 +43,7 @@ type scanner struct {
 
 // init prepares s to read text from offset first.
 func (s *scanner) init(text []byte, first int) {
-	*s = scanner{Scanner: page.Scanner{Buf: text, Pos: first}, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
+	*s = scanner{Scanner: extract.Scanner{Buf: text, Pos: first}, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
 }
 
 // next reads the next event and returns it. Comments, processing instructions
@@ -116,27 +117,15 @@ func (s *scanner) children(read func(name []byte) error) error {
 	}
 }
 
-// take reads past the start tag tag if it comes next after blanks. Else it reads
-// nothing and returns false. name is the length of the tag's name in bytes. take
-// is a faster scanStart for tags that were read before or hold only a name.
-func (s *scanner) take(tag []byte, name int) bool {
-	i := blanksEnd(s.Buf, s.Pos)
-	return bytes.HasPrefix(s.Buf[i:], tag) && s.opened(i, len(tag), name)
-}
-
-// takeShort is take for a short tag.
-func (s *scanner) takeShort(t tag, name int) bool {
-	i := blanksEnd(s.Buf, s.Pos)
-	return t.at(s.Buf, i) && s.opened(i, t.size, name)
-}
-
-// opened reads past a start tag of that size at i, unless no element may be opened.
-func (s *scanner) opened(i, size, name int) bool {
+// opened reads past the start tag from at to end, the name of which has that many bytes. It
+// is a faster scanStart for a tag that was compared. It returns false, with nothing read, if
+// no element may be opened.
+func (s *scanner) opened(at, end, name int) bool {
 	if s.pending || len(s.open) >= page.MaxDepth {
 		return false
 	}
-	s.open = append(s.open, page.Span{Start: int32(i + 1), End: int32(i + 1 + name)})
-	s.Pos = i + size
+	s.open = append(s.open, page.Span{Start: int32(at + 1), End: int32(at + 1 + name)})
+	s.Pos = end
 	return true
 }
 

@@ -30,21 +30,9 @@ func textEnd(b []byte, i int) int {
 	return i
 }
 
-// tag is a tag of at most eight bytes, so that one comparison of words finds it.
-type tag struct {
-	word, mask uint64
-	size       int // bytes
-}
-
-func shortTag(text string) tag {
-	var word [8]byte
-	size := copy(word[:], text)
-	return tag{binary.LittleEndian.Uint64(word[:]), ^uint64(0) >> (64 - 8*size), size}
-}
-
-// at tells whether b has the tag at i. It finds none in the last seven bytes of b.
-func (t tag) at(b []byte, i int) bool {
-	return i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&t.mask == t.word
+// isAt tells whether text stands at b[i]. It is fast where text is a constant.
+func isAt(b []byte, i int, text string) bool {
+	return len(b)-i >= len(text) && string(b[i:i+len(text)]) == text
 }
 
 // scanText reads character data up to the next markup.

@@ -20,10 +20,8 @@ type node struct {
 
 // child returns the first child element of that name, nil if there is none.
 func (n *node) child(name string) *node {
-	for _, c := range n.Children {
-		if c.Name == name {
-			return c
-		}
+	if found := n.all(name); len(found) > 0 {
+		return found[0]
 	}
 	return nil
 }

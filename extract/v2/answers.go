@@ -21,8 +21,7 @@ func parse(body []byte) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s scanner
-	s.init(body, first)
+	s := scanner{Scanner: extract.Scanner{Buf: body, Pos: first}}
 	if err := s.skip(); err != nil {
 		return nil, err
 	}

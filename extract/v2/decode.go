@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -54,7 +55,7 @@ func (d *decoder) decode() error {
 	}
 	d.Text = respell(d.Text)
 	d.Clean(false)
-	d.scan.init(d.Text, first)
+	d.scan = scanner{Scanner: extract.Scanner{Buf: d.Text, Pos: first}}
 	d.begun = d.begun[:0]
 	err = d.readAnswer()
 	d.Page.Replaced += d.scan.Replaced
@@ -65,7 +66,7 @@ func (d *decoder) decode() error {
 // contentOf returns the offset at which the JSON text of an answer begins. A byte order
 // mark before it is ignored (RFC 8259, section 8.1).
 func contentOf(text []byte) (int, error) {
-	content, err := page.Content(text, "JSON", "{[")
+	content, err := extract.Content(text, "JSON", "{[")
 	switch {
 	case err != nil:
 		return 0, err

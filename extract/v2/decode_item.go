@@ -23,7 +23,7 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	d.learn(stepItems, kindItems, first, from, s.Pos)
+	d.learn(stepItems, kindItems, first, d.tag(from, s.Pos))
 	d.once(stepItems, s.Pos, "items")
 	return d.readItems()
 }
@@ -60,16 +60,17 @@ type item struct {
 	id, position page.Span
 	value        page.Span
 	hasID        bool
-	hasPosition  bool
 	hasValue     bool // it has a value
 	hasValues    bool // it has values, which are the decoder's entries
+	tag          page.Span
+	kind         uint8 // of tag, see layout
 }
 
 // readGuessedItem reads the item whose tag was just read, to the end of its object.
 func (d *decoder) readGuessedItem(at int32) (err error) {
 	s := &d.scan
 	s.open++ // the object
-	i := item{hasID: true, hasPosition: true}
+	i := item{hasID: true}
 	start := s.Pos
 	if d.known[at].kind == kindValue {
 		i.hasValue = true
@@ -85,7 +86,7 @@ func (d *decoder) readGuessedItem(at int32) (err error) {
 	if s.Pos < len(s.Buf) && s.Buf[s.Pos] == '}' {
 		s.Pos++
 		s.open--
-	} else if err := d.readItemMembers(&i, false, nil); err != nil {
+	} else if err := d.readItemMembers(&i, false, -1); err != nil {
 		return err
 	}
 	return d.addItem(&i, at-fieldSteps, start)
@@ -99,8 +100,8 @@ func (d *decoder) readItem(first bool, from int) error {
 		return err
 	}
 	s.Rewrote = false
-	i, t := item{}, tagEnd{}
-	if err := d.readItemMembers(&i, true, &t); err != nil {
+	var i item
+	if err := d.readItemMembers(&i, true, from); err != nil {
 		return err
 	}
 	id := s.Bytes(i.id)
@@ -109,27 +110,20 @@ func (d *decoder) readItem(first bool, from int) error {
 		return nil
 	}
 	at, added := d.field(page.KindItem, id)
-	if added && i.hasPosition {
+	if added && i.position.End > 0 {
 		// A position that is no number counts as none, because it only orders columns.
 		if n, err := strconv.Atoi(string(s.Bytes(i.position))); err == nil {
 			d.Page.Fields[at-fieldSteps].Index = n
 		}
 	}
-	s.Rewrote = t.rewrote
-	d.learn(at, t.kind, first, from, t.end)
+	d.learn(at, i.kind, first, i.tag)
 	return d.addItem(&i, at-fieldSteps, start)
 }
 
-// tagEnd is where the tag of an item ends, see layout.
-type tagEnd struct {
-	end     int
-	kind    uint8
-	rewrote bool
-}
-
-// readItemMembers reads the members of an item's object to its end. t, unless nil, is
-// set when the first value or values begin after the id.
-func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
+// readItemMembers reads the members of an item's object to its end. The item's tag begins at
+// from, and ends where the first value or values begin after the id. It is not looked for
+// if from is negative.
+func (d *decoder) readItemMembers(i *item, first bool, from int) error {
 	s := &d.scan
 	return s.members(first, func(name []byte) (err error) {
 		start := s.Pos
@@ -137,16 +131,13 @@ func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
 		case "id":
 			return d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
 		case "position":
-			var seen bool
-			if i.position, seen, err = s.scalar("a position that is an object or an array"); seen {
-				i.hasPosition = true
-			}
+			i.position, _, err = s.scalar("a position that is an object or an array")
 			return err
 		case "value", "values":
-			if t != nil && i.hasID && t.end == 0 && (s.Buf[start] == '"' || s.Buf[start] == '[') {
-				*t = tagEnd{end: start + 1, kind: kindValue, rewrote: s.Rewrote}
+			if from >= 0 && i.hasID && i.kind == kindNone && (s.Buf[start] == '"' || s.Buf[start] == '[') {
+				i.tag, i.kind = d.tag(from, start+1), kindValue
 				if s.Buf[start] == '[' {
-					t.kind = kindValues
+					i.kind = kindValues
 				}
 			}
 			return d.readItemValue(i)
@@ -235,7 +226,7 @@ type entry struct {
 func (d *decoder) readEntries() error {
 	s := &d.scan
 	d.entries = d.entries[:0]
-	sorted, placed, last := true, true, 0
+	placed := true
 	for first := true; ; first = false {
 		more, err := s.more(first, ']')
 		if err != nil {
@@ -254,12 +245,10 @@ func (d *decoder) readEntries() error {
 		if !ok {
 			continue
 		}
-		sorted = sorted && e.position >= last
 		placed = placed && e.placed
-		last = e.position
 		d.entries = append(d.entries, e)
 	}
-	if placed && !sorted {
+	if placed {
 		slices.SortStableFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.position, b.position) })
 	}
 	return nil

@@ -98,8 +98,8 @@ func (d *decoder) readGuessed(at int32) error {
 func (d *decoder) readMember(first bool, from int) error {
 	s := &d.scan
 	s.Rewrote = false
-	name, err := s.key()
-	if err != nil {
+	var name page.Span
+	if err := s.key(&name); err != nil {
 		return err
 	}
 	key := s.Bytes(name)
@@ -107,7 +107,7 @@ func (d *decoder) readMember(first bool, from int) error {
 	switch {
 	case string(key) == "id":
 		if quoted {
-			d.learn(stepID, kindID, first, from, s.Pos+1)
+			d.learn(stepID, kindID, first, d.tag(from, s.Pos+1))
 		}
 		return d.readID()
 	case string(key) == "items":
@@ -115,11 +115,7 @@ func (d *decoder) readMember(first bool, from int) error {
 	case page.KnownMeta(string(key)):
 		at, _ := d.field(page.KindMeta, key)
 		if quoted {
-			kind := kindMeta
-			if page.IsDate(string(key)) {
-				kind = kindDate
-			}
-			d.learn(at, kind, first, from, s.Pos+1)
+			d.learn(at, kindMeta, first, d.tag(from, s.Pos+1))
 		}
 		return d.readMeta(at, false)
 	case s.Buf[s.Pos] == '{' && isGroup(key):
@@ -177,11 +173,15 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 		return nil
 	}
 	known.row, known.nested = d.row, nested
-	if known.kind == kindDate || known.kind == kindNone && page.IsDate(d.Page.Fields[at-fieldSteps].ID) {
+	if meta := d.Page.Fields[at-fieldSteps].ID; page.IsDate(meta) {
 		var second int64
 		text, second = toWall(d.scan.Buf, text, d.zone)
-		if second == d.early {
-			d.nearDate(d.Page.Fields[at-fieldSteps].ID)
+		switch i := d.Page.Len() - 1; {
+		case second != d.early:
+		case meta == page.MetaFinish:
+			d.Page.MarkEarly(i)
+		case meta == page.MetaStart:
+			d.begun = append(d.begun, i)
 		}
 	}
 	if err := d.room(2, start); err != nil {
@@ -190,16 +190,6 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	d.Cell(at - fieldSteps)
 	d.Value(text)
 	return nil
-}
-
-// nearDate takes note of a date that lies in the second before the window.
-func (d *decoder) nearDate(meta string) {
-	switch i := d.Page.Len() - 1; meta {
-	case page.MetaFinish:
-		d.Page.MarkEarly(i)
-	case page.MetaStart:
-		d.begun = append(d.begun, i)
-	}
 }
 
 // markUnfinished marks unfinished results as early by the date of their start, because they

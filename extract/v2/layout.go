@@ -15,7 +15,6 @@ const (
 	kindNone   uint8 = iota
 	kindID           // the text of the result's id
 	kindMeta         // the text of a meta
-	kindDate         // the text of a meta that is a date
 	kindItems        // the first element of a result's items
 	kindValue        // the text of an item's value
 	kindValues       // the first element of an item's values
@@ -57,15 +56,20 @@ func (d *decoder) guess(place uint8) int32 {
 	return at
 }
 
-// learn records a step and its tag. The tag begins at from and ends where end is. It
-// cannot be compared later if an escape in it was decoded.
-func (d *decoder) learn(at int32, kind uint8, first bool, from, end int) {
+// tag returns the span of a tag. It is empty if an escape in it was decoded, so that it
+// cannot be compared later.
+func (d *decoder) tag(from, end int) page.Span {
+	if d.scan.Rewrote {
+		return page.Span{}
+	}
+	return page.Span{Start: int32(from), End: int32(end)}
+}
+
+// learn records a step and its tag.
+func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
 	d.known[at].kind = kind
 	step := &d.layout.Steps[at]
-	step.Place, step.Tag = place(kind >= kindValue, first), page.Span{}
-	if !d.scan.Rewrote && end > from {
-		step.Tag = page.Span{Start: int32(from), End: int32(end)}
-	}
+	step.Place, step.Tag = place(kind >= kindValue, first), tag
 	d.layout.Follow(at)
 }
 

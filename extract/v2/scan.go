@@ -1,17 +1,15 @@
 package v2
 
-import "github.com/formetl/formetl/extract/page"
+import (
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+)
 
 // scanner reads JSON (RFC 8259). Escapes are decoded in place. Its text must be spelled as
 // respell leaves it.
 type scanner struct {
-	page.Scanner
+	extract.Scanner
 	open int // objects and arrays that are open
-}
-
-// init prepares s to read text from offset first.
-func (s *scanner) init(text []byte, first int) {
-	*s = scanner{Scanner: page.Scanner{Buf: text, Pos: first}}
 }
 
 // next passes over blanks and returns the byte after them, which is not read.
@@ -44,8 +42,8 @@ func (s *scanner) members(first bool, read func(name []byte) error) error {
 		if err != nil || !more {
 			return err
 		}
-		name, err := s.key()
-		if err != nil {
+		var name page.Span
+		if err := s.key(&name); err != nil {
 			return err
 		}
 		if err := read(s.Bytes(name)); err != nil {
@@ -75,31 +73,20 @@ func (s *scanner) more(first bool, closing byte) (bool, error) {
 	return err == nil, err
 }
 
-// key reads the name of a member and the colon after it.
-func (s *scanner) key() (page.Span, error) {
-	if s.Buf[s.Pos] != '"' {
-		return page.Span{}, s.Fail(s.Pos, "a member whose name is not a string")
-	}
-	name, err := s.text(s.Pos + 1)
-	if err != nil {
-		return name, err
-	}
-	return name, s.colon()
-}
-
-// skipKey is key without decoding the name.
-func (s *scanner) skipKey() error {
+// key reads the name of a member and the colon after it. The name is decoded, unless it is
+// nil because nobody asks for it.
+func (s *scanner) key(name *page.Span) (err error) {
 	if s.Buf[s.Pos] != '"' {
 		return s.Fail(s.Pos, "a member whose name is not a string")
 	}
-	if err := s.skipText(); err != nil {
+	if name != nil {
+		*name, err = s.text(s.Pos + 1)
+	} else {
+		err = s.skipText()
+	}
+	if err != nil {
 		return err
 	}
-	return s.colon()
-}
-
-// colon reads to the value of the member whose name was just read.
-func (s *scanner) colon() error {
 	c, err := s.next()
 	if err != nil {
 		return err
@@ -151,7 +138,7 @@ func (s *scanner) skip() error {
 			return err
 		}
 		if closing == '}' {
-			if err := s.skipKey(); err != nil {
+			if err := s.key(nil); err != nil {
 				return err
 			}
 		}

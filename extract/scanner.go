@@ -1,4 +1,4 @@
-package page
+package extract
 
 import (
 	"bytes"
@@ -7,26 +7,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
-
-// Bounds of what an answer may cost, in any format.
-const (
-	MaxDepth   = 64     // elements, objects and arrays that are open
-	MaxResults = 10_000 // in a page
-)
-
-// Blanks are the characters of white space in XML (production 3) and JSON (RFC 8259, section 2).
-const Blanks = " \t\r\n"
-
-// Mark is the byte order mark of UTF-8.
-const Mark = "\xef\xbb\xbf"
 
 // Scanner is what the scanners of all formats have in common. They read an answer
 // without copying or allocating: names and texts are spans of Buf. What a text spells
 // in another way is decoded in place, because the result is never longer.
 type Scanner struct {
-	Buf      []byte // see Builder.Clean
+	Buf      []byte // see page.Builder.Clean
 	Pos      int    // what stands before it was read
 	Replaced int    // characters that were spelled in another way, and that a page cannot hold
 	Rewrote  bool   // something was decoded in place since somebody cleared this
@@ -36,12 +25,12 @@ type Scanner struct {
 }
 
 // Bytes returns the text of a span.
-func (s *Scanner) Bytes(v Span) []byte { return s.Buf[v.Start:v.End] }
+func (s *Scanner) Bytes(v page.Span) []byte { return s.Buf[v.Start:v.End] }
 
 // Put writes a decoded character at w, and returns the offset after it. A character that a
 // page cannot hold becomes U+FFFD and is counted, so that it does not fail a run.
 func (s *Scanner) Put(w int, r rune) int {
-	if !Allowed(r) {
+	if !page.Allowed(r) {
 		s.Replaced++
 		r = utf8.RuneError
 	}
@@ -71,7 +60,7 @@ func (s *Scanner) TooMany(offset int, what string, most int) error {
 
 // Deeper returns an error if no more may be opened at offset.
 func (s *Scanner) Deeper(open, offset int) error {
-	if open < MaxDepth {
+	if open < page.MaxDepth {
 		return nil
 	}
 	return s.Problem(transport.FaultBeyond, offset, "it is nested deeper than the bound")
@@ -90,7 +79,7 @@ func (s *Scanner) Blamed() error { return s.wrong }
 
 // ResultID reads the id of a result.
 func (s *Scanner) ResultID(text []byte, offset int) int64 {
-	id, err := strconv.ParseUint(string(bytes.Trim(text, Blanks)), 10, 63)
+	id, err := strconv.ParseUint(string(bytes.Trim(text, page.Blanks)), 10, 63)
 	if err != nil {
 		s.Blame(offset, "a result whose id is not a number from 0 to 9223372036854775807")
 	}
@@ -105,7 +94,7 @@ func Content(text []byte, format, begins string) ([]byte, error) {
 		len(text) > 1 && (text[0] == 0 && opens(text[1]) || text[1] == 0 && opens(text[0])) {
 		return nil, &transport.AnswerError{Offset: 0, Problem: "it is encoded as UTF-16, which is not read", Fault: transport.FaultBeyond}
 	}
-	content := bytes.TrimLeft(bytes.TrimPrefix(text, []byte(Mark)), Blanks)
+	content := bytes.TrimLeft(bytes.TrimPrefix(text, []byte(page.Mark)), page.Blanks)
 	if len(content) == 0 {
 		return nil, &transport.AnswerError{Offset: -1, Problem: "not " + format + ": it is empty", Fault: transport.FaultEmpty}
 	}
