@@ -2,6 +2,7 @@ package extract
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -73,6 +74,26 @@ func (e *ServiceError) Class() transport.Class {
 	return transport.ClassFinal
 }
 
+// Send sends a call. It completes a *ServiceError of its answer. The HTTP status counts
+// before one that the answer holds, which counts only where that one reports success.
+func Send(ctx context.Context, s *transport.Sender, call transport.Call) error {
+	decode := call.Decode
+	call.Decode = func(h transport.Header) error {
+		err := decode(h)
+		if e, ok := errors.AsType[*ServiceError](err); ok {
+			if h.Status >= http.StatusBadRequest || e.Status == 0 {
+				e.Status = h.Status
+			}
+			if e.ByStatus {
+				e.Code = codeOf(e.Status, call.Form != "")
+			}
+			e.RetryAfter, e.Message, e.Sent = h.RetryAfter, s.Redact(e.Message), s.Redact(call.Parameters.String())
+		}
+		return err
+	}
+	return s.Send(ctx, call)
+}
+
 // HTTPStatus returns Status.
 func (e *ServiceError) HTTPStatus() int { return e.Status }
 
@@ -81,6 +102,26 @@ func (e *ServiceError) ComeAfter() time.Duration { return e.RetryAfter }
 
 // Temporary tells whether the same request may succeed later.
 func (e *ServiceError) Temporary() bool { return e.Class() >= transport.ClassUnavailable }
+
+// codeOf returns the code whose meaning an HTTP status has (service-v2.md, section 7).
+// form tells that the request concerned a form.
+func codeOf(status int, form bool) int {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return CodeInvalidKey
+	case status == http.StatusNotFound && form:
+		return CodeInvalidForm
+	case status == http.StatusNotFound:
+		return CodeInvalidUser
+	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest:
+		return CodeInvalidValue
+	case status == http.StatusTooManyRequests:
+		return CodeBusy
+	case status >= http.StatusInternalServerError:
+		return CodeUnexpected
+	}
+	return CodeNone
+}
 
 func codeMeaning(code int) string {
 	return cmp.Or(map[int]string{

@@ -61,6 +61,17 @@ func (s Search) Check() error {
 	return nil
 }
 
+// Method returns how several criteria combine, as the service spells it.
+func (s Search) Method() string {
+	switch {
+	case len(s.Where) < 2:
+		return ""
+	case s.Any:
+		return "or"
+	}
+	return "and"
+}
+
 // String returns the criteria as text for people, "" if there are none. The
 // order of the criteria does not matter.
 func (s Search) String() string {
@@ -73,8 +84,5 @@ func (s Search) String() string {
 		parts = append(parts, text)
 	}
 	slices.Sort(parts)
-	if s.Any {
-		return strings.Join(parts, " or ")
-	}
-	return strings.Join(parts, " and ")
+	return strings.Join(parts, " "+s.Method()+" ")
 }

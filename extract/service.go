@@ -67,6 +67,14 @@ type ResultsQuery struct {
 	CustomLabels string // fs_custom_labels
 }
 
+// Direction returns Descending as the service spells it.
+func (q ResultsQuery) Direction() string {
+	if q.Descending {
+		return "desc"
+	}
+	return "asc"
+}
+
 // Asked names what restricts the results or their labels besides range and page, "" if
 // nothing does. A service that does not know it refuses the request.
 func (q ResultsQuery) Asked() string {

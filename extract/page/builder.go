@@ -1,9 +1,5 @@
 package page
 
-import (
-	"unicode/utf8"
-)
-
 // Span is a part of a Builder's Text: the bytes from Start up to End.
 type Span struct{ Start, End int32 }
 
@@ -101,7 +97,11 @@ func (b *Builder) Value(text Span) {
 
 // Label says that the value that was added last was typed for the choice of that label.
 func (b *Builder) Label(text Span) {
-	b.Page.label(int32(len(b.Page.values)-1), text) //nolint:gosec // a value takes some bytes of Text
+	p := b.Page
+	if p.labels == nil {
+		p.labels = map[int32]Span{}
+	}
+	p.labels[int32(len(p.values)-1)] = text //nolint:gosec // a value takes some bytes of Text
 }
 
 // Bounds of the strings that a builder keeps.
@@ -127,17 +127,4 @@ func (b *Builder) Intern(text []byte) string {
 	}
 	b.interns[s] = s
 	return s
-}
-
-// Words of eight bytes: each byte of LowBits is 1, of HighBits 0x80. Decoders find bytes with them.
-const (
-	LowBits  = 0x0101010101010101
-	HighBits = 0x8080808080808080
-)
-
-// Allowed tells whether a page may hold a character: one that XML 1.0 allows (production
-// 2), whatever format the page came in, because v1 can send no other.
-func Allowed(r rune) bool {
-	return r >= ' ' && r < 0xd800 || r == '\n' || r == '\t' || r == '\r' ||
-		r > 0xdfff && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
 }

@@ -77,6 +77,12 @@ var pool = sync.Pool{New: func() any { return new(Page) }}
 // huge answer must not hold its memory for the rest of the run.
 const MaxPooled = 16 << 20
 
+// Bounds of what an answer may cost, in any format.
+const (
+	MaxDepth   = 64     // elements, objects and arrays that are open
+	MaxResults = 10_000 // in a page
+)
+
 // Release empties the page and gives its memory back to the pool. No view
 // into the page may be used afterwards.
 func (p *Page) Release() {
@@ -163,12 +169,4 @@ func (p *Page) Filter(keep func(id int64) bool) {
 // SortByID orders the results by ascending id.
 func (p *Page) SortByID() {
 	slices.SortStableFunc(p.results, func(a, b result) int { return cmp.Compare(a.id, b.id) })
-}
-
-// label notes the label of the choice that a value was typed for.
-func (p *Page) label(value int32, label Span) {
-	if p.labels == nil {
-		p.labels = map[int32]Span{}
-	}
-	p.labels[value] = label
 }

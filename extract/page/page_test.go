@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestInterns: what a builder remembers of earlier answers is bounded.
@@ -32,5 +33,24 @@ func TestHugePageIsNotPooled(t *testing.T) {
 	p.Release()
 	if len(p.text) == 0 {
 		t.Error("the page was emptied for the pool")
+	}
+}
+
+// TestCleanEnd tries every byte at every place in a word.
+func TestCleanEnd(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for c := range 256 {
+				b := bytes.Repeat([]byte(" "), length)
+				b[at] = byte(c)
+				want := length
+				if c < ' ' && c != '\n' && c != '\t' || c >= utf8.RuneSelf {
+					want = at
+				}
+				if got := cleanEnd(b); got != want {
+					t.Fatalf("%q: %d, want %d", b, got, want)
+				}
+			}
+		}
 	}
 }

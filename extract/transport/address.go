@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -88,6 +89,13 @@ type Parameters []Parameter
 func (ps *Parameters) Add(name, value string) {
 	if value != "" {
 		*ps = append(*ps, Parameter{Name: name, Value: value})
+	}
+}
+
+// AddNumber appends a parameter, unless its value is 0 or less.
+func (ps *Parameters) AddNumber(name string, value int64) {
+	if value > 0 {
+		ps.Add(name, strconv.FormatInt(value, 10))
 	}
 }
 

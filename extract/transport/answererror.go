@@ -83,7 +83,7 @@ func (e *NotServiceError) Temporary() bool { return false }
 // DataFault is false, because the web page is not data of the service.
 func (e *NotServiceError) DataFault() bool { return false }
 
-// TooLarge returns the error for an answer of more than most bytes.
-func TooLarge(most int64) error {
-	return &AnswerError{Offset: -1, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", most), Fault: FaultBeyond}
+// Wrong returns the error for a well-formed answer that lacks required content.
+func Wrong(problem string) error {
+	return &AnswerError{Offset: -1, Problem: problem, Fault: FaultWrong, Ours: true}
 }

@@ -57,11 +57,11 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
 	}
 	body := bytes.NewBuffer(*call.Body) // whose memory is used again
-	n, err := body.ReadFrom(io.LimitReader(res.Body, call.MostBytes+1))
+	n, err := body.ReadFrom(io.LimitReader(res.Body, s.most+1))
 	*call.Body = body.Bytes()
 	switch {
-	case n > call.MostBytes:
-		return h, TooLarge(call.MostBytes)
+	case n > s.most:
+		return h, &AnswerError{Offset: -1, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", s.most), Fault: FaultBeyond}
 	case err != nil:
 		return h, s.networkError(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -272,5 +273,47 @@ func TestPlainHTTPBehindHTTPS(t *testing.T) {
 	c := extracttest.NewClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
 		t.Errorf("err = %v", e)
+	}
+}
+
+// endless is a body without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// TestAnswerSizeIsBound, whatever the transaction, also where a small body
+// swells when it is decompressed.
+func TestAnswerSizeIsBound(t *testing.T) {
+	for _, compressed := range []bool{false, true} {
+		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var body io.Writer = w
+			if compressed {
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				defer func() { _ = z.Close() }()
+				body = z
+			}
+			for r.Context().Err() == nil {
+				if _, err := io.CopyN(body, endless{}, 64<<10); err != nil {
+					return
+				}
+			}
+		}), func(cfg *v1.Config) { cfg.Retries = 0 })
+		if *c.Most() != transport.MaxBytes {
+			t.Errorf("the bound is %d", *c.Most())
+		}
+		*c.Most() = 1 << 20
+		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{})
+		_, countErr := c.Count(t.Context(), "form1", extract.CountQuery{})
+		for _, err := range []error{err, countErr} {
+			if e := extracttest.MustAs[*transport.AnswerError](t, err); !strings.Contains(e.Problem, "larger than the bound") {
+				t.Errorf("err = %v", err)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 const (
 	DoubtfulTries = doubtfulTries
 	OpensAfter    = opensAfter
+	MaxBytes      = maxBytes
 )
 
 var (
@@ -20,6 +21,9 @@ var (
 )
 
 func (s *Sender) Settings() *Config { return &s.cfg }
+
+// Most is the size in bytes up to which an answer is read.
+func (s *Sender) Most() *int64 { return &s.most }
 
 func (s *Sender) IsOpen() bool { return s.circuit.isOpen() }
 

@@ -3,8 +3,6 @@ package v1
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"math/bits"
 	"mime"
 	"strings"
 	"unicode/utf8"
@@ -88,8 +86,6 @@ func pick(header, declared charset, body []byte) charset {
 	return header
 }
 
-var utf8Mark = []byte("\xef\xbb\xbf")
-
 // toUTF8 converts text from c, which is not UTF-8, and appends it to dst. A
 // byte that c does not define becomes the control character with that number,
 // as in ISO-8859-1.
@@ -117,91 +113,10 @@ func declaredCharset(text []byte) (label []byte) {
 	}
 	declaration, _, whole := bytes.Cut(text, []byte("?>")) // the scanner reports one that is truncated
 	_, rest, _ := bytes.Cut(declaration, []byte("encoding"))
-	rest = bytes.TrimLeft(rest, blanks+"=")
+	rest = bytes.TrimLeft(rest, page.Blanks+"=")
 	if !whole || len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
 		return nil
 	}
 	label, _, _ = bytes.Cut(rest[1:], rest[:1])
 	return label
-}
-
-// cleanEnd returns the offset of the first byte of b that cleanText changes. It
-// is a carriage return, a character that XML 1.0 forbids, or invalid UTF-8.
-func cleanEnd(b []byte) int {
-	for i := 0; i < len(b); {
-		for i+32 <= len(b) && printable(b[i:i+32]) {
-			i += 32
-		}
-		for near := min(i+32, len(b)); i < near; { // few texts are long without a line end or an accent
-			if i+8 <= len(b) {
-				if other := unclean(binary.LittleEndian.Uint64(b[i:])); other != 0 {
-					i += bits.TrailingZeros64(other) / 8
-				} else {
-					i += 8
-					continue
-				}
-			}
-			c := b[i]
-			if c < utf8.RuneSelf {
-				if c < ' ' && c != '\n' && c != '\t' {
-					return i
-				}
-				i++
-				continue
-			}
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 || r == 0xfffe || r == 0xffff {
-				return i
-			}
-			i += n
-		}
-	}
-	return len(b)
-}
-
-// printable tells whether 32 bytes hold only ASCII characters that are no controls.
-func printable(b []byte) bool {
-	v, w := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-	x, y := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
-	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes from 0x20.
-	all := (v + 0x60*page.LowBits) & (w + 0x60*page.LowBits) & (x + 0x60*page.LowBits) & (y + 0x60*page.LowBits)
-	return (v|w|x|y|^all)&page.HighBits == 0
-}
-
-// unclean finds the first byte of a word that is not ASCII, or a control character other
-// than a line feed and a tab. The lowest set bit is the highest bit of that byte, and is the
-// only one that counts. The result is 0 if there is none.
-func unclean(w uint64) uint64 {
-	// If all bytes are below 0x80, adding 0x60 sets the highest bit of bytes
-	// from 0x20. Adding 0x7f sets it in bytes other than zero. Neither carries.
-	control := ^(w + 0x60*page.LowBits)
-	newline := ^((w ^ '\n'*page.LowBits) + 0x7f*page.LowBits)
-	tab := ^((w ^ '\t'*page.LowBits) + 0x7f*page.LowBits)
-	return (w | control&^(newline|tab)) & page.HighBits
-}
-
-// cleanText appends b to dst with normalised line ends (XML 1.0, section 2.11).
-// Characters that XML 1.0 forbids, and bytes of invalid UTF-8, become U+FFFD.
-// replaced counts these replacements.
-func cleanText(dst, b []byte) (text []byte, replaced int) {
-	for {
-		n := cleanEnd(b)
-		dst = append(dst, b[:n]...)
-		if n == len(b) {
-			return dst, replaced
-		}
-		b = b[n:]
-		if b[0] == '\r' {
-			dst = append(dst, '\n')
-			b = b[1:]
-			if len(b) > 0 && b[0] == '\n' {
-				b = b[1:]
-			}
-			continue
-		}
-		_, size := utf8.DecodeRune(b)
-		dst = utf8.AppendRune(dst, utf8.RuneError)
-		b = b[size:]
-		replaced++
-	}
 }

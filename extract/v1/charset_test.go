@@ -92,23 +92,11 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// TestCleanEnd tries every byte at every place in a word.
-func TestCleanEnd(t *testing.T) {
-	for length := range 20 {
-		for at := range length {
-			for c := range 256 {
-				b := bytes.Repeat([]byte(" "), length)
-				b[at] = byte(c)
-				want := length
-				if c < ' ' && c != '\n' && c != '\t' || c >= utf8.RuneSelf {
-					want = at
-				}
-				if got := cleanEnd(b); got != want {
-					t.Fatalf("%q: %d, want %d", b, got, want)
-				}
-			}
-		}
-	}
+// clean returns a text as a decoder has it.
+func clean(data []byte, controls bool) (text []byte, replaced int) {
+	b := page.Builder{Text: data, Page: new(page.Page)}
+	b.Clean(controls)
+	return b.Text, b.Page.Replaced
 }
 
 // FuzzCleanText holds it to a rune by rune version.
@@ -134,12 +122,16 @@ func FuzzCleanText(f *testing.F) {
 				want = utf8.AppendRune(want, r)
 			}
 		}
-		got, n := cleanText(nil, data)
+		got, n := clean(data, true)
 		if !bytes.Equal(got, want) || n != replaced {
 			t.Fatalf("%q: %q, %d; want %q, %d", data, got, n, want, replaced)
 		}
-		if cleanEnd(got) != len(got) {
+		if again, n := clean(got, true); !bytes.Equal(again, got) || n != 0 {
 			t.Fatalf("%q is not clean", got)
+		}
+		kept, _ := clean(data, false) // without the control characters
+		if again, _ := clean(kept, true); !bytes.Equal(again, want) || bytes.Count(kept, []byte("\r")) != bytes.Count(data, []byte("\r")) {
+			t.Fatalf("%q: %q, then %q, want %q", data, kept, again, want)
 		}
 	})
 }

@@ -6,17 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-)
-
-// Bounds of what an answer may cost.
-const (
-	// A hundred results with 1,600 values of a kilobyte each stay well below. Offsets are
-	// int32, and a replaced byte becomes three bytes.
-	maxBytes   = 256 << 20 // of the body, decompressed
-	maxDepth   = 64        // open elements
-	maxResults = 10_000    // in a page
 )
 
 // decoder decodes answers: those of Get Results into a page, those of other
@@ -24,7 +16,7 @@ const (
 type decoder struct {
 	page.Builder
 	scan   scanner
-	layout layout
+	layout page.Layout
 	texts  []page.Span // of the cell that is read
 	media  mediaType   // of the Content-Type seen last
 	html   bool        // the answer is labelled as an HTML page, or begins as one
@@ -69,9 +61,9 @@ func (d *decoder) decode(contentType string, success func() error) error {
 	if err := d.prepare(); err != nil {
 		return err
 	}
-	err := d.scan.settle(d.readEnvelope(success))
-	d.Page.Replaced += d.scan.replaced
-	d.scan.buf = nil
+	err := d.readEnvelope(success)
+	d.Page.Replaced += d.scan.Replaced
+	d.scan.Buf = nil
 	return err
 }
 
@@ -83,15 +75,13 @@ func notHTML() error { return notXML("it is an HTML page, as a proxy or a login 
 
 // prepare converts Text to clean UTF-8 and prepares the scanner to read it.
 func (d *decoder) prepare() error {
-	if bytes.HasPrefix(d.Text, []byte("\xff\xfe")) || bytes.HasPrefix(d.Text, []byte("\xfe\xff")) ||
-		bytes.HasPrefix(d.Text, []byte("<\x00")) || bytes.HasPrefix(d.Text, []byte("\x00<")) {
-		return &transport.AnswerError{Offset: 0, Problem: "it is encoded as UTF-16; UTF-8 and ISO-8859-1 are read", Fault: transport.FaultBeyond}
+	content, err := extract.Content(d.Text, "XML", "<")
+	if err != nil {
+		return err
 	}
-	content, mark := bytes.CutPrefix(d.Text, utf8Mark)
-	first := len(d.Text) - len(content)
-	content = bytes.TrimLeft(content, blanks)
-	if len(content) == 0 {
-		return &transport.AnswerError{Offset: -1, Problem: "not XML: it is empty", Fault: transport.FaultEmpty}
+	first := 0
+	if bytes.HasPrefix(d.Text, []byte(page.Mark)) {
+		first = len(page.Mark)
 	}
 	d.html = d.media.html || isHTML(content)
 	if content[0] != '<' {
@@ -102,7 +92,7 @@ func (d *decoder) prepare() error {
 	}
 	declared := declaredCharset(content)
 	c := charsetUTF8
-	if !mark {
+	if first == 0 {
 		c = pick(d.media.charset, charsetOf(string(declared)), d.Text)
 	}
 	switch c {
@@ -113,10 +103,7 @@ func (d *decoder) prepare() error {
 	default:
 		d.Text, d.Spare = c.toUTF8(d.Spare[:0], d.Text), d.Text
 	}
-	if n := cleanEnd(d.Text); n < len(d.Text) {
-		text, replaced := cleanText(append(d.Spare[:0], d.Text[:n]...), d.Text[n:])
-		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
-	}
+	d.Clean(true)
 	d.scan.init(d.Text, first)
 	return nil
 }

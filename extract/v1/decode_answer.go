@@ -7,26 +7,44 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// readEnvelope reads the whole document. success reads the content of a
-// successful answer. If the answer reports an error, readEnvelope returns it.
+// readEnvelope reads the whole document. The root element is fs_response, earlier fs_result
+// (specification, sections 4 and 9). success reads the content of a successful answer. If
+// the answer reports an error, readEnvelope returns it. Some services label XML as HTML,
+// so the label affects only error texts.
 func (d *decoder) readEnvelope(success func() error) error {
-	failed, err := d.readRoot()
-	if err != nil {
+	s := &d.scan
+	_, err := s.next()
+	name := s.Bytes(s.name)
+	s.Ours = err == nil && (string(name) == "fs_response" || string(name) == "fs_result")
+	switch {
+	case !s.Ours && d.html:
+		return notHTML()
+	case err != nil:
 		return err
 	}
 	var refused error
-	if failed {
-		var root *node
-		if root, err = readTree(&d.scan); err == nil {
-			refused = root.failure()
+	read, start := s.skip, int(s.name.Start)
+	switch status, _ := s.attr("status"); {
+	case !s.Ours:
+		refused = s.Problem(transport.FaultForeign, start, "not an answer of the service: the root element is neither fs_response nor fs_result")
+	case string(status) == "success":
+		read = success
+	case string(status) == "error":
+		read = func() error {
+			root, err := readTree(s)
+			if err == nil {
+				refused = root.failure()
+			}
+			return err
 		}
-	} else {
-		err = success()
+	default:
+		refused = s.Problem(transport.FaultWrong, start, "not an answer of the service: the root element's status is neither success nor error")
 	}
-	if err == nil {
-		_, err = d.scan.next() // nothing but comments may follow the root
+	if err := read(); err != nil {
+		return err
 	}
-	return cmp.Or(err, refused)
+	_, err = s.next() // nothing but comments may follow the root
+	return cmp.Or(err, s.Blamed(), refused)
 }
 
 // readPage reads what a successful answer of Get Results holds.
@@ -37,7 +55,8 @@ func (d *decoder) readPage() error {
 		switch string(name) {
 		case "results":
 			if found {
-				return s.problem(transport.FaultWrong, int(s.name.Start), "a second results element")
+				s.Blame(int(s.name.Start), "a second results element")
+				return s.skip()
 			}
 			found = true
 			return d.readResults()
@@ -49,36 +68,9 @@ func (d *decoder) readPage() error {
 		return s.skip()
 	})
 	if err == nil && !found {
-		err = s.problem(transport.FaultWrong, -1, "another form's shape: a success without a results element"+other)
+		s.Blame(-1, "another form's shape: a success without a results element"+other)
 	}
 	return err
-}
-
-// readRoot reads the start tag of the root element: fs_response, earlier fs_result
-// (specification, sections 4 and 9). failed tells that the answer reports an
-// error. Some services label XML as HTML, so the label affects only error texts.
-func (d *decoder) readRoot() (failed bool, err error) {
-	s := &d.scan
-	_, err = s.next()
-	name := s.bytes(s.name)
-	isEnvelope := err == nil && (string(name) == "fs_response" || string(name) == "fs_result")
-	switch {
-	case !isEnvelope && d.html:
-		return false, notHTML()
-	case err != nil:
-		return false, err
-	case !isEnvelope:
-		return false, s.problem(transport.FaultForeign, int(s.name.Start), "not an answer of the service: the root element is neither fs_response nor fs_result")
-	}
-	s.ours = true
-	status, _ := s.attr("status")
-	switch string(status) {
-	case "success":
-		return false, nil
-	case "error":
-		return true, nil
-	}
-	return false, s.problem(transport.FaultWrong, int(s.name.Start), "not an answer of the service: the root element's status is neither success nor error")
 }
 
 // readText reads the rest of the element whose start tag was read last. It returns
@@ -140,7 +132,7 @@ func (d *decoder) readHeading(kind page.Kind) error {
 	if err != nil {
 		return err
 	}
-	h.Label = d.Intern(s.bytes(label))
+	h.Label = d.Intern(s.Bytes(label))
 	d.Page.Headings = append(d.Page.Headings, h)
 	return nil
 }

@@ -67,7 +67,7 @@ var policyRefusals = []string{
 	"a duplicate attribute", // which of two ids counts must not be guessed
 	"a tag in which no space stands before an attribute, or a bad name",
 	"a tag with more attributes than the bound",
-	"elements are nested deeper than the bound",
+	"it is nested deeper than the bound",
 	"a second root element",        // two answers glued together
 	"text before the root element", // a program's warning
 	"text after the root element",  // as above
@@ -87,7 +87,7 @@ func refusedByPolicy(err error) bool {
 // declaresOther tells whether data declares an encoding that encoding/xml
 // would not read (or, where blanks surround the =, would overlook).
 func declaresOther(data []byte) bool {
-	content := bytes.TrimLeft(bytes.TrimPrefix(data, utf8Mark), " \t\r\n")
+	content := bytes.TrimLeft(bytes.TrimPrefix(data, []byte(page.Mark)), " \t\r\n")
 	c := charsetOf(string(declaredCharset(content)))
 	return c != charsetNone && c != charsetUTF8
 }
@@ -101,15 +101,15 @@ func FuzzDecodePage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		page, err := decodeViewed(t, data, "")
+		p, err := decodeViewed(t, data, "")
 		if err == nil {
-			defer page.Release()
+			defer p.Release()
 		}
 		tree, xmlErr := oracleTree(data)
 		if xmlErr != nil {
 			// Accepted beyond encoding/xml: replaced characters, other charsets and
 			// versions, names of XML's fifth edition (TestPolicyAcceptances).
-			beyond := err != nil || page.Replaced > 0 || bytes.Contains(data, []byte("<?xml")) || !isASCII(data)
+			beyond := err != nil || p.Replaced > 0 || bytes.Contains(data, []byte("<?xml")) || !isASCII(data)
 			if !beyond {
 				t.Fatalf("accepted, but encoding/xml refuses it: %v", xmlErr)
 			}
@@ -121,12 +121,12 @@ func FuzzDecodePage(f *testing.F) {
 		if refusedByPolicy(err) || declaresOther(data) || emptyNamespace(tree) {
 			return
 		}
-		content := bytes.TrimLeft(bytes.TrimPrefix(data, utf8Mark), blanks)
+		content := bytes.TrimLeft(bytes.TrimPrefix(data, []byte(page.Mark)), page.Blanks)
 		if isAnswerError(err) && !isWellFormed(err) && len(tree.children()) > 0 && content[0] == '<' && !isHTML(content) {
 			t.Fatalf("%v: not taken for well-formed, but encoding/xml accepts it", err)
 		}
 		want, wantErr := oraclePage(tree)
-		compareWithOracle(t, page, err, want, wantErr)
+		compareWithOracle(t, p, err, want, wantErr)
 	})
 }
 
@@ -237,38 +237,38 @@ func FuzzScan(f *testing.F) {
 	for _, s := range fuzzSeeds {
 		f.Add([]byte(s))
 	}
-	f.Add([]byte(strings.Repeat("<a>", maxDepth+1)))
+	f.Add([]byte(strings.Repeat("<a>", page.MaxDepth+1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, _ := cleanText(nil, data)
+		text, _ := clean(data, true)
 		var s scanner
 		s.init(text, 0)
 		open := 0
-		for last := -1; ; last = s.pos {
+		for last := -1; ; last = s.Pos {
 			ev, err := s.next()
 			if err != nil {
 				return
 			}
-			if ev != eventEnd && ev != eventEOF && s.pos <= last {
+			if ev != eventEnd && ev != eventEOF && s.Pos <= last {
 				t.Fatalf("event %d does not advance from byte %d", ev, last)
 			}
 			switch ev {
 			case eventStart:
 				open++
-				_ = s.bytes(s.name)
+				_ = s.Bytes(s.name)
 			case eventEnd:
 				open--
 			case eventText:
-				if !utf8.Valid(s.bytes(s.text)) {
-					t.Fatalf("text %q", s.bytes(s.text))
+				if !utf8.Valid(s.Bytes(s.text)) {
+					t.Fatalf("text %q", s.Bytes(s.text))
 				}
 			case eventEOF:
-				if open != 0 || s.pos != len(text) {
-					t.Fatalf("ended at byte %d of %d with %d open elements", s.pos, len(text), open)
+				if open != 0 || s.Pos != len(text) {
+					t.Fatalf("ended at byte %d of %d with %d open elements", s.Pos, len(text), open)
 				}
 				return
 			}
-			if open != len(s.open) || open > maxDepth {
-				t.Fatalf("%d open elements, the stack has %d, the bound is %d", open, len(s.open), maxDepth)
+			if open != len(s.open) || open > page.MaxDepth {
+				t.Fatalf("%d open elements, the stack has %d, the bound is %d", open, len(s.open), page.MaxDepth)
 			}
 		}
 	})

@@ -1,19 +1,11 @@
 package v1
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 )
-
-// addNumber appends a parameter, unless its value is 0 or less.
-func addNumber(ps *transport.Parameters, name string, value int64) {
-	if value > 0 {
-		ps.Add(name, strconv.FormatInt(value, 10))
-	}
-}
 
 // resultsParameters returns those of Get Results (specification, section 4.5).
 func resultsParameters(q extract.ResultsQuery) transport.Parameters {
@@ -21,25 +13,15 @@ func resultsParameters(q extract.ResultsQuery) transport.Parameters {
 	// The limit is "a number less than 100", with a default of 100. A strict
 	// service refuses a limit of 100, so it is left out (specification, section 8).
 	if q.Limit < extract.PageSize {
-		addNumber(&ps, "fs_limit", int64(q.Limit))
+		ps.AddNumber("fs_limit", int64(q.Limit))
 	}
-	addNumber(&ps, "fs_page", int64(q.Page))
+	ps.AddNumber("fs_page", int64(q.Page))
 	ps.Add("fs_sort", q.Sort)
-	direction := "asc"
-	if q.Descending {
-		direction = "desc"
-	}
-	ps.Add("fs_sort_direction", direction)
+	ps.Add("fs_sort_direction", q.Direction())
 	for _, c := range q.Search.Where {
 		ps = append(ps, transport.Parameter{Name: "fs_search_" + string(c.Operator) + "_" + c.Column, Value: c.Term, Bare: c.Operator.Bare()})
 	}
-	if len(q.Search.Where) > 1 {
-		method := "and"
-		if q.Search.Any {
-			method = "or"
-		}
-		ps.Add("fs_search_method", method)
-	}
+	ps.Add("fs_search_method", q.Search.Method())
 	ps.Add("fs_view", q.View)
 	if q.Headings {
 		ps = append(ps, transport.Parameter{Name: "fs_include_headings", Bare: true})
@@ -57,7 +39,7 @@ func constrain(w extract.Window, ids extract.IDRange) (ps transport.Parameters) 
 	if !w.To.IsZero() {
 		ps.Add("fs_max_date", w.To.Add(-time.Second).Format(extract.WireTime))
 	}
-	addNumber(&ps, "fs_min_id", ids.Min)
-	addNumber(&ps, "fs_max_id", ids.Max)
+	ps.AddNumber("fs_min_id", ids.Min)
+	ps.AddNumber("fs_max_id", ids.Max)
 	return ps
 }

@@ -2,8 +2,8 @@ package v1
 
 import (
 	"bytes"
-	"errors"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -25,59 +25,25 @@ const maxAttributes = 64
 // attribute is one attribute of a start tag. Its value is decoded.
 type attribute struct{ name, value page.Span }
 
-// scanner turns a well-formed XML 1.0 document into events without copying or
-// allocating: names and texts are spans of buf. buf must be clean, see
-// cleanText. References (&amp;, &#10;) are decoded in place, because the result
-// is never longer. Names are compared with their prefixes. The service never
-// uses prefixes, so <x:value> is an unknown element.
+// scanner turns a well-formed XML 1.0 document into events. References (&amp;, &#10;) are
+// decoded in place. Names are compared with their prefixes. The service never uses
+// prefixes, so <x:value> is an unknown element.
 type scanner struct {
-	buf      []byte
-	pos      int
-	replaced int // references to characters that XML 1.0 forbids
+	extract.Scanner
 
 	name     page.Span   // of the last start tag
 	attrs    []attribute // of the last start tag
 	text     page.Span   // of the last text event
-	rewrote  bool        // the last start tag held a reference
 	pending  bool        // the last start tag was empty: its end comes next
 	rootSeen bool
 	typeSeen bool // a DOCTYPE was met
-	ours     bool // the root element is the service's
 	first    int  // offset of the only place for an XML declaration
 	open     []page.Span
 }
 
 // init prepares s to read text from offset first.
 func (s *scanner) init(text []byte, first int) {
-	*s = scanner{buf: text, pos: first, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
-}
-
-// fail returns the error for an answer that is not well-formed at offset.
-func (s *scanner) fail(offset int, problem string) error {
-	return s.problem(transport.FaultGarbled, offset, problem)
-}
-
-func (s *scanner) problem(of transport.Fault, offset int, problem string) error {
-	return &transport.AnswerError{Offset: offset, Problem: problem, Fault: of, Ours: s.ours}
-}
-
-// settle decides on the error of an answer. If err reports a well-formed but
-// wrong answer, settle reads the rest. If that is not well-formed, the answer
-// was damaged, and settle returns the damage. Else it returns err.
-func (s *scanner) settle(err error) error {
-	a, ok := errors.AsType[*transport.AnswerError](err)
-	if !ok || a.Fault != transport.FaultWrong && a.Fault != transport.FaultForeign {
-		return err
-	}
-	for {
-		event, damage := s.next()
-		if damage != nil {
-			return damage
-		}
-		if event == eventEOF {
-			return err
-		}
-	}
+	*s = scanner{Scanner: extract.Scanner{Buf: text, Pos: first}, first: blanksEnd(text, first), attrs: s.attrs[:0], open: s.open[:0]}
 }
 
 // next reads the next event and returns it. Comments, processing instructions
@@ -88,8 +54,8 @@ func (s *scanner) next() (event, error) {
 		s.open = s.open[:len(s.open)-1]
 		return eventEnd, nil
 	}
-	for s.pos < len(s.buf) {
-		if s.buf[s.pos] != '<' {
+	for s.Pos < len(s.Buf) {
+		if s.Buf[s.Pos] != '<' {
 			if len(s.open) > 0 {
 				return eventText, s.scanText()
 			}
@@ -98,10 +64,10 @@ func (s *scanner) next() (event, error) {
 			}
 			continue
 		}
-		if s.pos+1 == len(s.buf) {
-			return eventEOF, s.truncated()
+		if s.Pos+1 == len(s.Buf) {
+			return eventEOF, s.Truncated()
 		}
-		switch s.buf[s.pos+1] {
+		switch s.Buf[s.Pos+1] {
 		case '/':
 			return eventEnd, s.scanEnd()
 		case '?':
@@ -117,19 +83,15 @@ func (s *scanner) next() (event, error) {
 		}
 	}
 	if len(s.open) > 0 || !s.rootSeen {
-		return eventEOF, s.truncated()
+		return eventEOF, s.Truncated()
 	}
 	return eventEOF, nil
-}
-
-func (s *scanner) truncated() error {
-	return s.problem(transport.FaultCut, len(s.buf), "it is truncated: it ends before its root element does")
 }
 
 // child reads past the start tag of the next child of the innermost open
 // element. It skips text on the way. It returns false at the end of the element.
 func (s *scanner) child() (bool, error) {
-	s.pos = blanksEnd(s.buf, s.pos)
+	s.Pos = blanksEnd(s.Buf, s.Pos)
 	for {
 		ev, err := s.next()
 		if err != nil || ev == eventStart {
@@ -149,33 +111,21 @@ func (s *scanner) children(read func(name []byte) error) error {
 		if err != nil || !more {
 			return err
 		}
-		if err := read(s.bytes(s.name)); err != nil {
+		if err := read(s.Bytes(s.name)); err != nil {
 			return err
 		}
 	}
 }
 
-// take reads past the start tag tag if it comes next after blanks. Else it reads
-// nothing and returns false. name is the length of the tag's name in bytes. take
-// is a faster scanStart for tags that were read before or hold only a name.
-func (s *scanner) take(tag []byte, name int) bool {
-	i := blanksEnd(s.buf, s.pos)
-	return bytes.HasPrefix(s.buf[i:], tag) && s.opened(i, len(tag), name)
-}
-
-// takeShort is take for a short tag.
-func (s *scanner) takeShort(t tag, name int) bool {
-	i := blanksEnd(s.buf, s.pos)
-	return t.at(s.buf, i) && s.opened(i, t.size, name)
-}
-
-// opened reads past a start tag of that size at i, unless no element may be opened.
-func (s *scanner) opened(i, size, name int) bool {
-	if s.pending || len(s.open) >= maxDepth {
+// opened reads past the start tag from at to end, the name of which has that many bytes. It
+// is a faster scanStart for a tag that was compared. It returns false, with nothing read, if
+// no element may be opened.
+func (s *scanner) opened(at, end, name int) bool {
+	if s.pending || len(s.open) >= page.MaxDepth {
 		return false
 	}
-	s.open = append(s.open, page.Span{Start: int32(i + 1), End: int32(i + 1 + name)})
-	s.pos = i + size
+	s.open = append(s.open, page.Span{Start: int32(at + 1), End: int32(at + 1 + name)})
+	s.Pos = end
 	return true
 }
 
@@ -191,20 +141,20 @@ func (s *scanner) skip() error {
 
 // skipBlanks passes over white space outside the root element.
 func (s *scanner) skipBlanks() error {
-	s.pos = blanksEnd(s.buf, s.pos)
+	s.Pos = blanksEnd(s.Buf, s.Pos)
 	switch {
-	case s.pos == len(s.buf) || s.buf[s.pos] == '<':
+	case s.Pos == len(s.Buf) || s.Buf[s.Pos] == '<':
 		return nil
 	case s.rootSeen:
-		return s.fail(s.pos, "text after the root element")
+		return s.Fail(s.Pos, "text after the root element")
 	}
-	return s.fail(s.pos, "text before the root element")
+	return s.Fail(s.Pos, "text before the root element")
 }
 
 // push records an open element. It fails if too many are open.
 func (s *scanner) push(name page.Span) error {
-	if len(s.open) >= maxDepth {
-		return s.problem(transport.FaultBeyond, int(name.Start), "elements are nested deeper than the bound")
+	if err := s.Deeper(len(s.open), int(name.Start)); err != nil {
+		return err
 	}
 	s.open = append(s.open, name)
 	return nil
@@ -212,37 +162,37 @@ func (s *scanner) push(name page.Span) error {
 
 // scanStart reads a start tag.
 func (s *scanner) scanStart() error {
-	start := s.pos + 1
-	i := nameEnd(s.buf, start)
+	start := s.Pos + 1
+	i := nameEnd(s.Buf, start)
 	if i == start {
-		return s.fail(start, "a < that begins no tag")
+		return s.Fail(start, "a < that begins no tag")
 	}
 	if len(s.open) == 0 && s.rootSeen {
-		return s.fail(s.pos, "a second root element")
+		return s.Fail(s.Pos, "a second root element")
 	}
 	s.rootSeen = true
 	s.name = page.Span{Start: int32(start), End: int32(i)}
-	s.attrs, s.rewrote = s.attrs[:0], false
+	s.attrs, s.Rewrote = s.attrs[:0], false
 	for {
-		j := blanksEnd(s.buf, i)
-		if j >= len(s.buf) {
-			return s.truncated()
+		j := blanksEnd(s.Buf, i)
+		if j >= len(s.Buf) {
+			return s.Truncated()
 		}
-		switch c := s.buf[j]; {
+		switch c := s.Buf[j]; {
 		case c == '>':
-			s.pos = j + 1
+			s.Pos = j + 1
 			return s.push(s.name)
 		case c == '/':
-			if j+1 >= len(s.buf) {
-				return s.truncated()
+			if j+1 >= len(s.Buf) {
+				return s.Truncated()
 			}
-			if s.buf[j+1] != '>' {
-				return s.fail(j, "a / inside a tag that does not end it")
+			if s.Buf[j+1] != '>' {
+				return s.Fail(j, "a / inside a tag that does not end it")
 			}
-			s.pos, s.pending = j+2, true
+			s.Pos, s.pending = j+2, true
 			return s.push(s.name)
 		case i == j:
-			return s.fail(j, "a tag in which no space stands before an attribute, or a bad name")
+			return s.Fail(j, "a tag in which no space stands before an attribute, or a bad name")
 		}
 		var err error
 		if i, err = s.scanAttribute(j); err != nil {
@@ -253,46 +203,45 @@ func (s *scanner) scanStart() error {
 
 // scanAttribute reads name="value" at i and returns the offset after it.
 func (s *scanner) scanAttribute(i int) (int, error) {
-	end := nameEnd(s.buf, i)
+	end := nameEnd(s.Buf, i)
 	if end == i {
-		return 0, s.fail(i, "a bad attribute name")
+		return 0, s.Fail(i, "a bad attribute name")
 	}
 	name := page.Span{Start: int32(i), End: int32(end)}
 	for _, a := range s.attrs {
-		if string(s.bytes(a.name)) == string(s.bytes(name)) {
-			return 0, s.fail(i, "a duplicate attribute")
+		if string(s.Bytes(a.name)) == string(s.Bytes(name)) {
+			return 0, s.Fail(i, "a duplicate attribute")
 		}
 	}
 	if len(s.attrs) == maxAttributes {
-		return 0, s.problem(transport.FaultBeyond, i, "a tag with more attributes than the bound")
+		return 0, s.Problem(transport.FaultBeyond, i, "a tag with more attributes than the bound")
 	}
-	i = blanksEnd(s.buf, end)
-	if i >= len(s.buf) {
-		return 0, s.truncated()
+	i = blanksEnd(s.Buf, end)
+	if i >= len(s.Buf) {
+		return 0, s.Truncated()
 	}
-	if s.buf[i] != '=' {
-		return 0, s.fail(i, "an attribute without =")
+	if s.Buf[i] != '=' {
+		return 0, s.Fail(i, "an attribute without =")
 	}
-	i = blanksEnd(s.buf, i+1)
-	if i >= len(s.buf) {
-		return 0, s.truncated()
+	i = blanksEnd(s.Buf, i+1)
+	if i >= len(s.Buf) {
+		return 0, s.Truncated()
 	}
-	quote := s.buf[i]
+	quote := s.Buf[i]
 	if quote != '"' && quote != '\'' {
-		return 0, s.fail(i, "an attribute without quotes")
+		return 0, s.Fail(i, "an attribute without quotes")
 	}
 	i++
-	n := bytes.IndexByte(s.buf[i:], quote)
+	n := bytes.IndexByte(s.Buf[i:], quote)
 	if n < 0 {
-		return 0, s.truncated()
+		return 0, s.Truncated()
 	}
-	value := s.buf[i : i+n]
+	value := s.Buf[i : i+n]
 	if at := bytes.IndexByte(value, '<'); at >= 0 {
-		return 0, s.fail(i+at, "a < inside an attribute")
+		return 0, s.Fail(i+at, "a < inside an attribute")
 	}
 	end = i + n
 	if at := bytes.IndexByte(value, '&'); at >= 0 {
-		s.rewrote = true
 		var err error
 		if end, err = s.decodeReferences(i+at, i+n); err != nil {
 			return 0, err
@@ -304,39 +253,37 @@ func (s *scanner) scanAttribute(i int) (int, error) {
 
 // scanEnd reads an end tag and closes the innermost open element.
 func (s *scanner) scanEnd() error {
-	i := s.pos + 2
+	i := s.Pos + 2
 	if len(s.open) == 0 {
-		return s.fail(s.pos, "an end tag without a start tag")
+		return s.Fail(s.Pos, "an end tag without a start tag")
 	}
-	name := s.bytes(s.open[len(s.open)-1])
-	if !bytes.HasPrefix(s.buf[i:], name) {
-		if len(s.buf)-i < len(name) && bytes.HasPrefix(name, s.buf[i:]) {
-			return s.truncated()
+	name := s.Bytes(s.open[len(s.open)-1])
+	if !bytes.HasPrefix(s.Buf[i:], name) {
+		if len(s.Buf)-i < len(name) && bytes.HasPrefix(name, s.Buf[i:]) {
+			return s.Truncated()
 		}
-		return s.fail(s.pos, "an end tag that does not match the element it stands in")
+		return s.Fail(s.Pos, "an end tag that does not match the element it stands in")
 	}
 	i += len(name)
-	if i < len(s.buf) && s.buf[i] != '>' {
-		i = blanksEnd(s.buf, i)
+	if i < len(s.Buf) && s.Buf[i] != '>' {
+		i = blanksEnd(s.Buf, i)
 	}
-	if i >= len(s.buf) {
-		return s.truncated()
+	if i >= len(s.Buf) {
+		return s.Truncated()
 	}
-	if s.buf[i] != '>' {
-		return s.fail(s.pos, "an end tag that does not match the element it stands in")
+	if s.Buf[i] != '>' {
+		return s.Fail(s.Pos, "an end tag that does not match the element it stands in")
 	}
-	s.pos = i + 1
+	s.Pos = i + 1
 	s.open = s.open[:len(s.open)-1]
 	return nil
 }
 
-func (s *scanner) bytes(v page.Span) []byte { return s.buf[v.Start:v.End] }
-
 // attr returns the value of an attribute of the last start tag, false if there is none.
 func (s *scanner) attr(name string) ([]byte, bool) {
 	for _, a := range s.attrs {
-		if string(s.bytes(a.name)) == name {
-			return s.bytes(a.value), true
+		if string(s.Bytes(a.name)) == name {
+			return s.Bytes(a.value), true
 		}
 	}
 	return nil, false

@@ -12,7 +12,7 @@ import (
 
 // events reads a document and lists its events.
 func events(doc string) (string, error) {
-	text, _ := cleanText(nil, []byte(doc))
+	text, _ := clean([]byte(doc), true)
 	var s scanner
 	s.init(text, 0)
 	var b strings.Builder
@@ -25,15 +25,15 @@ func events(doc string) (string, error) {
 		case eventEOF:
 			return b.String(), nil
 		case eventStart:
-			b.WriteString("<" + string(s.bytes(s.name)))
+			b.WriteString("<" + string(s.Bytes(s.name)))
 			for _, a := range s.attrs {
-				b.WriteString(" " + string(s.bytes(a.name)) + "=[" + string(s.bytes(a.value)) + "]")
+				b.WriteString(" " + string(s.Bytes(a.name)) + "=[" + string(s.Bytes(a.value)) + "]")
 			}
 			b.WriteString(">")
 		case eventEnd:
 			b.WriteString("</>")
 		case eventText:
-			b.WriteString("[" + string(s.bytes(s.text)) + "]")
+			b.WriteString("[" + string(s.Bytes(s.text)) + "]")
 		}
 	}
 }

@@ -30,50 +30,38 @@ func textEnd(b []byte, i int) int {
 	return i
 }
 
-// tag is a tag of at most eight bytes, so that one comparison of words finds it.
-type tag struct {
-	word, mask uint64
-	size       int // bytes
-}
-
-func shortTag(text string) tag {
-	var word [8]byte
-	size := copy(word[:], text)
-	return tag{binary.LittleEndian.Uint64(word[:]), ^uint64(0) >> (64 - 8*size), size}
-}
-
-// at tells whether b has the tag at i. It finds none in the last seven bytes of b.
-func (t tag) at(b []byte, i int) bool {
-	return i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&t.mask == t.word
+// isAt tells whether text stands at b[i]. It is fast where text is a constant.
+func isAt(b []byte, i int, text string) bool {
+	return len(b)-i >= len(text) && string(b[i:i+len(text)]) == text
 }
 
 // scanText reads character data up to the next markup.
 func (s *scanner) scanText() error {
-	start := s.pos
+	start := s.Pos
 	for i := start; ; {
-		i = textEnd(s.buf, i)
-		if i == len(s.buf) {
-			return s.truncated()
+		i = textEnd(s.Buf, i)
+		if i == len(s.Buf) {
+			return s.Truncated()
 		}
-		switch s.buf[i] {
+		switch s.Buf[i] {
 		case '<':
-			s.text, s.pos = page.Span{Start: int32(start), End: int32(i)}, i
+			s.text, s.Pos = page.Span{Start: int32(start), End: int32(i)}, i
 			return nil
 		case '&':
 			// References are rewritten in place from here to the end of the text.
-			n := bytes.IndexByte(s.buf[i:], '<')
+			n := bytes.IndexByte(s.Buf[i:], '<')
 			if n < 0 {
-				return s.truncated()
+				return s.Truncated()
 			}
-			if at := bytes.Index(s.buf[i:i+n], []byte("]]>")); at >= 0 {
-				return s.fail(i+at, "a ]]> that ends no CDATA section")
+			if at := bytes.Index(s.Buf[i:i+n], []byte("]]>")); at >= 0 {
+				return s.Fail(i+at, "a ]]> that ends no CDATA section")
 			}
 			end, err := s.decodeReferences(i, i+n)
-			s.text, s.pos = page.Span{Start: int32(start), End: int32(end)}, i+n
+			s.text, s.Pos = page.Span{Start: int32(start), End: int32(end)}, i+n
 			return err
 		default: // '>'
-			if i-start >= 2 && s.buf[i-1] == ']' && s.buf[i-2] == ']' {
-				return s.fail(i-2, "a ]]> that ends no CDATA section")
+			if i-start >= 2 && s.Buf[i-1] == ']' && s.Buf[i-2] == ']' {
+				return s.Fail(i-2, "a ]]> that ends no CDATA section")
 			}
 			i++
 		}
@@ -85,32 +73,26 @@ func (s *scanner) scanText() error {
 func (s *scanner) decodeReferences(i, end int) (int, error) {
 	w := i
 	for {
-		r, n := s.reference(s.buf[i:end])
+		r, n := decodeReference(s.Buf[i:end])
 		if n == 0 {
-			return 0, s.fail(i, "a & that begins none of the references &amp; &lt; &gt; &quot; &apos; &#n; &#xn;")
+			return 0, s.Fail(i, "a & that begins none of the references &amp; &lt; &gt; &quot; &apos; &#n; &#xn;")
 		}
-		w += utf8.EncodeRune(s.buf[w:], r)
+		w = s.Put(w, r)
 		i += n
-		next := bytes.IndexByte(s.buf[i:end], '&')
+		next := bytes.IndexByte(s.Buf[i:end], '&')
 		if next < 0 {
-			return w + copy(s.buf[w:], s.buf[i:end]), nil
+			return w + copy(s.Buf[w:], s.Buf[i:end]), nil
 		}
-		w += copy(s.buf[w:], s.buf[i:i+next])
+		w += copy(s.Buf[w:], s.Buf[i:i+next])
 		i += next
 	}
 }
 
-// reference decodes the reference at the start of b. It returns the character
-// and the length of the reference, 0 if there is none. A character that XML 1.0
-// forbids becomes U+FFFD and is counted, so that it does not fail a run.
-func (s *scanner) reference(b []byte) (rune, int) {
+// decodeReference decodes the reference at the start of b. It returns the character
+// and the length of the reference, 0 if there is none.
+func decodeReference(b []byte) (rune, int) {
 	if len(b) > 1 && b[1] == '#' {
-		r, n := numericReference(b)
-		if n > 0 && !page.Allowed(r) {
-			s.replaced++
-			r = utf8.RuneError
-		}
-		return r, n
+		return numericReference(b)
 	}
 	for _, e := range [...]struct {
 		text string
@@ -154,7 +136,7 @@ func (s *scanner) join(texts []page.Span) (all page.Span) {
 		if i == 0 {
 			all = text
 		} else {
-			all.End += int32(copy(s.buf[all.End:], s.bytes(text)))
+			all.End += int32(copy(s.Buf[all.End:], s.Bytes(text)))
 		}
 	}
 	return all
@@ -163,42 +145,42 @@ func (s *scanner) join(texts []page.Span) (all page.Span) {
 // scanDeclaration reads markup that begins with <!. If it is a CDATA section, its
 // text becomes the event's and isData is true. A comment or a DOCTYPE is skipped.
 func (s *scanner) scanDeclaration() (isData bool, err error) {
-	rest := s.buf[s.pos:]
+	rest := s.Buf[s.Pos:]
 	switch {
 	case bytes.HasPrefix(rest, []byte("<!--")):
 		return false, s.skipComment()
 	case bytes.HasPrefix(rest, []byte("<![CDATA[")):
 		if len(s.open) == 0 {
-			return false, s.fail(s.pos, "a CDATA section outside the root element")
+			return false, s.Fail(s.Pos, "a CDATA section outside the root element")
 		}
-		start := s.pos + len("<![CDATA[")
-		n := bytes.Index(s.buf[start:], []byte("]]>"))
+		start := s.Pos + len("<![CDATA[")
+		n := bytes.Index(s.Buf[start:], []byte("]]>"))
 		if n < 0 {
-			return false, s.truncated()
+			return false, s.Truncated()
 		}
-		s.text, s.pos = page.Span{Start: int32(start), End: int32(start + n)}, start+n+len("]]>")
+		s.text, s.Pos = page.Span{Start: int32(start), End: int32(start + n)}, start+n+len("]]>")
 		return true, nil
 	case bytes.HasPrefix(rest, []byte("<!DOCTYPE")):
 		return false, s.skipDoctype()
 	}
 	for _, whole := range [...]string{"<!--", "<![CDATA[", "<!DOCTYPE"} {
 		if len(rest) < len(whole) && whole[:len(rest)] == string(rest) {
-			return false, s.truncated()
+			return false, s.Truncated()
 		}
 	}
-	return false, s.fail(s.pos, "a <! that begins neither a comment nor a CDATA section nor a DOCTYPE")
+	return false, s.Fail(s.Pos, "a <! that begins neither a comment nor a CDATA section nor a DOCTYPE")
 }
 
 func (s *scanner) skipComment() error {
-	start := s.pos + len("<!--")
-	n := bytes.Index(s.buf[start:], []byte("--"))
-	if n < 0 || start+n+2 >= len(s.buf) {
-		return s.truncated()
+	start := s.Pos + len("<!--")
+	n := bytes.Index(s.Buf[start:], []byte("--"))
+	if n < 0 || start+n+2 >= len(s.Buf) {
+		return s.Truncated()
 	}
-	if s.buf[start+n+2] != '>' {
-		return s.fail(start+n, "a -- inside a comment")
+	if s.Buf[start+n+2] != '>' {
+		return s.Fail(start+n, "a -- inside a comment")
 	}
-	s.pos = start + n + len("-->")
+	s.Pos = start + n + len("-->")
 	return nil
 }
 
@@ -206,12 +188,12 @@ func (s *scanner) skipComment() error {
 // because it could define entities.
 func (s *scanner) skipDoctype() error {
 	if s.rootSeen || s.typeSeen {
-		return s.fail(s.pos, "a DOCTYPE that does not stand alone before the root element")
+		return s.Fail(s.Pos, "a DOCTYPE that does not stand alone before the root element")
 	}
 	s.typeSeen = true
 	var quote byte
-	for i := s.pos + len("<!DOCTYPE"); i < len(s.buf); i++ {
-		switch c := s.buf[i]; {
+	for i := s.Pos + len("<!DOCTYPE"); i < len(s.Buf); i++ {
+		switch c := s.Buf[i]; {
 		case quote != 0:
 			if c == quote {
 				quote = 0
@@ -219,31 +201,31 @@ func (s *scanner) skipDoctype() error {
 		case c == '"' || c == '\'':
 			quote = c
 		case c == '[' || c == '<':
-			return s.fail(i, "a DOCTYPE with an internal subset")
+			return s.Fail(i, "a DOCTYPE with an internal subset")
 		case c == '>':
-			s.pos = i + 1
+			s.Pos = i + 1
 			return nil
 		}
 	}
-	return s.truncated()
+	return s.Truncated()
 }
 
 // skipInstruction passes over <?target …?>. With the target xml it is the XML
 // declaration, which may only begin the document. Blanks before it are
 // tolerated, because some programs write them.
 func (s *scanner) skipInstruction() error {
-	start := s.pos + len("<?")
-	end := nameEnd(s.buf, start)
-	n := bytes.Index(s.buf[end:], []byte("?>"))
+	start := s.Pos + len("<?")
+	end := nameEnd(s.Buf, start)
+	n := bytes.Index(s.Buf[end:], []byte("?>"))
 	switch {
 	case n < 0:
-		return s.truncated()
+		return s.Truncated()
 	case end == start:
-		return s.fail(start, "a processing instruction without a name")
-	case s.pos != s.first && bytes.EqualFold(s.buf[start:end], []byte("xml")):
-		return s.fail(s.pos, "an XML declaration that does not begin the document")
+		return s.Fail(start, "a processing instruction without a name")
+	case s.Pos != s.first && bytes.EqualFold(s.Buf[start:end], []byte("xml")):
+		return s.Fail(s.Pos, "an XML declaration that does not begin the document")
 	}
-	s.pos = end + n + len("?>")
+	s.Pos = end + n + len("?>")
 	return nil
 }
 
@@ -285,8 +267,5 @@ func nameEnd(b []byte, i int) int {
 	}
 	return i
 }
-
-// blanks are the characters of white space in XML (production 3).
-const blanks = " \t\r\n"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

@@ -19,9 +19,10 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 	}
 	d := newDecoder()
 	defer d.release()
-	err := c.ask(ctx, transport.Call{
+	err := extract.Send(ctx, c.Sender, transport.Call{
 		Transaction: "Get Results", Kind: transport.KindResults, Form: form, Path: "results", Parameters: resultsParameters(q), Asked: q.Asked(), Halved: q.Halved,
-	}, d, d.readPage)
+		Body: &d.Text, Decode: func(h transport.Header) error { return d.decode(h.ContentType, d.readPage) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func formOf(n *node) extract.Form {
 func number(name, text string) (int64, error) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || v < 0 {
-		return 0, wrong("its <" + name + "> is not a number")
+		return 0, transport.Wrong("its <" + name + "> is not a number")
 	}
 	return v, nil
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/transport"
 )
 
 // maxNodes bounds the elements of an answer, such as the list of forms.
@@ -21,10 +20,8 @@ type node struct {
 
 // child returns the first child element of that name, nil if there is none.
 func (n *node) child(name string) *node {
-	for _, c := range n.Children {
-		if c.Name == name {
-			return c
-		}
+	if found := n.all(name); len(found) > 0 {
+		return found[0]
 	}
 	return nil
 }
@@ -64,9 +61,9 @@ func (n *node) failure() *extract.ServiceError {
 
 // nodeOf returns the element whose start tag was read last, without its content.
 func nodeOf(s *scanner) *node {
-	n := &node{Name: string(s.bytes(s.name)), Attrs: map[string]string{}}
+	n := &node{Name: string(s.Bytes(s.name)), Attrs: map[string]string{}}
 	for _, a := range s.attrs {
-		n.Attrs[string(s.bytes(a.name))] = string(s.bytes(a.value))
+		n.Attrs[string(s.Bytes(a.name))] = string(s.Bytes(a.value))
 	}
 	return n
 }
@@ -83,10 +80,10 @@ func readTree(s *scanner) (*node, error) {
 		top := path[len(path)-1]
 		switch ev {
 		case eventText:
-			top.Text += string(s.bytes(s.text))
+			top.Text += string(s.Bytes(s.text))
 		case eventStart:
 			if count++; count > maxNodes {
-				return nil, s.problem(transport.FaultBeyond, int(s.name.Start), "more elements than the bound")
+				return nil, s.TooMany(int(s.name.Start), "elements", maxNodes)
 			}
 			n := nodeOf(s)
 			top.Children = append(top.Children, n)

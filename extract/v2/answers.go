@@ -21,8 +21,7 @@ func parse(body []byte) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s scanner
-	s.init(body, first)
+	s := scanner{Scanner: extract.Scanner{Buf: body, Pos: first}}
 	if err := s.skip(); err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func parse(body []byte) (object, error) {
 		return nil, err
 	}
 	if body[first] != '{' {
-		return nil, s.problem(transport.FaultForeign, -1, "not an answer of the service: it is an array")
+		return nil, s.Problem(transport.FaultForeign, -1, "not an answer of the service: it is an array")
 	}
 	return objectOf(body[first:]), nil
 }
@@ -114,29 +113,4 @@ func refusalOf(status int, body []byte) error {
 		return &extract.ServiceError{ByStatus: true}
 	}
 	return err
-}
-
-// codeOf returns the code whose meaning an HTTP status has (service-v2.md, section 7).
-// form tells that the request concerned a form.
-func codeOf(status int, form bool) int {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return extract.CodeInvalidKey
-	case status == http.StatusNotFound && form:
-		return extract.CodeInvalidForm
-	case status == http.StatusNotFound:
-		return extract.CodeInvalidUser
-	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest:
-		return extract.CodeInvalidValue
-	case status == http.StatusTooManyRequests:
-		return extract.CodeBusy
-	case status >= http.StatusInternalServerError:
-		return extract.CodeUnexpected
-	}
-	return extract.CodeNone
-}
-
-// wrong returns the error for a well-formed answer that lacks required content.
-func wrong(problem string) error {
-	return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultWrong, Ours: true}
 }

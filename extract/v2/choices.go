@@ -94,7 +94,7 @@ func (c *Client) choices(ctx context.Context, form string) (map[string]*choices,
 		r.Parameters.Add("sort_direction", "desc")
 		return askFor(ctx, c, r, func(o object) (map[string]*choices, error) {
 			if o["results"] == nil {
-				return nil, wrong("it has no member results")
+				return nil, transport.Wrong("it has no member results")
 			}
 			all := map[string]*choices{}
 			for _, result := range listOf(o["results"]) {

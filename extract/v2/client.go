@@ -3,7 +3,6 @@ package v2
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -75,31 +74,14 @@ func (c *Client) Fork() extract.Client {
 // ask sends a request, whose answer is read into body. success decodes an answer whose
 // status reports no error.
 func (c *Client) ask(ctx context.Context, call transport.Call, body *[]byte, success func(transport.Header) error) error {
-	call.Body, call.MostBytes = body, maxBytes
+	call.Body = body
 	call.Decode = func(h transport.Header) error {
-		var err error
 		if h.Status >= http.StatusBadRequest {
-			err = refusalOf(h.Status, *body)
-		} else {
-			err = success(h)
+			return refusalOf(h.Status, *body)
 		}
-		return c.settled(err, h, call)
+		return success(h)
 	}
-	return c.Send(ctx, call)
-}
-
-// settled completes the error of an answer. The HTTP status counts before the one in the
-// body, which counts only in an answer that reports success.
-func (c *Client) settled(err error, h transport.Header, r transport.Call) error {
-	s, ok := errors.AsType[*extract.ServiceError](err)
-	if !ok {
-		return err
-	}
-	if h.Status >= http.StatusBadRequest || s.Status == 0 {
-		s.Status = h.Status
-	}
-	s.Code, s.RetryAfter, s.Message, s.Sent = codeOf(s.Status, r.Form != ""), h.RetryAfter, c.Redact(s.Message), c.Redact(r.Parameters.String())
-	return err
+	return extract.Send(ctx, c.Sender, call)
 }
 
 // askFor sends a request with a small answer. It returns what read makes of it.

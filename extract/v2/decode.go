@@ -6,23 +6,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Bounds of what an answer may cost.
-const (
-	maxBytes   = 256 << 20  // of the body, decompressed; offsets are int32, and a replaced byte becomes three bytes
-	maxDepth   = 64         // open objects and arrays
-	maxResults = 10_000     // in a page
-	maxValues  = 16_000_000 // cells and values of a page
-)
+// maxValues bounds the cells and values of a page: two bytes may spell one.
+const maxValues = 16_000_000
 
 // decoder decodes answers. It is reused for the next answer.
 type decoder struct {
 	page.Builder
 	scan    scanner
-	layout  layout
+	layout  page.Layout
+	known   []known        // by step of the layout
 	zone    *time.Location // of dates
 	entries []entry        // of the item that is being read
 	row     int32          // number of the result that is being read, from 1
@@ -56,31 +53,23 @@ func (d *decoder) decode() error {
 	if err != nil {
 		return err
 	}
-	if !isClean(d.Text) {
-		text, replaced := clean(d.Spare[:0], d.Text)
-		d.Text, d.Spare, d.Page.Replaced = text, d.Text, replaced
-	}
-	d.scan.init(d.Text, first)
+	d.Text = respell(d.Text)
+	d.Clean(false)
+	d.scan = scanner{Scanner: extract.Scanner{Buf: d.Text, Pos: first}}
 	d.begun = d.begun[:0]
 	err = d.readAnswer()
-	d.Page.Replaced += d.scan.replaced
-	d.scan.buf = nil
-	return cmp.Or(err, d.scan.wrong)
+	d.Page.Replaced += d.scan.Replaced
+	d.scan.Buf = nil
+	return cmp.Or(err, d.scan.Blamed())
 }
-
-const blanks = " \n\r\t"
 
 // contentOf returns the offset at which the JSON text of an answer begins. A byte order
 // mark before it is ignored (RFC 8259, section 8.1).
 func contentOf(text []byte) (int, error) {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) ||
-		bytes.HasPrefix(text, []byte("{\x00")) || bytes.HasPrefix(text, []byte("\x00{")) {
-		return 0, &transport.AnswerError{Offset: 0, Problem: "it is encoded as UTF-16; JSON is sent as UTF-8", Fault: transport.FaultBeyond}
-	}
-	content := bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), blanks)
+	content, err := extract.Content(text, "JSON", "{[")
 	switch {
-	case len(content) == 0:
-		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is empty", Fault: transport.FaultEmpty}
+	case err != nil:
+		return 0, err
 	case content[0] == '<':
 		return 0, &transport.AnswerError{Offset: -1, Problem: "not JSON: it is a page of HTML or XML, as a proxy, a login page or API v1 sends it", Fault: transport.FaultGarbled}
 	case content[0] != '{' && content[0] != '[':
@@ -93,11 +82,11 @@ func contentOf(text []byte) (int, error) {
 // returns that.
 func (d *decoder) readAnswer() error {
 	s := &d.scan
-	if s.buf[s.pos] == '[' {
+	if s.Buf[s.Pos] == '[' {
 		if err := s.skip(); err != nil {
 			return err
 		}
-		return cmp.Or(s.end(), s.problem(transport.FaultForeign, -1, "not an answer of the service: it is an array"))
+		return cmp.Or(s.end(), s.Problem(transport.FaultForeign, -1, "not an answer of the service: it is an array"))
 	}
 	if err := s.enter(); err != nil {
 		return err
@@ -111,13 +100,13 @@ func (d *decoder) readAnswer() error {
 	}
 	switch {
 	case a.failure.End > 0:
-		return failureOf(s.bytes(a.failure))
+		return failureOf(s.Bytes(a.failure))
 	case a.found:
 		return nil
-	case s.ours:
-		return s.problem(transport.FaultWrong, -1, "another form's shape: it has no member results that is an array")
+	case s.Ours:
+		return s.Problem(transport.FaultWrong, -1, "another form's shape: it has no member results that is an array")
 	}
-	return s.problem(transport.FaultForeign, -1, "not an answer of the service: it has neither a member results that is an array nor one named error")
+	return s.Problem(transport.FaultForeign, -1, "not an answer of the service: it has neither a member results that is an array nor one named error")
 }
 
 // answer is what the members of an answer have told so far.
@@ -129,38 +118,38 @@ type answer struct {
 // readAnswerMember reads the value of one member of the answer.
 func (d *decoder) readAnswerMember(a *answer, name []byte) error {
 	s := &d.scan
-	start := s.pos
+	start := s.Pos
 	switch string(name) {
 	case "results":
-		s.ours = true
+		s.Ours = true
 		switch {
-		case s.buf[start] != '[':
+		case s.Buf[start] != '[':
 			return s.skip()
 		case a.found:
-			s.blame(start, "a second member results")
+			s.Blame(start, "a second member results")
 			return s.skip()
 		}
 		a.found = true
 		return d.readResults()
 	case "error":
-		s.ours = true
+		s.Ours = true
 		err := s.skip()
-		if s.buf[start] != 'n' {
-			a.failure = page.Span{Start: int32(start), End: int32(s.pos)}
+		if s.Buf[start] != 'n' {
+			a.failure = page.Span{Start: int32(start), End: int32(s.Pos)}
 		}
 		return err
 	case "forms", "form", "items": // another request's
-		s.ours = true
+		s.Ours = true
 	}
 	return s.skip()
 }
 
 // end reads blanks to the end of the answer.
 func (s *scanner) end() error {
-	rest := bytes.TrimLeft(s.buf[s.pos:], blanks)
-	s.pos = len(s.buf) - len(rest)
+	rest := bytes.TrimLeft(s.Buf[s.Pos:], page.Blanks)
+	s.Pos = len(s.Buf) - len(rest)
 	if len(rest) > 0 {
-		return s.fail(s.pos, "text after the answer")
+		return s.Fail(s.Pos, "text after the answer")
 	}
 	return nil
 }

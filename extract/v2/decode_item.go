@@ -12,19 +12,19 @@ import (
 // readItemsMember reads the value of the member items at pos. See readMember.
 func (d *decoder) readItemsMember(first bool, from int) error {
 	s := &d.scan
-	switch s.buf[s.pos] {
+	switch s.Buf[s.Pos] {
 	case 'n':
 		return s.skip()
 	case '[':
 	default:
-		s.blame(s.pos, "items that are not an array")
+		s.Blame(s.Pos, "items that are not an array")
 		return s.skip()
 	}
 	if err := s.enter(); err != nil {
 		return err
 	}
-	d.learn(stepItems, kindItems, first, from, s.pos)
-	d.once(stepItems, s.pos, "items")
+	d.learn(stepItems, kindItems, first, d.tag(from, s.Pos))
+	d.once(stepItems, s.Pos, "items")
 	return d.readItems()
 }
 
@@ -32,19 +32,19 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 func (d *decoder) readItems() error {
 	s := &d.scan
 	for first := true; ; first = false {
-		if at := d.guess(first, true); at >= 0 {
+		if at := d.guess(place(true, first)); at >= 0 {
 			if err := d.readGuessedItem(at); err != nil {
 				return err
 			}
 			continue
 		}
-		from := s.pos
+		from := s.Pos
 		more, err := s.more(first, ']')
 		if err != nil || !more {
 			return err
 		}
-		if s.buf[s.pos] != '{' {
-			s.blame(s.pos, "an item that is not an object")
+		if s.Buf[s.Pos] != '{' {
+			s.Blame(s.Pos, "an item that is not an object")
 			err = s.skip()
 		} else {
 			err = d.readItem(first, from)
@@ -60,18 +60,19 @@ type item struct {
 	id, position page.Span
 	value        page.Span
 	hasID        bool
-	hasPosition  bool
 	hasValue     bool // it has a value
 	hasValues    bool // it has values, which are the decoder's entries
+	tag          page.Span
+	kind         uint8 // of tag, see layout
 }
 
 // readGuessedItem reads the item whose tag was just read, to the end of its object.
 func (d *decoder) readGuessedItem(at int32) (err error) {
 	s := &d.scan
 	s.open++ // the object
-	i := item{hasID: true, hasPosition: true}
-	start := s.pos
-	if d.layout.steps[at].kind == kindValue {
+	i := item{hasID: true}
+	start := s.Pos
+	if d.known[at].kind == kindValue {
 		i.hasValue = true
 		i.value, err = s.text(start)
 	} else {
@@ -82,10 +83,10 @@ func (d *decoder) readGuessedItem(at int32) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.pos < len(s.buf) && s.buf[s.pos] == '}' {
-		s.pos++
+	if s.Pos < len(s.Buf) && s.Buf[s.Pos] == '}' {
+		s.Pos++
 		s.open--
-	} else if err := d.readItemMembers(&i, false, nil); err != nil {
+	} else if err := d.readItemMembers(&i, false, -1); err != nil {
 		return err
 	}
 	return d.addItem(&i, at-fieldSteps, start)
@@ -94,59 +95,49 @@ func (d *decoder) readGuessedItem(at int32) (err error) {
 // readItem reads an item at pos that was not guessed. See readMember.
 func (d *decoder) readItem(first bool, from int) error {
 	s := &d.scan
-	start := s.pos
+	start := s.Pos
 	if err := s.enter(); err != nil {
 		return err
 	}
-	s.rewrote = false
-	i, t := item{}, tagEnd{}
-	if err := d.readItemMembers(&i, true, &t); err != nil {
+	s.Rewrote = false
+	var i item
+	if err := d.readItemMembers(&i, true, from); err != nil {
 		return err
 	}
-	id := s.bytes(i.id)
+	id := s.Bytes(i.id)
 	if len(id) == 0 {
-		s.blame(start, "no id: one of a result's items has none")
+		s.Blame(start, "no id: one of a result's items has none")
 		return nil
 	}
 	at, added := d.field(page.KindItem, id)
-	if added && i.hasPosition {
+	if added && i.position.End > 0 {
 		// A position that is no number counts as none, because it only orders columns.
-		if n, err := strconv.Atoi(string(s.bytes(i.position))); err == nil {
+		if n, err := strconv.Atoi(string(s.Bytes(i.position))); err == nil {
 			d.Page.Fields[at-fieldSteps].Index = n
 		}
 	}
-	s.rewrote = t.rewrote
-	d.learn(at, t.kind, first, from, t.end)
+	d.learn(at, i.kind, first, i.tag)
 	return d.addItem(&i, at-fieldSteps, start)
 }
 
-// tagEnd is where the tag of an item ends, see layout.
-type tagEnd struct {
-	end     int
-	kind    stepKind
-	rewrote bool
-}
-
-// readItemMembers reads the members of an item's object to its end. t, unless nil, is
-// set when the first value or values begin after the id.
-func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
+// readItemMembers reads the members of an item's object to its end. The item's tag begins at
+// from, and ends where the first value or values begin after the id. It is not looked for
+// if from is negative.
+func (d *decoder) readItemMembers(i *item, first bool, from int) error {
 	s := &d.scan
 	return s.members(first, func(name []byte) (err error) {
-		start := s.pos
+		start := s.Pos
 		switch string(name) {
 		case "id":
 			return d.readOnce(&i.id, &i.hasID, "an item's id that is an object or an array", "a second id in one item")
 		case "position":
-			var seen bool
-			if i.position, seen, err = s.scalar("a position that is an object or an array"); seen {
-				i.hasPosition = true
-			}
+			i.position, _, err = s.scalar("a position that is an object or an array")
 			return err
 		case "value", "values":
-			if t != nil && i.hasID && t.end == 0 && (s.buf[start] == '"' || s.buf[start] == '[') {
-				*t = tagEnd{end: start + 1, kind: kindValue, rewrote: s.rewrote}
-				if s.buf[start] == '[' {
-					t.kind = kindValues
+			if from >= 0 && i.hasID && i.kind == kindNone && (s.Buf[start] == '"' || s.Buf[start] == '[') {
+				i.tag, i.kind = d.tag(from, start+1), kindValue
+				if s.Buf[start] == '[' {
+					i.kind = kindValues
 				}
 			}
 			return d.readItemValue(i)
@@ -158,13 +149,13 @@ func (d *decoder) readItemMembers(i *item, first bool, t *tagEnd) error {
 // readOnce reads a scalar at pos into text, unless it is null. has tells that there is
 // one already.
 func (d *decoder) readOnce(text *page.Span, has *bool, shape, twice string) error {
-	start := d.scan.pos
+	start := d.scan.Pos
 	read, ok, err := d.scan.scalar(shape)
 	if err != nil || !ok {
 		return err
 	}
 	if *has {
-		d.scan.blame(start, twice)
+		d.scan.Blame(start, twice)
 		return nil
 	}
 	*text, *has = read, true
@@ -176,15 +167,15 @@ func (d *decoder) readOnce(text *page.Span, has *bool, shape, twice string) erro
 // values, anything else is one value.
 func (d *decoder) readItemValue(i *item) error {
 	s := &d.scan
-	start := s.pos
-	if s.buf[start] == 'n' {
+	start := s.Pos
+	if s.Buf[start] == 'n' {
 		return s.word("null")
 	}
 	if i.hasValue || i.hasValues {
-		s.blame(start, "an item with more than one value or values")
+		s.Blame(start, "an item with more than one value or values")
 		return s.skip()
 	}
-	if s.buf[start] != '[' {
+	if s.Buf[start] != '[' {
 		return d.readOnce(&i.value, &i.hasValue, "an item's value that is an object", "")
 	}
 	if err := s.enter(); err != nil {
@@ -235,7 +226,7 @@ type entry struct {
 func (d *decoder) readEntries() error {
 	s := &d.scan
 	d.entries = d.entries[:0]
-	sorted, placed, last := true, true, 0
+	placed := true
 	for first := true; ; first = false {
 		more, err := s.more(first, ']')
 		if err != nil {
@@ -245,7 +236,7 @@ func (d *decoder) readEntries() error {
 			break
 		}
 		if len(d.entries) > d.left {
-			return d.room(len(d.entries), s.pos)
+			return d.room(len(d.entries), s.Pos)
 		}
 		e, ok, err := d.readEntry()
 		if err != nil {
@@ -254,12 +245,10 @@ func (d *decoder) readEntries() error {
 		if !ok {
 			continue
 		}
-		sorted = sorted && e.position >= last
 		placed = placed && e.placed
-		last = e.position
 		d.entries = append(d.entries, e)
 	}
-	if placed && !sorted {
+	if placed {
 		slices.SortStableFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.position, b.position) })
 	}
 	return nil
@@ -276,10 +265,10 @@ var (
 func (d *decoder) readEntry() (e entry, ok bool, err error) {
 	s := &d.scan
 	switch {
-	case s.buf[s.pos] != '{':
+	case s.Buf[s.Pos] != '{':
 		e.text, ok, err = s.scalar("an element of an item's values that is an array")
 		return e, ok, err
-	case bytes.HasPrefix(s.buf[s.pos:], positionTag):
+	case bytes.HasPrefix(s.Buf[s.Pos:], positionTag):
 		if e, ok := d.takeEntry(); ok {
 			return e, true, nil
 		}
@@ -307,7 +296,7 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 		e.text, e.label, e.typed = other, value, true
 	}
 	if hasPosition {
-		n, err := strconv.Atoi(string(s.bytes(position)))
+		n, err := strconv.Atoi(string(s.Bytes(position)))
 		e.position, e.placed = n, err == nil
 	}
 	return e, hasValue || hasOther, nil
@@ -317,21 +306,21 @@ func (d *decoder) readEntry() (e entry, ok bool, err error) {
 // nothing else. Else it reads nothing and returns false.
 func (d *decoder) takeEntry() (e entry, ok bool) {
 	s := &d.scan
-	i := s.pos + len(positionTag)
-	end := digitsEnd(s.buf, i)
+	i := s.Pos + len(positionTag)
+	end := digitsEnd(s.Buf, i)
 	n := end - i
-	if n == 0 || n > 9 || n > 1 && s.buf[i] == '0' || !bytes.HasPrefix(s.buf[end:], valueTag) || s.open >= maxDepth {
+	if n == 0 || n > 9 || n > 1 && s.Buf[i] == '0' || !bytes.HasPrefix(s.Buf[end:], valueTag) || s.open >= page.MaxDepth {
 		return e, false
 	}
 	for ; i < end; i++ {
-		e.position = e.position*10 + int(s.buf[i]-'0')
+		e.position = e.position*10 + int(s.Buf[i]-'0')
 	}
 	start := end + len(valueTag)
-	i = textEnd(s.buf, start)
-	if i+1 >= len(s.buf) || s.buf[i] != '"' || s.buf[i+1] != '}' {
+	i = textEnd(s.Buf, start)
+	if i+1 >= len(s.Buf) || s.Buf[i] != '"' || s.Buf[i+1] != '}' {
 		return e, false
 	}
 	e.text, e.placed = page.Span{Start: int32(start), End: int32(i)}, true
-	s.pos = i + 2
+	s.Pos = i + 2
 	return e, true
 }

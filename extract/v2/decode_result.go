@@ -1,12 +1,6 @@
 package v2
 
-import (
-	"bytes"
-	"strconv"
-
-	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/extract/transport"
-)
+import "github.com/formetl/formetl/extract/page"
 
 // readResults reads the array of results at pos.
 func (d *decoder) readResults() error {
@@ -14,22 +8,25 @@ func (d *decoder) readResults() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	d.layout.reset()
+	d.layout.Reset()
+	d.known = d.known[:0]
+	d.addStep()
+	d.addStep()
 	d.row = 0
 	for first := true; ; first = false {
 		more, err := s.more(first, ']')
 		if err != nil || !more {
 			return err
 		}
-		if s.buf[s.pos] != '{' {
-			s.blame(s.pos, "a result that is not an object")
+		if s.Buf[s.Pos] != '{' {
+			s.Blame(s.Pos, "a result that is not an object")
 			if err := s.skip(); err != nil {
 				return err
 			}
 			continue
 		}
-		if d.Page.Len() == maxResults {
-			return s.problem(transport.FaultBeyond, s.pos, "more results than the bound of "+strconv.Itoa(maxResults))
+		if d.Page.Len() == page.MaxResults {
+			return s.TooMany(s.Pos, "results", page.MaxResults)
 		}
 		if err := d.readResult(); err != nil {
 			return err
@@ -40,21 +37,21 @@ func (d *decoder) readResults() error {
 // readResult reads one result.
 func (d *decoder) readResult() error {
 	s := &d.scan
-	start := s.pos
+	start := s.Pos
 	if err := s.enter(); err != nil {
 		return err
 	}
 	d.Result(0)
 	d.row++
-	d.layout.prev = -1
+	d.layout.Result()
 	for first := true; ; first = false {
-		if at := d.guess(first, false); at >= 0 {
+		if at := d.guess(place(false, first)); at >= 0 {
 			if err := d.readGuessed(at); err != nil {
 				return err
 			}
 			continue
 		}
-		from := s.pos
+		from := s.Pos
 		more, err := s.more(first, '}')
 		if err != nil {
 			return err
@@ -66,8 +63,8 @@ func (d *decoder) readResult() error {
 			return err
 		}
 	}
-	if d.layout.steps[stepID].row != d.row {
-		s.blame(start, "a result without an id: choose a results view that shows the reference number")
+	if d.known[stepID].row != d.row {
+		s.Blame(start, "a result without an id: choose a results view that shows the reference number")
 	}
 	return nil
 }
@@ -75,8 +72,8 @@ func (d *decoder) readResult() error {
 // readGuessed reads the value of the member whose tag was just read.
 func (d *decoder) readGuessed(at int32) error {
 	s := &d.scan
-	start := s.pos
-	switch kind := d.layout.steps[at].kind; kind {
+	start := s.Pos
+	switch d.known[at].kind {
 	case kindItems:
 		s.open++
 		d.once(stepItems, start, "items")
@@ -100,17 +97,17 @@ func (d *decoder) readGuessed(at int32) error {
 // from, and first tells that there is none.
 func (d *decoder) readMember(first bool, from int) error {
 	s := &d.scan
-	s.rewrote = false
-	name, err := s.key()
-	if err != nil {
+	s.Rewrote = false
+	var name page.Span
+	if err := s.key(&name); err != nil {
 		return err
 	}
-	key := s.bytes(name)
-	quoted := s.buf[s.pos] == '"'
+	key := s.Bytes(name)
+	quoted := s.Buf[s.Pos] == '"'
 	switch {
 	case string(key) == "id":
 		if quoted {
-			d.learn(stepID, kindID, first, from, s.pos+1)
+			d.learn(stepID, kindID, first, d.tag(from, s.Pos+1))
 		}
 		return d.readID()
 	case string(key) == "items":
@@ -118,14 +115,10 @@ func (d *decoder) readMember(first bool, from int) error {
 	case page.KnownMeta(string(key)):
 		at, _ := d.field(page.KindMeta, key)
 		if quoted {
-			kind := kindMeta
-			if page.IsDate(string(key)) {
-				kind = kindDate
-			}
-			d.learn(at, kind, first, from, s.pos+1)
+			d.learn(at, kindMeta, first, d.tag(from, s.Pos+1))
 		}
 		return d.readMeta(at, false)
-	case s.buf[s.pos] == '{' && isGroup(key):
+	case s.Buf[s.Pos] == '{' && isGroup(key):
 		return d.readGroup(key)
 	}
 	return s.skip()
@@ -161,7 +154,7 @@ func (d *decoder) readGroup(name []byte) error {
 
 // readMeta reads the value of a meta at pos. Null counts as absent.
 func (d *decoder) readMeta(at int32, nested bool) error {
-	start := d.scan.pos
+	start := d.scan.Pos
 	text, ok, err := d.scan.scalar("a meta that is an object or an array")
 	if err != nil || !ok {
 		return err
@@ -172,19 +165,23 @@ func (d *decoder) readMeta(at int32, nested bool) error {
 // addMeta adds a meta to the result. If the result has it in both shapes, the first one
 // counts. A meta that comes twice in one shape is blamed.
 func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) error {
-	known := &d.layout.steps[at]
+	known := &d.known[at]
 	if known.row == d.row {
 		if known.nested == nested {
-			d.scan.blame(start, "a meta that comes twice in a result")
+			d.scan.Blame(start, "a meta that comes twice in a result")
 		}
 		return nil
 	}
 	known.row, known.nested = d.row, nested
-	if known.kind == kindDate || known.kind == kindNone && page.IsDate(d.Page.Fields[at-fieldSteps].ID) {
+	if meta := d.Page.Fields[at-fieldSteps].ID; page.IsDate(meta) {
 		var second int64
-		text, second = toWall(d.scan.buf, text, d.zone)
-		if second == d.early {
-			d.nearDate(d.Page.Fields[at-fieldSteps].ID)
+		text, second = toWall(d.scan.Buf, text, d.zone)
+		switch i := d.Page.Len() - 1; {
+		case second != d.early:
+		case meta == page.MetaFinish:
+			d.Page.MarkEarly(i)
+		case meta == page.MetaStart:
+			d.begun = append(d.begun, i)
 		}
 	}
 	if err := d.room(2, start); err != nil {
@@ -193,16 +190,6 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	d.Cell(at - fieldSteps)
 	d.Value(text)
 	return nil
-}
-
-// nearDate takes note of a date that lies in the second before the window.
-func (d *decoder) nearDate(meta string) {
-	switch i := d.Page.Len() - 1; meta {
-	case page.MetaFinish:
-		d.Page.MarkEarly(i)
-	case page.MetaStart:
-		d.begun = append(d.begun, i)
-	}
 }
 
 // markUnfinished marks unfinished results as early by the date of their start, because they
@@ -226,16 +213,16 @@ func markUnfinished(p *page.Page, begun []int) {
 // room takes n cells and values from what the bound allows.
 func (d *decoder) room(n, at int) error {
 	if d.left -= n; d.left < 0 {
-		return d.scan.problem(transport.FaultBeyond, at, "more values than the bound of "+strconv.Itoa(maxValues))
+		return d.scan.TooMany(at, "values", maxValues)
 	}
 	return nil
 }
 
 // once records that the result has the member of a step, and blames a second one.
 func (d *decoder) once(at int32, start int, name string) {
-	known := &d.layout.steps[at]
+	known := &d.known[at]
 	if known.row == d.row {
-		d.scan.blame(start, "a second "+name+" in one result")
+		d.scan.Blame(start, "a second "+name+" in one result")
 	}
 	known.row = d.row
 }
@@ -253,10 +240,5 @@ func (d *decoder) readID() error {
 func (d *decoder) setID(text page.Span) {
 	s := &d.scan
 	d.once(stepID, int(text.Start), "id")
-	id, err := strconv.ParseUint(string(bytes.Trim(s.bytes(text), blanks)), 10, 63)
-	if err != nil {
-		s.blame(int(text.Start), "a result whose id is not a number from 0 to 9223372036854775807")
-		return
-	}
-	d.SetID(int64(id))
+	d.SetID(s.ResultID(s.Bytes(text), int(text.Start)))
 }

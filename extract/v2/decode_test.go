@@ -150,8 +150,8 @@ func TestBounds(t *testing.T) {
 		return `{"results":[],"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
 	}
 	for name, c := range map[string]struct{ fits, beyond string }{
-		"depth":   {nested(maxDepth), nested(maxDepth + 1)},
-		"results": {`{"results":[` + repeated(maxResults, `{"id":1}`) + `]}`, `{"results":[` + repeated(maxResults+1, `{"id":1}`) + `]}`},
+		"depth":   {nested(page.MaxDepth), nested(page.MaxDepth + 1)},
+		"results": {`{"results":[` + repeated(page.MaxResults, `{"id":1}`) + `]}`, `{"results":[` + repeated(page.MaxResults+1, `{"id":1}`) + `]}`},
 	} {
 		mustDecode(t, c.fits).Release()
 		_, err := decodePage([]byte(c.beyond))

@@ -1,112 +1,83 @@
 package v2
 
-import (
-	"bytes"
+import "github.com/formetl/formetl/extract/page"
 
-	"github.com/formetl/formetl/extract/page"
-)
-
-// layout remembers the steps in which a page's results were read, which are mostly the
-// same in each. A step's tag is all that stands between the value before and its own
-// value, such as `,{"id":"7","position":2,"value":"`. So the decoder guesses the next
-// step and compares bytes. Only after a wrong guess it parses names and looks up the
-// field.
-type layout struct {
-	steps []step // stepID, stepItems, and then one for each field of the page
-	start int32  // guessed first step of a result; -1: none
-	prev  int32  // the step read last in this result; -1: none
-}
-
-// The first two steps. Those of fields follow.
+// The first two steps of a layout. Those of fields follow. A step's tag is all that stands
+// between the value before and its own value, such as `,{"id":"7","position":2,"value":"`.
 const (
 	stepID int32 = iota
 	stepItems
 	fieldSteps
 )
 
-// stepKind is what a step's tag leads to.
-type stepKind uint8
-
+// What a step's tag leads to.
 const (
-	kindNone   stepKind = iota
-	kindID              // the text of the result's id
-	kindMeta            // the text of a meta
-	kindDate            // the text of a meta that is a date
-	kindItems           // the first element of a result's items
-	kindValue           // the text of an item's value
-	kindValues          // the first element of an item's values
+	kindNone   uint8 = iota
+	kindID           // the text of the result's id
+	kindMeta         // the text of a meta
+	kindItems        // the first element of a result's items
+	kindValue        // the text of an item's value
+	kindValues       // the first element of an item's values
 )
 
-// ofItem tells whether the step belongs into the array of items.
-func (k stepKind) ofItem() bool { return k >= kindValue }
-
-type step struct {
-	tag    page.Span // empty if it cannot be compared
-	next   int32     // the step that follows it, as far as no guess was right; -1: none
-	row    int32     // the result that had it last
-	kind   stepKind
-	first  bool // no comma begins the tag
-	nested bool // the result of row had it in an object of its own
+// known is what is known of a step besides its place in the layout.
+type known struct {
+	kind   uint8
+	row    int32 // number of the result that had it last
+	nested bool  // the result of row had it in an object of its own
 }
 
-func (l *layout) reset() {
-	l.steps = append(l.steps[:0], step{next: -1}, step{next: -1})
-	l.start, l.prev = -1, -1
+// addStep adds a step of the layout.
+func (d *decoder) addStep() {
+	d.layout.Add()
+	d.known = append(d.known, known{})
 }
 
-// follow records that a step came next.
-func (l *layout) follow(step int32) {
-	if l.prev < 0 {
-		l.start = step
-	} else {
-		l.steps[l.prev].next = step
+// place names the place of a step: in a result or among its items, first there or not.
+func place(items, first bool) (place uint8) {
+	if items {
+		place = 2
 	}
-	l.prev = step
+	if first {
+		place++
+	}
+	return place
 }
 
-// guess reads the tag that the layout predicts. It tries the guessed step, and then
-// those after it, because a result may lack fields. first tells that the object or array
-// has no member or element yet. guess returns the step, or -1 with nothing read.
-func (d *decoder) guess(first, items bool) int32 {
-	l, s := &d.layout, &d.scan
-	at := l.start
-	if l.prev >= 0 {
-		at = l.steps[l.prev].next
+// guess reads the tag that the layout predicts for a place. It returns the step, or -1 with
+// nothing read.
+func (d *decoder) guess(place uint8) int32 {
+	s := &d.scan
+	at := d.layout.Guess(s.Buf, s.Pos, place)
+	if at >= 0 {
+		tag := d.layout.Steps[at].Tag
+		s.Pos += int(tag.End - tag.Start)
 	}
-	for range 3 {
-		if at < 0 {
-			return -1
-		}
-		known := &l.steps[at]
-		if known.kind.ofItem() != items {
-			return -1
-		}
-		if known.first == first && known.tag.Start < known.tag.End && bytes.HasPrefix(s.buf[s.pos:], s.bytes(known.tag)) {
-			s.pos += int(known.tag.End - known.tag.Start)
-			l.prev = at
-			return at
-		}
-		at = known.next
-	}
-	return -1
+	return at
 }
 
-// learn records a step and its tag. The tag begins at from and ends where end is. It
-// cannot be compared later if an escape in it was decoded.
-func (d *decoder) learn(at int32, kind stepKind, first bool, from, end int) {
-	known := &d.layout.steps[at]
-	known.kind, known.first, known.tag = kind, first, page.Span{}
-	if !d.scan.rewrote && end > from {
-		known.tag = page.Span{Start: int32(from), End: int32(end)}
+// tag returns the span of a tag. It is empty if an escape in it was decoded, so that it
+// cannot be compared later.
+func (d *decoder) tag(from, end int) page.Span {
+	if d.scan.Rewrote {
+		return page.Span{}
 	}
-	d.layout.follow(at)
+	return page.Span{Start: int32(from), End: int32(end)}
+}
+
+// learn records a step and its tag.
+func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
+	d.known[at].kind = kind
+	step := &d.layout.Steps[at]
+	step.Place, step.Tag = place(kind >= kindValue, first), tag
+	d.layout.Follow(at)
 }
 
 // field returns the step of a field, which is added if it is new.
 func (d *decoder) field(kind page.Kind, id []byte) (at int32, added bool) {
 	field, added := d.Field(kind, id)
 	if added {
-		d.layout.steps = append(d.layout.steps, step{next: -1})
+		d.addStep()
 	}
 	return field + fieldSteps, added
 }

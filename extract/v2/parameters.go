@@ -1,7 +1,7 @@
 package v2
 
 import (
-	"strconv"
+	"cmp"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -15,30 +15,14 @@ import (
 // order, by the result's id, has no name that every service knows, so it is not named.
 func resultsParameters(q extract.ResultsQuery, zone *time.Location) transport.Parameters {
 	ps := constrain(q.Window, q.IDs, zone)
-	limit := PageSize
-	if q.Limit > 0 {
-		limit = min(q.Limit, PageSize)
-	}
-	ps.Add("limit", strconv.Itoa(limit))
-	if q.Page > 0 {
-		ps.Add("page", strconv.Itoa(q.Page))
-	}
+	ps.AddNumber("limit", int64(min(cmp.Or(q.Limit, PageSize), PageSize)))
+	ps.AddNumber("page", int64(q.Page))
 	ps.Add("sort_id", q.Sort)
-	direction := "asc"
-	if q.Descending {
-		direction = "desc"
-	}
-	ps.Add("sort_direction", direction)
+	ps.Add("sort_direction", q.Direction())
 	for _, c := range q.Search.Where {
 		ps = append(ps, transport.Parameter{Name: "search_" + string(c.Operator) + "[" + c.Column + "]", Value: c.Term})
 	}
-	if len(q.Search.Where) > 1 {
-		method := "and"
-		if q.Search.Any {
-			method = "or"
-		}
-		ps.Add("search_method", method)
-	}
+	ps.Add("search_method", q.Search.Method())
 	ps.Add("results_view", q.View)
 	return ps
 }
@@ -69,11 +53,9 @@ func constrain(w extract.Window, ids extract.IDRange, zone *time.Location) (ps t
 	if !w.To.IsZero() {
 		ps.Add("before_date", onWire(instant(w.To, zone)))
 	}
-	if ids.Min > 1 {
-		ps.Add("after_id", strconv.FormatInt(ids.Min-1, 10))
-	}
-	if ids.Max > 0 && ids.Max+1 > 0 {
-		ps.Add("before_id", strconv.FormatInt(ids.Max+1, 10))
+	ps.AddNumber("after_id", ids.Min-1)
+	if ids.Max > 0 {
+		ps.AddNumber("before_id", ids.Max+1) // which overflows where no bound is needed
 	}
 	return ps
 }

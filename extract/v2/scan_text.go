@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -31,11 +32,11 @@ func textEnd(b []byte, i int) int {
 }
 
 // text reads the rest of a string whose content begins at start, and decodes it in
-// place, which never makes it longer (see clean).
+// place.
 func (s *scanner) text(start int) (page.Span, error) {
-	i := textEnd(s.buf, start)
-	if i < len(s.buf) && s.buf[i] == '"' {
-		s.pos = i + 1
+	i := textEnd(s.Buf, start)
+	if i < len(s.Buf) && s.Buf[i] == '"' {
+		s.Pos = i + 1
 		return page.Span{Start: int32(start), End: int32(i)}, nil
 	}
 	return s.decodeText(start, i)
@@ -44,42 +45,37 @@ func (s *scanner) text(start int) (page.Span, error) {
 // decodeText reads the rest of a string. The first byte that is not plain is at i.
 func (s *scanner) decodeText(start, i int) (page.Span, error) {
 	for w := i; ; {
-		if i >= len(s.buf) {
-			return page.Span{}, s.truncated()
+		if i >= len(s.Buf) {
+			return page.Span{}, s.Truncated()
 		}
-		switch c := s.buf[i]; {
+		switch c := s.Buf[i]; {
 		case c == '"':
-			s.pos = i + 1
+			s.Pos = i + 1
 			return page.Span{Start: int32(start), End: int32(w)}, nil
 		case c != '\\':
-			return page.Span{}, s.fail(i, "a control character inside a string")
+			return page.Span{}, s.Fail(i, "a control character inside a string")
 		}
 		r, n, err := s.escape(i)
 		if err != nil {
 			return page.Span{}, err
 		}
-		if !page.Allowed(r) {
-			s.replaced++
-			r = utf8.RuneError
-		}
-		s.rewrote = true
-		w += utf8.EncodeRune(s.buf[w:], r)
+		w = s.Put(w, r)
 		i += n
-		next := textEnd(s.buf, i)
-		w += copy(s.buf[w:], s.buf[i:next])
+		next := textEnd(s.Buf, i)
+		w += copy(s.Buf[w:], s.Buf[i:next])
 		i = next
 	}
 }
 
 // skipText reads the string at pos without decoding it.
 func (s *scanner) skipText() error {
-	for i := textEnd(s.buf, s.pos+1); i < len(s.buf); i = textEnd(s.buf, i) {
-		switch c := s.buf[i]; {
+	for i := textEnd(s.Buf, s.Pos+1); i < len(s.Buf); i = textEnd(s.Buf, i) {
+		switch c := s.Buf[i]; {
 		case c == '"':
-			s.pos = i + 1
+			s.Pos = i + 1
 			return nil
 		case c != '\\':
-			return s.fail(i, "a control character inside a string")
+			return s.Fail(i, "a control character inside a string")
 		}
 		_, n, err := s.escape(i)
 		if err != nil {
@@ -87,16 +83,16 @@ func (s *scanner) skipText() error {
 		}
 		i += n
 	}
-	return s.truncated()
+	return s.Truncated()
 }
 
 // escape reads the escape at i. n is its length in bytes. A surrogate without its other
 // half comes back as it is.
 func (s *scanner) escape(i int) (r rune, n int, err error) {
-	if i+1 >= len(s.buf) {
-		return 0, 0, s.truncated()
+	if i+1 >= len(s.Buf) {
+		return 0, 0, s.Truncated()
 	}
-	switch c := s.buf[i+1]; c {
+	switch c := s.Buf[i+1]; c {
 	case '"', '\\', '/':
 		return rune(c), 2, nil
 	case 'b':
@@ -111,18 +107,18 @@ func (s *scanner) escape(i int) (r rune, n int, err error) {
 		return '\t', 2, nil
 	case 'u':
 	default:
-		return 0, 0, s.fail(i, "a backslash that begins no escape")
+		return 0, 0, s.Fail(i, "a backslash that begins no escape")
 	}
-	r, n = hexEscape(s.buf[i:])
+	r, n = hexEscape(s.Buf[i:])
 	switch {
-	case r < 0 && i+n >= len(s.buf):
-		return 0, 0, s.truncated()
+	case r < 0 && i+n >= len(s.Buf):
+		return 0, 0, s.Truncated()
 	case r < 0:
-		return 0, 0, s.fail(i, `a \u without four hexadecimal digits`)
+		return 0, 0, s.Fail(i, `a \u without four hexadecimal digits`)
 	case !utf16.IsSurrogate(r):
 		return r, n, nil
 	}
-	if low, m := hexEscape(s.buf[i+n:]); low >= 0 {
+	if low, m := hexEscape(s.Buf[i+n:]); low >= 0 {
 		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
 			return both, n + m, nil
 		}
@@ -153,61 +149,15 @@ func hexEscape(b []byte) (r rune, n int) {
 	return r, 6
 }
 
-// nonCharacter begins U+FFFE and U+FFFF in UTF-8, and 62 other characters.
-var nonCharacter = []byte("\xef\xbf")
+// spellings are the two escapes whose decoded text is longer than they are, spelled longer.
+// They hold characters that a page cannot hold.
+var spellings = strings.NewReplacer(`\\`, `\\`, `\b`, `\u0008`, `\f`, `\u000c`)
 
-// isClean tells whether a text can be decoded in place: it is UTF-8 without U+FFFE and
-// U+FFFF, and holds neither \b nor \f, whose replacement is longer than they are.
-func isClean(text []byte) bool {
-	if !utf8.Valid(text) {
-		return false
+// respell spells a text so that it can be decoded in place.
+func respell(text []byte) []byte {
+	i := max(0, bytes.IndexByte(text, '\\'))
+	if bytes.Contains(text[i:], []byte(`\b`)) || bytes.Contains(text[i:], []byte(`\f`)) {
+		return []byte(spellings.Replace(string(text)))
 	}
-	for rest := text; ; {
-		i := bytes.Index(rest, nonCharacter)
-		if i < 0 {
-			break
-		}
-		if rest = rest[i+2:]; rest[0] >= 0xbe {
-			return false
-		}
-	}
-	i := bytes.IndexByte(text, '\\')
-	return i < 0 || !bytes.Contains(text[i:], []byte(`\b`)) && !bytes.Contains(text[i:], []byte(`\f`))
-}
-
-// clean appends a text to dst so that isClean is true. What is invalid becomes U+FFFD,
-// each byte for itself, and is counted. \b and \f are spelled as \u0008 and \u000c.
-func clean(dst, text []byte) (cleaned []byte, replaced int) {
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c == '\\' && i+1 < len(text):
-			switch text[i+1] {
-			case 'b':
-				dst = append(dst, `\u0008`...)
-			case 'f':
-				dst = append(dst, `\u000c`...)
-			default:
-				if text[i+1] >= utf8.RuneSelf {
-					dst = append(dst, c) // the character after it is looked at by itself
-					i++
-					continue
-				}
-				dst = append(dst, text[i:i+2]...)
-			}
-			i += 2
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-			i++
-		default:
-			r, n := utf8.DecodeRune(text[i:])
-			if r == utf8.RuneError && n == 1 || !page.Allowed(r) {
-				r = utf8.RuneError
-				replaced++
-			}
-			dst = utf8.AppendRune(dst, r)
-			i += n
-		}
-	}
-	return dst, replaced
+	return text
 }

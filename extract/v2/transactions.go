@@ -145,7 +145,7 @@ func counted(results int, last, limit string) (int64, error) {
 func (c *Client) Forms(ctx context.Context) ([]extract.Form, error) {
 	return askFor(ctx, c, transport.Call{Transaction: transport.GetForms, Kind: transport.KindOther}, func(o object) (forms []extract.Form, err error) {
 		if o["forms"] == nil {
-			return nil, wrong("it has no member forms")
+			return nil, transport.Wrong("it has no member forms")
 		}
 		for _, raw := range listOf(o["forms"]) {
 			f := objectOf(raw)
@@ -207,7 +207,7 @@ func formOf[T any](ctx context.Context, c *Client, form string, read func(object
 		}
 		if f["directory"] == nil && f["state"] == nil && f["name"] == nil {
 			var none T
-			return none, wrong("it describes no form")
+			return none, transport.Wrong("it describes no form")
 		}
 		return read(f)
 	})
