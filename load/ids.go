@@ -21,7 +21,7 @@ const blockIDs = 128
 // and the one before it, in as few bits as the largest such gap needs.
 type block struct {
 	first, last int64
-	gaps        []uint64 // that of the first id is 0; a word follows that is not used
+	gaps        []uint64 // that of the first id is 0; words follow that are not used
 	n, width    uint8    // ids, and bits of a gap, of which there are at most 63
 }
 
