@@ -15,7 +15,7 @@ import (
 // manifest holds for the part, so equal ones share one object.
 const (
 	idsFolder    = "_ids"
-	idsExtension = ".roaring"
+	idsExtension = ".ids"
 )
 
 // PartObject is an id set, or dead letters, that a commit writes. Encode returns its

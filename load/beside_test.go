@@ -96,7 +96,7 @@ func TestCleanRemovesOrphanedIDs(t *testing.T) {
 			s.must(s.d.Abort(t.Context(), p))
 		}
 		// What is no id set is somebody's.
-		for _, name := range []string{"_ids/notes.roaring", "_ids/" + strings.Repeat("A", 64) + ".roaring", "_ids/old/" + strings.Repeat("0", 64) + ".roaring"} {
+		for _, name := range []string{"_ids/notes.ids", "_ids/" + strings.Repeat("A", 64) + ".ids", "_ids/old/" + strings.Repeat("0", 64) + ".ids"} {
 			s.must(s.d.Put(t.Context(), name, []byte("x"), load.NoVersion))
 		}
 		if beside := s.clean("form1.csv"); len(beside.Removed) > 0 {

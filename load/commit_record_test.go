@@ -1,13 +1,8 @@
 package load_test
 
 import (
-	"bytes"
 	"errors"
-	"math"
-	"math/rand/v2"
 	"testing"
-
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	"github.com/formetl/formetl/load"
 )
@@ -118,46 +113,6 @@ func TestRecordWhereThePutFails(t *testing.T) {
 		}
 		if after {
 			s.holds("run1", days{1: "a"})
-		}
-	}
-}
-
-// Equal sets of ids have equal bytes and so one name, however they came about.
-func TestEncodeIDs(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 1000, 5000, 70_000} {
-		up, shuffled, merged := roaring64.New(), roaring64.New(), roaring64.New()
-		ids := make([]uint64, n)
-		for i := range ids {
-			ids[i] = uint64(i)*3 + uint64(i/1000)<<33
-			up.Add(ids[i])
-		}
-		random.Shuffle(n, func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-		for i, id := range ids {
-			shuffled.Add(id)
-			if i%2 == 0 {
-				merged.Add(id)
-			}
-		}
-		shuffled.RunOptimize()
-		merged.Or(up)
-		data, sum, err := load.EncodeIDs(up)
-		if err != nil || sum != load.SumIDs(data) {
-			t.Fatalf("%d ids: %s, %v", n, sum, err)
-		}
-		for _, same := range []*roaring64.Bitmap{shuffled, merged} {
-			if again, name, err := load.EncodeIDs(same); err != nil || name != sum || !bytes.Equal(again, data) {
-				t.Errorf("%d ids: an equal set has other bytes, %v", n, err)
-			}
-		}
-		got, err := load.DecodeIDs(data)
-		if err != nil || !got.Equals(up) {
-			t.Errorf("%d ids: read as %d, %v", n, got.GetCardinality(), err)
-		}
-		more := up.Clone()
-		more.Add(math.MaxInt64)
-		if _, name, err := load.EncodeIDs(more); err != nil || name == sum {
-			t.Errorf("another set has the same name, %v", err)
 		}
 	}
 }

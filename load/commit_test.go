@@ -263,14 +263,14 @@ func TestCommitChecksItself(t *testing.T) {
 		{"removes what it lists", func(c *load.Commit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
 		{"removes outside", func(c *load.Commit) { c.Superseded = []string{"../x"} }, "is no part of a dataset"},
 		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
-		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.roaring" }, "lists no part that has"},
+		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.ids" }, "lists no part that has"},
 		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
 		}, "is empty"},
 		{"removes as an id set what is none", func(c *load.Commit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
 		{"removes a part as an id set", func(c *load.Commit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
-		{"removes an id set outside", func(c *load.Commit) { c.SupersededBeside = []string{"_ids/../x.roaring"} }, "it is neither an id set"},
+		{"removes an id set outside", func(c *load.Commit) { c.SupersededBeside = []string{"_ids/../x.ids"} }, "it is neither an id set"},
 		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func TestTakeInventory(t *testing.T) {
 	unlisted := []string{part(3, 1, 0, "c").Path, "part-min-max-000001-0000.csv", "part-undated-000003-0000.parquet"}
 	for name, data := range map[string]string{
 		whole.Path: "x", short.Path: "", unlisted[0]: "old", unlisted[1]: "1", unlisted[2]: "22",
-		"dt=2026-01-01/notes.txt": "x", "part-of-a-book.csv": "x", "dt=2026-01-01.csv": "x", "_ids/x.roaring": "x", ".formetl/lease": "x", "sub/" + whole.Path: "x",
+		"dt=2026-01-01/notes.txt": "x", "part-of-a-book.csv": "x", "dt=2026-01-01.csv": "x", "_ids/x.ids": "x", ".formetl/lease": "x", "sub/" + whole.Path: "x",
 	} {
 		if err := d.Put(t.Context(), name, []byte(data), load.NoVersion); err != nil {
 			t.Fatal(err)

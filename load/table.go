@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
@@ -19,7 +18,7 @@ type Table interface {
 	// version for Load and Amend.
 	Last(ctx context.Context) (m *Manifest, version string, err error)
 	// IDs returns the ids of a part's results. The error wraps ErrIDs if they are not known.
-	IDs(ctx context.Context, p Part) (*roaring64.Bitmap, error)
+	IDs(ctx context.Context, p Part) (IDs, error)
 	// Lacking returns those parts of the manifest of which results are missing, because
 	// somebody removed their rows.
 	Lacking(ctx context.Context, m *Manifest) ([]Part, error)
@@ -55,7 +54,7 @@ type TableLoad struct {
 	Parts    []TablePart // those of Manifest that are new
 	// Replaced are the results of parts that are not in Manifest any more. Their rows go,
 	// unless they were read again.
-	Replaced *roaring64.Bitmap
+	Replaced IDs
 	// Full tells that each row goes whose result was not read.
 	Full bool
 }
@@ -63,7 +62,7 @@ type TableLoad struct {
 // TablePart is what is kept of a new part besides its entry in the manifest.
 type TablePart struct {
 	Part
-	IDs     *roaring64.Bitmap
+	IDs     IDs
 	Letters []byte // lines of JSON; nil if nothing was rejected
 }
 

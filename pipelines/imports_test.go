@@ -79,7 +79,7 @@ func layers() []layer {
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
 		{"pipelines/infer", []string{"pipelines/account", "pipelines/definition", "pipelines/interval", "pipelines/reading", "pipelines/output", "extract!", "extract/page", "load!", "schemas!", "schemas/plain", "transform!"}, []string{"*"}},
 		{"pipelines/maintain", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/output", "load!"}, nil},
-		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!"}, []string{"github.com/RoaringBitmap/roaring/v2", "golang.org/x/sync/errgroup"}},
+		{"pipelines/verify", []string{"pipelines/account", "pipelines/definition", "pipelines/output", "extract!", "load!"}, []string{"golang.org/x/sync/errgroup"}},
 		{"pipelines/doctor", []string{"pipelines/account", "pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/interval", "pipelines/maintain", "pipelines/output", "extract!", "extract/transport", "load!"}, nil},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{

@@ -77,7 +77,7 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 	defer func() { f.Outputs = set.Reports() }()
 	w := &reading.Window{
 		Planned: extract.Planned{Window: iv.Asked, Count: extract.Unknown}, Done: true,
-		Reading: reading.Reading{IDs: s.IDs, Stats: s.Stats, Rejects: s.Rejects, ReadAt: began},
+		Reading: reading.Reading{IDs: load.IDsOf(s.IDs...), Stats: s.Stats, Rejects: s.Rejects, ReadAt: began},
 	}
 	return set.Commit(ctx, reconcile.Looked(iv, w, rows, s.Schema, s.Labels, *f.Verified), func(context.Context) {})
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
@@ -85,13 +85,11 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	if version != l.load.Version {
 		return change, l.conflict()
 	}
-	read := roaring64.New()
+	var read []load.IDs
 	for _, p := range l.load.Parts {
-		read.Or(p.IDs)
+		read = append(read, p.IDs)
 	}
-	for it := roaring64.AndNot(l.load.Replaced, read).Iterator(); it.HasNext(); {
-		l.vanished = append(l.vanished, int64(it.Next())) //nolint:gosec // ids were int64
-	}
+	l.vanished = slices.Collect(l.load.Replaced.Without(load.UnionOf(read...)).All())
 	for _, target := range targets {
 		if err := l.alter(ctx, target, before); err != nil {
 			return change, err
@@ -274,12 +272,8 @@ func (l *loading) note(ctx context.Context, change load.TableChange) error {
 		batch.Queue("DELETE FROM "+l.own(name)+" WHERE dataset = $1 AND part <> ALL($2::text[])", l.dataset(), kept)
 	}
 	for _, p := range l.load.Parts {
-		ids, _, err := load.EncodeIDs(p.IDs)
-		if err != nil {
-			return err
-		}
 		batch.Queue("INSERT INTO "+l.own("parts")+" VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::bigint, 0), nullif($9::bigint, 0), $10)",
-			l.dataset(), p.Path, timeOf(p.From), timeOf(p.To), p.Undated, p.Rows, p.Rejected, p.MinID, p.MaxID, ids)
+			l.dataset(), p.Path, timeOf(p.From), timeOf(p.To), p.Undated, p.Rows, p.Rejected, p.MinID, p.MaxID, load.EncodeIDs(p.IDs))
 		for i, line := range strings.Split(strings.TrimSuffix(string(p.Letters), "\n"), "\n") {
 			if line != "" {
 				batch.Queue("INSERT INTO "+l.own("rejects")+" VALUES ($1, $2, $3, $4)", l.dataset(), p.Path, i, line)

@@ -3,13 +3,13 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -107,13 +107,10 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 		b.t.Fatal(err)
 	}
 	b.runs++
-	ids := roaring64.New()
-	for id := range of {
-		ids.Add(uint64(id)) //nolint:gosec // for a test
-	}
-	fresh := load.Part{Path: part, Rows: int64(len(of)), MinID: int64(ids.Minimum()), MaxID: int64(ids.Maximum())} //nolint:gosec // for a test
+	ids := load.IDsOf(slices.Collect(maps.Keys(of))...)
+	fresh := load.Part{Path: part, Rows: int64(len(of)), MinID: ids.Min(), MaxID: ids.Max()}
 	l := load.TableLoad{
-		Version: version, Rows: []load.TableRows{rowsOf(of, arrow.BinaryTypes.String)}, Full: full, Replaced: roaring64.New(),
+		Version: version, Rows: []load.TableRows{rowsOf(of, arrow.BinaryTypes.String)}, Full: full,
 		Parts: []load.TablePart{{Part: fresh, IDs: ids}},
 	}
 	l.Manifest = load.Manifest{Format: FormatName, Pipeline: "p", Form: "f", RunID: fmt.Sprint("run", b.runs), CreatedAt: time.Now(), Schema: l.Rows[0].Columns, Parts: []load.Part{fresh}, Rows: fresh.Rows}
@@ -127,7 +124,7 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			l.Replaced.Or(old)
+			l.Replaced = l.Replaced.Union(old)
 		}
 	}
 	return l

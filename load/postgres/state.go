@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
@@ -80,7 +79,7 @@ func timeOf(w load.WallTime) *time.Time {
 }
 
 // IDs returns the ids of a part's results.
-func (t *Table) IDs(ctx context.Context, p load.Part) (ids *roaring64.Bitmap, err error) {
+func (t *Table) IDs(ctx context.Context, p load.Part) (ids load.IDs, err error) {
 	var data []byte
 	err = t.with(ctx, "read the parts of", func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, "SELECT ids FROM "+t.own("parts")+" WHERE dataset = $1 AND part = $2", t.dataset(), p.Path).Scan(&data)
@@ -101,7 +100,7 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 	if err != nil {
 		return nil, err
 	}
-	ids, sets, whole := roaring64.New(), map[string][]byte{}, true
+	ids, sets, whole := load.IDsBuilder{}, map[string][]byte{}, true
 	err = t.with(ctx, "look for the rows of", func(c *pgx.Conn) error {
 		parts, err := c.Query(ctx, "SELECT part, ids FROM "+t.own("parts")+" WHERE dataset = $1", t.dataset())
 		if err != nil {
@@ -138,7 +137,7 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		}
 		var n int64
 		_, err = pgx.ForEachRow(rows, []any{&n}, func() error {
-			ids.Add(uint64(n)) //nolint:gosec // ids are not negative
+			ids.Add(n)
 			return nil
 		})
 		return err
@@ -146,11 +145,12 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 	if err != nil {
 		return nil, err
 	}
+	there := ids.IDs()
 	for _, p := range m.Parts {
 		if p.Rows == 0 {
 			continue
 		}
-		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !whole || !roaring64.AndNot(of, ids).IsEmpty() {
+		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !whole || !of.Without(there).IsEmpty() {
 			lacking = append(lacking, p)
 		}
 	}

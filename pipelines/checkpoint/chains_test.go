@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/transform"
@@ -16,18 +14,19 @@ import (
 // piece is one that holds the ids of its bounds that lie between 0 and 100.
 func piece(t testing.TB, w string, after, through int64, number int) Piece {
 	t.Helper()
-	p := Piece{Window: window(t, w), After: after, Through: through, ReadAt: at(t, "02-01 12:00"), number: number, IDs: roaring64.New()}
+	p := Piece{Window: window(t, w), After: after, Through: through, ReadAt: at(t, "02-01 12:00"), number: number}
+	var ids []int64
 	for id := max(after+1, 1); id <= min(through, 100); id++ {
-		p.IDs.Add(uint64(id)) //nolint:gosec // small
+		ids = append(ids, id)
 	}
-	p.Stats = transform.Stats{Rows: int64(p.IDs.GetCardinality())} //nolint:gosec // small
+	p.IDs, p.Stats = load.IDsOf(ids...), transform.Stats{Rows: int64(len(ids))}
 	return p
 }
 
 func TestChains(t *testing.T) {
 	const one, two = "01-01/01-02", "01-02/01-03"
 	empty := func(p Piece) Piece {
-		p.IDs, p.Stats = roaring64.New(), transform.Stats{}
+		p.IDs, p.Stats = load.IDs{}, transform.Stats{}
 		return p
 	}
 	for name, c := range map[string]struct {
@@ -61,7 +60,7 @@ func TestChains(t *testing.T) {
 // TestChainSums: what a chain says of itself is what its pieces hold.
 func TestChainSums(t *testing.T) {
 	c := chains([]Piece{piece(t, "01-01/01-02", First, 5, 0), piece(t, "01-01/01-02", 5, 9, 1)})[0]
-	if c.Ended() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().GetCardinality() != 9 {
+	if c.Ended() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().Len() != 9 {
 		t.Errorf("%t, %d, %d, %v", c.Ended(), c.Gaps(), c.Results(), c.IDs())
 	}
 	var none Chain
@@ -126,7 +125,7 @@ func TestWithinNeverOverlaps(t *testing.T) {
 			if random.IntN(8) == 0 {
 				w.From = time.Time{}
 			}
-			pieces = append(pieces, Piece{Window: w, After: First, Through: Last, number: n, IDs: roaring64.BitmapOf(uint64(n)), Stats: transform.Stats{Rows: 1}}) //nolint:gosec // small
+			pieces = append(pieces, Piece{Window: w, After: First, Through: Last, number: n, IDs: load.IDsOf(int64(n)), Stats: transform.Stats{Rows: 1}})
 		}
 		i := &Inherited{Chains: chains(pieces)}
 		from := random.IntN(20)

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -150,15 +149,6 @@ func decodeHeader(data []byte) (h Header, err error) {
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p)
 	return r.Stats.Seen, err
-}
-
-// ids reads the ids of a piece's results.
-func (c *Checkpoint) ids(ctx context.Context, p Piece) (*roaring64.Bitmap, error) {
-	r, err := c.record(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return load.DecodeIDs(r.IDs)
 }
 
 func (c *Checkpoint) record(ctx context.Context, p Piece) (r record, err error) {

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract/page"
@@ -51,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		want := Piece{
 			Window: window(t, "01-01/01-02 12:00"), After: 7, Through: 99, ReadAt: at(t, "02-01 12:34"), Run: "run1",
-			IDs: roaring64.BitmapOf(8, 9, 99), Replaced: 5,
+			IDs: load.IDsOf(8, 9, 99), Replaced: 5,
 			Rejects: []transform.Reject{{ResultID: 9, Column: "n", Raw: "\x00é", Reason: "no number"}},
 			Stats: transform.Stats{
 				Rows: 2, Rejected: 1, Rejects: map[transform.Fault]int64{{Column: "n", Reason: "no number"}: 1},
@@ -61,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 			},
 		}
 		w := c.Write()
-		for _, id := range []uint64{8, 99} {
+		for _, id := range []int64{8, 99} {
 			b := batch(0, id)
 			must(t, w.Add(b))
 			b.Release()
@@ -80,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("pieces %v, faults %v", i.all, i.Faults)
 		}
 		got := i.all[0]
-		if !got.IDs.Equals(want.IDs) || !slices.Equal(got.RowIDs().ToArray(), []uint64{8, 99}) || got.Results() != 3 {
+		if !got.IDs.Equal(want.IDs) || !got.RowIDs().Equal(load.IDsOf(8, 99)) || got.Results() != 3 {
 			t.Errorf("ids %v, of rows %v", got.IDs, got.RowIDs())
 		}
 		if s, err := again.Seen(t.Context(), got); err != nil || !reflect.DeepEqual(s, seen) {
@@ -111,7 +110,7 @@ func TestNothingFound(t *testing.T) {
 		if i, err := c.Found(t.Context()); i != nil || err != nil || c.Begun() {
 			t.Errorf("found %+v, %v", i, err)
 		}
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
 		if i, err := c.Found(t.Context()); i == nil || !errors.Is(err, errNoHeader) || i.RunID != "" || c.Begun() {
 			t.Errorf("found %+v, %v", i, err)
 		}
@@ -130,7 +129,7 @@ func TestNumbersFollow(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}}, draft{window: "/", after: First, through: Last, ids: []uint64{5}, passing: true})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}}, draft{window: "/", after: First, through: Last, ids: []int64{5}, passing: true})
 		must(t, c.put(t.Context(), Piece{number: 7, by: c.run}.object(rowsSuffix), []byte("torn")))
 		must(t, c.Close(t.Context(), true))
 
@@ -138,7 +137,7 @@ func TestNumbersFollow(t *testing.T) {
 		if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]" || !c.Begun() {
 			t.Errorf("found %s", got)
 		}
-		write(t, c, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2}})
+		write(t, c, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{2}})
 		if got := shown(found(t, c).Chains); got != "01-01/01-02 (-1,end]; 01-02/01-03 (-1,end]" {
 			t.Errorf("found %s", got)
 		}
@@ -169,13 +168,13 @@ func TestOrders(t *testing.T) {
 			s.done = nil
 		}
 		begin(t, c)
-		pieces := write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-01/01-02", after: 5, through: Last})
+		pieces := write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []int64{1}}, draft{window: "01-01/01-02", after: 5, through: Last})
 		check("writing", "put header, put 0000000-34e9aede-rows, put 0000000-34e9aede-record, put 0000001-34e9aede-record")
 		must(t, c.Forget(t.Context(), pieces...))
 		check("forgetting", "remove 0000000-34e9aede-record, remove 0000001-34e9aede-record, remove 0000000-34e9aede-rows")
 		must(t, c.Forget(t.Context(), pieces...)) // again
 		s.done = nil
-		pieces = write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2}})
+		pieces = write(t, c, draft{window: "01-01/01-02", after: First, through: 5, ids: []int64{1}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{2}})
 		s.done = nil
 		must(t, c.Keep(t.Context(), []Chain{{Pieces: pieces[1:]}}))
 		if slices.Sort(s.done); !slices.Equal(s.done, []string{"remove 0000002-34e9aede-record", "remove 0000002-34e9aede-rows"}) {
@@ -198,7 +197,7 @@ func TestWriteFails(t *testing.T) {
 		for _, suffix := range []string{rowsSuffix, recordSuffix} {
 			c := open()
 			begin(t, c)
-			write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+			write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
 			spyOn(c, func(op, name string) error {
 				if op == "put" && strings.HasSuffix(name, suffix) {
 					return broken
@@ -209,7 +208,7 @@ func TestWriteFails(t *testing.T) {
 			b := batch(0, 2)
 			must(t, w.Add(b))
 			b.Release()
-			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: roaring64.BitmapOf(2), Stats: transform.Stats{Rows: 1}}
+			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: load.IDsOf(2), Stats: transform.Stats{Rows: 1}}
 			if _, err := w.End(t.Context(), p); !errors.Is(err, broken) {
 				t.Errorf("error %v", err)
 			}
@@ -230,7 +229,7 @@ func TestClearFails(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
 		spyOn(c, func(_, name string) error {
 			if strings.HasSuffix(name, rowsSuffix) {
 				return broken
@@ -255,7 +254,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
 		must(t, c.Close(t.Context(), true))
 		for _, fails := range []string{"list", "get"} {
 			failing := func() *Checkpoint {
@@ -294,7 +293,7 @@ func TestDamage(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2, 7}, rejects: []uint64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 2, 7}, rejects: []int64{4}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{3}})
 		for _, name := range []string{"0000000-34e9aede-record", "0000000-34e9aede-rows", headerName} {
 			data, err := c.get(t.Context(), name)
 			must(t, err)
@@ -342,7 +341,7 @@ func TestDamage(t *testing.T) {
 func TestRecordOfNoUse(t *testing.T) {
 	c := opened(t, remoteState(t))
 	begin(t, c)
-	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{3}})
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 2}}, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{3}})
 	data, err := c.get(t.Context(), "0000000-34e9aede-record")
 	must(t, err)
 	body, err := unseal(data)
@@ -431,7 +430,7 @@ func TestRowsAreLost(t *testing.T) {
 	places(t, func(t *testing.T, open func() *Checkpoint) {
 		c := open()
 		begin(t, c)
-		p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}})[0]
+		p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 2}})[0]
 		must(t, c.remove(t.Context(), p.object(rowsSuffix)))
 		nothing := func(arrow.RecordBatch) error { return errors.New("a batch") }
 		if err := c.Rows(t.Context(), p, nothing); !errors.Is(err, load.ErrNotExist) {
@@ -521,8 +520,8 @@ func TestLateWrites(t *testing.T) {
 	must(t, err)
 	found(t, c)
 	must(t, c.Begin(t.Context(), Header{RunID: "run2", Runs: []string{"run1", "run2"}}))
-	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
-	write(t, late, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2, 3}})
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
+	write(t, late, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{2, 3}})
 	if err := late.Begin(t.Context(), Header{RunID: "run1", Runs: []string{"run1"}}); !errors.Is(err, load.ErrConflict) {
 		t.Errorf("begin: %v", err)
 	}
@@ -599,8 +598,8 @@ func TestBucketAway(t *testing.T) {
 func TestEmptyPieceThatIsOpen(t *testing.T) {
 	c := opened(t, remoteState(t))
 	begin(t, c)
-	write(t, c, draft{window: "01-01/01-02", after: First, through: 7, ids: []uint64{7}})
-	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: roaring64.New()})
+	write(t, c, draft{window: "01-01/01-02", after: First, through: 7, ids: []int64{7}})
+	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: load.IDs{}})
 	must(t, err)
 	if i := found(t, c); len(i.Faults) > 0 || len(i.Chains) != 1 || !i.Chains[0].Ended() {
 		t.Errorf("%+v, %v", i.Chains, i.Faults)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -106,11 +105,11 @@ func fields(added int) *arrow.Schema {
 }
 
 // batch has a row for each id. Each third text is null, and so are some lists.
-func batch(added int, ids ...uint64) arrow.RecordBatch {
+func batch(added int, ids ...int64) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, fields(added))
 	defer b.Release()
 	for _, id := range ids {
-		b.Field(0).(*array.Int64Builder).Append(int64(id)) //nolint:gosec // ids are small
+		b.Field(0).(*array.Int64Builder).Append(id)
 		if text := b.Field(1).(*array.StringBuilder); id%3 == 0 {
 			text.AppendNull()
 		} else {
@@ -130,7 +129,7 @@ func batch(added int, ids ...uint64) arrow.RecordBatch {
 }
 
 // rowText is what a batch of an id holds, as text.
-func rowText(added int, id uint64) string {
+func rowText(added int, id int64) string {
 	b := batch(added, id)
 	defer b.Release()
 	return rowsOf(b)[0]
@@ -148,20 +147,16 @@ func rowsOf(b arrow.RecordBatch) []string {
 }
 
 // idsOf are the ids of a batch.
-func idsOf(b arrow.RecordBatch) []uint64 {
-	ids := make([]uint64, 0, b.NumRows())
-	for _, id := range b.Column(0).(*array.Int64).Int64Values() {
-		ids = append(ids, uint64(id)) //nolint:gosec // ids are not negative
-	}
-	return ids
+func idsOf(b arrow.RecordBatch) []int64 {
+	return slices.Clone(b.Column(0).(*array.Int64).Int64Values())
 }
 
 // draft is a piece to be written.
 type draft struct {
 	window         string
 	after, through int64
-	ids            []uint64
-	rejects        []uint64
+	ids            []int64
+	rejects        []int64
 	passing        bool
 	readAt         string // "02-01 12:00" where it is empty
 	batch          int    // rows of a batch; 0: all of them
@@ -178,11 +173,11 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 		}
 		p := Piece{
 			Window: window(t, d.window), After: d.after, Through: d.through, Passing: d.passing, ReadAt: at(t, d.readAt), Run: "run1",
-			IDs: roaring64.BitmapOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
+			IDs: load.IDsOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
 			Stats: transform.Stats{Rows: int64(len(d.ids)), Rejected: int64(len(d.rejects))},
 		}
 		for _, id := range d.rejects {
-			p.Rejects = append(p.Rejects, transform.Reject{ResultID: int64(id), Column: "text", Raw: "x", Reason: "no"}) //nolint:gosec // small
+			p.Rejects = append(p.Rejects, transform.Reject{ResultID: id, Column: "text", Raw: "x", Reason: "no"})
 		}
 		w := c.Write()
 		added := 0

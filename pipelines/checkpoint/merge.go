@@ -3,8 +3,8 @@ package checkpoint
 import (
 	"context"
 	"math"
+	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
@@ -43,35 +43,35 @@ type merge struct {
 type cursor struct {
 	rest    []Piece // pieces that are not loaded yet
 	batches []arrow.RecordBatch
-	at      int64 // next row in the first batch
-	ids     roaring64.IntPeekable64
+	at      int64   // next row in the first batch
+	ids     []int64 // of the rows from there to the end of their piece
 }
 
 // step visits the next rows of the chain with the smallest next id. It stops before the
 // next id of the other chains or at the batch's end. more is false if no rows are left.
 func (m *merge) step(ctx context.Context) (more bool, err error) {
 	var least *cursor
-	bound := uint64(math.MaxUint64) // the smallest next id of the other chains
+	bound := int64(math.MaxInt64) // the smallest next id of the other chains
 	for _, k := range m.cursors {
 		if err := m.load(ctx, k); err != nil {
 			return false, err
 		}
 		switch {
-		case k.ids == nil:
+		case len(k.ids) == 0:
 		case least == nil:
 			least = k
-		case k.ids.PeekNext() < least.ids.PeekNext():
-			bound, least = least.ids.PeekNext(), k
+		case k.ids[0] < least.ids[0]:
+			bound, least = least.ids[0], k
 		default:
-			bound = min(bound, k.ids.PeekNext())
+			bound = min(bound, k.ids[0])
 		}
 	}
 	if least == nil {
 		return false, nil
 	}
 	batch, n := least.batches[0], int64(0)
-	for left := batch.NumRows() - least.at; n < left && least.ids.HasNext() && least.ids.PeekNext() < bound; n++ {
-		least.ids.Next()
+	for left := batch.NumRows() - least.at; n < left && len(least.ids) > 0 && least.ids[0] <= bound; n++ {
+		least.ids = least.ids[1:]
 	}
 	part := batch.NewSlice(least.at, least.at+n)
 	defer part.Release()
@@ -83,13 +83,9 @@ func (m *merge) step(ctx context.Context) (more bool, err error) {
 }
 
 // load loads the chain's next piece if the cursor is at the end of a piece. At
-// the end of the chain it sets ids to nil.
+// the end of the chain no ids are left.
 func (m *merge) load(ctx context.Context, k *cursor) error {
-	for k.ids == nil || !k.ids.HasNext() {
-		k.ids = nil
-		if len(k.rest) == 0 {
-			return nil
-		}
+	for len(k.ids) == 0 && len(k.rest) > 0 {
 		p := k.rest[0]
 		k.rest = k.rest[1:]
 		err := m.c.Rows(ctx, p, func(b arrow.RecordBatch) error {
@@ -100,12 +96,7 @@ func (m *merge) load(ctx context.Context, k *cursor) error {
 		if err != nil {
 			return err
 		}
-		if p.IDs == nil {
-			if p.IDs, err = m.c.ids(ctx, p); err != nil {
-				return err
-			}
-		}
-		k.ids = p.RowIDs().Iterator()
+		k.ids = slices.Collect(p.RowIDs().All())
 	}
 	return nil
 }

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // merged gives the ids and the rows of chains as RowsOf does.
-func merged(t testing.TB, c *Checkpoint, chains []Chain) (ids []uint64, rows []string) {
+func merged(t testing.TB, c *Checkpoint, chains []Chain) (ids []int64, rows []string) {
 	t.Helper()
 	must(t, c.RowsOf(t.Context(), chains, func(b arrow.RecordBatch) error {
 		if b.NumRows() == 0 {
@@ -29,25 +28,25 @@ func TestRowsOf(t *testing.T) {
 		c := open()
 		p := write(
 			t, c,
-			draft{window: "01-01/01-02", after: First, through: 5, ids: []uint64{1, 5}},
-			draft{window: "01-01/01-02", after: 5, through: Last, ids: []uint64{9, 10}, rejects: []uint64{8}},
-			draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2, 3, 7}, rejects: []uint64{4, 6}, batch: 2},
+			draft{window: "01-01/01-02", after: First, through: 5, ids: []int64{1, 5}},
+			draft{window: "01-01/01-02", after: 5, through: Last, ids: []int64{9, 10}, rejects: []int64{8}},
+			draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{2, 3, 7}, rejects: []int64{4, 6}, batch: 2},
 			draft{window: "01-03/01-04", after: First, through: Last},
-			draft{window: "01-04/01-05", after: First, through: Last, rejects: []uint64{20}},
+			draft{window: "01-04/01-05", after: First, through: Last, rejects: []int64{20}},
 		)
 		one, two := Chain{Pieces: p[:2]}, Chain{Pieces: p[2:3]}
 		for _, x := range []struct {
 			chains []Chain
-			want   []uint64
+			want   []int64
 		}{
 			{nil, nil},
 			{[]Chain{{}}, nil},
 			{[]Chain{{Pieces: p[3:4]}}, nil},
 			{[]Chain{{Pieces: p[3:4]}, {Pieces: p[4:5]}}, nil},
-			{[]Chain{one}, []uint64{1, 5, 9, 10}},
-			{[]Chain{one, two}, []uint64{1, 2, 3, 5, 7, 9, 10}},
-			{[]Chain{two, one}, []uint64{1, 2, 3, 5, 7, 9, 10}},
-			{[]Chain{two, {Pieces: p[3:4]}, one, {Pieces: p[4:5]}}, []uint64{1, 2, 3, 5, 7, 9, 10}},
+			{[]Chain{one}, []int64{1, 5, 9, 10}},
+			{[]Chain{one, two}, []int64{1, 2, 3, 5, 7, 9, 10}},
+			{[]Chain{two, one}, []int64{1, 2, 3, 5, 7, 9, 10}},
+			{[]Chain{two, {Pieces: p[3:4]}, one, {Pieces: p[4:5]}}, []int64{1, 2, 3, 5, 7, 9, 10}},
 		} {
 			if ids, _ := merged(t, c, x.chains); !slices.Equal(ids, x.want) {
 				t.Errorf("the ids are %v, want %v", ids, x.want)
@@ -61,12 +60,12 @@ func TestRowsOf(t *testing.T) {
 // pieces and batches, with columns that are added within a piece, come out
 // sorted, each with the values that were written.
 func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
+	for seed := range int64(60) {
+		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // small
 		c := opened(t, folderState(t.TempDir()))
-		want := map[uint64]string{}
-		lists := make([][]uint64, 1+random.IntN(5))
-		for id := range uint64(1 + random.IntN(400)) {
+		want := map[int64]string{}
+		lists := make([][]int64, 1+random.IntN(5))
+		for id := range int64(1 + random.IntN(400)) {
 			if random.IntN(3) > 0 { // some ids are of nobody
 				n := random.IntN(len(lists))
 				if random.IntN(2) == 0 {
@@ -95,7 +94,7 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 					d.ids = append(d.ids, id)
 				}
 				if ids = ids[n:]; len(ids) > 0 {
-					d.through = int64(ids[0]) - 1 //nolint:gosec // small
+					d.through = ids[0] - 1
 				}
 				after = d.through
 				chain.Pieces = append(chain.Pieces, write(t, c, d)...)
@@ -119,7 +118,7 @@ func TestRowsOfAreThoseThatWereWritten(t *testing.T) {
 // TestRowsOfStops at the first error of the visitor.
 func TestRowsOfStops(t *testing.T) {
 	c := opened(t, folderState(t.TempDir()))
-	p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 3, 5}, batch: 1}, draft{window: "01-02/01-03", after: First, through: Last, ids: []uint64{2, 4}})
+	p := write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 3, 5}, batch: 1}, draft{window: "01-02/01-03", after: First, through: Last, ids: []int64{2, 4}})
 	enough := errors.New("enough")
 	for _, chains := range [][]Chain{{{Pieces: p[:1]}}, {{Pieces: p[:1]}, {Pieces: p[1:]}}} {
 		n := 0
@@ -147,7 +146,7 @@ func TestWriterSkipsEmptyBatches(t *testing.T) {
 	if w.Bytes() != 0 {
 		t.Errorf("nothing takes %d bytes", w.Bytes())
 	}
-	p, err := w.End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: First, Through: Last, IDs: roaring64.New()})
+	p, err := w.End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: First, Through: Last})
 	must(t, err)
 	names, err := c.list(t.Context())
 	must(t, err)

@@ -37,7 +37,7 @@ func TestHeldByAnotherProcess(t *testing.T) {
 	state := t.TempDir()
 	c := opened(t, folderState(state))
 	begin(t, c)
-	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1}})
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
 	must(t, c.Close(t.Context(), true))
 	self, err := os.Executable()
 	must(t, err)
@@ -202,7 +202,7 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 func aged(t *testing.T, folder string, header bool, age time.Duration) {
 	t.Helper()
 	c := opened(t, folderState(folder))
-	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []uint64{5}})
+	write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []int64{5}})
 	if header {
 		begin(t, c)
 	}
@@ -267,7 +267,7 @@ func TestLeft(t *testing.T) {
 		c := open()
 		state := c.state
 		begin(t, c)
-		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []uint64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []uint64{5}})
+		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1, 2}}, draft{window: "01-02/01-03", after: First, through: 7, ids: []int64{5}})
 		must(t, c.Close(t.Context(), true))
 		damaged := Key("p", "f", nil)
 		must(t, state.Put(t.Context(), folderName+damaged+"/"+headerName, []byte("{"), load.AnyVersion))

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
@@ -41,7 +39,7 @@ type Piece struct {
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      *roaring64.Bitmap  `json:"-"` // of rows and of rejected results; nil to have it read from the checkpoint
+	IDs      load.IDs           `json:"-"` // of rows and of rejected results
 	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
@@ -63,12 +61,15 @@ type stream struct {
 func (p Piece) Results() int64 { return p.Stats.Rows + p.Stats.Rejected }
 
 // RowIDs returns the ids of the piece's rows, without those of rejected results.
-func (p Piece) RowIDs() *roaring64.Bitmap {
-	ids := p.IDs.Clone()
-	for _, r := range p.Rejects {
-		ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
+func (p Piece) RowIDs() load.IDs { return p.IDs.Without(RejectedIDs(p.Rejects)) }
+
+// RejectedIDs returns the ids of rejected results.
+func RejectedIDs(rejects []transform.Reject) load.IDs {
+	var ids load.IDsBuilder
+	for _, r := range rejects {
+		ids.Add(r.ResultID)
 	}
-	return ids
+	return ids.IDs()
 }
 
 // Chain holds pieces of one window in ascending order of ids. Gaps may lie between
@@ -123,12 +124,12 @@ func (c Chain) Results() (n int64) {
 }
 
 // IDs returns the set of all ids of the chain.
-func (c Chain) IDs() *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, p := range c.Pieces {
-		ids.Or(p.IDs)
+func (c Chain) IDs() load.IDs {
+	sets := make([]load.IDs, len(c.Pieces))
+	for i, p := range c.Pieces {
+		sets[i] = p.IDs
 	}
-	return ids
+	return load.UnionOf(sets...)
 }
 
 // chains groups pieces by window and orders them into chains. It leaves out chains that
@@ -167,13 +168,11 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 }
 
 func withoutDoubles(all []Chain) []Chain {
-	sets := make([]*roaring64.Bitmap, len(all))
-	seen, twice := roaring64.New(), roaring64.New()
+	sets := make([]load.IDs, len(all))
 	for i, c := range all {
 		sets[i] = c.IDs()
-		twice.Or(roaring64.And(seen, sets[i]))
-		seen.Or(sets[i])
 	}
+	_, twice := load.Overlap(sets...)
 	var kept []Chain
 	for i, c := range all {
 		if !sets[i].Intersects(twice) {
@@ -187,7 +186,7 @@ func withoutDoubles(all []Chain) []Chain {
 type record struct {
 	Piece
 	Window  load.Range `json:"window"`
-	IDs     []byte     `json:"ids"` // a roaring bitmap
+	IDs     []byte     `json:"ids"` // as load.EncodeIDs makes them
 	Stats   stats      `json:"stats"`
 	Streams []stream   `json:"streams,omitempty"`
 }
@@ -213,11 +212,11 @@ func (r record) piece(at Piece) (p Piece, err error) {
 	}
 	n := p.Results()
 	switch {
-	case p.After > p.Through || n < 0 || uint64(n) != p.IDs.GetCardinality():
+	case p.After > p.Through || n != int64(p.IDs.Len()):
 		return p, errors.New("its numbers do not agree")
 	case p.Stats.Rows > 0 && len(p.streams) == 0:
 		return p, errors.New("it lacks its rows")
-	case n > 0 && (!p.IDs.Contains(p.IDs.Minimum()) || int64(p.IDs.Minimum()) <= p.After || int64(p.IDs.Maximum()) > p.Through): //nolint:gosec // ids were int64
+	case n > 0 && (p.IDs.Min() <= p.After || p.IDs.Max() > p.Through):
 		return p, errors.New("its ids lie outside of it")
 	}
 	return p, nil

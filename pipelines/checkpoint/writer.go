@@ -68,12 +68,8 @@ func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 		return p, err
 	}
 	p.number, p.by, p.streams = int(w.c.next.Add(1)-1), w.c.run, w.streams
-	ids, err := p.IDs.ToBytes()
-	if err != nil {
-		return p, err
-	}
 	data, err := json.Marshal(record{
-		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: ids, Stats: stats{p.Stats, EncodeColumns(p.Stats.Added)}, Streams: p.streams,
+		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: load.EncodeIDs(p.IDs), Stats: stats{p.Stats, EncodeColumns(p.Stats.Added)}, Streams: p.streams,
 	})
 	if err != nil {
 		return p, err

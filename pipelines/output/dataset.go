@@ -238,8 +238,7 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.Par
 				continue
 			}
 			sets = append(sets, load.PartObject{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
-				data, _, err := load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to))
-				return data, err
+				return load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to)), nil
 			}})
 		}
 	}

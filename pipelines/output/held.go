@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
@@ -32,8 +31,8 @@ func (o *dataset) left() reconcile.Dataset {
 
 // IDs returns the ids of all results in chosen parts of each live dataset. A part
 // without rows has no ids. The error wraps load.ErrIDs if they are not known.
-func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (*roaring64.Bitmap, error) {
-	all := roaring64.New()
+func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (load.IDs, error) {
+	var sets []load.IDs
 	for _, d := range s.datasets() {
 		for _, p := range choose(d.left()) {
 			if p.Rows == 0 {
@@ -43,15 +42,15 @@ func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Par
 			if err != nil {
 				return nil, err
 			}
-			all.Or(ids)
+			sets = append(sets, ids)
 		}
 	}
-	return all, nil
+	return load.UnionOf(sets...), nil
 }
 
 // Holding returns the parts of live datasets that hold one of the ids and that
 // r does not replace.
-func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
+func (s *Set) Holding(ctx context.Context, ids load.IDs, r reconcile.Replaced) ([]reconcile.Held, error) {
 	if ids.IsEmpty() {
 		return nil, nil
 	}
@@ -70,7 +69,7 @@ func (s *Set) Holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Re
 
 // holding returns the parts of this dataset that hold one of ids and that r does not replace.
 // If a part's set of ids cannot be read, the part counts if an id lies in its range.
-func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcile.Replaced) ([]reconcile.Held, error) {
+func (o *dataset) holding(ctx context.Context, ids load.IDs, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
 	near := slices.DeleteFunc(kept, func(p load.Part) bool { return !meets(ids, p) })
 	hits := make([]reconcile.Held, len(near))
@@ -81,11 +80,11 @@ func (o *dataset) holding(ctx context.Context, ids *roaring64.Bitmap, r reconcil
 		case errors.Is(err, load.ErrIDs):
 			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
 				slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
-			hits[i].IDs = roaring64.New()
+			hits[i].IDs = load.IDs{}
 		case err != nil:
 			return err
 		case set.Intersects(ids):
-			hits[i].IDs = roaring64.And(set, ids)
+			hits[i].IDs = set.Intersect(ids)
 		}
 		return nil
 	})
@@ -106,17 +105,12 @@ func eachPart(ctx context.Context, parts []load.Part, do func(ctx context.Contex
 }
 
 // meets tells whether one of ids lies between a part's smallest and largest id.
-func meets(ids *roaring64.Bitmap, p load.Part) bool {
-	if p.Rows == 0 {
-		return false
-	}
-	it := ids.Iterator()
-	it.AdvanceIfNeeded(uint64(p.MinID))                     //nolint:gosec // ids are not negative
-	return it.HasNext() && it.PeekNext() <= uint64(p.MaxID) //nolint:gosec // as above
+func meets(ids load.IDs, p load.Part) bool {
+	return p.Rows > 0 && !ids.Between(p.MinID, p.MaxID).IsEmpty()
 }
 
 // idsOf reads the set of a part's ids. The error wraps load.ErrIDs if they are not known.
-func (o *dataset) idsOf(ctx context.Context, p load.Part) (*roaring64.Bitmap, error) {
+func (o *dataset) idsOf(ctx context.Context, p load.Part) (load.IDs, error) {
 	if o.table != nil {
 		return o.table.IDs(ctx, p)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
 
@@ -215,11 +214,9 @@ func (s *partStage) end(ctx context.Context) error {
 		// while the other parts are encoded.
 		ids := idsBetween(p.windows, s.before, s.before+s.results)
 		if s.p.out.Dataset() {
-			if _, part.IDs, err = load.EncodeIDs(ids); err != nil {
-				return s.failed(err)
-			}
+			part.IDs = load.SumIDs(load.EncodeIDs(ids))
 		}
-		part.MinID, part.MaxID = int64(ids.Minimum()), int64(ids.Maximum()) //nolint:gosec // they were int64
+		part.MinID, part.MaxID = ids.Min(), ids.Max()
 	}
 	p.prepared, p.spans = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.spans, span{s.before, s.before + s.results})
 	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
@@ -242,16 +239,17 @@ func (s *partStage) abort() {
 
 // idsBetween returns the ids of the results with numbers from `from` up to
 // `to`. Results are numbered in the order in which the windows are written.
-func idsBetween(windows []*reading.Window, from, to int64) *roaring64.Bitmap {
-	ids, at := roaring64.New(), int64(0)
+func idsBetween(windows []*reading.Window, from, to int64) load.IDs {
+	var sets []load.IDs
+	at := int64(0)
 	for _, w := range windows {
 		n := w.Stats.Rows
 		lo, hi := max(from-at, 0), min(to-at, n)
 		if at += n; lo < hi {
-			ids.Or(w.RowIDs(lo, hi))
+			sets = append(sets, w.RowIDs(lo, hi))
 		}
 	}
-	return ids
+	return load.UnionOf(sets...)
 }
 
 // nameOf returns the name of a part's object with number n.

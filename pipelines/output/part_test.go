@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -45,7 +44,7 @@ func TestDivideIncremental(t *testing.T) {
 	window := func(from, to string, n int64, of *reading.Older) *reading.Window {
 		return &reading.Window{
 			Planned: extract.Planned{Window: extracttest.Window(from, to), Count: extract.Unknown}, Older: of,
-			Reading: reading.Reading{IDs: roaring64.BitmapOf(1), Stats: transform.Stats{Rows: n}},
+			Reading: reading.Reading{IDs: load.IDsOf(1), Stats: transform.Stats{Rows: n}},
 		}
 	}
 	windows := []*reading.Window{
@@ -65,12 +64,11 @@ func TestDivideIncremental(t *testing.T) {
 }
 
 func TestIDsLeaveRejectsOut(t *testing.T) {
-	bitmap := roaring64.BitmapOf
-	w := &reading.Window{Reading: reading.Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
-	none := &reading.Window{Reading: reading.Reading{IDs: bitmap(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
-	more := &reading.Window{Reading: reading.Reading{IDs: bitmap(2, 40), Stats: transform.Stats{Rows: 2}}}
+	w := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	none := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
+	more := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(2, 40), Stats: transform.Stats{Rows: 2}}}
 	windows := []*reading.Window{none, w, more, {}}
-	for want, of := range map[string]span{"{2,5,40}": {0, 3}, "{2,40}": {1, 3}, "{5}": {0, 1}, "{}": {3, 3}} {
+	for want, of := range map[string]span{"[2 5 40]": {0, 3}, "[2 40]": {1, 3}, "[5]": {0, 1}, "[]": {3, 3}} {
 		if got := idsBetween(windows, of.from, of.to).String(); got != want {
 			t.Errorf("%d to %d: %s, want %s", of.from, of.to, got, want)
 		}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -24,6 +23,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
@@ -109,13 +109,9 @@ func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.R
 	lines := make([]string, 0, len(rows))
 	from := extracttest.Wall(r.day)
 	w := &reading.Window{Planned: extract.Planned{Window: extract.Window{From: from, To: from.AddDate(0, 0, 1)}, Count: extract.Unknown}}
-	w.IDs, w.Rejects = roaring64.New(), rejects
+	w.IDs, w.Rejects = load.IDsOf(slices.Collect(maps.Keys(rows))...).Union(checkpoint.RejectedIDs(rejects)), rejects
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		lines = append(lines, fmt.Sprintf(`{"id": %d%s}`, id, rows[id]))
-		w.IDs.Add(uint64(id)) //nolint:gosec // ids are small
-	}
-	for _, reject := range rejects {
-		w.IDs.Add(uint64(reject.ResultID)) //nolint:gosec // ids are small
 	}
 	w.Stats = transform.Stats{Rows: int64(len(rows)), Rejected: int64(len(rejects)), Added: r.added, Seen: map[schemas.Source]transform.Seen{{Kind: schemas.FromItem, ID: "2"}: r.seen}}
 	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schemas.ArrowSchema(slices.Concat(schema.Columns, r.added)), strings.NewReader("["+strings.Join(lines, ",")+"]"))

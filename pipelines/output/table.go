@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
@@ -141,7 +140,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		return err
 	}
 	parts := o.parts(s)
-	l := load.TableLoad{Version: o.base, Full: o.job.Full, Replaced: roaring64.New()}
+	l := load.TableLoad{Version: o.base, Full: o.job.Full}
 	if l.Rows, err = o.rows(columns, parts); err != nil {
 		return err
 	}
@@ -155,7 +154,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 			continue
 		}
 		if part.IDs = idsBetween(p.windows, 0, part.Rows); part.Rows > 0 {
-			part.MinID, part.MaxID = int64(part.IDs.Minimum()), int64(part.IDs.Maximum()) //nolint:gosec // they were int64
+			part.MinID, part.MaxID = part.IDs.Min(), part.IDs.Max()
 		}
 		if part.Letters, err = o.letters(p); err != nil {
 			return err
@@ -163,6 +162,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		fresh, l.Parts = append(fresh, part.Part), append(l.Parts, part)
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
+	var replaced []load.IDs
 	for _, p := range old {
 		if l.Full {
 			break // whatever was not read goes
@@ -171,8 +171,9 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		if err != nil {
 			return fmt.Errorf("the part %s: %w; `%s` makes it again", p.Path, err, o.job.Def.Command("run", "--full"))
 		}
-		l.Replaced.Or(ids)
+		replaced = append(replaced, ids)
 	}
+	l.Replaced = load.UnionOf(replaced...)
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report

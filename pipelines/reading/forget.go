@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
@@ -18,11 +17,9 @@ func (r *Reader) Forget(ctx context.Context, w *Window) error { return r.forget(
 
 // ForgetAround does the same as Forget with those pieces of a window that hold, or
 // would hold, one of the ids.
-func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids *roaring64.Bitmap) error {
+func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids load.IDs) error {
 	pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
-		next := ids.Iterator()
-		next.AdvanceIfNeeded(uint64(p.After + 1))                     //nolint:gosec // at least 0
-		return !next.HasNext() || next.PeekNext() > uint64(p.Through) //nolint:gosec // as above
+		return ids.Between(p.After+1, p.Through).IsEmpty()
 	})
 	if !divisible(w) || len(pieces) == 0 {
 		return r.Forget(ctx, w)
@@ -104,10 +101,10 @@ func (r *Reading) without(pieces []checkpoint.Piece) (left Reading) {
 	if len(pieces) == len(all) {
 		return left
 	}
-	left.Taken, left.IDs, left.Chains = r.Taken, r.IDs.Clone(), []checkpoint.Chain{{Window: r.Chains[0].Window}}
+	left.Taken, left.IDs, left.Chains = r.Taken, r.IDs, []checkpoint.Chain{{Window: r.Chains[0].Window}}
 	for _, p := range all {
 		if slices.ContainsFunc(pieces, func(gone checkpoint.Piece) bool { return gone.After == p.After }) {
-			left.IDs.RemoveRange(uint64(p.After+1), uint64(p.Through)+1) //nolint:gosec // at least 0
+			left.IDs = left.IDs.Without(left.IDs.Between(p.After+1, p.Through))
 			continue
 		}
 		left.Chains[0].Add(p)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
@@ -53,7 +52,7 @@ func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) e
 func (r *Reader) done(w *Window) {
 	r.mu.Lock()
 	// Sums are made in the order of ids, in whatever order the pieces were read.
-	w.Reading = Reading{Chains: w.Chains, Taken: w.Taken, IDs: w.IDs.Clone()}
+	w.Reading = Reading{Chains: w.Chains, Taken: w.Taken, IDs: w.IDs}
 	for _, p := range w.Pieces() {
 		w.sum(p)
 	}
@@ -74,7 +73,8 @@ type pieces struct {
 	flattener *transform.Flattener
 	rows      *checkpoint.Writer
 	piece     checkpoint.Piece
-	began     time.Time // by the process's own clock, which only goes forward
+	ids       load.IDsBuilder // of the piece
+	began     time.Time       // by the process's own clock, which only goes forward
 	results   int
 	last      int64                     // the highest id so far
 	asked     atomic.Pointer[time.Time] // when the last page was requested
@@ -94,10 +94,10 @@ func newPieces(ctx context.Context, r *Reader, st *stretch, others *shared) (*pi
 // begin starts a new piece.
 func (p *pieces) begin() (err error) {
 	r := p.r
-	p.rows, p.results, p.began = r.Checkpoint.Write(), 0, time.Now()
+	p.rows, p.results, p.began, p.ids = r.Checkpoint.Write(), 0, time.Now(), load.IDsBuilder{}
 	p.piece = checkpoint.Piece{
 		Window: p.st.gap.window, After: p.last, Passing: !p.w.OfRange(),
-		ReadAt: r.Now().UTC(), Run: r.RunID, IDs: roaring64.New(),
+		ReadAt: r.Now().UTC(), Run: r.RunID,
 	}
 	if asked := p.asked.Load(); asked != nil { // the first page of a further piece is under way
 		p.piece.ReadAt = *asked
@@ -164,7 +164,7 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 	}
 	p.piece.Through = through
 	p.piece.Stats = p.flattener.Stats()
-	p.piece.IDs.RunOptimize()
+	p.piece.IDs = p.ids.IDs()
 	p.r.At(PointPiece)
 	piece, err := p.rows.End(ctx, p.piece)
 	if err != nil {
@@ -211,15 +211,13 @@ func (p *pieces) readUndated(ctx context.Context) error {
 		return err
 	}
 	// If the service ignores fs_max_id, every range below a result returns it again.
-	known := func(id int64) bool {
-		return dated(id) || p.piece.IDs.Contains(uint64(id)) || p.w.IDs != nil && p.w.IDs.Contains(uint64(id)) //nolint:gosec // ids are not negative
-	}
 	page := func(page *page.Page) error {
-		page.Filter(func(id int64) bool { return !known(id) })
+		here := p.ids.IDs()
+		page.Filter(func(id int64) bool { return !dated(id) && !here.Contains(id) && !p.w.IDs.Contains(id) })
 		if leftOut := p.w.Undated.LeftOut; leftOut != nil {
 			dated := seemDated(page, p.w.Undated.Read, p.w.Undated.Started)
-			page.Filter(func(id int64) bool { return !dated.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
-			leftOut.Or(dated)
+			page.Filter(func(id int64) bool { return !dated.Contains(id) })
+			p.w.Undated.LeftOut = leftOut.Union(dated)
 		}
 		if err := p.page(page); err != nil {
 			return err
@@ -327,10 +325,10 @@ func (p *pieces) page(page *page.Page) error {
 	}
 	page.DropEarly()
 	if earlier := p.w.Earlier; earlier != nil {
-		page.Filter(func(id int64) bool { return !earlier.Contains(uint64(id)) }) //nolint:gosec // ids are not negative
+		page.Filter(func(id int64) bool { return !earlier.Contains(id) })
 	}
 	for i := range page.Len() {
-		p.piece.IDs.Add(uint64(page.ID(i))) //nolint:gosec // ids are not negative
+		p.ids.Add(page.ID(i))
 	}
 	p.results += page.Len()
 	p.piece.Replaced += int64(page.Replaced)

@@ -4,30 +4,29 @@ import (
 	"context"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
 )
 
 // Undated describes the window of the results without a date.
 type Undated struct {
 	Ranges []extract.UndatedRange
-	Only   *roaring64.Bitmap // the results that it may hold; nil for any
-	Dated  *roaring64.Bitmap // what the run's other windows hold when it is read
-	Read   extract.Window    // the span of the other windows
+	Only   load.IDs       // the results that it may hold; nil for any
+	Dated  load.IDs       // what the run's other windows hold when it is read
+	Read   extract.Window // the span of the other windows
 	// LeftOut are the results that were left out because they seem to have a date in Read,
 	// though no window held them. They came while the windows were read, so that these
 	// are read again. It is nil where dates are not looked at.
-	LeftOut *roaring64.Bitmap
+	LeftOut load.IDs
 	Started bool // results that were begun in Read and not finished seem to have a date, too
 }
 
 // seemDated returns those results of a page that have a date of submission in a span, by
 // which services most likely filter (service-notes.md). With started it also returns those
 // that have none and were begun in the span.
-func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap {
-	dated := roaring64.New()
+func seemDated(p *page.Page, in extract.Window, started bool) load.IDs {
+	var dated load.IDsBuilder
 	for i := range p.Len() {
 		var finish, start []byte
 		for _, c := range p.Cells(i) {
@@ -45,10 +44,10 @@ func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap 
 		}
 		at, err := time.Parse(extract.WireTime, string(finish))
 		if err == nil && !at.Before(in.From) && at.Before(in.To) {
-			dated.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
+			dated.Add(p.ID(i))
 		}
 	}
-	return dated
+	return dated.IDs()
 }
 
 // datedIDs returns a function that tells whether the window w must leave out a
@@ -57,10 +56,10 @@ func seemDated(p *page.Page, in extract.Window, started bool) *roaring64.Bitmap 
 // leaves out results dated outside the run's range. If the window is read again,
 // every range may be mixed, because results get a date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
-	dated := w.Undated.Dated.Clone()
-	known := func(id int64) bool { return dated.Contains(uint64(id)) } //nolint:gosec // ids are not negative
+	dated := w.Undated.Dated
+	known := func(id int64) bool { return dated.Contains(id) }
 	if only := w.Undated.Only; only != nil {
-		return func(id int64) bool { return known(id) || !only.Contains(uint64(id)) }, nil //nolint:gosec // as above
+		return func(id int64) bool { return known(id) || !only.Contains(id) }, nil
 	}
 	mixed := w.Tries > 1
 	for _, u := range w.Undated.Ranges {
@@ -73,20 +72,26 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 		// Parts that are kept cannot show which results lie before the run's
 		// range, because they lack late results.
 		for _, u := range w.Undated.Ranges {
-			if err := AddIDs(ctx, r.Pages, dated, extract.Window{From: extract.Epoch, To: read.From}, u.IDs); err != nil {
+			before, err := IDsIn(ctx, r.Pages, extract.Window{From: extract.Epoch, To: read.From}, u.IDs)
+			if err != nil {
 				return nil, err
 			}
+			dated = dated.Union(before)
 		}
 	}
-	return known, AddIDs(ctx, r.Pages, dated, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+	after, err := IDsIn(ctx, r.Pages, extract.Window{From: w.Undated.Read.To}, extract.IDRange{})
+	dated = dated.Union(after)
+	return known, err
 }
 
-// AddIDs adds the ids of a span's results to a set.
-func AddIDs(ctx context.Context, pages *extract.Reader, set *roaring64.Bitmap, span extract.Window, ids extract.IDRange) error {
-	return pages.Each(ctx, span, ids, func(p *page.Page) error {
+// IDsIn returns the ids of a span's results.
+func IDsIn(ctx context.Context, pages *extract.Reader, span extract.Window, ids extract.IDRange) (load.IDs, error) {
+	var found load.IDsBuilder
+	err := pages.Each(ctx, span, ids, func(p *page.Page) error {
 		for _, id := range p.IDs() {
-			set.Add(uint64(id)) //nolint:gosec // ids are not negative
+			found.Add(id)
 		}
 		return nil
 	})
+	return found.IDs(), err
 }

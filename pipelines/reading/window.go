@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/transform"
 )
@@ -62,7 +62,7 @@ type Window struct {
 	Summed bool
 	// Earlier are ids that the window leaves out, though the service gives them: they belong
 	// before it, see reconcile. It is nil if there are none.
-	Earlier *roaring64.Bitmap
+	Earlier load.IDs
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch
@@ -78,7 +78,7 @@ type Window struct {
 type Reading struct {
 	Chains   []checkpoint.Chain // in order of time
 	Taken    bool               // an earlier run read some of it
-	IDs      *roaring64.Bitmap  // of rows and rejected results; nil before the reading
+	IDs      load.IDs           // of rows and rejected results; nil before the reading
 	Stats    transform.Stats    // without Seen
 	Rejects  []transform.Reject
 	Replaced int64
@@ -93,12 +93,7 @@ type Group struct {
 }
 
 // LeaveOut adds ids to Earlier.
-func (w *Window) LeaveOut(ids *roaring64.Bitmap) {
-	if w.Earlier == nil {
-		w.Earlier = roaring64.New()
-	}
-	w.Earlier.Or(ids)
-}
+func (w *Window) LeaveOut(ids load.IDs) { w.Earlier = w.Earlier.Union(ids) }
 
 // OfRange tells whether the window is one of the run's range: not of an older part, and not
 // that of results without a date.
@@ -180,11 +175,8 @@ func (r *Reading) add(p checkpoint.Piece) {
 		}
 		r.Chains = slices.Insert(r.Chains, at, checkpoint.Chain{Window: p.Window})
 	}
-	if r.IDs == nil {
-		r.IDs = roaring64.New()
-	}
-	r.IDs.Or(p.IDs)
-	p.IDs, p.Headings = nil, nil // a second set for each result would grow with the form
+	r.IDs = r.IDs.Union(p.IDs)
+	p.Headings = nil
 	r.Chains[at].Add(p)
 	r.sum(p)
 }
@@ -209,25 +201,17 @@ func (r *Reading) Pieces() (all []checkpoint.Piece) {
 
 // holdsTwice tells whether two chains hold the same id. This happens if a
 // result moves within the window while it is read.
-func (r *Reading) holdsTwice() bool { return uint64(r.Results()) != r.IDs.GetCardinality() } //nolint:gosec // counts are not negative
+func (r *Reading) holdsTwice() bool { return r.Results() != int64(r.IDs.Len()) }
 
 // RowIDs returns the ids of the window's rows with numbers from `from` up to
 // `to`. There must be at least one such row.
-func (r *Reading) RowIDs(from, to int64) *roaring64.Bitmap {
-	ids := r.IDs.Clone()
-	for _, reject := range r.Rejects {
-		ids.Remove(uint64(reject.ResultID)) //nolint:gosec // ids are not negative
-	}
+func (r *Reading) RowIDs(from, to int64) load.IDs {
+	ids := r.IDs.Without(checkpoint.RejectedIDs(r.Rejects))
 	if from == 0 && to == r.Stats.Rows {
 		return ids
 	}
 	// Rows are written by ascending id, so the n-th row has the n-th id.
-	least, _ := ids.Select(uint64(from))  //nolint:gosec // counts are not negative
-	most, _ := ids.Select(uint64(to - 1)) //nolint:gosec // as above
-	between := roaring64.New()
-	between.AddRange(least, most+1)
-	between.And(ids)
-	return between
+	return ids.Between(ids.At(int(from)), ids.At(int(to-1)))
 }
 
 // Plausible tells whether the number of results read is possible by the last count

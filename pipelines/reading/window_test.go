@@ -5,13 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
-
-func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
 
 func TestPlausibleWindow(t *testing.T) {
 	for _, c := range []struct {
@@ -37,19 +35,18 @@ func TestPlausibleWindow(t *testing.T) {
 }
 
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
-	w := &Window{Reading: Reading{IDs: bitmap(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
-	if ids := w.RowIDs(0, w.Stats.Rows); !ids.Equals(bitmap(5)) || w.IDs.GetCardinality() != 3 {
+	w := &Window{Reading: Reading{IDs: load.IDsOf(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	if ids := w.RowIDs(0, w.Stats.Rows); !ids.Equal(load.IDsOf(5)) || w.IDs.Len() != 3 {
 		t.Errorf("%v of %v", ids, w.IDs)
 	}
 }
 
 func TestRejectsAreCountedByResult(t *testing.T) {
 	piece := func(ids ...int64) checkpoint.Piece {
-		p := checkpoint.Piece{IDs: bitmap(), Stats: transform.Stats{
+		p := checkpoint.Piece{IDs: load.IDsOf(ids...), Stats: transform.Stats{
 			Rejected: int64(len(ids)), Rejects: map[transform.Fault]int64{{Column: "c", Reason: "r"}: int64(len(ids))},
 		}}
 		for _, id := range ids {
-			p.IDs.Add(uint64(id)) //nolint:gosec // ids are not negative
 			p.Rejects = append(p.Rejects, transform.Reject{ResultID: id})
 		}
 		return p

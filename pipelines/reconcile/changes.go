@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -349,37 +347,37 @@ func (s *Changes) continues() bool { return s != nil && s.Continues }
 
 // ids returns the ids of the results that the service named as changed, and of those that
 // lay after the range of earlier runs.
-func (s *Changes) ids() *roaring64.Bitmap {
+func (s *Changes) ids() load.IDs {
 	if s == nil {
-		return roaring64.New()
+		return load.IDs{}
 	}
-	return roaring64.Or(idsOf(s.Named), s.laterThan(time.Time{}))
+	return idsOf(s.Named).Union(s.laterThan(time.Time{}))
 }
 
 // laterThan returns those of ids whose results probably lie at a time or later: they did so
 // before, or their date says so.
-func (s *Changes) laterThan(at time.Time) *roaring64.Bitmap {
-	ids := roaring64.New()
+func (s *Changes) laterThan(at time.Time) load.IDs {
+	var ids load.IDsBuilder
 	if s == nil {
-		return ids
+		return ids.IDs()
 	}
 	for _, id := range s.base.Later {
-		ids.Add(uint64(id)) //nolint:gosec // ids are not negative
+		ids.Add(id)
 	}
 	for _, c := range s.Named {
 		if len(c.Dates) > 0 && !c.Dates[0].Before(at) {
-			ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+			ids.Add(c.ID)
 		}
 	}
-	return ids
+	return ids.IDs()
 }
 
-func idsOf(changed []extract.Change) *roaring64.Bitmap {
-	ids := roaring64.New()
+func idsOf(changed []extract.Change) load.IDs {
+	var ids load.IDsBuilder
 	for _, c := range changed {
-		ids.Add(uint64(c.ID)) //nolint:gosec // ids are not negative
+		ids.Add(c.ID)
 	}
-	return ids
+	return ids.IDs()
 }
 
 // Saw tells whether the feed already held a change when the run began. It is false
@@ -417,8 +415,8 @@ func (s *Changes) Latest() (latest time.Time) {
 
 // changesEnd is what a run did with the changes.
 type changesEnd struct {
-	Seen  *roaring64.Bitmap // the results that it read, or did not find in its range
-	Later []int64           // results that changed, and lie after the range
+	Seen  load.IDs // the results that it read, or did not find in its range
+	Later []int64  // results that changed, and lie after the range
 	// Older is set if the run took over what was read before the feed was asked.
 	// Then it does not know later changes than the manifests did.
 	Older bool
@@ -461,10 +459,10 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 // known lists the changes of the margin that the datasets hold after the run:
 // those that they held before, and those whose results were seen since. It leaves
 // out a second that was perhaps not over.
-func (s *Changes) known(since time.Time, seen *roaring64.Bitmap) (list []load.ChangedResult) {
-	unseen := roaring64.AndNot(idsOf(s.Named), seen)
+func (s *Changes) known(since time.Time, seen load.IDs) (list []load.ChangedResult) {
+	unseen := idsOf(s.Named).Without(seen)
 	for _, c := range s.margin {
-		if !c.At.Before(since) && !c.At.Equal(s.open) && !unseen.Contains(uint64(c.ID)) { //nolint:gosec // ids are not negative
+		if !c.At.Before(since) && !c.At.Equal(s.open) && !unseen.Contains(c.ID) {
 			list = append(list, entry(c))
 		}
 	}

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -22,7 +21,7 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	if err := c.leaveSecondBefore(ctx); err != nil {
 		return err
 	}
-	before := roaring64.New() // ids that were in two windows in the round before
+	before := load.IDs{} // ids that were in two windows in the round before
 	for {
 		stale, twice := staleWindows(c.Windows)
 		if len(stale) == 0 {
@@ -32,11 +31,11 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 			}
 			continue
 		}
-		if before.And(twice); !before.IsEmpty() {
+		if before = before.Intersect(twice); !before.IsEmpty() {
 			yielding := yieldLater(c, before)
 			if len(yielding) > 0 {
 				stale = yielding
-			} else if err := c.proveDates(ctx, before.Minimum()); err != nil {
+			} else if err := c.proveDates(ctx, before.Min()); err != nil {
 				return err
 			}
 		}
@@ -61,33 +60,35 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 		return nil
 	}
 	if c.before == nil {
-		c.before = roaring64.New()
-		if err := reading.AddIDs(ctx, c.Reader.Pages, c.before, extract.Window{From: from, To: from}, extract.IDRange{}); err != nil {
+		before, err := reading.IDsIn(ctx, c.Reader.Pages, extract.Window{From: from, To: from}, extract.IDRange{})
+		if err != nil {
 			return fmt.Errorf("the second before the range: %w", err)
 		}
+		c.before = before
 	}
 	first := c.Windows[at]
 	if !first.IDs.Intersects(c.before) {
 		return nil
 	}
 	first.LeaveOut(c.before)
-	c.explained.Or(c.before)
+	c.explained = c.explained.Union(c.before)
 	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, c.before) }
 	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", forget)
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
 // in another window. twice are these ids.
-func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *roaring64.Bitmap) {
+func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice load.IDs) {
 	read := readWindows(windows)
 	slices.SortFunc(read, func(a, b *reading.Window) int { return cmp.Compare(b.Number, a.Number) })
-	seen, twice := roaring64.New(), roaring64.New()
+	_, twice = load.Overlap(idsIn(read)...)
+	seen := load.IDs{} // of twice
 	for _, w := range read {
-		if seen.Intersects(w.IDs) {
+		own := w.IDs.Intersect(twice)
+		if seen.Intersects(own) {
 			stale = append(stale, w)
-			twice.Or(roaring64.And(seen, w.IDs))
 		}
-		seen.Or(w.IDs)
+		seen = seen.Union(own)
 	}
 	return stale, twice
 }
@@ -96,7 +97,7 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice *ro
 // bounds are coarser than dates (see reading.Form.CoarseBounds), these are results whose
 // dates are not shown. The earlier window keeps them. yieldLater returns the later
 // windows, which leave these ids out from now on.
-func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Window) {
+func yieldLater(c *Reconciler, twice load.IDs) (yielding []*reading.Window) {
 	if !c.Reader.CoarseBounds() {
 		return nil
 	}
@@ -106,8 +107,8 @@ func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Win
 			if w.Undated != nil || next.Undated != nil || w.Planned.Window.To.IsZero() || !next.Planned.Window.From.Equal(w.Planned.Window.To) {
 				continue
 			}
-			both := roaring64.And(w.IDs, next.IDs)
-			if both.And(twice); both.IsEmpty() {
+			both := w.IDs.Intersect(next.IDs).Intersect(twice)
+			if both.IsEmpty() {
 				continue
 			}
 			next.LeaveOut(both)
@@ -120,19 +121,16 @@ func yieldLater(c *Reconciler, twice *roaring64.Bitmap) (yielding []*reading.Win
 // takeBack reads windows again that left out results to the window before them, if that one
 // was read again since and does not hold them any more: they moved while both were read.
 func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
-	held := c.readIDs()
-	if c.before != nil {
-		held.Or(c.before)
-	}
+	held := c.readIDs().Union(c.before)
 	for _, w := range readWindows(c.Windows) {
 		if w.Earlier == nil {
 			continue
 		}
-		lost := roaring64.AndNot(w.Earlier, held)
+		lost := w.Earlier.Without(held)
 		if lost.IsEmpty() {
 			continue
 		}
-		w.Earlier.AndNot(lost)
+		w.Earlier = w.Earlier.Without(lost)
 		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, lost) }
 		if err := c.readAgain(ctx, []*reading.Window{w}, "what it left out is in no window", forget); err != nil {
 			return true, err
@@ -143,7 +141,7 @@ func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
 }
 
 // proveDates asks for a result in two windows that hold it.
-func (c *Reconciler) proveDates(ctx context.Context, id uint64) error {
+func (c *Reconciler) proveDates(ctx context.Context, id int64) error {
 	var in []extract.Window
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated == nil && w.IDs.Contains(id) {
@@ -153,11 +151,19 @@ func (c *Reconciler) proveDates(ctx context.Context, id uint64) error {
 	if len(in) < 2 {
 		return nil
 	}
-	return c.Reader.Pages.ProveDates(ctx, int64(id), in[0], in[1]) //nolint:gosec // ids were int64
+	return c.Reader.Pages.ProveDates(ctx, id, in[0], in[1])
 }
 
 func readWindows(windows []*reading.Window) []*reading.Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *reading.Window) bool { return w.IDs == nil })
+}
+
+// idsIn returns the ids of each window.
+func idsIn(windows []*reading.Window) (sets []load.IDs) {
+	for _, w := range windows {
+		sets = append(sets, w.IDs)
+	}
+	return sets
 }
 
 // readAgain reads what forget removes of windows once more. It reads results without
@@ -188,7 +194,7 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	}
 	for _, w := range slices.Concat(dated, undated) {
 		if w.IDs != nil {
-			c.expected.Or(w.IDs)
+			c.expected = c.expected.Union(w.IDs)
 		}
 		if err := forget(ctx, w); err != nil {
 			return err

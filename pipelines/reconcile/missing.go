@@ -8,11 +8,10 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -34,7 +33,7 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 		return again, err
 	}
 	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
-		c.expected.Or(w.Undated.LeftOut) // they were left out of those without a date
+		c.expected = c.expected.Union(w.Undated.LeftOut) // they were left out of those without a date
 	}
 	missing, err := c.missing(ctx)
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 		return c.readLeftOut(ctx)
 	}
 	// A run that does not continue the datasets knows too little of what is not named.
-	if unnamed := roaring64.AndNot(missing, c.Changes.ids()); c.Changes.continues() && !unnamed.IsEmpty() {
+	if unnamed := missing.Without(c.Changes.ids()); c.Changes.continues() && !unnamed.IsEmpty() {
 		cut, err := c.cutOff(ctx, unnamed)
 		if err != nil {
 			return false, err
@@ -59,9 +58,9 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 
 // cutOff returns the windows that end before a missing result which a part of their time held. A
 // page may have cut it off, and a count of all that is of before a result came does not show that.
-func (c *Reconciler) cutOff(ctx context.Context, missing *roaring64.Bitmap) (windows []*reading.Window, err error) {
+func (c *Reconciler) cutOff(ctx context.Context, missing load.IDs) (windows []*reading.Window, err error) {
 	for _, w := range readWindows(c.Windows) {
-		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Maximum() >= missing.Maximum() {
+		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Max() >= missing.Max() {
 			continue
 		}
 		held, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
@@ -73,10 +72,7 @@ func (c *Reconciler) cutOff(ctx context.Context, missing *roaring64.Bitmap) (win
 		if err != nil && !errors.Is(err, load.ErrIDs) {
 			return nil, err
 		}
-		if err == nil {
-			held.And(missing)
-		}
-		if err != nil || !held.IsEmpty() && held.Maximum() > w.IDs.Maximum() {
+		if held = held.Intersect(missing); err != nil || !held.IsEmpty() && held.Max() > w.IDs.Max() {
 			windows = append(windows, w)
 		}
 	}
@@ -87,43 +83,35 @@ func (c *Reconciler) cutOff(ctx context.Context, missing *roaring64.Bitmap) (win
 // not move: it is gone. The count is asked for again only if something else changed
 // since. If the result was deleted after the count, it may hide an earlier deletion,
 // which the next run finds.
-func (c *Reconciler) explain(ctx context.Context, unnamed *roaring64.Bitmap) error {
+func (c *Reconciler) explain(ctx context.Context, unnamed load.IDs) error {
 	more, err := c.readMore(ctx)
 	if err == nil && more > 0 {
 		err = c.recount(ctx, c.proofOfAll())
 	}
-	unnamed.AndNot(c.Changes.ids())
-	c.explained.Or(unnamed)
+	c.explained = c.explained.Union(unnamed.Without(c.Changes.ids()))
 	return err
 }
 
 // missing returns the ids that were expected and that no window holds.
-func (c *Reconciler) missing(ctx context.Context) (*roaring64.Bitmap, error) {
-	missing := c.expected.Clone()
+func (c *Reconciler) missing(ctx context.Context) (load.IDs, error) {
+	missing := c.expected
 	if c.Changes.continues() {
 		replaced, err := c.replacedIDs(ctx)
 		if err != nil {
 			return nil, err
 		}
-		missing.Or(replaced)
-		missing.Or(c.Changes.ids())
+		missing = load.UnionOf(missing, replaced, c.Changes.ids())
 	}
-	missing.AndNot(c.readIDs())
-	missing.AndNot(&c.explained)
-	return missing, nil
+	return missing.Without(c.readIDs()).Without(c.explained), nil
 }
 
-func (c *Reconciler) readIDs() *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, w := range readWindows(c.Windows) {
-		ids.Or(w.IDs)
-	}
-	return ids
+func (c *Reconciler) readIDs() load.IDs {
+	return load.UnionOf(idsIn(readWindows(c.Windows))...)
 }
 
 // replacedIDs returns the ids of the parts that the run replaces. If some are not
 // known, the proof is weaker.
-func (c *Reconciler) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error) {
+func (c *Reconciler) replacedIDs(ctx context.Context) (load.IDs, error) {
 	replaced := c.Replaced()
 	ids, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 		if d.Child {
@@ -134,7 +122,7 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (*roaring64.Bitmap, error)
 	})
 	if errors.Is(err, load.ErrIDs) {
 		c.weak = true
-		return roaring64.New(), nil
+		return load.IDs{}, nil
 	}
 	return ids, err
 }
@@ -198,12 +186,12 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if unnamed.AndNot(named); unnamed.IsEmpty() {
+	if unnamed = unnamed.Without(named); unnamed.IsEmpty() {
 		return nil
 	}
-	id := unnamed.Minimum()
+	id := unnamed.Min()
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
-	found, err := c.changesIn(ctx, extract.Window{}, roaring64.BitmapOf(id))
+	found, err := c.changesIn(ctx, extract.Window{}, load.IDsOf(id))
 	for _, change := range found {
 		e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
 		if e.Newest = change.At; e.Newest.IsZero() {
@@ -215,7 +203,7 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 
 // askAgain asks what changed since the run began, and expects the results that changed. Those
 // that are named may have changed shortly before.
-func (c *Reconciler) askAgain(ctx context.Context) (named, changed *roaring64.Bitmap, err error) {
+func (c *Reconciler) askAgain(ctx context.Context) (named, changed load.IDs, err error) {
 	since := c.counted.since
 	if since == nil || c.counted.reads != c.Reader.Reads() {
 		if since, err = c.Changes.Since(ctx, c.Reader.Form); err != nil {
@@ -224,57 +212,51 @@ func (c *Reconciler) askAgain(ctx context.Context) (named, changed *roaring64.Bi
 	}
 	named = idsOf(since)
 	changed = idsOf(slices.DeleteFunc(slices.Clone(since), c.Changes.Saw))
-	c.expected.Or(changed)
+	c.expected = c.expected.Union(changed)
 	return named, changed, nil
 }
 
 // unnamed returns the ids that were read, that no replaced part holds and that the
 // service did not name. It leaves out rejected results, because the sets of ids of
 // parts lack them, and what the datasets did not reach before.
-func (c *Reconciler) unnamed(ctx context.Context) (*roaring64.Bitmap, error) {
-	ids := roaring64.New()
+func (c *Reconciler) unnamed(ctx context.Context) (load.IDs, error) {
 	replaced, err := c.replacedIDs(ctx)
 	if err != nil || c.weak {
-		return ids, err
+		return load.IDs{}, err
 	}
+	var sets []load.IDs
 	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || c.Changes.Unnamed(watermark) && w.Planned.Window.To.After(watermark) {
 			continue
 		}
-		ids.Or(w.IDs)
-		for _, r := range w.Rejects {
-			ids.Remove(uint64(r.ResultID)) //nolint:gosec // ids are not negative
-		}
+		sets = append(sets, w.IDs.Without(checkpoint.RejectedIDs(w.Rejects)))
 	}
-	ids.AndNot(replaced)
-	ids.AndNot(c.Changes.ids())
-	return ids, nil
+	return load.UnionOf(sets...).Without(replaced).Without(c.Changes.ids()), nil
 }
 
 // askFor asks for ids. Those that are gone or outside are explained. For the
 // others it reads the windows again that they are in.
-func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (again bool, err error) {
+func (c *Reconciler) askFor(ctx context.Context, missing load.IDs) (again bool, err error) {
 	after := c.Changes.laterThan(c.whole().To)
-	if err := c.keepLater(ctx, roaring64.And(missing, after)); err != nil {
+	if err := c.keepLater(ctx, missing.Intersect(after)); err != nil {
 		return false, err
 	}
 	time := c.Interval.Read
 	if c.Interval.Continues {
 		time = c.whole()
 	}
-	found, err := c.changesIn(ctx, time, roaring64.AndNot(missing, &c.explained))
+	found, err := c.changesIn(ctx, time, missing.Without(c.explained))
 	if err != nil {
 		return false, err
 	}
 	inside := idsOf(found)
-	c.explained.Or(missing)
-	c.explained.AndNot(inside)
+	c.explained = c.explained.Union(missing).Without(inside)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results that are in no window were asked for",
-		slog.Uint64("results", missing.GetCardinality()), slog.Int("extracted", len(found)))
-	outside := roaring64.AndNot(missing, inside)
-	c.outside.Or(outside)
-	if err := c.keepLater(ctx, roaring64.AndNot(outside, after)); err != nil {
+		slog.Int("results", missing.Len()), slog.Int("extracted", len(found)))
+	outside := missing.Without(inside)
+	c.outside = c.outside.Union(outside)
+	if err := c.keepLater(ctx, outside.Without(after)); err != nil {
 		return false, err
 	}
 	if again, err = c.readPlaces(ctx, found); err != nil || !c.Changes.continues() {
@@ -282,20 +264,20 @@ func (c *Reconciler) askFor(ctx context.Context, missing *roaring64.Bitmap) (aga
 	}
 	// A result that left the range since the count may hide one that was deleted before it.
 	replaced, err := c.replacedIDs(ctx)
-	if missing.And(&c.explained); err != nil || !missing.Intersects(replaced) {
+	if err != nil || !missing.Intersect(c.explained).Intersects(replaced) {
 		return again, err
 	}
 	return true, c.recount(ctx, c.proofOfAll())
 }
 
 // changesIn asks for those results of a window that have one of the ids.
-func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids *roaring64.Bitmap) (found []extract.Change, err error) {
-	seen := roaring64.New()
+func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids load.IDs) (found []extract.Change, err error) {
+	seen := map[int64]bool{}
 	for _, r := range clusters(ids) {
 		err := c.Reader.Pages.Each(ctx, w, r.IDs, func(p *page.Page) error {
 			for _, change := range extract.ChangesOf(p) {
-				if id := uint64(change.ID); ids.Contains(id) && seen.CheckedAdd(id) { //nolint:gosec // ids are not negative
-					found = append(found, change)
+				if ids.Contains(change.ID) && !seen[change.ID] {
+					found, seen[change.ID] = append(found, change), true
 				}
 			}
 			return nil
@@ -309,15 +291,15 @@ func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids *roari
 
 // keepLater notes those of the missing ids that lie after the range, and explains
 // them. The next run looks for them again, though nobody names them then.
-func (c *Reconciler) keepLater(ctx context.Context, missing *roaring64.Bitmap) error {
+func (c *Reconciler) keepLater(ctx context.Context, missing load.IDs) error {
 	if !c.Changes.continues() {
 		return nil
 	}
-	changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, roaring64.And(missing, c.Changes.ids()))
+	changed, err := c.changesIn(ctx, extract.Window{From: c.whole().To}, missing.Intersect(c.Changes.ids()))
 	for _, change := range changed {
 		c.later = append(c.later, change.ID)
 	}
-	c.explained.Or(idsOf(changed))
+	c.explained = c.explained.Union(idsOf(changed))
 	return err
 }
 
@@ -338,11 +320,11 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 			return false, err
 		}
 		if at < 0 {
-			c.explained.Add(uint64(change.ID)) //nolint:gosec // ids are not negative
+			c.explained = c.explained.Union(load.IDsOf(change.ID))
 			continue
 		}
 		if w := line[at].window; w != nil && w.Earlier != nil {
-			w.Earlier.Remove(uint64(change.ID)) //nolint:gosec // ids are not negative
+			w.Earlier = w.Earlier.Without(load.IDsOf(change.ID))
 		}
 		if !read[at] {
 			places = append(places, line[at])

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -28,7 +26,7 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 		if ids.IsEmpty() {
 			return nil
 		}
-		c.compared.Or(ids)
+		c.compared = c.compared.Union(ids)
 		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
 			return err
 		}
@@ -39,13 +37,11 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 }
 
 // uncompared returns the ids that were read and not yet compared with older parts.
-func (c *Reconciler) uncompared() *roaring64.Bitmap {
+func (c *Reconciler) uncompared() load.IDs {
 	if c.Full {
-		return roaring64.New() // all parts are replaced
+		return load.IDs{} // all parts are replaced
 	}
-	ids := c.readIDs()
-	ids.AndNot(&c.compared)
-	return ids
+	return c.readIDs().Without(c.compared)
 }
 
 // mostCells is how many partitions a span may have that is read without a count.
@@ -177,14 +173,14 @@ func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) erro
 // places that changed results are probably in now. The date by which the service filters is
 // not known. So the place is confirmed by a count if a part elsewhere holds the result,
 // because then it may have stayed there.
-func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids *roaring64.Bitmap, spans []extract.Window, why string) error {
+func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids load.IDs, spans []extract.Window, why string) error {
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
 		return err
 	}
-	held, undated := roaring64.New(), false
+	held, undated := load.IDs{}, false
 	for _, h := range hits {
-		held.Or(h.IDs)
+		held = held.Union(h.IDs)
 		if h.Undated {
 			undated = true
 		} else {
@@ -199,7 +195,7 @@ func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, 
 		if !ok || slices.Contains(spans, at) {
 			continue
 		}
-		if held.Contains(uint64(change.ID)) { //nolint:gosec // ids are not negative
+		if held.Contains(change.ID) {
 			there, err := c.Reader.Holds(ctx, at, extract.IDRange{Min: change.ID, Max: change.ID})
 			if err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract"
@@ -124,21 +123,15 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 }
 
 // datedIDs returns the ids that the windows with a date hold.
-func (c *Reconciler) datedIDs() *roaring64.Bitmap {
-	ids := roaring64.New()
-	for _, w := range readWindows(c.Windows) {
-		if w.Undated == nil {
-			ids.Or(w.IDs)
-		}
-	}
-	return ids
+func (c *Reconciler) datedIDs() load.IDs {
+	return load.UnionOf(idsIn(slices.DeleteFunc(readWindows(c.Windows), func(w *reading.Window) bool { return w.Undated != nil }))...)
 }
 
 // addUndated reads results without a date as the run's last window.
 func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts ...int64) error {
 	u.Read, u.Dated = c.Interval.Read, c.datedIDs()
 	if !c.Changes.continues() {
-		u.LeftOut = roaring64.New()
+		u.LeftOut = load.IDs{}
 	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
@@ -154,11 +147,11 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if w == nil || w.Undated.LeftOut == nil {
 		return false, nil
 	}
-	leftOut := roaring64.AndNot(w.Undated.LeftOut, c.datedIDs())
+	leftOut := w.Undated.LeftOut.Without(c.datedIDs())
 	if leftOut.IsEmpty() {
 		return false, nil
 	}
-	if leftOut.AndNot(&c.explained); !leftOut.IsEmpty() {
+	if leftOut = leftOut.Without(c.explained); !leftOut.IsEmpty() {
 		if again, err := c.askFor(ctx, leftOut); err != nil || again {
 			return again, err
 		}
@@ -210,7 +203,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 				return nil
 			case w.Results() > n && !w.Undated.Started:
 				// A window may lack one of them, and hold another result that is gone.
-				w.Undated.Started, w.Undated.LeftOut = true, roaring64.New()
+				w.Undated.Started, w.Undated.LeftOut = true, load.IDs{}
 			}
 		}
 		if err := c.again(); err != nil {
@@ -275,13 +268,12 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	only.AndNot(c.readIDs())
-	if only.IsEmpty() {
+	if only = only.Without(c.readIDs()); only.IsEmpty() {
 		return nil
 	}
 	ranges := clusters(only)
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date are read again",
-		slog.Uint64("results", only.GetCardinality()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed"))
+		slog.Int("results", only.Len()), slog.Int("id_ranges", len(ranges)), slog.String("reason", "one of them changed"))
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Only: only})
 }
 
@@ -290,10 +282,9 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 const clusterSpan = 100
 
 // clusters returns ranges of ids that cover a set. Each range takes one request.
-func clusters(ids *roaring64.Bitmap) []extract.UndatedRange {
+func clusters(ids load.IDs) []extract.UndatedRange {
 	var ranges []extract.UndatedRange
-	for it := ids.Iterator(); it.HasNext(); {
-		id := int64(it.Next()) //nolint:gosec // ids were int64
+	for id := range ids.All() {
 		if last := len(ranges) - 1; last >= 0 && id-ranges[last].IDs.Min < clusterSpan {
 			ranges[last].IDs.Max = id
 			continue

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -24,10 +22,10 @@ type Parts interface {
 	// Datasets returns the datasets as earlier runs left them.
 	Datasets() []Dataset
 	// Holding returns the parts that hold one of the ids and that r does not replace.
-	Holding(ctx context.Context, ids *roaring64.Bitmap, r Replaced) ([]Held, error)
+	Holding(ctx context.Context, ids load.IDs, r Replaced) ([]Held, error)
 	// IDs returns the ids of all results in chosen parts of each dataset. The error
 	// wraps load.ErrIDs if they are not known.
-	IDs(ctx context.Context, choose func(Dataset) []load.Part) (*roaring64.Bitmap, error)
+	IDs(ctx context.Context, choose func(Dataset) []load.Part) (load.IDs, error)
 }
 
 // Dataset is a dataset as earlier runs left it.
@@ -58,7 +56,7 @@ func wholeOf(p Parts) (manifests []*load.Manifest) {
 // Held is a part that holds some ids.
 type Held struct {
 	load.Part
-	IDs *roaring64.Bitmap // those of the ids; empty if the part's ids are not known
+	IDs load.IDs // those of the ids; empty if the part's ids are not known
 }
 
 // Start is what is known once the run is planned.
@@ -89,21 +87,21 @@ type Reconciler struct {
 	Reread   int            // windows that were read again
 	Older    int            // windows of older parts that were read
 
-	before  *roaring64.Bitmap // results of the second before the range; nil if it was not asked for
-	looked  bool              // for results that are dated later than now
-	planned int64             // requests until anything was read or compared again, see again; 0 before
+	before  load.IDs // results of the second before the range; nil if it was not asked for
+	looked  bool     // for results that are dated later than now
+	planned int64    // requests until anything was read or compared again, see again; 0 before
 	counted counted
 
 	older    []*reading.Older // spans outside the range that are read again
-	compared roaring64.Bitmap // ids that were already looked for in older parts
+	compared load.IDs         // ids that were already looked for in older parts
 	datedNow bool             // a result that had no date has one now
 
-	expected  roaring64.Bitmap // ids that must be found
-	explained roaring64.Bitmap // ids that were asked for, and are gone or outside
-	outside   roaring64.Bitmap // of explained, those that were asked for and are not in the range
-	later     []int64          // of outside, those that lie after the range
-	followed  bool             // the feed was asked once more, if that is needed
-	weak      bool             // not every loss would be noticed
+	expected  load.IDs // ids that must be found
+	explained load.IDs // ids that were asked for, and are gone or outside
+	outside   load.IDs // of explained, those that were asked for and are not in the range
+	later     []int64  // of outside, those that lie after the range
+	followed  bool     // the feed was asked once more, if that is needed
+	weak      bool     // not every loss would be noticed
 
 	all *proof // see proofOfAll; nil before it is needed
 }

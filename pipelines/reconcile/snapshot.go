@@ -74,10 +74,8 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		_, kept := c.Replaced().Divide(m)
 		return len(kept) > 0 || !c.Full && m != nil && read.To.Before(m.Watermark.Time)
 	})
-	seen := c.readIDs()
-	seen.Or(&c.outside)
 	e := changesEnd{
-		Seen: seen, Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
+		Seen: c.readIDs().Union(c.outside), Later: c.later, Aside: kept && !c.Interval.Continues, To: c.Interval.Read.To,
 		Lookback: kept && !asked.Continues,
 		Older:    asked.Continues && slices.ContainsFunc(c.Windows, func(w *reading.Window) bool { return w.Taken }),
 	}

@@ -6,29 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-func bitmap(ids ...uint64) *roaring64.Bitmap { return roaring64.BitmapOf(ids...) }
-
 func TestStaleWindowsAreThoseReadFirst(t *testing.T) {
-	a := &reading.Window{Number: 1, Reading: reading.Reading{IDs: bitmap(1, 2, 3)}}
-	b := &reading.Window{Number: 3, Reading: reading.Reading{IDs: bitmap(3, 4)}}
-	c := &reading.Window{Number: 2, Reading: reading.Reading{IDs: bitmap(5, 4)}}
+	a := &reading.Window{Number: 1, Reading: reading.Reading{IDs: load.IDsOf(1, 2, 3)}}
+	b := &reading.Window{Number: 3, Reading: reading.Reading{IDs: load.IDsOf(3, 4)}}
+	c := &reading.Window{Number: 2, Reading: reading.Reading{IDs: load.IDsOf(5, 4)}}
 	unread := &reading.Window{}
 	stale, twice := staleWindows([]*reading.Window{a, b, c, unread})
-	if len(stale) != 2 || stale[0] != c || stale[1] != a || !twice.Equals(bitmap(3, 4)) {
+	if len(stale) != 2 || stale[0] != c || stale[1] != a || !twice.Equal(load.IDsOf(3, 4)) {
 		t.Errorf("%d stale, %v twice", len(stale), twice)
 	}
-	if !a.IDs.Equals(bitmap(1, 2, 3)) || !b.IDs.Equals(bitmap(3, 4)) {
+	if !a.IDs.Equal(load.IDsOf(1, 2, 3)) || !b.IDs.Equal(load.IDsOf(3, 4)) {
 		t.Error("the windows' sets were changed")
 	}
-	if stale, twice := staleWindows([]*reading.Window{a, {Number: 4, Reading: reading.Reading{IDs: bitmap(9)}}}); len(stale) != 0 || !twice.IsEmpty() {
+	if stale, twice := staleWindows([]*reading.Window{a, {Number: 4, Reading: reading.Reading{IDs: load.IDsOf(9)}}}); len(stale) != 0 || !twice.IsEmpty() {
 		t.Errorf("%v stale", stale)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
@@ -43,7 +42,7 @@ type Stream struct {
 	Schema  *schemas.Schema
 	Labels  map[string]string // headings by id; nil if the service has sent none
 	Read    int64
-	IDs     *roaring64.Bitmap // of all results, also of rejected ones
+	IDs     []int64 // of all results, also of rejected ones
 	Rejects []transform.Reject
 	Stats   transform.Stats
 
@@ -69,7 +68,7 @@ func pagesOf(service extract.Service, q Query) source {
 // Read reads the results of a query. It calls emit with the rows of each page, and with how
 // many results are read. A batch is valid only during the call. The Stream is never nil.
 func Read(ctx context.Context, service extract.Service, q Query, emit func(read int64, rows arrow.RecordBatch) error) (*Stream, error) {
-	s := &Stream{Schema: q.Schema, IDs: roaring64.New(), q: q}
+	s := &Stream{Schema: q.Schema, q: q}
 	s.q.Options.Emit = func(rows arrow.RecordBatch) error { return emit(s.Read, rows) }
 	defer s.release()
 	pages, sample := pagesOf(service, q), samplePages
@@ -107,9 +106,7 @@ func (s *Stream) next(ctx context.Context, pages source) (*page.Page, error) {
 		p.Filter(func(int64) bool { left--; return left >= 0 })
 	}
 	s.Read += int64(p.Len())
-	for i := range p.Len() {
-		s.IDs.Add(uint64(p.ID(i))) //nolint:gosec // ids are not negative
-	}
+	s.IDs = append(s.IDs, p.IDs()...)
 	return p, nil
 }
 

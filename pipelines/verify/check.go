@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
@@ -70,7 +69,7 @@ func (o *Output) lacksManifest(ctx context.Context, dest load.Destination, name 
 
 // checkParts checks all parts, and that no result is in two of them.
 func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
-	sets := make([]*roaring64.Bitmap, len(o.Manifest.Parts))
+	sets := make([]load.IDs, len(o.Manifest.Parts))
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(load.SideBySide)
 	for i, p := range o.Manifest.Parts {
@@ -83,22 +82,21 @@ func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	seen := roaring64.New()
+	_, twice := load.Overlap(sets...)
+	seen := load.IDs{} // of twice
 	for i, p := range o.Manifest.Parts {
-		if sets[i] == nil {
-			continue
+		own := sets[i].Intersect(twice)
+		if both := seen.Intersect(own); !both.IsEmpty() {
+			o.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.Len(), both.Min())
 		}
-		if both := roaring64.And(seen, sets[i]); !both.IsEmpty() {
-			o.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.GetCardinality(), both.Minimum())
-		}
-		seen.Or(sets[i])
+		seen = seen.Union(own)
 	}
 	return nil
 }
 
 // part checks a part and what lies beside it. It returns the ids of its results, nil where
 // there are none or they are not known.
-func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids *roaring64.Bitmap, err error) {
+func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids load.IDs, err error) {
 	n, sum, err := load.Digest(ctx, dest, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -32,14 +30,14 @@ func newPlace(t *testing.T, rows int64) *place {
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: "run1", Schema: []load.Column{{Name: "id", Type: "int64", From: "result_id"}},
 	}}
 	for day := range 3 {
-		p.part(time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC), uint64(day*10), rows) //nolint:gosec // small
+		p.part(time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC), int64(day*10), rows)
 	}
 	p.must(p.commit.Do(t.Context(), dest))
 	return p
 }
 
 // part stages a part of a day, with the ten results from an id on.
-func (p *place) part(from time.Time, id uint64, rows int64) {
+func (p *place) part(from time.Time, id int64, rows int64) {
 	p.Helper()
 	to := from.AddDate(0, 0, 1)
 	upload, err := p.Stage(p.Context(), "run1", load.PartName(load.PartKey{From: from, To: to, Extension: ".csv"}))
@@ -48,16 +46,18 @@ func (p *place) part(from time.Time, id uint64, rows int64) {
 	p.must(err)
 	prepared, err := upload.Prepare(p.Context())
 	p.must(err)
-	set := roaring64.New()
-	set.AddRange(id, id+10)
-	data, sum, err := load.EncodeIDs(set)
-	p.must(err)
+	var set load.IDsBuilder
+	for n := range int64(10) {
+		set.Add(id + n)
+	}
+	data := load.EncodeIDs(set.IDs())
+	sum := load.SumIDs(data)
 	c := &p.commit
 	c.New = append(c.New, prepared)
 	c.Beside = append(c.Beside, load.PartObject{Name: load.IDsName(sum), Encode: func() ([]byte, error) { return data, nil }})
 	c.Manifest.Rows += rows
 	c.Manifest.Parts = append(c.Manifest.Parts, load.Part{
-		Path: prepared.Name, From: load.Wall(from), To: load.Wall(to), Rows: rows, MinID: int64(id), MaxID: int64(id) + 9, //nolint:gosec // small
+		Path: prepared.Name, From: load.Wall(from), To: load.Wall(to), Rows: rows, MinID: id, MaxID: id + 9,
 		Bytes: prepared.Bytes, SHA256: prepared.SHA256, IDs: sum,
 	})
 }

@@ -44,10 +44,11 @@ const base = "4747c19"
 var meant = regexp.MustCompile(strings.Join([]string{
 	`: \S*\.(created_at|started_at|ended_at|watermark_age_seconds|changes\[\d+\]\.count|bytes|sha256): `, // chance, and what the file itself shows
 	`\.xlsx: `, // fixed widths, no filters, no core properties
+	`\.ids: "[0-9a-f]{64}", now "[0-9a-f]{64}"$`,                                                           // id sets are no RoaringBitmaps any more
 	`next_run|[Nn]ext run|dead_letters|stale_(parts|left)|\.(warnings|patterns|unlisted)`,                  // forecasts, letters of failed runs, parts left to later runs, limits of spreadsheets, forms looked for at outputs: no such things
 	`json: \.(\S*\.)?(columns|api|labels_before|labels_before\[\d+\]|index): |codebook\.csv: |"reordered"`, // digests of columns, the generation, earlier headings and places are not kept
-	`report\.json: .*\.(planned|spans)`, // what the page of a run shows is in its report
-	`^output of \(schema (ddl.*: "I+", now ""$|ddl.*: "II+", now "I+"$|diff.*(\| reordered |\bretyped\b))`,                                                                                                                                              // ddl prints no loads, nor what a run added to declared columns of a single file; diff may tell one column that moved as several, and tells values that do not fit last
+	`report\.json: .*\.(planned|spans)`,                                                                    // what the page of a run shows is in its report
+	`^output of \(schema (ddl.*: "I+", now ""$|ddl.*: "II+", now "I+"$|diff.*(\| reordered |\bretyped\b))`, // ddl prints no loads, nor what a run added to declared columns of a single file; diff may tell one column that moved as several, and tells values that do not fit last
 	`\.(requests\.(results|count)|request_outcomes\.ok): |^request of run: v[12] results.*(((fs_search|after_id).*|fs_min_id=\d+&fs_sort_direction=asc&fs_include_headings): "", now "I"|(min|after)_id=\d+&(fs_max|before)_id=\d+.*: "I+", now "I?"$)`, // where no count can be compared, a run asks once more behind what changed while it read; it asks less for where a result is that it found
 	`^request of run: v[12] results (\S*(max|before)_id=\d+&\S*|limit=1&sort_direction=desc): "", now "I"$`,                                                                                                                                             // a form that changes while it is counted is searched for results without a date among the ids there are
 	`^(request|end|output) of \(?preview.*(: "I", now ""|"exit status 65", now .*|: "", now .*|"\[\]string", now .*)$`,                                                                                                                                  // a look knows its last page, and no column comes too late for it
@@ -200,6 +201,10 @@ func (s *side) take(w *world, t step) sight {
 // and times of this month, by the machine's clock, which some commands go by. No world is now.
 var chances = regexp.MustCompile(time.Now().Format("2006-?01") + `-?\d\d[ T][\d:]{6,8}(?:Z-[0-9a-f]{8})?|(\d{8}T\d{6}Z)-[0-9a-f]{8}`)
 
+// idSet finds the name of an id set. How many there are is compared, and not what they are named
+// by, which are their bytes; see meant.
+var idSet = regexp.MustCompile(`(_ids/)[0-9a-f]{64}\.(roaring|ids)`)
+
 // see adds a text to what is seen. Data must be the same byte for byte, but of a Parquet file
 // only the schema, the metadata and the rows that readers see; from anything else
 // is left out what belongs to one side alone, and its lines are counted, so that one line
@@ -215,7 +220,12 @@ func (s *side) see(seen sight, name string, data []byte) {
 		}
 		return
 	}
+	if idSet.MatchString(name) {
+		seen[idSet.ReplaceAllString(name, "$1")] += "I"
+		return
+	}
 	text := chances.ReplaceAllString(strings.NewReplacer(s.dir, "DIR", s.http.URL, "URL").Replace(string(data)), "$1")
+	text = idSet.ReplaceAllString(text, "$1")
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {
 		value = strings.Split(text, "\n")

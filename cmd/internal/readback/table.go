@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/formetl/formetl/load"
 )
 
 // Table reads a table of PostgreSQL as if it were a dataset of NDJSON: its manifest, a file
@@ -41,7 +42,7 @@ func Table(dsn, table, list string, zone *time.Location) (map[string][]byte, err
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	partOf := map[uint64]string{}
+	partOf := map[int64]string{}
 	parts, _ := c.Query(ctx, `SELECT part, coalesce(range_from, '0001-01-01'), coalesce(range_to, '0001-01-01'), rows, coalesce(min_id, 0), coalesce(max_id, 0), undated, ids,
 		CASE WHEN rejected > 0 THEN md5(part) ELSE '' END FROM formetl.parts WHERE dataset = $1 ORDER BY part`, dataset)
 	var p Part
@@ -49,16 +50,13 @@ func Table(dsn, table, list string, zone *time.Location) (map[string][]byte, err
 	if _, err := pgx.ForEachRow(parts, []any{&p.Path, &p.From.Time, &p.To.Time, &p.Rows, &p.MinID, &p.MaxID, &p.Undated, &set, &p.Letters}, func() error {
 		sum := sha256.Sum256(set)
 		p.Path, p.IDs = strings.ReplaceAll(p.Path, "/", " to ")+".ndjson", hex.EncodeToString(sum[:])
-		files[p.Path], files["_ids/"+p.IDs+".roaring"] = nil, []byte(string(set))
+		files[p.Path], files["_ids/"+p.IDs+".ids"] = nil, []byte(string(set))
 		m.Parts = append(m.Parts, p)
-		ids := roaring64.New()
-		if err := ids.UnmarshalBinary(set); err != nil {
-			return err
+		ids, err := load.DecodeIDs(set)
+		for id := range ids.All() {
+			partOf[id] = p.Path
 		}
-		for it := ids.Iterator(); it.HasNext(); {
-			partOf[it.Next()] = p.Path
-		}
-		return nil
+		return err
 	}); err != nil {
 		return nil, err
 	}
@@ -102,7 +100,7 @@ func Table(dsn, table, list string, zone *time.Location) (map[string][]byte, err
 		if gone {
 			continue
 		}
-		part, known := partOf[uint64(id)] //nolint:gosec // ids are positive
+		part, known := partOf[id]
 		if !known {
 			part = "stray.ndjson"
 		}

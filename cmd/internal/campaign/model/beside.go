@@ -1,18 +1,15 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/cmd/internal/readback"
+	"github.com/formetl/formetl/load"
 )
 
 // idsName is where the id set of a part lies.
-func idsName(p readback.Part) string { return "_ids/" + p.IDs + ".roaring" }
+func idsName(p readback.Part) string { return "_ids/" + p.IDs + ".ids" }
 
 // checkIDs makes sure that the id set of each part of a dataset holds the results of its
 // rows. A child's holds those without an element too.
@@ -20,20 +17,21 @@ func (l *Look) checkIDs(o *Output) error {
 	if !o.Dataset() {
 		return nil
 	}
-	rows := map[string]*roaring64.Bitmap{}
+	rows := map[string]*load.IDsBuilder{}
 	for _, p := range l.Manifest.Parts {
-		rows[p.Path] = roaring64.New()
+		rows[p.Path] = &load.IDsBuilder{}
 	}
 	for id, read := range l.Rows {
-		rows[read[0].Part.Path].Add(uint64(id)) //nolint:gosec // ids are positive
+		rows[read[0].Part.Path].Add(id)
 	}
 	for _, p := range l.Manifest.Parts {
-		ids, data := roaring64.New(), l.Files[idsName(p)]
-		if sum := sha256.Sum256(data); p.IDs != "" && (hex.EncodeToString(sum[:]) != p.IDs || ids.UnmarshalBinary(data) != nil) {
+		data, held := l.Files[idsName(p)], rows[p.Path].IDs()
+		ids, err := load.DecodeIDs(data)
+		if p.IDs != "" && (load.SumIDs(data) != p.IDs || err != nil) {
 			return fmt.Errorf("the id set of %s of %s is missing or damaged", p.Path, o)
 		}
-		if lacks := roaring64.AndNot(rows[p.Path], ids); !lacks.IsEmpty() || o.Explode == "" && !ids.Equals(rows[p.Path]) {
-			return fmt.Errorf("the id set of %s of %s is %s, and its rows are of %s", p.Path, o, ids, rows[p.Path])
+		if !held.Without(ids).IsEmpty() || o.Explode == "" && !ids.Equal(held) {
+			return fmt.Errorf("the id set of %s of %s is %s, and its rows are of %s", p.Path, o, ids, held)
 		}
 	}
 	return nil

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load"
 )
 
 // scene is a dataset of two days as a run left it, for a test to spoil.
@@ -27,7 +26,8 @@ type scene struct {
 	facts Facts
 	mark  string
 
-	unset, more uint64 // a result that the id sets lack, and one that they hold besides
+	unset int64   // a result that the id sets lack
+	more  []int64 // those that they hold besides
 }
 
 const dayOne, dayTwo = "dt=2026-01-01/part-1.ndjson", "dt=2026-01-02/part-2.ndjson"
@@ -87,7 +87,6 @@ func (s *scene) write() {
 		s.file(path, data)
 		sum := sha256.Sum256([]byte(data))
 		var ids []int64
-		set := roaring64.New()
 		for l := range strings.Lines(data) {
 			var row struct {
 				ID int64 `json:"result_id"`
@@ -96,18 +95,10 @@ func (s *scene) write() {
 				s.t.Fatal(err)
 			}
 			ids = append(ids, row.ID)
-			set.Add(uint64(row.ID))
 		}
-		set.Remove(s.unset)
-		if s.more > 0 {
-			set.Add(s.more)
-		}
-		packed, err := set.ToBytes()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		packed := load.EncodeIDs(load.IDsOf(append(s.more, ids...)...).Without(load.IDsOf(s.unset)))
 		of := sha256.Sum256(packed)
-		s.file("_ids/"+hex.EncodeToString(of[:])+".roaring", string(packed))
+		s.file("_ids/"+hex.EncodeToString(of[:])+".ids", string(packed))
 		day := strings.TrimPrefix(filepath.Dir(path), "dt=")
 		next, _ := time.Parse(time.DateOnly, day)
 		parts = append(parts, map[string]any{
@@ -205,8 +196,8 @@ func TestJudge(t *testing.T) {
 		{name: "no mark", after: func(s *scene) { _ = os.Remove(filepath.Join(s.o.Dir, readback.SuccessName)) }, want: "has no _SUCCESS"},
 		{name: "the mark of another run", spoil: func(s *scene) { s.mark = "r2\n" }, want: "_SUCCESS of"},
 		{name: "an id set is gone", after: func(s *scene) { _ = os.RemoveAll(filepath.Join(s.o.Dir, "_ids")) }, want: "is missing or damaged"},
-		{name: "an id set lacks a result", spoil: func(s *scene) { s.unset = 2 }, want: "is {1,3}, and its rows are of {1,2,3}"},
-		{name: "an id set holds others", spoil: func(s *scene) { s.more = 9 }, want: ",9}, and its rows are of {"},
+		{name: "an id set lacks a result", spoil: func(s *scene) { s.unset = 2 }, want: "is [1 3], and its rows are of [1 2 3]"},
+		{name: "an id set holds others", spoil: func(s *scene) { s.more = []int64{9} }, want: " 9], and its rows are of ["},
 		{name: "one who came while a run was unfinished", spoil: func(s *scene) { s.comeLate(3) }, want: ""},
 		{name: "one whom no unfinished run took over", spoil: func(s *scene) { s.comeLate(2) }, want: "lacks result 9"},
 		{name: "one without a date", spoil: func(s *scene) { s.comeUndated(false) }, want: "lacks result 9"},
