@@ -150,9 +150,9 @@ func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]colum
 	})
 }
 
-// changes returns the statements that make the table take rows. before is the manifest of the
-// last load, nil if there was none. full tells that all rows are replaced, so that types may change.
-func (t *Table) changes(ctx context.Context, q querier, to *target, before *load.Manifest, full bool) (statements []string, err error) {
+// changes returns the statements that make the table take rows. full tells that all rows are replaced, so that types may change.
+func (t *Table) changes(ctx context.Context, q querier, to *target, k known, full bool) (statements []string, err error) {
+	before := k.manifest
 	there, err := t.columnsOf(ctx, q, to.sql())
 	if err != nil {
 		return nil, err
@@ -177,8 +177,11 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 			defined[i] = quote(c.name) + " " + c.kind
 		}
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
-	} else if !to.madeBy(before) && !t.Adopt {
-		return nil, &load.CreateError{Op: "use", Path: t.String(), Hint: "choose another table, rename or drop this one, or write adopt: true", Err: errors.New("a table is there that formetl did not make")}
+	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
+		return nil, &load.CreateError{
+			Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; write adopt: true to take it over, also if formetl made it and the schema " + t.Control + " was lost",
+			Err: errors.New("a table is there of which formetl knows nothing"),
+		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {
 		return nil, err
 	}
@@ -187,6 +190,8 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 		at := slices.IndexFunc(there, named(c.name))
 		switch {
 		case len(there) == 0:
+		case at < 0 && to.madeBy(before) && !full && to.had(before, c.name):
+			return nil, &load.TableError{Table: to.schema + "." + to.table, Problem: fmt.Sprintf("has lost its column %q", c.name), Hint: "run with --full, which fills it again, or restore it"}
 		case at < 0:
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
 		case there[at].kind == c.kind:
@@ -220,6 +225,11 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, before *load
 // madeBy tells whether formetl made the table by its last load.
 func (t *target) madeBy(before *load.Manifest) bool {
 	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
+}
+
+// had tells whether the last load wrote a column.
+func (t *target) had(before *load.Manifest, name string) bool {
+	return t.list != "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Name == name })
 }
 
 // takesRows returns an error where rows cannot be found or inserted in a table that is there: it
@@ -293,7 +303,7 @@ func (t *Table) unfit(c column, is string) error {
 }
 
 // alter makes the table take the rows.
-func (l *loading) alter(ctx context.Context, to *target, before *load.Manifest) error {
+func (l *loading) alter(ctx context.Context, to *target, before known) error {
 	statements, err := l.changes(ctx, l.tx, to, before, l.load.Full)
 	if err != nil {
 		return err
@@ -317,9 +327,9 @@ func (l *loading) alter(ctx context.Context, to *target, before *load.Manifest) 
 func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error {
 	return t.with(ctx, "use", func(c *pgx.Conn) error {
 		_, tables, err := t.ready(ctx, c)
-		var before *load.Manifest
+		var before known
 		if err == nil && tables {
-			before, _, err = t.last(ctx, c, "")
+			before, err = t.last(ctx, c, "")
 		}
 		if err != nil {
 			return err
@@ -351,18 +361,22 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 		coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)), false),
 		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false), coalesce(row_security_active(to_regclass($2)::oid), false)`,
 		quote(to.schema), to.sql(), t.SoftDelete).Scan(&schema, &table, &rows, &owner, &create, &hidden)
-	var state string
+	lacks := func(what, hint string) error {
+		return t.refused("use", failure{refused, what, hint}, "42501", nil)
+	}
 	switch {
 	case err != nil:
 		return err
 	case hidden:
 		return &load.TableError{Table: to.schema + "." + to.table, Problem: "may hide rows from the role by row level security", Hint: "let the role own the table without FORCE, or ALTER ROLE … BYPASSRLS"}
 	case !schema:
-		state = "3F000"
-	case !table && !create, table && !rows, table && changes && !owner:
-		state = "42501"
-	default:
-		return nil
+		return t.refusal("use", "3F000")
+	case !table && !create:
+		return lacks("the role may not create tables in the schema "+to.schema, "GRANT USAGE, CREATE ON SCHEMA "+quote(to.schema)+" TO the role")
+	case table && !rows:
+		return lacks("the role may not change the rows of "+to.table, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+to.sql()+" TO the role")
+	case table && changes && !owner:
+		return lacks("the table "+to.table+" has to change, and the role does not own it", "ALTER TABLE "+to.sql()+" OWNER TO the role")
 	}
-	return t.refusal("use", state)
+	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
 )
@@ -24,11 +26,7 @@ func (t *Table) Load(ctx context.Context, l load.TableLoad) (change load.TableCh
 		var cut bool
 		change, cut, err = t.loadOnce(ctx, l)
 		if !cut || try == mostTries || ctx.Err() != nil {
-			op := "load into"
-			if _, after := errors.AsType[*afterError](err); after {
-				op = "do the SQL of after: at"
-			}
-			return change, t.failed(ctx, op, err)
+			return change, t.failed(ctx, "load into", err)
 		}
 		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try fails where ctx has ended
 	}
@@ -68,7 +66,7 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	if _, err := l.tx.Conn().PgConn().Exec(ctx, settings).ReadAll(); err != nil {
 		return change, err
 	}
-	if before, _, err := l.last(ctx, l.tx, ""); err != nil || l.did(before) {
+	if before, err := l.last(ctx, l.tx, ""); err != nil || l.did(before.manifest) {
 		return l.done(ctx, err)
 	}
 	// The rows are copied before anything is locked that others wait for.
@@ -78,12 +76,16 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 			return change, err
 		}
 	}
-	before, version, err := l.last(ctx, l.tx, "FOR UPDATE")
-	if err != nil || l.did(before) {
+	before, err := l.last(ctx, l.tx, "FOR UPDATE")
+	if err != nil || l.did(before.manifest) {
 		return l.done(ctx, err)
 	}
-	if version != l.load.Version {
+	if before.version != l.load.Version {
 		return change, l.conflict()
+	}
+	lost, err := l.lost(ctx, l.tx, before)
+	if err != nil {
+		return change, err
 	}
 	var read []load.IDs
 	for _, p := range l.load.Parts {
@@ -105,6 +107,9 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	}
 	for i, target := range targets {
 		updated, inserted, err := l.merge(ctx, target)
+		if err == nil {
+			err = l.holds(ctx, target)
+		}
 		if err != nil {
 			return change, err
 		}
@@ -119,20 +124,40 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 			}
 		}
 	}
-	if err := l.note(ctx, change); err != nil {
+	if err := l.note(ctx, change, before, lost); err != nil {
 		return change, err
 	}
-	if l.After == "" {
-		return change, l.leased(ctx)
-	}
-	_, err = l.tx.Conn().PgConn().Exec(ctx, l.After).ReadAll()
-	if err == nil && l.tx.Conn().PgConn().TxStatus() != 'T' {
-		err = &load.TableError{Table: l.dataset(), Problem: "was loaded, and the SQL of after: ended the transaction", Hint: "leave BEGIN, COMMIT and ROLLBACK out of that file, and run with --full"}
-	}
-	if err != nil {
-		return change, &afterError{err}
+	if err := l.doAfter(ctx); err != nil {
+		return change, err
 	}
 	return change, l.leased(ctx)
+}
+
+// doAfter does the SQL of the definition, which must stay in the transaction.
+func (l *loading) doAfter(ctx context.Context) error {
+	if l.After == "" {
+		return nil
+	}
+	var began, is string
+	const transaction = "SELECT pg_current_xact_id()::text"
+	if err := l.tx.QueryRow(ctx, transaction).Scan(&began); err != nil {
+		return err
+	}
+	_, err := l.tx.Conn().PgConn().Exec(ctx, strings.TrimPrefix(l.After, "\uFEFF")).ReadAll()
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if f, _ := explain(err); f.class == temporary {
+			return err
+		}
+		line := 1 + strings.Count(string([]rune(l.After)[:max(0, min(int(refused.Position)-1, len([]rune(l.After))))]), "\n")
+		return &load.TableError{Table: l.dataset(), Problem: fmt.Sprintf("was not loaded: the SQL of after: is refused at its line %d: %s (SQLSTATE %s)", line, refused.Message, refused.Code), Hint: "correct that file"}
+	}
+	if err == nil && l.tx.Conn().PgConn().TxStatus() == 'T' {
+		err = l.tx.QueryRow(ctx, transaction).Scan(&is)
+	}
+	if err == nil && is != began {
+		err = &load.TableError{Table: l.dataset(), Problem: "cannot be loaded: the SQL of after: ended the transaction", Hint: "leave BEGIN, COMMIT and ROLLBACK out of that file, and run with --full"}
+	}
+	return err
 }
 
 // settings are what statements rely on, and that a computer which vanished is noticed. A row
@@ -224,6 +249,17 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 	return updated, inserted, err
 }
 
+// holds returns an error unless the table holds all rows that were loaded. A trigger or a rule may
+// leave some out.
+func (l *loading) holds(ctx context.Context, into *target) error {
+	lacks := false
+	err := l.tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+"))").Scan(&lacks)
+	if err == nil && lacks {
+		err = &load.TableError{Table: into.schema + "." + into.table, Problem: "does not take all rows: a trigger or a rule there leaves some out", Hint: "let it pass the rows of formetl's role, or drop it"}
+	}
+	return err
+}
+
 // audited sets the columns of audit in an update.
 func (l *loading) audited() string {
 	if !l.Audit {
@@ -235,14 +271,19 @@ func (l *loading) audited() string {
 // literal is a text in SQL.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// note writes down what the load did: manifest, parts, dead letters and the run.
-func (l *loading) note(ctx context.Context, change load.TableChange) error {
+// note writes down what the load did: manifest, parts, dead letters and the run. lost are the
+// lists that lacked rows, which may not all have come back.
+func (l *loading) note(ctx context.Context, change load.TableChange, before known, lost map[string]int64) error {
 	m := &l.load.Manifest
-	lists := map[string]int64{} // rows of each exploded list
+	lists := map[string]int64{}
+	maps.Copy(lists, before.lists)
 	for _, r := range l.load.Rows[1:] {
-		var err error
-		if lists[r.List], err = l.elements(ctx, l.tx, r.List); err != nil {
+		n, err := l.elements(ctx, l.tx, r.List)
+		if err != nil {
 			return err
+		}
+		if lists[r.List] = n; !l.load.Full {
+			lists[r.List] = max(n, lost[r.List])
 		}
 	}
 	counted, _ := json.Marshal(lists) // texts and numbers are encoded without errors
@@ -306,9 +347,3 @@ func (l *loading) done(ctx context.Context, err error) (c load.TableChange, _ er
 	}
 	return c, err
 }
-
-// afterError is an error of the SQL of a definition.
-type afterError struct{ err error }
-
-func (e *afterError) Error() string { return "after: " + e.err.Error() }
-func (e *afterError) Unwrap() error { return e.err }

@@ -137,9 +137,10 @@ func (t *Table) close(ctx context.Context) {
 // ready finds what is missing besides the table: the control schema and its tables. The error is
 // a *load.CreateError where a load cannot make them, or may make no temporary tables.
 func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, err error) {
-	var create, temporary bool
+	var create, temporary, inside bool
 	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, (SELECT count(*) = 5 FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relname IN ('datasets', 'parts', 'rejects', 'runs', 'leases')),
-		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY')`, quote(t.Control)).Scan(&schema, &tables, &create, &temporary)
+		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY'), coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`,
+		quote(t.Control)).Scan(&schema, &tables, &create, &temporary, &inside)
 	lacks := func(what, hint string) error {
 		return &load.CreateError{Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
 	}
@@ -150,6 +151,8 @@ func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, er
 	case !schema && !create:
 		err = lacks("the schema "+t.Control+" is missing, where formetl keeps what it knows of tables, and the role may not create it",
 			"CREATE SCHEMA "+quote(t.Control)+" AUTHORIZATION the role, or name a schema of its own by control_schema:")
+	case schema && !tables && !inside:
+		err = lacks("the role may not create formetl's own tables in the schema "+t.Control, "GRANT USAGE, CREATE ON SCHEMA "+quote(t.Control)+" TO the role")
 	}
 	return schema, tables, err
 }

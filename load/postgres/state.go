@@ -21,7 +21,8 @@ func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err
 			return err
 		}
 		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
-			m, version, err = t.last(ctx, tx, "")
+			known, err := t.last(ctx, tx, "")
+			m, version = known.manifest, known.version
 			return err
 		})
 	})
@@ -34,25 +35,32 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// last reads the manifest. lock is "FOR UPDATE" within a load.
-func (t *Table) last(ctx context.Context, q querier, lock string) (m *load.Manifest, version string, err error) {
-	var text []byte
+// known is what the last load left, beside the rows.
+type known struct {
+	manifest *load.Manifest // nil if there was no load
+	version  string
+	lists    map[string]int64 // rows of each list that was ever exploded
+}
+
+// last reads what is known. lock is "FOR UPDATE" within a load.
+func (t *Table) last(ctx context.Context, q querier, lock string) (k known, err error) {
+	var text, lists []byte
 	var number int64
-	err = q.QueryRow(ctx, "SELECT manifest::text, version FROM "+t.own("datasets")+" WHERE dataset = $1 "+lock, t.dataset()).Scan(&text, &number)
+	err = q.QueryRow(ctx, "SELECT manifest::text, lists::text, version FROM "+t.own("datasets")+" WHERE dataset = $1 "+lock, t.dataset()).Scan(&text, &lists, &number)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, load.NoVersion, nil
+		return known{version: load.NoVersion}, nil
 	case err != nil:
-		return nil, "", err
+		return k, err
 	}
-	m = &load.Manifest{}
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, "", &load.ManifestError{Name: t.own("datasets"), Problem: "it is damaged", Err: err}
+	m := &load.Manifest{}
+	if err := errors.Join(json.Unmarshal(text, m), json.Unmarshal(lists, &k.lists)); err != nil {
+		return k, &load.ManifestError{Name: t.own("datasets"), Problem: "it is damaged", Err: err}
 	}
 	rows, err := q.Query(ctx, "SELECT part, range_from, range_to, undated, rows, rejected, coalesce(min_id, 0), coalesce(max_id, 0) FROM "+t.own("parts")+
 		" WHERE dataset = $1 ORDER BY undated, range_from NULLS FIRST, part", t.dataset())
 	if err != nil {
-		return nil, "", err
+		return k, err
 	}
 	m.Parts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p load.Part, err error) {
 		var from, to *time.Time
@@ -60,7 +68,8 @@ func (t *Table) last(ctx context.Context, q querier, lock string) (m *load.Manif
 		p.From, p.To = wallOf(from), wallOf(to)
 		return p, err
 	})
-	return m, strconv.FormatInt(number, 10), err
+	k.manifest, k.version = m, strconv.FormatInt(number, 10)
+	return k, err
 }
 
 func wallOf(t *time.Time) load.WallTime {
@@ -114,19 +123,15 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		}); err != nil {
 			return err
 		}
-		var counted []byte
-		lists := map[string]int64{}
-		if err := c.QueryRow(ctx, "SELECT lists::text FROM "+t.own("datasets")+" WHERE dataset = $1", t.dataset()).Scan(&counted); err != nil {
+		k, err := t.last(ctx, c, "")
+		if err != nil {
 			return err
 		}
-		_ = json.Unmarshal(counted, &lists) // a load wrote it
-		for list, n := range lists {
-			is, err := t.elements(ctx, c, list)
-			if err != nil {
-				return err
-			}
-			whole = whole && is >= n
+		lost, err := t.lost(ctx, c, k)
+		if err != nil {
+			return err
 		}
+		whole = len(lost) == 0
 		from, err := t.live(ctx, c, t.name, id)
 		if err != nil || from == "" {
 			return err
@@ -155,6 +160,25 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 		}
 	}
 	return lacking, nil
+}
+
+// lost returns the lists that the last load exploded and that have fewer rows now, with the rows
+// that they had.
+func (t *Table) lost(ctx context.Context, q querier, k known) (map[string]int64, error) {
+	lost := map[string]int64{}
+	for list, n := range k.lists {
+		if !(&target{list: list}).madeBy(k.manifest) {
+			continue // it stays as it was
+		}
+		is, err := t.elements(ctx, q, list)
+		if err != nil {
+			return nil, err
+		}
+		if is < n {
+			lost[list] = n
+		}
+	}
+	return lost, nil
 }
 
 // elements counts the rows of an exploded list.

@@ -308,18 +308,81 @@ func many(n int64) answers {
 func TestAfter(t *testing.T) {
 	b := newBench(t, nil)
 	b.load(answers{1: "a", 2: "b2"}, "january")
-	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) {
-		s.After = "CREATE INDEX IF NOT EXISTS made ON forms.feedback (answer); SELECT nothing"
-	})
-	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "after") {
+	for after, want := range map[string]string{
+		"CREATE INDEX IF NOT EXISTS made ON forms.feedback (answer);\nSELECT nothing": "refused at its line 2",
+		"GRANT SELCT ON forms.feedback TO loader":                                     "unrecognized privilege type",
+		"ROLLBACK":           "ended the transaction",
+		"ROLLBACK; BEGIN":    "ended the transaction",
+		"ROLLBACK AND CHAIN": "ended the transaction",
+	} {
+		b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.After = after })
+		_, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false))
+		if misfit, ok := errors.AsType[*load.TableError](err); !ok || !strings.Contains(misfit.Problem, want) {
+			t.Errorf("%s: err = %v", after, err)
+		}
+		b.holds("1 a, 2 b2")
+	}
+}
+
+// TestSkippedRows: a trigger that leaves rows out ends the load.
+func TestSkippedRows(t *testing.T) {
+	b := newBench(t, nil)
+	b.load(answers{1: "a"}, "january")
+	b.query(`CREATE FUNCTION forms.skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+		CREATE TRIGGER skip BEFORE INSERT ON forms.feedback FOR EACH ROW WHEN (new.id > 1) EXECUTE FUNCTION forms.skip()`)
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "b", 2: "b"}, "january", false)); err == nil || !strings.Contains(err.Error(), "does not take all rows") {
 		t.Errorf("err = %v", err)
 	}
-	b.holds("1 a, 2 b2")
-	b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.After = "ROLLBACK" })
-	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false)); err == nil || !strings.Contains(err.Error(), "ended the transaction") {
+	b.holds("1 a")
+}
+
+// TestLostColumn: a column that somebody dropped comes back by a full load, with its values.
+func TestLostColumn(t *testing.T) {
+	b := newBench(t, nil)
+	b.load(answers{1: "a", 2: "b"}, "january")
+	b.query("ALTER TABLE forms.feedback DROP answer")
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a"}, "january", false)); err == nil || !strings.Contains(err.Error(), `has lost its column "answer"`) {
 		t.Errorf("err = %v", err)
 	}
-	b.holds("1 a, 2 b2")
+	if _, err := b.carry(b.table, b.loadOf(b.table, answers{1: "a", 2: "b"}, "january", true)); err != nil {
+		t.Error(err)
+	}
+	b.holds("1 a, 2 b")
+}
+
+// TestLostElements: rows of a list that are gone are missed until all of them are there again, and
+// a list that was not exploded for a while is taken over again.
+func TestLostElements(t *testing.T) {
+	b := newBench(t, nil)
+	colours := map[int64][]string{1: {"red", "blue"}, 2: {"green"}}
+	lists := func(of answers, full bool) {
+		t.Helper()
+		if _, err := b.carry(b.table, withLists(b.loadOf(b.table, of, "january", full), colours)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lacks := func(want bool) {
+		t.Helper()
+		m, _, err := b.table.Last(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lacking, err := b.table.Lacking(t.Context(), m); err != nil || (len(lacking) > 0) != want {
+			t.Errorf("%d parts lack rows, err %v", len(lacking), err)
+		}
+	}
+	lists(answers{1: "a", 2: "b"}, false)
+	b.load(answers{9: "z"}, "february")
+	lists(answers{1: "a", 2: "b"}, false)
+	lacks(false)
+	b.query("DROP TABLE forms.feedback__colours")
+	lacks(true)
+	colours = map[int64][]string{1: {"red", "blue"}} // the result 2 was not read again
+	lists(answers{1: "a"}, false)
+	lacks(true)
+	colours[2] = []string{"green"}
+	lists(answers{1: "a", 2: "b"}, true)
+	lacks(false)
 }
 
 // TestLater: what a definition says only later.

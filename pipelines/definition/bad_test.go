@@ -243,6 +243,7 @@ func badLoad() []badDefinition {
 		{"several forms, one path", "[form1]", "[form1, form2]", 9, "load[0].path", "several forms would be written to one place", "{form}"},
 		{"a glob, one path", "[form1]", "['*']", 9, "load[0].path", "several forms would be written to one place", "{form}"},
 		{"child's path is taken", "load:\n  - path: out.csv", exploded("c") + "  - path: out__c.csv", 12, "load[0].path", "is the child output of the list from item:1", "path of its own"},
+		{"a list's table is taken", "load:\n  - path: out.csv", strings.Replace(exploded("c"), "- path: out.csv", "- {database: postgres, dsn: host=h, table: t}\n  - {database: postgres, dsn: host=h, table: t__c}", 1), 13, "load[1].table", "would be written over or into", "path of its own"},
 		{"child of no name for a path", "load:\n  - path: out.csv", exploded("a/b"), 12, "load[0].path", "holds a slash", "rename the column"},
 		{"child of a placeholder", "load:\n  - path: out.csv", exploded("'{form}'"), 12, "load[0].path", "holds a brace", "rename the column"},
 		{"incremental file", "load:", "extract: {mode: incremental}\nload:", 10, "load[0].path", "exactly its run's range", "mode: full"},

@@ -69,7 +69,7 @@ type Place struct {
 }
 
 // Places are those of the outputs for some forms: datasets, files, what lies beside a file,
-// and codebooks. A form whose name cannot be a path has none, because it fails by itself.
+// tables of exploded lists, and codebooks. A form whose name cannot be a path has none, because it fails by itself.
 func (d *Definition) Places(forms []string, formats []load.Format, runID string) (all []Place) {
 	for _, form := range forms {
 		for i, out := range d.Outputs {
@@ -80,6 +80,13 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 			names := []string{expanded}
 			if !out.Dataset() {
 				names = append(names, load.FileManifestName(expanded), load.FileRejectsName(expanded))
+			}
+			if out.Database != nil && d.Schema != nil {
+				for _, c := range d.Schema.Columns {
+					if c.Explode {
+						names = append(names, ChildPath(expanded, c.Name))
+					}
+				}
 			}
 			for _, name := range names {
 				all = append(all, Place{Form: form, Path: name, output: i, folder: out.Dataset()})

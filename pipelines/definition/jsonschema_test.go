@@ -117,7 +117,7 @@ func TestJSONSchemaRefusesWhatIsWrong(t *testing.T) {
 		"a password in a dsn", "a password in keywords", "unset variable in a dsn", "no connection string", "broken connection string",
 		"a placeholder in a schema", "an empty table", "a table without the id", "an id as text",
 		"several forms, one path", "a glob, one path", "incremental file", "partition over a column dt",
-		"child's path is taken", "child of no name for a path", "child of a placeholder",
+		"child's path is taken", "a list's table is taken", "child of no name for a path", "child of a placeholder",
 	}
 	refused := 0
 	for _, c := range slices.Concat(badTop(), badSource(), badExtract(), badSchema(), badLoad()) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 
@@ -96,6 +97,16 @@ func (f *ddlFlags) name(after string) []string {
 	return strings.Split(f.table, ".")
 }
 
+// nameOf is the name of a form's table: that which runs load, if there is one.
+func (f *ddlFlags) nameOf(def *definition.Definition, d *ddl.Dialect, form string) []string {
+	for _, out := range def.Outputs {
+		if at, err := definition.ExpandPath(out.Path, def.PathValues(form, "")); err == nil && out.Database != nil && out.Database.Kind == d.Name && f.table == "" {
+			return strings.SplitN(path.Base(at), ".", 2)
+		}
+	}
+	return f.name(form)
+}
+
 // ddlOfSchema returns the statements for the table of a schema file. Such a file names no
 // outputs, so there is nothing for a view to read.
 func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
@@ -132,7 +143,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 				continue
 			}
 			lists = append(lists, list)
-			table, err := tableOf(list, form, f.name(form), columns.Schema)
+			table, err := tableOf(list, form, f.nameOf(s.def, d, form), columns.Schema)
 			if err != nil {
 				return nil, err
 			}

@@ -283,6 +283,8 @@ func hintOfClass(code int, err error, command, again string) string {
 		return "see " + command + " --help"
 	case Config:
 		return "mend what the message names; `formetl validate` checks a definition without the service"
+	case NoPermission:
+		return "correct the key or the password that the message names; then " + again
 	case NoInput:
 		return "check account and forms; `formetl forms` lists the forms"
 	case Data:
