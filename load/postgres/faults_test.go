@@ -282,9 +282,9 @@ func TestConnections(t *testing.T) {
 		"another authority":   {"sslmode=verify-full&sslrootcert=" + other, "", new(*load.CreateError), "PGSSLROOTCERT"},
 		"no authority":        {"sslmode=verify-full", "", new(*load.CreateError), "PGSSLROOTCERT"},
 		"wrong password":      {"sslmode=disable&password=wrong-canary", "", new(*load.DeniedError), "PGPASSWORD"},
-		"statement_timeout":   {"sslmode=disable", "statement_timeout = '300ms'", new(*load.TemporaryError), "57014"},
+		"statement_timeout":   {"sslmode=disable", "statement_timeout = '1s'", new(*load.TemporaryError), "57014"},
 		"lock_timeout":        {"sslmode=disable", "lock_timeout = '50ms'", new(*load.TemporaryError), "55P03"},
-		"idle_in_transaction": {"sslmode=disable", "idle_in_transaction_session_timeout = '100ms'", new(*load.TemporaryError), "try again later"},
+		"idle_in_transaction": {"sslmode=disable", "idle_in_transaction_session_timeout = '1s'", new(*load.TemporaryError), "try again later"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,6 +301,7 @@ func TestConnections(t *testing.T) {
 				p.cut.Store(&decide)
 				dsn = server.DSNAt(p.port, b.database, c.options)
 			}
+			l := b.loadOf(b.table, answers{1: "b"}, "january", false)
 			if c.role != "" {
 				b.query("ALTER ROLE loader IN DATABASE " + b.database + " SET " + c.role)
 			}
@@ -314,7 +315,7 @@ func TestConnections(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := b.carry(b.open(dsn, nil), b.loadOf(b.table, answers{1: "b"}, "january", false))
+			_, err := b.carry(b.open(dsn, nil), l)
 			if c.want == nil {
 				if err != nil {
 					t.Error(err)
