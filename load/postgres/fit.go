@@ -44,6 +44,11 @@ type target struct {
 
 func (t *target) sql() string { return quote(t.schema, t.table) }
 
+// misfit is the error of a table that rows cannot be loaded into.
+func (t *target) misfit(hint, problem string, args ...any) error {
+	return &load.TableError{Table: t.schema + "." + t.table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
+}
+
 // temp returns the temporary table, as SQL names it.
 func (t *target) temp() string { return quote("pg_temp", t.temporary) }
 
@@ -150,7 +155,8 @@ func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]colum
 	})
 }
 
-// changes returns the statements that make the table take rows. full tells that all rows are replaced, so that types may change.
+// changes returns the statements that make the table take rows. full tells that all rows are
+// replaced, so that types may change.
 func (t *Table) changes(ctx context.Context, q querier, to *target, k known, full bool) (statements []string, err error) {
 	before := k.manifest
 	there, err := t.columnsOf(ctx, q, to.sql())
@@ -169,7 +175,8 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 			there[at].name, key[0] = to.id, was
 		}
 	}
-	to.softly = t.SoftDelete || !t.Adopt && slices.ContainsFunc(there, named(deletedAt))
+	marks := slices.ContainsFunc(there, named(deletedAt))
+	to.softly = t.SoftDelete || !t.Adopt && marks
 	wanted := slices.Concat(to.columns, t.extras())
 	if len(there) == 0 {
 		defined := make([]string, len(wanted))
@@ -191,14 +198,14 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		switch {
 		case len(there) == 0:
 		case at < 0 && to.madeBy(before) && !full && to.had(before, c.name):
-			return nil, &load.TableError{Table: to.schema + "." + to.table, Problem: fmt.Sprintf("has lost its column %q", c.name), Hint: "run with --full, which fills it again, or restore it"}
+			return nil, to.misfit("run with --full, which fills it again, or restore it", "has lost its column %q", c.name)
 		case at < 0:
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
 		case there[at].kind == c.kind:
 		case !to.madeBy(before) || !full:
 			return nil, t.unfit(c, there[at].kind)
 		default:
-			using, err := t.cast(ctx, q, to, c, there[at].kind, slices.ContainsFunc(there, named(deletedAt)))
+			using, err := t.cast(ctx, q, to, c, there[at].kind, marks)
 			if err != nil {
 				return nil, err
 			}
@@ -236,16 +243,13 @@ func (t *target) had(before *load.Manifest, name string) bool {
 // needs a unique key of the ids, and no column that a load must leave out. It also tells whether
 // the role owns the table.
 func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []column, key []string) error {
-	misfit := func(hint, problem string, args ...any) error {
-		return &load.TableError{Table: to.schema + "." + to.table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
-	}
 	for _, c := range there {
 		loads := slices.ContainsFunc(slices.Concat(to.columns, t.extras()), func(w column) bool { return w.name == c.name })
 		switch {
 		case loads && c.computed:
-			return misfit("drop that there, or give the schema's column another name", "has the column %q, whose values PostgreSQL makes itself", c.name)
+			return to.misfit("drop that there, or give the schema's column another name", "has the column %q, whose values PostgreSQL makes itself", c.name)
 		case !loads && c.needed:
-			return misfit("give it a default there, or drop NOT NULL", "has the column %q, which must have a value and gets none by a load", c.name)
+			return to.misfit("give it a default there, or drop NOT NULL", "has the column %q, which must have a value and gets none by a load", c.name)
 		}
 	}
 	if to.position != "" {
@@ -256,7 +260,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 		(SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY((indkey::int2[])[0:indnkeyatts-1])) = (SELECT array_agg(k ORDER BY k::name) FROM unnest($2::text[]) k))`,
 		to.sql(), key).Scan(&to.owned, &unique)
 	if err == nil && !unique {
-		err = misfit("ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key of the result's id, by which a load finds rows")
+		err = to.misfit("ALTER TABLE "+to.sql()+" ADD PRIMARY KEY ("+to.key("")+")", "has no unique key of the result's id, by which a load finds rows")
 	}
 	return err
 }
@@ -368,7 +372,7 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 	case err != nil:
 		return err
 	case hidden:
-		return &load.TableError{Table: to.schema + "." + to.table, Problem: "may hide rows from the role by row level security", Hint: "let the role own the table without FORCE, or ALTER ROLE … BYPASSRLS"}
+		return to.misfit("let the role own the table without FORCE, or ALTER ROLE … BYPASSRLS", "may hide rows from the role by row level security")
 	case !schema:
 		return t.refusal("use", "3F000")
 	case !table && !create:

@@ -256,7 +256,7 @@ func (l *loading) holds(ctx context.Context, into *target) error {
 	err := l.tx.QueryRow(ctx, "SELECT CASE WHEN relhastriggers OR relhasrules THEN EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+
 		")) ELSE false END FROM pg_class WHERE oid = to_regclass($1)", into.sql()).Scan(&lacks)
 	if err == nil && lacks {
-		err = &load.TableError{Table: into.schema + "." + into.table, Problem: "does not take all rows: a trigger or a rule there leaves some out", Hint: "let it pass the rows of formetl's role, or drop it"}
+		err = into.misfit("let it pass the rows of formetl's role, or drop it", "does not take all rows: a trigger or a rule there leaves some out")
 	}
 	return err
 }

@@ -28,12 +28,12 @@ type Steps struct {
 func (s *Steps) Write(batch arrow.RecordBatch) error {
 	for from, n := 0, int(batch.NumRows()); from < n; {
 		to := min(n, from+s.Rows-s.rows)
-		if s.bytes+SizeOf(batch, from, to) > s.Bytes {
-			to = from + 1 + sort.Search(to-from-1, func(i int) bool { return s.bytes+SizeOf(batch, from, from+1+i) > s.Bytes })
+		if s.bytes+sizeOf(batch, from, to) > s.Bytes {
+			to = from + 1 + sort.Search(to-from-1, func(i int) bool { return s.bytes+sizeOf(batch, from, from+1+i) > s.Bytes })
 		}
 		s.open = append(s.open, batch.NewSlice(int64(from), int64(to)))
 		s.rows += to - from
-		s.bytes += SizeOf(batch, from, to)
+		s.bytes += sizeOf(batch, from, to)
 		from = to
 		if s.rows >= s.Rows || s.bytes > s.Bytes {
 			if err := s.Flush(); err != nil {
@@ -92,8 +92,8 @@ func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }
 
-// SizeOf returns about how many bytes the values in the rows [from, to) of a batch take.
-func SizeOf(batch arrow.RecordBatch, from, to int) int {
+// sizeOf returns about how many bytes the values in the rows [from, to) of a batch take.
+func sizeOf(batch arrow.RecordBatch, from, to int) int {
 	n := 0
 	for _, arr := range batch.Columns() {
 		n += sizeOfArray(arr, from, to)
