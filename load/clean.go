@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // CleanOptions changes what Clean does.
@@ -28,183 +29,153 @@ type Cleaned struct {
 	Recovery Recovery
 }
 
-// Kept is a leftover that Clean does not remove, with the reason.
-type Kept struct {
-	Leftover
-	Why string // such as "run X is alive"
-}
-
 // Clean removes what dead runs left at d, and nothing else. The scope is "" for a dataset
-// and the file's name for a single file. Clean takes the lease in the name of h.
+// and the file's name for a single file.
 //
-// The steps have this order, so that Clean removes nothing that a live run
-// needs:
+// Clean takes the lease of the scope in the name of h. If a live run holds it, the error is a
+// *HeldError and nothing is touched. Recover then finishes a commit that is recorded there,
+// because its staged objects are needed, or takes it back. Last, Clean lists what lies there
+// and removes what neither a live run, nor the manifest, nor a recorded commit needs: see
+// find. Where there is nothing to do it takes no lease, because a lease would create the
+// folder of a destination that was never written to.
 //
-//  1. Clean takes the lease of the scope. If a live run holds it, the error is
-//     a *HeldError and nothing is touched.
-//  2. Recover finishes a commit that is recorded there, because its staged
-//     objects are needed, or takes it back.
-//  3. What lies there is listed first: leftovers, and a dataset's parts, id sets and
-//     dead letters. The holders of leases are read after that. A live run holds its lease
-//     from before its first staged object until after its last one. So a listed leftover
-//     whose run holds no lease was left by a dead run. A run that begins later has staged
-//     nothing that was listed.
-//  4. The records of commits are read after the holders, so that no record of a
-//     dead run is missed, and the manifest is read last. What a recorded commit of
-//     another file needs stays.
-//  5. Leftovers of dead runs are removed, and temporary files if nobody else holds a lease.
-//  6. Id sets and dead letters are removed if neither the manifest nor a recorded commit
-//     needs them. With CleanOptions.Unlisted, so are parts. Only the holder of the lease
-//     writes them. After parts were removed, _SUCCESS is written anew, so that readers that
-//     find parts by a glob notice.
+// Before parts are removed, _SUCCESS is removed, and afterwards it is written anew with other
+// bytes, so that readers that find parts by a glob notice.
 //
 // Clean stops when it loses the lease, because another run holds it then. If
 // one leftover cannot be removed, the others still are, and Clean can be called
 // again.
-func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (Cleaned, error) {
-	c := &cleaning{d: d, scope: scope, self: h.RunID, unlisted: o.Unlisted}
-	if o.DryRun {
-		return c.preview(ctx)
-	}
-	if nothing, err := c.nothing(ctx); nothing || err != nil {
+func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (done Cleaned, err error) {
+	f, err := find(ctx, d, scope, h.RunID, o.Unlisted)
+	switch {
+	case err != nil:
 		return Cleaned{}, err
+	case f.Holder != nil:
+		return Cleaned{}, &HeldError{Path: where(d, scope), Holder: *f.Holder}
+	case o.DryRun, f.Nothing():
+		return Cleaned{Removed: f.Leftovers, Kept: f.Kept, Recovery: Recovery{RunID: f.Pending}}, nil
 	}
 	lease, err := d.Acquire(ctx, scope, h)
 	if err != nil {
 		return Cleaned{}, err
 	}
-	held, end := c.whileHeld(ctx, lease)
-	cleaned, err := c.clean(held)
-	if lost, is := errors.AsType[*HeldError](context.Cause(held)); is {
-		err = lost // the lost lease is the cause of any other error
-	}
-	end()
-	return cleaned, errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
-}
-
-// cleaning is one call of Clean.
-type cleaning struct {
-	d     Destination
-	scope string
-	self  string // id of the run that called Clean
-
-	unlisted bool // unlisted parts are removed
-}
-
-// nothing tells whether the destination holds nothing to clean. Clean then
-// takes no lease, because a lease would create the folder of a destination that
-// was never written to.
-func (c *cleaning) nothing(ctx context.Context) (bool, error) {
-	control, err := c.d.List(ctx, ControlFolder+"/")
-	if err != nil || len(control) > 0 {
-		return false, err
-	}
-	f, err := c.find(ctx)
-	return err == nil && len(f.dead)+len(f.kept)+len(f.holders) == 0, err
-}
-
-// whileHeld returns a context that is cancelled when the lease is lost, with a
-// *HeldError as its cause. The caller must call end.
-func (c *cleaning) whileHeld(ctx context.Context, lease Lease) (held context.Context, end func()) {
-	held, cancel := context.WithCancelCause(ctx)
-	go func() {
+	defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
+	held := func() error {
 		select {
 		case <-lease.Lost():
-			cancel(&HeldError{Path: where(c.d, c.scope)})
-		case <-held.Done():
+			return &HeldError{Path: where(d, scope)}
+		default:
+			return nil
 		}
-	}()
-	return held, func() { cancel(nil) }
-}
-
-// clean does the steps of Clean that follow the first.
-func (c *cleaning) clean(ctx context.Context) (Cleaned, error) {
-	recovery, err := Recover(ctx, c.d, c.scope, nil, true)
-	if err != nil {
-		return Cleaned{}, err
 	}
-	done := Cleaned{Recovery: recovery}
-	f, err := c.find(ctx)
-	if err != nil {
+	if done.Recovery, err = Recover(ctx, d, scope, func(Step) error { return held() }, true); err != nil {
 		return done, err
 	}
-	done.Kept = f.kept
-	unlisted := slices.ContainsFunc(f.dead, func(l Leftover) bool { return l.Kind == UnlistedPart })
-	if unlisted { // readers that glob may be reading these parts
-		if err := c.d.Delete(ctx, SuccessName); err != nil {
+	if f, err = find(ctx, d, scope, h.RunID, o.Unlisted); err != nil {
+		return done, err
+	}
+	done.Kept = f.Kept
+	parts := slices.ContainsFunc(f.Leftovers, func(l Leftover) bool { return l.Kind == UnlistedPart })
+	if parts {
+		if err := errors.Join(held(), d.Delete(ctx, SuccessName)); err != nil {
 			return done, err
 		}
 	}
-	if done.Removed, err = c.remove(ctx, f.dead); err != nil {
-		return done, err
-	}
-	if unlisted {
-		if err := c.mark(ctx); err != nil {
-			return done, err
+	failures := sideBySide(ctx, f.Leftovers, func(ctx context.Context, l Leftover) error {
+		if err := held(); err != nil {
+			return err
 		}
-	}
-	return done, nil
-}
-
-// preview does a dry run: it reports what clean would do.
-func (c *cleaning) preview(ctx context.Context) (Cleaned, error) {
-	f, err := c.find(ctx)
-	if err != nil {
-		return Cleaned{}, err
-	}
-	if held := f.holder(c.scope); held != nil {
-		return Cleaned{}, &HeldError{Path: where(c.d, c.scope), Holder: *held}
-	}
-	return Cleaned{Removed: f.dead, Kept: f.kept, Recovery: Recovery{RunID: f.records[recordName(c.scope)].run()}}, nil
-}
-
-// remove removes leftovers side by side and returns those that it removed.
-func (c *cleaning) remove(ctx context.Context, dead []Leftover) ([]Leftover, error) {
-	failures := sideBySide(ctx, dead, c.removeOne)
-	var removed []Leftover
-	for i, l := range dead {
+		return remove(ctx, d, l)
+	})
+	for i, l := range f.Leftovers {
 		if failures[i] == nil {
-			removed = append(removed, l)
+			done.Removed = append(done.Removed, l)
 		}
 	}
-	if ctx.Err() != nil {
-		return removed, context.Cause(ctx) // one cause instead of an error for each leftover
+	switch {
+	case ctx.Err() != nil:
+		return done, context.Cause(ctx) // one cause instead of an error for each leftover
+	case held() != nil:
+		return done, held()
 	}
-	return removed, errors.Join(failures...)
+	if err := errors.Join(failures...); err != nil || !parts {
+		return done, err
+	}
+	m, _, err := ReadManifest(ctx, d, ManifestName)
+	if errors.Is(err, ErrNotExist) {
+		return done, nil // a dataset without a manifest gets no _SUCCESS
+	}
+	if err != nil {
+		return done, err
+	}
+	return done, d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+h.RunID+"\n"), AnyVersion)
 }
 
-func (c *cleaning) removeOne(ctx context.Context, l Leftover) error {
-	remove := c.d.Remove
-	if strayKind(l.Ref) != "" { // it is an ordinary object, which no Sweeper lists
-		remove = func(ctx context.Context, l Leftover) error { return c.d.Delete(ctx, l.Ref) }
+// DropStaged removes what dead runs had staged for a scope. self is the run that holds the
+// scope's lease and has finished its recorded commit.
+func DropStaged(ctx context.Context, d Destination, scope, self string, runs ...string) error {
+	f, err := find(ctx, d, scope, self, false)
+	if err != nil {
+		return err
 	}
-	if err := remove(ctx, l); err != nil {
+	staged := slices.DeleteFunc(f.Leftovers, func(l Leftover) bool {
+		return l.Staged == "" || l.Run == "" || !slices.Contains(runs, l.Run) || !ofScope(l.Name, scope)
+	})
+	return first(ctx, sideBySide(ctx, staged, func(ctx context.Context, l Leftover) error { return remove(ctx, d, l) }))
+}
+
+func remove(ctx context.Context, d Destination, l Leftover) (err error) {
+	if l.Staged != "" {
+		err = d.Abort(ctx, Prepared{Name: l.Name, Staged: l.Staged})
+	} else {
+		err = d.Delete(ctx, l.Name)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot remove the %s %s: %w", l.Kind, l.Path, err)
 	}
 	return nil
 }
 
-// mark writes _SUCCESS again after unlisted parts were removed. Its bytes differ from
-// before, so that readers notice. A dataset without a manifest gets no _SUCCESS.
-func (c *cleaning) mark(ctx context.Context) error {
-	m, _, err := ReadManifest(ctx, c.d, ManifestName)
-	if errors.Is(err, ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+c.self+"\n"), AnyVersion)
+// AbortAll aborts prepared objects, several at once. A failure does not stop
+// the others, and the first failure is returned. After ctx ends AbortAll begins
+// no further object.
+func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
+	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), NotThere) // a damaged record may list what is not there
+	return first(ctx, failures)
 }
 
-// where returns the address of a scope or an object at s, for messages.
-func where(s Store, scope string) string {
-	root := "the destination"
-	if named, ok := s.(fmt.Stringer); ok {
-		root = named.String()
+// first returns one error for all failures, nil for none.
+func first(ctx context.Context, failures []error) error {
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	switch {
+	case len(failures) == 0:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(failures) > 1:
+		return fmt.Errorf("%w (and %d more)", failures[0], len(failures)-1)
 	}
-	if scope == "" {
-		return root
+	return failures[0]
+}
+
+// SideBySide is how many objects of a destination are handled at once. There
+// may be thousands of objects, and each request to a store takes time.
+const SideBySide = 8
+
+// sideBySide calls do for each item, SideBySide at once, and returns their
+// errors in the same order. After ctx ends it begins no further item.
+func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
+	failures := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(SideBySide)
+	for i, item := range items {
+		group.Go(func() error {
+			if failures[i] = context.Cause(ctx); failures[i] == nil {
+				failures[i] = do(ctx, item)
+			}
+			return nil
+		})
 	}
-	return strings.TrimSuffix(root, "/") + "/" + scope
+	_ = group.Wait() // the errors are kept apart
+	return failures
 }

@@ -18,19 +18,19 @@ type watched struct {
 	afterHolders func()              // called after each answer on holders
 	extra        []load.Leftover     // listed besides
 	unnamed      []load.ScopedHolder // holders besides
-	refuse       string              // the Ref of a leftover that cannot be removed
+	refuse       string              // the staged object that cannot be removed
 	loses        bool                // the lease is lost with the first removal
 	lost         chan struct{}
 	losing       sync.Once
 
 	mu      sync.Mutex
-	removed []string // Refs of extra ones
+	removed []string // extra ones
 }
 
 var errDenied = errors.New("denied")
 
-func (d *watched) Leftovers(ctx context.Context) ([]load.Leftover, error) {
-	left, err := d.Destination.Leftovers(ctx)
+func (d *watched) Staged(ctx context.Context) ([]load.Leftover, error) {
+	left, err := d.Destination.Staged(ctx)
 	if d.asked != nil {
 		d.asked()
 	}
@@ -48,21 +48,20 @@ func (d *watched) Holders(ctx context.Context) ([]load.ScopedHolder, error) {
 	return append(held, d.unnamed...), err
 }
 
-func (d *watched) Remove(ctx context.Context, l load.Leftover) error {
+func (d *watched) Abort(ctx context.Context, p load.Prepared) error {
 	switch {
 	case d.loses:
 		d.losing.Do(func() { close(d.lost) })
-		<-ctx.Done()
-		return context.Cause(ctx)
-	case l.Ref == d.refuse:
 		return errDenied
-	case strings.HasPrefix(l.Ref, "extra"):
+	case p.Staged == d.refuse:
+		return errDenied
+	case strings.HasPrefix(p.Staged, "extra"):
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.removed = append(d.removed, l.Ref)
+		d.removed = append(d.removed, p.Staged)
 		return nil
 	}
-	return d.Destination.Remove(ctx, l)
+	return d.Destination.Abort(ctx, p)
 }
 
 func (d *watched) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
@@ -162,7 +161,7 @@ func TestCleanOfTemporaryFiles(t *testing.T) {
 		if alive {
 			s.hold("other.csv", "alive")
 		}
-		d := &watched{Destination: s.d, extra: []load.Leftover{{Kind: load.Temporary, Path: "temporary", Ref: "extra"}}}
+		d := &watched{Destination: s.d, extra: []load.Leftover{{Kind: load.Temporary, Path: "temporary", Staged: "extra"}}}
 		cleaned, err := load.Clean(t.Context(), d, "form1.csv", cleaner, load.CleanOptions{})
 		s.must(err)
 		if (len(cleaned.Kept) == 1) != alive || len(d.removed)+len(cleaned.Kept) != 1 {

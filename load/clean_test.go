@@ -18,7 +18,7 @@ var cleaner = load.Holder{RunID: "cleaner", Pipeline: "feedback", Host: "here", 
 // everything lists what lies at the place, staged objects included.
 func (s shop) everything() []string {
 	s.t.Helper()
-	left, err := s.d.Leftovers(context.Background())
+	left, err := s.d.Staged(context.Background())
 	s.must(err)
 	found := s.names()
 	for _, l := range left {

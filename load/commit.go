@@ -18,9 +18,9 @@ const (
 	StepIntent    Step = "intent"    // the commit is recorded at the destination
 	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
 	StepParts     Step = "parts"     // each new part gets its final name
-	StepObjects   Step = "objects"   // the dead letters of a file are written
+	StepLetters   Step = "letters"   // the dead letters of a file are written, or older ones removed
 	StepManifest  Step = "manifest"  // the manifest is written
-	StepSupersede Step = "supersede" // each superseded part, and what was beside it, is removed
+	StepSupersede Step = "supersede" // what the manifest no longer names is removed
 	StepMark      Step = "mark"      // _SUCCESS is written
 	StepClose     Step = "close"     // the record of the commit is removed
 )
@@ -30,13 +30,6 @@ const (
 // error, the commit stops as after a crash, and nothing is cleaned up. Callers
 // use it to check the lease. Tests use it to make a commit fail.
 type Hook func(Step) error
-
-// SmallObject is the dead letters of a file, which a commit writes beside it. If
-// Data is nil, the commit removes those of an earlier run.
-type SmallObject struct {
-	Name string `json:"name"`
-	Data []byte `json:"data"`
-}
 
 // CommitError is the error of a commit that was not finished.
 type CommitError struct {
@@ -70,17 +63,18 @@ type Commit struct {
 	// NoVersion if there was none.
 	Base string `json:"base"`
 	// New are the parts to commit. A file's commit has one, which replaces the file.
-	New        []Prepared    `json:"new"`
-	Unused     []Prepared    `json:"unused,omitempty"`     // prepared objects to abort, because they are not needed
-	Superseded []string      `json:"superseded,omitempty"` // paths of parts to remove
-	Objects    []SmallObject `json:"objects,omitempty"`    // of a file's commit
-	// Beside are the id sets and the dead letters of parts. They are written
-	// before the commit is recorded and are not part of the record, which keeps
-	// it small. Nobody looks for them before the manifest lists their part.
+	New []Prepared `json:"new"`
+	// Remove are the names of a dataset's parts, id sets and dead letters to remove. Record
+	// adds those that the manifest named until now.
+	Remove []string `json:"remove,omitempty"`
+	// Beside are the id sets and the dead letters of parts. They are written before the
+	// commit is recorded and are not part of the record, which keeps it small. Nobody looks
+	// for them before the manifest lists their part. Those of a commit that is not finished
+	// stay until Clean.
 	Beside []PartObject `json:"-"`
-	// SupersededBeside are the names of the id sets and dead letters that no part
-	// needs any more. One that a part of the new manifest shares is not removed.
-	SupersededBeside []string `json:"superseded_beside,omitempty"`
+	// Letters are the dead letters of a file. If there are none, those of an earlier run
+	// are removed.
+	Letters []byte `json:"letters,omitempty"`
 	// Alone means that a file gets no manifest. An older one is removed all the same.
 	Alone bool `json:"alone,omitempty"`
 	// Previous is the manifest that a file's commit removes. Record sets it, and a commit
@@ -89,26 +83,34 @@ type Commit struct {
 	Hook     Hook   `json:"-"` // nil: none
 }
 
+// PartObject is an id set, or dead letters, that a commit writes. Encode returns its
+// bytes. It is called just before they are written, because all sets together take two
+// bytes for each result.
+type PartObject struct {
+	Name   string
+	Encode func() ([]byte, error)
+}
+
 // Do makes the change visible, either whole or not at all:
 //
 //  1. The current manifest must have the version Base. Otherwise the error
-//     wraps ErrConflict, the run's staged parts are aborted, and nothing else
-//     changes.
+//     wraps ErrConflict, and nothing changes.
 //  2. The id sets and dead letters of parts are written, and then the commit is
-//     recorded in the control folder. If another run's record lies there, they are
-//     removed again and the error wraps ErrConflict. That run is committing, or
-//     it died and Recover must finish its commit.
+//     recorded in the control folder. If another run's record lies there, the error
+//     wraps ErrConflict. That run is committing, or it died and Recover must finish
+//     its commit.
 //  3. _SUCCESS is removed. This tells readers that find parts by a glob that the
 //     dataset is changing.
 //  4. Parts get their final names. No part ever had these names before.
 //  5. The manifest is replaced by compare-and-swap, so its readers see the new
-//     run in one step. If someone else changed it, the run's own parts and what
-//     is beside them are removed and the error wraps ErrConflict.
-//  6. Superseded parts and what was beside them are removed, _SUCCESS is written,
+//     run in one step. If someone else changed it, the run's own parts are removed
+//     and the error wraps ErrConflict.
+//  6. What the manifest no longer names is removed, _SUCCESS is written,
 //     and the record is removed.
 //
 // Any other error after step 2 leaves the record, and the next run finishes the
-// commit by Recover. Doing a commit twice is harmless.
+// commit by Recover. Steps that are done again are harmless. After an error before that, the
+// caller aborts the staged objects.
 //
 // A file has no _SUCCESS, and its manifest never describes another state of the file:
 // step 3 removes the manifest, step 4 replaces the file, and step 5 writes the new manifest
@@ -116,42 +118,40 @@ type Commit struct {
 // reader of the manifest finds none while a commit is under way, and must try again. A
 // reader of both compares the file's SHA-256 with that in the manifest.
 func (c Commit) Do(ctx context.Context, d Destination) error {
-	recorded, err := c.Record(ctx, d)
+	publish, err := c.Record(ctx, d)
 	if err != nil {
 		return err
 	}
-	return recorded.Publish(ctx)
+	return publish(ctx)
 }
 
-// Record does the first two steps of Do. After it another process can finish
-// the commit if this one dies. A run with several outputs records all its
+// Record does the first two steps of Do, and publish does the others. After Record another
+// process can finish the commit if this one dies. A run with several outputs records all its
 // commits before it publishes the first one.
-func (c Commit) Record(ctx context.Context, d Destination) (*Recorded, error) {
+func (c Commit) Record(ctx context.Context, d Destination) (publish func(context.Context) error, err error) {
 	c.New = slices.Clone(c.New)
 	for i := range c.New {
 		c.New[i].Replace = c.File != ""
 	}
-	r := &committing{d: d, Commit: c}
-	r.step = StepCheck
-	err := r.check()
+	r := &committing{Commit: c, d: d, step: StepCheck}
+	err = r.check()
 	if err == nil {
 		r.data, err = r.Manifest.Encode()
 	}
 	if err == nil {
-		err = r.record(ctx)
+		err = r.at(StepCheck, func() error { return r.compare(ctx) })
+	}
+	if err == nil {
+		err = eachAt(ctx, r, StepBeside, r.Beside, r.writeBeside)
+	}
+	if err == nil {
+		err = r.at(StepIntent, func() error { return r.record(ctx) })
 	}
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	return &Recorded{r}, nil
+	return func(ctx context.Context) error { return r.failed(r.publish(ctx)) }, nil
 }
-
-// Recorded is a commit that is recorded at its destination. If the caller does
-// not publish it, Recover does.
-type Recorded struct{ commit *committing }
-
-// Publish does the steps of the commit that follow its recording.
-func (r *Recorded) Publish(ctx context.Context) error { return r.commit.failed(r.commit.publish(ctx)) }
 
 // check checks that the commit agrees with its manifest, so that the manifest lists no
 // missing object, and that it names nothing but what a commit of its kind writes and removes.
@@ -166,7 +166,8 @@ func (c *Commit) check() error {
 	if problem := m.problem(); problem != "" {
 		return fmt.Errorf("the manifest is inconsistent: %s", problem)
 	}
-	if c.File == "" && c.Alone || c.File != "" && (len(c.New) != 1 || len(c.Beside)+len(c.SupersededBeside) > 0) {
+	ofFiles, ofDatasets := c.Alone || c.Letters != nil, len(c.Remove)+len(c.Beside) > 0
+	if c.File == "" && ofFiles || c.File != "" && (ofDatasets || len(c.New) != 1) {
 		return errors.New("it mixes what commits of files and of datasets do")
 	}
 	listed := make(map[string]Part, len(m.Parts))
@@ -181,18 +182,40 @@ func (c *Commit) check() error {
 			return fmt.Errorf("%q is not what this commit writes", p.Name)
 		}
 	}
-	for _, name := range c.Superseded {
-		if _, err := ParsePartName(name); err != nil || c.File != "" {
-			return fmt.Errorf("it removes %q, which is no part of a dataset", name)
+	names := m.names()
+	for _, name := range c.Remove {
+		if strayKind(name) == "" {
+			return fmt.Errorf("it removes %q, which no dataset has", name)
 		}
-		if _, ok := listed[name]; ok {
-			return fmt.Errorf("the manifest lists %s, which the commit removes", name)
-		}
-	}
-	for _, o := range c.Objects {
-		if c.File == "" || o.Name != FileRejectsName(c.File) {
-			return fmt.Errorf("no commit of a file writes %q", o.Name)
+		if names[name] {
+			return fmt.Errorf("the manifest names %s, which the commit removes", name)
 		}
 	}
-	return c.checkBeside()
+	for _, o := range c.Beside {
+		if !names[o.Name] {
+			return fmt.Errorf("the manifest lists no part that has %s beside it", o.Name)
+		}
+	}
+	return nil
+}
+
+// names returns the names of what the commit needs: what its manifest names and what it will
+// remove. There are none if c is nil.
+func (c *Commit) names() []string {
+	if c == nil {
+		return nil
+	}
+	names := slices.Clone(c.Remove)
+	for name := range c.Manifest.names() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// run returns the id of the commit's run, "" if c is nil.
+func (c *Commit) run() string {
+	if c == nil {
+		return ""
+	}
+	return c.RunID
 }

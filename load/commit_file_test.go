@@ -26,11 +26,11 @@ func (s shop) changeFile(run, text string) (load.Commit, error) {
 	m := manifest(run)
 	m.Rows = int64(len(text))
 	m.Parts = []load.Part{{Path: fileName, Rows: m.Rows, MinID: 1, MaxID: m.Rows, Bytes: p.Bytes, SHA256: p.SHA256}}
-	rejects := load.SmallObject{Name: load.FileRejectsName(fileName)}
+	var letters []byte
 	if strings.Contains(text, "reject") {
-		rejects.Data = []byte("{}\n")
+		letters = []byte("{}\n")
 	}
-	return load.Commit{RunID: run, File: fileName, Manifest: m, Base: version, New: []load.Prepared{p}, Objects: []load.SmallObject{rejects}}, nil
+	return load.Commit{RunID: run, File: fileName, Manifest: m, Base: version, New: []load.Prepared{p}, Letters: letters}, nil
 }
 
 func (s shop) runFile(run, text string, hook load.Hook) error {
@@ -151,5 +151,6 @@ func TestFileBaseChanged(t *testing.T) {
 	s.must(err)
 	s.must(s.runFile("run3", "won", nil))
 	wantConflict(t, c.Do(t.Context(), s.d))
+	s.must(s.d.Abort(t.Context(), c.New[0]))
 	s.holdsFile("run3", "won")
 }

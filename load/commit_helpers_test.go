@@ -144,8 +144,7 @@ func (s shop) change(run string, content days) (load.Commit, []load.Prepared, er
 		m.Rows += p.Rows
 	}
 	return load.Commit{
-		RunID: run, Manifest: m, Base: version, New: reuse.New, Superseded: reuse.Superseded,
-		Beside: beside(reuse.New...), SupersededBeside: besideNames(replaced),
+		RunID: run, Manifest: m, Base: version, New: reuse.New, Beside: beside(reuse.New...),
 	}, reuse.Duplicates, nil
 }
 

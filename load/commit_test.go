@@ -159,6 +159,7 @@ func TestRollBackFaults(t *testing.T) {
 			hit = broken.hit
 			_, err = load.Recover(t.Context(), s.d, "", nil, false)
 			s.must(err)
+			s.clean("")
 			s.holds("run1", days{1: "a"})
 		}
 	}
@@ -180,6 +181,7 @@ func TestDatasetBaseChanged(t *testing.T) {
 	s.must(err)
 	s.must(s.run("run3", days{1: "won"}, nil))
 	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.must(s.d.Abort(t.Context(), loser.New[0]))
 	s.holds("run3", days{1: "won"})
 }
 
@@ -206,6 +208,7 @@ func TestDatasetLosesTheSwap(t *testing.T) {
 		return s.d.Put(t.Context(), load.ManifestName, data, load.AnyVersion)
 	}
 	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.clean("")
 	s.holds("other", days{1: "a", 2: "b"})
 }
 
@@ -231,6 +234,7 @@ func TestDatasetLoserKeepsSharedPart(t *testing.T) {
 		return s.d.Put(t.Context(), load.ManifestName, data, load.NoVersion)
 	}
 	wantConflict(t, loser.Do(t.Context(), s.d))
+	s.clean("")
 	s.holds("run3", days{1: "same"})
 }
 
@@ -247,6 +251,7 @@ func TestDatasetNameTaken(t *testing.T) {
 		t.Fatalf("the foreign file holds %q, %v", data, err)
 	}
 	s.must(s.d.Delete(t.Context(), c.New[1].Name))
+	s.clean("")
 	s.holds("run1", days{1: "a"})
 }
 
@@ -260,17 +265,16 @@ func TestCommitChecksItself(t *testing.T) {
 		{"a part that is not listed", func(c *load.Commit) { c.Manifest.Parts, c.Manifest.Rows = nil, 0 }, "does not list"},
 		{"another checksum", func(c *load.Commit) { c.New[0].SHA256 = strings.Repeat("0", 64) }, "does not list"},
 		{"another length", func(c *load.Commit) { c.New[0].Bytes++ }, "does not list"},
-		{"removes what it lists", func(c *load.Commit) { c.Superseded = []string{c.New[0].Name} }, "which the commit removes"},
-		{"removes outside", func(c *load.Commit) { c.Superseded = []string{"../x"} }, "is no part of a dataset"},
+		{"removes what it lists", func(c *load.Commit) { c.Remove = []string{c.New[0].Name} }, "which the commit removes"},
+		{"removes outside", func(c *load.Commit) { c.Remove = []string{"../x"} }, "which no dataset has"},
 		{"an id set of no part", func(c *load.Commit) { c.Beside[0].Name = load.IDsName(strings.Repeat("0", 64)) }, "lists no part that has"},
 		{"an id set of a name of its own", func(c *load.Commit) { c.Beside[0].Name = "_ids/1.ids" }, "lists no part that has"},
 		{"an id set without content", func(c *load.Commit) {
 			c.Beside = c.Beside[:1]
 			c.Beside[0].Encode = func() ([]byte, error) { return nil, nil }
 		}, "is empty"},
-		{"removes as an id set what is none", func(c *load.Commit) { c.SupersededBeside = []string{load.ManifestName} }, "it is neither an id set"},
-		{"removes a part as an id set", func(c *load.Commit) { c.SupersededBeside = []string{c.New[0].Name} }, "it is neither an id set"},
-		{"removes an id set outside", func(c *load.Commit) { c.SupersededBeside = []string{"_ids/../x.ids"} }, "it is neither an id set"},
+		{"removes the manifest", func(c *load.Commit) { c.Remove = []string{load.ManifestName} }, "which no dataset has"},
+		{"removes an id set outside", func(c *load.Commit) { c.Remove = []string{"_ids/../x.ids"} }, "which no dataset has"},
 		{"rows do not add up", func(c *load.Commit) { c.Manifest.Rows++ }, "rows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -325,6 +329,7 @@ func TestRecoverDamagedParts(t *testing.T) {
 			if r != (load.Recovery{RunID: "run2"}) {
 				t.Errorf("recovery is %+v", r)
 			}
+			s.clean("")
 			s.holds("run1", days{1: "a"})
 		})
 	}

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// SideBySide is how many objects of a destination are handled at once. There
-// may be thousands of objects, and each request to a store takes time.
-const SideBySide = 8
-
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
+	fmt.Stringer // the address, for people
 	Stager
 	Store
 	Opener
 	Leaser
-	Sweeper
+	// Holders returns the leases that are held here now. Leases that have expired or
+	// whose process is gone are left out. The call does not disturb a run that takes a
+	// lease at the same time.
+	Holders(ctx context.Context) ([]ScopedHolder, error)
 }
 
 // Stager writes data objects in two steps: prepare makes an object durable
@@ -37,8 +37,9 @@ type Stager interface {
 	// object, the error wraps ErrConflict. If the object is neither staged nor
 	// at its final name, it wraps ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
-	// Abort removes a prepared object that will not be committed. It is
-	// harmless after Commit and when called twice.
+	// Abort removes a staged object that will not be committed, also while it is still being
+	// staged. Of p it needs Name and Staged. It is harmless after Commit and when called
+	// twice, and never removes committed data, whatever p holds.
 	Abort(ctx context.Context, p Prepared) error
 	// Check returns nil if a prepared object can still be committed or is
 	// committed already. It compares lengths if the destination knows them. The
@@ -46,6 +47,9 @@ type Stager interface {
 	// the destination cannot have made it. Any other error means that the
 	// answer is unknown. See NotThere.
 	Check(ctx context.Context, p Prepared) error
+	// Staged returns the objects that were staged and neither committed nor aborted, also
+	// those of runs that are alive.
+	Staged(ctx context.Context) ([]Leftover, error)
 }
 
 // Upload is an object that is being staged. Prepare or Abort ends it. Abort
@@ -90,37 +94,6 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 	return bytes, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Guarded is a Destination whose store may ignore the conditions of writes. Put and
-// Commit then look before and after each write, which cannot keep two writes of the same
-// moment apart.
-type Guarded interface {
-	// HonoursConditions tells whether the store itself refuses a write whose condition
-	// does not hold.
-	HonoursConditions(ctx context.Context) (bool, error)
-}
-
-// Clocked is a Destination whose store has a clock of its own.
-type Clocked interface {
-	// Offset is how far the store's clock is ahead of this machine's, as the store's answers
-	// show it to about a second. It is 0 before the first answer.
-	Offset() time.Duration
-}
-
-// Replacer is a Destination where something else than an object can have an object's name,
-// as a device has in a folder.
-type Replacer interface {
-	// Replaceable returns a *CreateError if an object must not take the place of what has
-	// its name: see NotOrdinary.
-	Replaceable(ctx context.Context, name string) error
-}
-
-// Marker is a Destination whose data objects tell who wrote them.
-type Marker interface {
-	// Marked tells whether formetl wrote the object. If the object is missing, the
-	// error wraps ErrNotExist.
-	Marked(ctx context.Context, name string) (bool, error)
-}
-
 // Store keeps small objects: the manifest, _SUCCESS, dead letters, checkpoints.
 type Store interface {
 	// Get reads an object and its version, an opaque token for Put. If the
@@ -134,16 +107,23 @@ type Store interface {
 	Delete(ctx context.Context, name string) error
 	// List gives the objects whose names begin with prefix, sorted by the bytes
 	// of their names. "a/b/" gives what lies below the folder a/b; "a/b" also
-	// gives a/b.csv and a/bc. The list may be empty. Objects of the control
-	// folder are listed, temporary files of Put are not.
+	// gives a/b.csv and a/bc. The list may be empty. What lies in the control
+	// folder is listed too.
 	List(ctx context.Context, prefix string) ([]Object, error)
+	// Stat describes an object. If the object is missing, the error wraps ErrNotExist. If
+	// something else has its name, as a device has in a folder, it is a *CreateError: see
+	// NotOrdinary.
+	Stat(ctx context.Context, name string) (Object, error)
 }
 
-// Object is an entry of a listing.
+// Object describes an object.
 type Object struct {
 	Name    string // the whole name, relative to the destination
 	Bytes   int64
 	Changed time.Time // when it was written, by the store's clock; zero if the store does not tell
+	// Marked tells that formetl wrote the object. Only Stat tells it, and only where objects
+	// tell who wrote them, as in a bucket.
+	Marked bool
 }
 
 // NamesOf gives the names of objects, in the same order.

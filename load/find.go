@@ -5,16 +5,54 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 )
+
+// LeftoverKind says what a leftover is, for messages.
+type LeftoverKind string
+
+// The kinds of leftovers.
+const (
+	StagedFile       LeftoverKind = "staged file"
+	UnfinishedUpload LeftoverKind = "unfinished upload"
+	Temporary        LeftoverKind = "temporary file"
+	OrphanedIDs      LeftoverKind = "id set"       // that no part of the dataset has
+	OrphanedLetters  LeftoverKind = "dead letters" // that no part of the dataset has
+	// UnlistedPart is an object that is named like a part but is in no manifest. It is kept
+	// unless CleanOptions.Unlisted is set.
+	UnlistedPart LeftoverKind = "unlisted part"
+)
+
+// Leftover is an object that a run staged or wrote beside the data, and that neither a manifest
+// nor a recorded commit names.
+type Leftover struct {
+	Kind  LeftoverKind
+	Run   string    // id of the run that made it, "" if unknown
+	Path  string    // for messages: a path, or s3://… with the upload's id
+	Bytes int64     // -1 if unknown
+	Since time.Time // when it was begun or last written, zero if unknown
+	// Name is the object's name. For a staged object it is the final name, "" if unknown,
+	// and Staged is what Prepared.Staged is.
+	Name, Staged string
+}
+
+// Kept is a leftover that Clean does not remove, with the reason.
+type Kept struct {
+	Leftover
+	Why string // such as "run X is alive"
+}
 
 // Found is what lies at one scope of a destination besides committed data.
 type Found struct {
 	Holder    *Holder    // of the scope's lease, nil if nobody holds it
 	Pending   string     // run whose commit is recorded and not finished, "" for none
-	Leftovers []Leftover // what Clean would remove
+	Leftovers []Leftover // what nobody needs, so that Clean removes it
+	Kept      []Kept     // what may still be needed
 }
 
-// Nothing tells whether Look found neither a holder, nor a recorded commit, nor leftovers.
+// Nothing tells whether there is neither a holder, nor a recorded commit, nor a leftover that
+// Clean would remove.
 func (f Found) Nothing() bool {
 	return f.Holder == nil && f.Pending == "" && len(f.Leftovers) == 0
 }
@@ -23,101 +61,170 @@ func (f Found) Nothing() bool {
 // takes no lease, so a run that starts meanwhile is not refused. The scope is
 // "" for a dataset and the file's name for a file.
 func Look(ctx context.Context, d Destination, scope string) (Found, error) {
-	c := &cleaning{d: d, scope: scope, self: nobody}
-	f, err := c.find(ctx)
-	if err != nil {
-		return Found{}, err
-	}
-	return Found{Holder: f.holder(scope), Pending: f.records[recordName(scope)].run(), Leftovers: f.dead}, nil
+	return find(ctx, d, scope, nobody, false)
 }
 
-// nobody stands for the caller of Look, who holds no lease. It is no run's id.
-// It differs from "", which stands for the run of a lease that cannot be read.
+// nobody stands for a caller who holds no lease. It is no run's id. It differs from "", which
+// stands for the run of a lease that cannot be read.
 const nobody = "-"
 
-// finds is what a search of a destination found besides committed data.
-type finds struct {
-	dead    []Leftover
-	kept    []Kept
-	holders []ScopedHolder     // of leases, except that of the caller
-	records map[string]*Commit // recorded commits, by object name
+// probing is how long objects that a destination is tested with are left alone.
+const probing = time.Hour
+
+// find lists what lies at a scope, compares it with what leases, recorded commits and the
+// manifest name, and says of the rest whether somebody may still need it. self is the run that
+// holds the scope's lease for the caller. With unlisted, nobody needs parts that no manifest
+// lists.
+//
+// The order is such that nothing of a live run is taken for a leftover. What lies there is
+// listed first, and the holders of leases are read after that. A live run holds its lease from
+// before its first staged object until after its last one. So a listed object whose run holds
+// no lease was left by a dead run, and a run that begins later has staged nothing that was
+// listed. Recorded commits are read after the holders, so that no record of a dead run is
+// missed, and the manifest last.
+func find(ctx context.Context, d Destination, scope, self string, unlisted bool) (f Found, err error) {
+	staged, err := d.Staged(ctx)
+	if err != nil {
+		return f, err
+	}
+	prefixes := []string{ControlFolder + "/"}
+	if scope == "" {
+		prefixes = append(prefixes, dtPrefix, partPrefix, idsFolder+"/", RejectsFolder+"/")
+	}
+	objects, err := listed(ctx, d, prefixes...)
+	if err != nil {
+		return f, err
+	}
+	holders, err := d.Holders(ctx)
+	if err != nil {
+		return f, err
+	}
+	holders = slices.DeleteFunc(holders, func(h ScopedHolder) bool { return h.Scope == scope && h.RunID == self })
+	if i := slices.IndexFunc(holders, func(h ScopedHolder) bool { return h.Scope == scope }); i >= 0 {
+		f.Holder = &holders[i].Holder
+	}
+	records, err := records(ctx, d)
+	if err != nil {
+		return f, err
+	}
+	recorded := records[recordName(scope)]
+	f.Pending = recorded.run()
+
+	var parts []Leftover // of a dataset, and what lies beside them
+	for _, o := range objects {
+		l := Leftover{Kind: Temporary, Name: o.Name, Path: where(d, o.Name), Bytes: o.Bytes}
+		switch {
+		case strayKind(o.Name) != "":
+			l.Kind = strayKind(o.Name)
+			parts = append(parts, l)
+		case isTemporary(o.Name), isProbe(o.Name) && time.Since(o.Changed) > probing:
+			l.Since = o.Changed
+			staged = append(staged, l)
+		}
+	}
+	for _, l := range staged {
+		if l.Run == "" && l.Kind == UnfinishedUpload && !ofScope(l.Name, scope) {
+			continue // another program's
+		}
+		if why := needed(l, holders, records); why != "" {
+			f.Kept = append(f.Kept, Kept{Leftover: l, Why: why})
+		} else {
+			f.Leftovers = append(f.Leftovers, l)
+		}
+	}
+	if len(parts) == 0 || f.Holder != nil { // a live run may still record what it wrote
+		return f, nil
+	}
+	return f, f.compare(ctx, d, parts, recorded, unlisted)
 }
 
-// holder returns who holds the lease of the scope, nil for nobody.
-func (f *finds) holder(scope string) *Holder {
-	for _, h := range f.holders {
-		if h.Scope == scope {
-			return &h.Holder
+// listed returns the objects whose names begin with one of the prefixes.
+func listed(ctx context.Context, s Store, prefixes ...string) (objects []Object, err error) {
+	for _, prefix := range prefixes {
+		found, err := s.List(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// needed says why a staged object or a temporary file may still be needed. It is "" if nobody
+// needs it.
+func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) string {
+	alive := func(run string) bool {
+		return slices.ContainsFunc(holders, func(h ScopedHolder) bool { return h.RunID == run })
+	}
+	if l.Run != "" && alive(l.Run) {
+		return fmt.Sprintf("run %s is alive", l.Run)
+	}
+	for _, c := range records {
+		if l.Run == c.RunID || l.Run == "" && slices.ContainsFunc(c.New, func(p Prepared) bool { return p.Name == l.Name }) {
+			return fmt.Sprintf("the commit of run %s is recorded, and the next run finishes it", c.RunID)
+		}
+	}
+	switch {
+	case alive(""): // the name of a live run cannot be read, so anything may be its own
+		return "a run is alive that gives no name"
+	case l.Run == "" && len(holders) > 0:
+		return fmt.Sprintf("run %s is alive", holders[0].RunID)
+	}
+	return ""
+}
+
+// compare adds those of a dataset's parts, id sets and dead letters that neither its manifest
+// nor the recorded commit names. Of a damaged manifest nobody knows what it names, which is an
+// error only if parts are to be removed. Where parts stay whose manifest is missing, what is
+// beside them stays too: the manifest may come back, from a backup for example.
+func (f *Found) compare(ctx context.Context, s Store, parts []Leftover, recorded *Commit, unlisted bool) error {
+	m, _, err := ReadManifest(ctx, s, ManifestName)
+	if _, damaged := errors.AsType[*ManifestError](err); damaged && !unlisted {
+		return nil
+	}
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return err
+	}
+	names := m.names()
+	for _, name := range recorded.names() {
+		names[name] = true
+	}
+	bare := m == nil && !unlisted && slices.ContainsFunc(parts, func(l Leftover) bool { return l.Kind == UnlistedPart })
+	for _, l := range parts {
+		switch {
+		case names[l.Name]:
+		case l.Kind == UnlistedPart && !unlisted:
+			f.Kept = append(f.Kept, Kept{Leftover: l, Why: "no manifest lists it, and --unlisted removes it"})
+		case !bare:
+			f.Leftovers = append(f.Leftovers, l)
 		}
 	}
 	return nil
 }
 
-// alive tells whether a run holds a lease.
-func (f *finds) alive(run string) bool {
-	return slices.ContainsFunc(f.holders, func(h ScopedHolder) bool { return h.RunID == run })
-}
-
-// find lists what lies at the scope and compares it with what leases, records and the manifest
-// name, in the order that the comment of Clean describes.
-func (c *cleaning) find(ctx context.Context) (*finds, error) {
-	left, err := c.d.Leftovers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var ours []Object
-	if c.scope == "" {
-		if ours, err = listOurs(ctx, c.d, dtPrefix, partPrefix, idsFolder+"/", RejectsFolder+"/"); err != nil {
-			return nil, err
-		}
-	}
-	holders, err := c.d.Holders(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own := func(h ScopedHolder) bool { return h.Scope == c.scope && h.RunID == c.self }
-	f := &finds{holders: slices.DeleteFunc(holders, own)}
-	if f.records, err = records(ctx, c.d); err != nil {
-		return nil, err
-	}
-	for _, l := range left {
-		if l.Run == "" && l.Kind == UnfinishedUpload && !c.isOwn(l.Name) {
-			continue // another program's
-		}
-		if why := f.reason(l); why != "" {
-			f.kept = append(f.kept, Kept{Leftover: l, Why: why})
-		} else {
-			f.dead = append(f.dead, l)
-		}
-	}
-	return f, c.findStrays(ctx, f, ours)
-}
-
-// isOwn tells whether an object's final name belongs to the scope: it is the file itself, or a
+// ofScope tells whether an object's final name belongs to a scope: it is the file itself, or a
 // part of the dataset.
-func (c *cleaning) isOwn(name string) bool {
-	if c.scope != "" {
-		return name == c.scope
+func ofScope(name, scope string) bool {
+	if scope != "" {
+		return name == scope
 	}
 	return strayKind(name) == UnlistedPart
 }
 
-// reason says why a leftover may still be needed. It is "" if nobody needs it.
-func (f *finds) reason(l Leftover) string {
-	if l.Run != "" && f.alive(l.Run) {
-		return fmt.Sprintf("run %s is alive", l.Run)
+// strayKind tells what an object of a dataset is if nothing needs it, by a name that PartName,
+// IDsName or RejectsName returns. It is "" for any other name.
+func strayKind(name string) LeftoverKind {
+	if _, err := ParsePartName(name); err == nil {
+		return UnlistedPart
 	}
-	for _, c := range f.records {
-		named := func(p Prepared) bool { return p.Name == l.Name }
-		if l.Run == c.RunID || l.Run == "" && slices.ContainsFunc(c.New, named) {
-			return fmt.Sprintf("the commit of run %s is recorded, and the next run finishes it", c.RunID)
-		}
-	}
+	folder, file, _ := strings.Cut(name, "/")
+	digest, _, _ := strings.Cut(file, ".")
 	switch {
-	case f.alive(""): // the name of a live run cannot be read, so any leftover may be its own
-		return "a run is alive that gives no name"
-	case l.Run == "" && len(f.holders) > 0:
-		return fmt.Sprintf("run %s is alive", f.holders[0].RunID)
+	case !isSHA256(digest):
+	case folder == idsFolder && file == digest+idsExtension:
+		return OrphanedIDs
+	case folder == RejectsFolder && file == digest+rejectsExtension:
+		return OrphanedLetters
 	}
 	return ""
 }
@@ -131,47 +238,29 @@ func records(ctx context.Context, d Destination) (map[string]*Commit, error) {
 		return nil, err
 	}
 	found := map[string]*Commit{}
-	for _, name := range NamesOf(objects) {
-		if !IsScopeName(name, IntentName) {
+	for _, o := range objects {
+		if !IsScopeName(o.Name, IntentName) {
 			continue
 		}
-		c, err := readRecord(ctx, d, name)
+		c, err := readRecord(ctx, d, o.Name)
 		if err != nil {
 			return nil, err
 		}
 		if c != nil { // otherwise it was finished meanwhile
-			found[name] = c
+			found[o.Name] = c
 		}
 	}
 	return found, nil
 }
 
-// findStrays finds those of a dataset's parts, id sets and dead letters that neither its
-// manifest nor a recorded commit names. A live run may still record what it wrote. Of a
-// damaged manifest nobody knows what it names, which is an error only if parts are to be
-// removed. Where parts stay whose manifest is missing, what is beside them stays too: the
-// manifest may come back, from a backup for example.
-func (c *cleaning) findStrays(ctx context.Context, f *finds, ours []Object) error {
-	if len(ours) == 0 || f.holder(c.scope) != nil {
-		return nil
+// where returns the address of a scope or an object at s, for messages.
+func where(s Store, scope string) string {
+	root := "the destination"
+	if named, ok := s.(fmt.Stringer); ok {
+		root = named.String()
 	}
-	names, m, err := needed(ctx, c.d, f.records[recordName("")])
-	if _, damaged := errors.AsType[*ManifestError](err); damaged && !c.unlisted {
-		return nil
+	if scope == "" {
+		return root
 	}
-	if err != nil {
-		return err
-	}
-	bare := m == nil && !c.unlisted && slices.ContainsFunc(ours, func(o Object) bool { return strayKind(o.Name) == UnlistedPart })
-	for _, o := range ours {
-		l := Leftover{Kind: strayKind(o.Name), Name: o.Name, Path: where(c.d, o.Name), Bytes: o.Bytes, Ref: o.Name}
-		switch {
-		case names[o.Name]:
-		case l.Kind == UnlistedPart && !c.unlisted:
-			f.kept = append(f.kept, Kept{Leftover: l, Why: "no manifest lists it, and --unlisted removes it"})
-		case !bare:
-			f.dead = append(f.dead, l)
-		}
-	}
-	return nil
+	return strings.TrimSuffix(root, "/") + "/" + scope
 }

@@ -32,3 +32,9 @@ type Holder struct {
 	PID      int       `json:"pid"`
 	Since    time.Time `json:"since"`
 }
+
+// ScopedHolder is the holder of the lease of a scope.
+type ScopedHolder struct {
+	Scope string `json:"scope,omitempty"` // as given to Acquire
+	Holder
+}

@@ -20,10 +20,19 @@ const (
 // FileManifestName is the name of the manifest of a single file.
 func FileManifestName(file string) string { return file + ".manifest.json" }
 
-// RejectsFolder is the folder of the dead letters of a dataset.
-const RejectsFolder = "_rejects"
+// What belongs to a part lies in folders beside the manifest and is no data: the set
+// of the ids of its results, by which later runs find results that moved to another
+// window, and its dead letters. Each object is named by its own SHA-256, which the
+// manifest holds for the part, so equal ones share one object.
+const (
+	RejectsFolder    = "_rejects"
+	rejectsExtension = ".jsonl"
+	idsFolder        = "_ids"
+	idsExtension     = ".ids"
+)
 
-const rejectsExtension = ".jsonl"
+// IDsName is the name of the id set that has this SHA-256, given in hex.
+func IDsName(sha256 string) string { return idsFolder + "/" + sha256 + idsExtension }
 
 // RejectsName is the name of the dead letters of a part, which have this SHA-256 in hex.
 func RejectsName(sha256 string) string { return RejectsFolder + "/" + sha256 + rejectsExtension }
@@ -127,6 +136,33 @@ type Part struct {
 	// Undated marks the part of results without a date. Its From and To are
 	// null.
 	Undated bool `json:"undated,omitempty"`
+}
+
+// beside returns the names of the objects beside the part.
+func (p Part) beside() (names []string) {
+	if p.IDs != "" {
+		names = append(names, IDsName(p.IDs))
+	}
+	if p.Letters != "" {
+		names = append(names, RejectsName(p.Letters))
+	}
+	return names
+}
+
+// names returns the names of the manifest's parts and of the objects beside them, none if m
+// is nil.
+func (m *Manifest) names() map[string]bool {
+	names := map[string]bool{}
+	if m == nil {
+		return names
+	}
+	for _, p := range m.Parts {
+		names[p.Path] = true
+		for _, name := range p.beside() {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // Covers returns the range from the first window of the parts to the last one, and whether

@@ -21,10 +21,35 @@ const ControlFolder = ".formetl"
 // are removed at once; Clean removes those of a process that was killed.
 const ProbePrefix = ControlFolder + "/probe-"
 
-// IsProbe tells whether a name is that of an object that a destination is tested with.
-func IsProbe(name string) bool {
-	rest, is := strings.CutPrefix(name, ProbePrefix)
+// TemporaryPrefix begins the names of files that a folder's Put writes before it renames them.
+const TemporaryPrefix = ControlFolder + "/put-"
+
+func isProbe(name string) bool { return isBelow(name, ProbePrefix) }
+
+func isTemporary(name string) bool { return isBelow(name, TemporaryPrefix) }
+
+// isBelow tells whether a prefix begins a name, and no folder follows.
+func isBelow(name, prefix string) bool {
+	rest, is := strings.CutPrefix(name, prefix)
 	return is && !strings.Contains(rest, "/")
+}
+
+// stagedPrefix begins the last element of the names of a run's staged objects.
+const stagedPrefix = "staged-"
+
+// StagedName returns the name of what tells of an object that a run stages, in the run's folder
+// of the control folder. id is one element without a dot, so that a glob for data does not
+// match.
+func StagedName(run, id string) string { return ControlFolder + "/" + run + "/" + stagedPrefix + id }
+
+// ParseStagedName reads a name that StagedName returned, and refuses every other name.
+func ParseStagedName(name string) (run, id string, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 || parts[0] != ControlFolder || CheckRun(parts[1]) != nil {
+		return "", "", false
+	}
+	id, ok = strings.CutPrefix(parts[2], stagedPrefix)
+	return parts[1], id, ok
 }
 
 const (

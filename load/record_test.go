@@ -121,20 +121,18 @@ func TestDamagedRecords(t *testing.T) {
 func hostileRecords(scope string) map[string][2]string {
 	if scope != "" {
 		return map[string][2]string{
-			"another file":     {`"file":"form1.csv"`, `"file":"other.csv"`},
-			"no replacement":   {`,"replace":true`, ``},
-			"a part removed":   {`"new":[`, `"superseded":["part-min-max-000001-0000.csv"],"new":[`},
-			"another object":   {`"name":"form1.csv.rejects.jsonl"`, `"name":"precious.txt"`},
-			"another manifest": {`"name":"form1.csv.rejects.jsonl"`, `"name":"other.csv.manifest.json"`},
-			"a run elsewhere":  {`"run_id":"run2"`, `"run_id":"../run2"`},
+			"another file":    {`"file":"form1.csv"`, `"file":"other.csv"`},
+			"no replacement":  {`,"replace":true`, ``},
+			"a part removed":  {`"new":[`, `"remove":["part-min-max-000001-0000.csv"],"new":[`},
+			"a run elsewhere": {`"run_id":"run2"`, `"run_id":"../run2"`},
 		}
 	}
 	return map[string][2]string{
-		"a foreign object superseded": {`"superseded":[`, `"superseded":["precious.txt",`},
-		"an object that leaves":       {`"superseded":[`, `"superseded":["../precious.txt",`},
-		"notes beside dead letters":   {`"superseded_beside":[`, `"superseded_beside":["_rejects/notes.txt",`},
-		"dead letters elsewhere":      {`"superseded_beside":[`, `"superseded_beside":["_rejects/../other.csv.rejects.jsonl",`},
-		"no id set":                   {`"superseded_beside":[`, `"superseded_beside":["_ids/notes.txt",`},
+		"a foreign object superseded": {`"remove":[`, `"remove":["precious.txt",`},
+		"an object that leaves":       {`"remove":[`, `"remove":["../precious.txt",`},
+		"notes beside dead letters":   {`"remove":[`, `"remove":["_rejects/notes.txt",`},
+		"dead letters elsewhere":      {`"remove":[`, `"remove":["_rejects/../other.csv.rejects.jsonl",`},
+		"no id set":                   {`"remove":[`, `"remove":["_ids/notes.txt",`},
 		"a part that is replaced":     {`"new":[{`, `"new":[{"replace":true,`},
 		"a file's commit":             {`"new":[`, `"file":"other.csv","new":[`},
 	}

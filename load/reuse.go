@@ -12,7 +12,6 @@ type PreparedPart struct {
 type Reuse struct {
 	Parts      []Part     // for the manifest, instead of the old parts
 	New        []Prepared // new parts to commit
-	Superseded []string   // paths of old parts to remove
 	Duplicates []Prepared // new parts to abort, because an equal old part stays
 }
 
@@ -37,12 +36,10 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		byIdentity[key] = append(byIdentity[key], p)
 	}
 	var r Reuse
-	kept := make(map[string]bool, len(old))
 	for _, f := range fresh {
 		key := identityOf(f.Part)
 		if same := byIdentity[key]; len(same) > 0 {
 			byIdentity[key] = same[1:]
-			kept[same[0].Path] = true
 			same[0].Rejected, same[0].Letters = f.Part.Rejected, f.Part.Letters
 			r.Parts = append(r.Parts, same[0])
 			r.Duplicates = append(r.Duplicates, f.Prepared)
@@ -50,11 +47,6 @@ func ReuseParts(old []Part, fresh []PreparedPart) Reuse {
 		}
 		r.Parts = append(r.Parts, f.Part)
 		r.New = append(r.New, f.Prepared)
-	}
-	for _, p := range old {
-		if !kept[p.Path] {
-			r.Superseded = append(r.Superseded, p.Path)
-		}
 	}
 	return r
 }

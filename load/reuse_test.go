@@ -36,7 +36,6 @@ func TestReuseParts(t *testing.T) {
 	want := load.Reuse{
 		Parts:      []load.Part{old[0], old[1], fresh[2].Part, fresh[3].Part},
 		New:        []load.Prepared{fresh[2].Prepared, fresh[3].Prepared},
-		Superseded: []string{old[2].Path, old[3].Path},
 		Duplicates: []load.Prepared{fresh[0].Prepared, fresh[1].Prepared},
 	}
 	if got := load.ReuseParts(old, fresh); !reflect.DeepEqual(got, want) {

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
@@ -92,7 +93,7 @@ func TestUndatedPartGone(t *testing.T) {
 		t.Fatalf("the last part is %+v", last)
 	}
 	r.lose(last, false)
-	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*load.DamagedPartsError](err) || !strings.HasSuffix(err.Error(), " --full`") {
+	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*output.DamagedPartsError](err) || !strings.HasSuffix(err.Error(), " --full`") {
 		t.Fatalf("error %v", err)
 	}
 	r.o.Full = true
@@ -127,7 +128,7 @@ func TestManifestLost(t *testing.T) {
 			before := files(t, r.path("days"))
 			r.service.Reset()
 			_, err := pipelines.Run(t.Context(), def(r), r.o)
-			unlisted, ok := errors.AsType[*load.UnlistedPartsError](err)
+			unlisted, ok := errors.AsType[*output.UnlistedPartsError](err)
 			if !ok || len(unlisted.Names) != 4 {
 				t.Fatalf("error %v", err)
 			}

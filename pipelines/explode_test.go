@@ -1,20 +1,12 @@
 package pipelines_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/schemas"
@@ -97,77 +89,6 @@ func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
 		form.Delete(2)
 		if _, err := form.Insert(picked(2, 8, "red")); err != nil { // its id lies among those of the first day
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestExplodeInSeveralObjects: a part that is too large for one object of the
-// destination has the ids of its own results in each.
-func TestExplodeInSeveralObjects(t *testing.T) {
-	results := make([]formservice.Result, 0, 8_000)
-	for i := range 8_000 {
-		var colours []string
-		if i%3 != 0 {
-			colours = []string{"a", "b", fmt.Sprint(strings.Repeat("c", 50), i)}
-		}
-		r := picked(int64(i+1), 1, colours...)
-		r.Metas[1].Value = fmt.Sprintf("2026-01-01 %02d:30:00", i/400)
-		results = append(results, r)
-	}
-	w := newWorld(t, formservice.NewForm("form1", []formservice.Item{{ID: "206", Type: "checkbox", Index: 1}}, results))
-	run := func(stop string, most int64) error {
-		o := options()
-		o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-			d, err := local.New(root)
-			return small{d, most}, err
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		o.At = func(point string) {
-			if point == stop {
-				cancel(errStop)
-			}
-		}
-		def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-		def.Extract.Window = extract.Step{Seconds: 3600}
-		_, err := pipelines.Run(ctx, def, o)
-		return err
-	}
-	if err := run("verified", 320<<10); !errors.Is(err, errStop) {
-		t.Fatal(err)
-	}
-	for range 2 { // from the checkpoint, then again
-		if err := run("", 320<<10); err != nil {
-			t.Fatal(err)
-		}
-		m := readManifest(t, w.path("days__colours/_manifest.json"))
-		rows := int64(0)
-		for _, p := range m.Parts {
-			ids := map[int64]bool{}
-			for _, row := range readNDJSON(t, filepath.Join(w.path("days__colours"), filepath.FromSlash(p.Path))) {
-				id := int64(row["id"].(float64))
-				if ids[id] = true; id < p.MinID || id > p.MaxID {
-					t.Errorf("%s holds %d, which is not among its ids", p.Path, id)
-				}
-				rows++
-			}
-			if span := p.MaxID - p.MinID + 1; span > int64(len(ids))*3/2+3 {
-				t.Errorf("%s has ids of %d results and rows of %d", p.Path, span, len(ids))
-			}
-		}
-		if len(m.Parts) < 2 || rows != 3*5333 || m.Rows != rows {
-			t.Errorf("%d parts of %d rows", len(m.Parts), rows)
-		}
-		parent := readManifest(t, w.path("days/_manifest.json"))
-		for i, p := range parent.Parts {
-			list := readNDJSON(t, filepath.Join(w.path("days"), filepath.FromSlash(p.Path)))
-			first, last := int64(list[0]["id"].(float64)), int64(list[len(list)-1]["id"].(float64))
-			if key, err := load.ParsePartName(p.Path); err != nil || key.N != i || p.Bytes > 320<<10 || p.MinID != first || p.MaxID != last {
-				t.Errorf("part %d is %+v and holds results %d to %d", i, p, first, last)
-			}
-		}
-		if len(parent.Parts) < 2 || parent.Rows != 8_000 {
-			t.Errorf("the parent has %d parts of %d rows", len(parent.Parts), parent.Rows)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func (r *resumed) leftovers() int {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	left, err := d.Leftovers(r.t.Context())
+	left, err := d.Staged(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

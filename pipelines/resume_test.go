@@ -275,11 +275,3 @@ func TestLostLease(t *testing.T) {
 		})
 	}
 }
-
-// small is a destination whose objects may have so many bytes.
-type small struct {
-	*local.Destination
-	most int64
-}
-
-func (s small) MaxObjectBytes() int64 { return s.most }

@@ -382,7 +382,7 @@ func cancelled(b *bench) {
 		"put":       func() error { return b.d.Put(ctx, "a", nil, load.AnyVersion) },
 		"delete":    func() error { return b.d.Delete(ctx, "a") },
 		"list":      func() error { _, err := b.d.List(ctx, "a"); return err },
-		"leftovers": func() error { _, err := b.d.Leftovers(ctx); return err },
+		"leftovers": func() error { _, err := b.d.Staged(ctx); return err },
 		"holders":   func() error { _, err := b.d.Holders(ctx); return err },
 	} {
 		b.wants(what, do(), context.Canceled)

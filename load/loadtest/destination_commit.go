@@ -38,7 +38,7 @@ func (b *bench) replace(run string, content days) load.Commit {
 		}})
 	}
 	reuse := load.ReuseParts(old, fresh)
-	c := load.Commit{RunID: run, Base: version, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded, Manifest: load.Manifest{
+	c := load.Commit{RunID: run, Base: version, New: reuse.New, Manifest: load.Manifest{
 		Format: "csv", Pipeline: "feedback", Form: "form1", RunID: run, CreatedAt: time.Date(2026, 2, 1, 10, 0, 0, 0, time.UTC),
 		Watermark: load.Wall(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)), Parts: reuse.Parts, Rows: int64(len(reuse.Parts)),
 	}}
@@ -47,11 +47,7 @@ func (b *bench) replace(run string, content days) load.Commit {
 			c.Beside = append(c.Beside, load.PartObject{Name: name, Encode: func() ([]byte, error) { return []byte(name), nil }})
 		}
 	}
-	for _, p := range old {
-		if slices.Contains(c.Superseded, p.Path) {
-			c.SupersededBeside = append(c.SupersededBeside, beside(p.SHA256)...)
-		}
-	}
+	b.must("abort the duplicates", load.AbortAll(b.Context(), b.d, reuse.Duplicates...))
 	return c
 }
 

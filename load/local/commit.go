@@ -12,12 +12,10 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Commit gives a staged file its final name. Without p.Replace it makes a hard
-// link, which the file system refuses if the name is taken. With p.Replace it
-// renames, which replaces in one step. Folders are made with mode 0750 and
+// Commit renames a staged file to its final name. Folders are made with mode 0750 and
 // synced.
 func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
-	if err := checkStaged(p); err != nil {
+	if err := checkPrepared(p); err != nil {
 		return err
 	}
 	root, err := d.open(ctx, "commit", p.Name, false)
@@ -53,8 +51,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	case errors.Is(err, load.ErrStagedGone):
 		return d.committed(root, p)
 	case errors.Is(err, fs.ErrExist) && !p.Replace:
-		// Either a crash between link and unlink left both names, or the name
-		// belongs to someone else.
+		// Another run made the same part, or the name belongs to someone else.
 		if err := d.committed(root, p); err != nil {
 			return err
 		}
@@ -86,27 +83,16 @@ func (d *Destination) committed(root *os.Root, p load.Prepared) error {
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-// publish gives the staged file its final name. With p.Replace it renames the file,
-// unless a device, a pipe or a link has the name.
-// Otherwise it makes a hard link, which never overwrites. File systems without hard
-// links (FAT, some network mounts) get a rename under the destination's lock.
+// publish gives the staged file its final name. With p.Replace it takes the place of a file
+// of that name. Otherwise the name must be free: all that formetl writes there holds the
+// destination's lock meanwhile. A hard link would need none, but not all file systems have them.
 func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
 	if p.Replace {
-		if err := replaceable(root, p.Name, d.path(p.Name)); err != nil {
+		if _, err := ordinary(root, p.Name, d.path(p.Name)); err != nil {
 			return err
 		}
 		return root.Rename(p.Staged, p.Name)
 	}
-	err := root.Link(p.Staged, p.Name)
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
-		return d.renameLocked(ctx, root, p)
-	}
-	return err
-}
-
-// renameLocked renames the staged file if its final name is free. All writers that
-// cannot link hold the destination's lock, so that none overwrites another's file.
-func (d *Destination) renameLocked(ctx context.Context, root *os.Root, p load.Prepared) error {
 	unlock, err := d.lock(ctx, root)
 	if err != nil {
 		return err
@@ -127,7 +113,7 @@ func missing(err error) bool {
 // Check returns nil if the staged file has the right length and content, or if
 // the final file has. If neither has, the error wraps load.ErrStagedGone.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
-	if err := checkStaged(p); err != nil {
+	if err := checkPrepared(p); err != nil {
 		return err
 	}
 	root, err := d.open(ctx, "check", p.Name, false)

@@ -3,9 +3,8 @@
 // A staged object is a file under <root>/.formetl/<run>/. Its name has no
 // extension. It holds random letters and the final name, so that leftovers of a
 // killed process can be identified. Prepare writes it, syncs it,
-// checks its length and syncs its folder. Commit links it under its final name,
-// which never overwrites. If it replaces a single file, Commit renames it. Then
-// Commit syncs the folders. Put writes small objects to a file in .formetl first
+// checks its length and syncs its folder. Commit renames it to its final name, if that is
+// free or a single file is replaced, and syncs the folders. Put writes small objects to a file in .formetl first
 // and renames it. So a reader sees a whole object or none, and what was reported
 // as done survives a power cut. Files get the mode 0640 and folders 0750, less
 // the umask.

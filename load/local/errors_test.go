@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -134,40 +133,6 @@ func TestFullDisk(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
 		t.Errorf("left %v, %v", entries, err)
-	}
-}
-
-// What a file system without hard links gets.
-func TestRenameLocked(t *testing.T) {
-	d := at(t, t.TempDir())
-	root, err := d.open(t.Context(), "open", "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = root.Close() }()
-	stage := func(content string) load.Prepared {
-		u, err := d.Stage(t.Context(), "run1", "x.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := u.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
-		p, err := u.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	first, second := stage("first"), stage("second")
-	if err := d.renameLocked(t.Context(), root, first); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.renameLocked(t.Context(), root, second); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a second one gives %v", err)
-	}
-	if data, err := os.ReadFile(filepath.Join(d.root, "x.csv")); err != nil || string(data) != "first" {
-		t.Errorf("the file holds %q, %v", data, err)
 	}
 }
 

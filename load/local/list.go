@@ -52,11 +52,8 @@ func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, e
 }
 
 // object describes a file that is an object. It returns nil and no error for a
-// file that is gone, a temporary file of Put, and a link that Get cannot read.
+// file that is gone, and for a link that Get cannot read.
 func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) {
-	if isPut(name) {
-		return nil, nil
-	}
 	if entry.Type() == fs.ModeSymlink {
 		info, err := root.Stat(name)
 		if err != nil || info.IsDir() {
@@ -69,9 +66,4 @@ func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) 
 		return nil, nil
 	}
 	return info, err
-}
-
-// isPut tells whether a name is that of a temporary file of Put.
-func isPut(name string) bool {
-	return path.Dir(name) == load.ControlFolder && strings.HasPrefix(path.Base(name), putPrefix)
 }

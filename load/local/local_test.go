@@ -113,9 +113,9 @@ func TestRootGone(t *testing.T) {
 		t.Errorf("check gives %v", err)
 	}
 	names, err := d.List(t.Context(), "a")
-	left, leftErr := d.Leftovers(t.Context())
+	left, leftErr := d.Staged(t.Context())
 	held, heldErr := d.Holders(t.Context())
-	if err := errors.Join(err, leftErr, heldErr, d.Remove(t.Context(), load.Leftover{Ref: p.Staged})); err != nil || len(names)+len(left)+len(held) > 0 {
+	if err := errors.Join(err, leftErr, heldErr, d.Abort(t.Context(), p)); err != nil || len(names)+len(left)+len(held) > 0 {
 		t.Errorf("there are %v, %v, %v, %v", names, left, held, err)
 	}
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {

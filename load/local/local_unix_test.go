@@ -241,18 +241,6 @@ func TestHostilePrepared(t *testing.T) {
 	}
 }
 
-// A crash between link and unlink leaves both names.
-func TestCommitAfterHalfACommit(t *testing.T) {
-	root := t.TempDir()
-	d := open(t, root)
-	p := prepare(t, d, "part.csv", "content")
-	must(t, os.Link(filepath.Join(root, p.Staged), filepath.Join(root, "part.csv")))
-	must(t, d.Commit(t.Context(), p))
-	if got := strings.Join(names(t, root), " "); got != "part.csv" {
-		t.Errorf("left %s", got)
-	}
-}
-
 // A staged file that lost bytes is not committed.
 func TestCommitChecksLength(t *testing.T) {
 	root := t.TempDir()

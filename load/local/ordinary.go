@@ -3,36 +3,46 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/formetl/formetl/load"
 )
 
-var _ load.Replacer = (*Destination)(nil)
-
-// Replaceable implements load.Replacer.
-func (d *Destination) Replaceable(ctx context.Context, name string) error {
+// Stat describes a file by what the system says of it.
+func (d *Destination) Stat(ctx context.Context, name string) (load.Object, error) {
 	if err := load.CheckName(name); err != nil {
-		return err
+		return load.Object{}, err
 	}
 	root, err := d.openThere(ctx, "look at", name)
-	if root == nil {
-		return err
+	if err != nil {
+		return load.Object{}, err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return replaceable(root, name, d.path(name))
+	var info os.FileInfo
+	if root != nil {
+		defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+		info, err = ordinary(root, name, d.path(name))
+	}
+	switch {
+	case err != nil:
+		return load.Object{}, err
+	case info == nil || info.IsDir():
+		return load.Object{}, fmt.Errorf("%s: %w", d.path(name), load.ErrNotExist)
+	}
+	return load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()}, nil
 }
 
-// replaceable is Replaceable below an open root. path names the file in errors.
-func replaceable(root *os.Root, name, path string) error {
+// ordinary describes what has a name. It returns nil and no error if nothing does, and an error
+// if it is neither a file nor a folder: see load.NotOrdinary. path names the file in errors.
+func ordinary(root *os.Root, name, path string) (os.FileInfo, error) {
 	info, err := root.Lstat(name)
-	if missing(err) {
-		return nil
+	switch {
+	case missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, fail("look at", path, err)
 	}
-	if err != nil {
-		return fail("look at", path, err)
-	}
-	return load.NotOrdinary(path, info, func() (string, error) { return root.Readlink(name) })
+	return info, load.NotOrdinary(path, info, func() (string, error) { return root.Readlink(name) })
 }
 
 // errNotReadable is the error of reading what is neither a file nor a link to one. To open a

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -42,8 +43,9 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Replace = true
+		_, asked := d.Stat(t.Context(), name)
 		for what, err := range map[string]error{
-			"commit": d.Commit(t.Context(), p), "put": d.Put(t.Context(), name, []byte("x"), load.AnyVersion), "ask": d.Replaceable(t.Context(), name),
+			"commit": d.Commit(t.Context(), p), "put": d.Put(t.Context(), name, []byte("x"), load.AnyVersion), "ask": asked,
 		} {
 			if _, refused := errors.AsType[*load.CreateError](err); !refused {
 				t.Errorf("%s of %s: %v", what, name, err)
@@ -59,8 +61,11 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	if _, err := d.Open(t.Context(), "pipe"); err == nil || errors.Is(err, load.ErrNotExist) {
 		t.Errorf("a pipe was opened: %v", err)
 	}
-	for _, name := range []string{"file", "nothing", "no/such"} {
-		if err := d.Replaceable(t.Context(), name); err != nil {
+	if o, err := d.Stat(t.Context(), "file"); err != nil || o.Bytes != 4 || o.Name != "file" || time.Since(o.Changed) > time.Hour || o.Marked {
+		t.Errorf("a file: %+v, %v", o, err)
+	}
+	for _, name := range []string{"nothing", "no/such", "file/x"} {
+		if _, err := d.Stat(t.Context(), name); !errors.Is(err, load.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

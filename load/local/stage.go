@@ -49,9 +49,8 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		return nil, err
 	}
 	u := &upload{d: d, root: root, name: name, hash: sha256.New()}
-	dir := path.Join(load.ControlFolder, run)
-	u.staged = path.Join(dir, stagedName(name))
-	err = inFolder(root, dir, func() error {
+	u.staged = stagedName(run, name)
+	err = inFolder(root, path.Dir(u.staged), func() error {
 		var err error
 		u.file, err = root.OpenFile(u.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode())
 		return err
@@ -134,7 +133,7 @@ func (u *upload) Abort() error {
 // Abort removes a staged file, even if ctx is cancelled. It is no error if the
 // file is gone.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
-	if err := checkStaged(p); err != nil {
+	if err := checkStaged(p.Staged); err != nil {
 		return err
 	}
 	root, err := d.openThere(context.WithoutCancel(ctx), "abort", p.Name)
@@ -155,18 +154,22 @@ func removeStaged(root *os.Root, staged, named string) error {
 	return nil
 }
 
-// checkStaged refuses a prepared object that this package cannot have made. The
+// checkPrepared refuses a prepared object that this package cannot have made. The
 // record of a commit may be damaged or written by anyone, and must not lead to
 // other files.
-func checkStaged(p load.Prepared) error {
+func checkPrepared(p load.Prepared) error {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return err
 	}
-	if err := load.CheckName(p.Staged); err != nil {
+	return checkStaged(p.Staged)
+}
+
+func checkStaged(name string) error {
+	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	if _, ok := stagedRun(p.Staged); !ok {
-		return &load.NameError{Name: p.Staged, Problem: "it is not a staged file of a local destination"}
+	if _, _, ok := load.ParseStagedName(name); !ok {
+		return &load.NameError{Name: name, Problem: "it is not a staged file of a local destination"}
 	}
 	return nil
 }

@@ -9,37 +9,26 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-const (
-	stagedPrefix = "staged-"
-	maxBase      = 255 // bytes of a file's name on common file systems
-)
+const maxBase = 255 // bytes of a file's name on common file systems
 
-// stagedName makes the name of a staged file from a random text and the final name in
-// base64. Base64 has no dot, so the name has no data extension. All this is in the name,
-// because the name exists as soon as the file does. A final name that is too long is left out.
-func stagedName(final string) string {
-	name := stagedPrefix + rand.Text()
-	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(name)+1+len(encoded) <= maxBase {
+// stagedName makes the name of a run's staged file from a random text and the final name in
+// base64, which has no dot. All this is in the name, because the name exists as soon as the
+// file does. A final name that is too long is left out.
+func stagedName(run, final string) string {
+	name := load.StagedName(run, rand.Text())
+	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(path.Base(name))+1+len(encoded) <= maxBase {
 		return name + "-" + encoded
 	}
 	return name
 }
 
-// stagedFor reads the final name from a name that stagedName made, "" if it cannot be read.
-func stagedFor(base string) string {
-	_, encoded, _ := strings.Cut(strings.TrimPrefix(base, stagedPrefix), "-")
+// stagedFor reads the final name from what load.ParseStagedName returned of a name that
+// stagedName made. It is "" if it cannot be read.
+func stagedFor(id string) string {
+	_, encoded, _ := strings.Cut(id, "-")
 	name, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || load.CheckObjectName(string(name)) != nil {
 		return ""
 	}
 	return string(name)
-}
-
-// stagedRun returns the run of the staged file of that name, and whether it is one.
-func stagedRun(name string) (run string, ok bool) {
-	parts := strings.Split(name, "/")
-	if len(parts) != 3 || parts[0] != load.ControlFolder || load.CheckRun(parts[1]) != nil {
-		return "", false
-	}
-	return parts[1], strings.HasPrefix(path.Base(name), stagedPrefix)
 }

@@ -15,37 +15,16 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// putPrefix is the prefix of Put's temporary files.
-const putPrefix = "put-"
-
 // Get reads an object. Its version is the SHA-256 of its content.
 func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
-	if err := load.CheckName(name); err != nil {
-		return nil, "", err
-	}
-	root, err := d.open(ctx, "read", name, false)
-	if missing(err) {
-		return nil, "", fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
-	}
+	file, err := d.Open(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return get(root, name, d.path(name))
-}
-
-// get reads a file whole, and the version that Put compares. path names it in errors.
-func get(root *os.Root, name, path string) ([]byte, string, error) {
-	var data []byte
-	err := readable(root, name)
-	if err == nil {
-		data, err = root.ReadFile(name)
-	}
-	if missing(err) {
-		return nil, "", fmt.Errorf("cannot read %s: %w", path, load.ErrNotExist)
-	}
+	defer func() { _ = file.Close() }() // read only
+	data, err := io.ReadAll(file)
 	if err != nil {
-		return nil, "", failRead("read", path, err)
+		return nil, "", failRead("read", d.path(name), err)
 	}
 	digest := sha256.Sum256(data)
 	return data, hex.EncodeToString(digest[:]), nil
@@ -72,7 +51,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	}
 	defer unlock()
 	if version != load.AnyVersion {
-		_, current, err := get(root, name, d.path(name))
+		_, current, err := d.Get(ctx, name)
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
 			return err
 		}
@@ -106,13 +85,13 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 }
 
 // write replaces the object of that name. The temporary file lies in the
-// control folder, where Leftovers finds it and List leaves it out. The library
-// renameio would put it beside the data, and does not sync the folder.
+// control folder, where Clean finds it. The library renameio would put it
+// beside the data, and does not sync the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
-	if err := replaceable(root, name, d.path(name)); err != nil {
+	if _, err := ordinary(root, name, d.path(name)); err != nil {
 		return err
 	}
-	temp := path.Join(load.ControlFolder, putPrefix+rand.Text())
+	temp := load.TemporaryPrefix + rand.Text()
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode())
 	if err != nil {
 		return err

@@ -24,23 +24,25 @@ func TestStagedName(t *testing.T) {
 		strings.Repeat("a", 100) + ".parquet": strings.Repeat("a", 100) + ".parquet",
 		strings.Repeat("a/", 200) + "x.csv":   "", // does not fit
 	} {
-		name := stagedName(final)
-		if len(name) > maxBase || strings.Contains(name, ".") || load.CheckName(name) != nil {
+		name := stagedName("run1", final)
+		run, id, ok := load.ParseStagedName(name)
+		if !ok || run != "run1" {
+			t.Errorf("%s is of %q, %v", name, run, ok)
+		}
+		base := path.Base(name)
+		if len(base) > maxBase || strings.Contains(base, ".") || load.CheckName(name) != nil {
 			t.Errorf("the staged file of %.40s is called %s", final, name)
 		}
-		if name == stagedName(final) {
+		if name == stagedName("run1", final) {
 			t.Errorf("%s is made twice", name)
 		}
-		if got := stagedFor(name); got != want {
+		if got := stagedFor(id); got != want {
 			t.Errorf("%s tells %q, want %q", name, got, want)
-		}
-		if run, ok := stagedRun(path.Join(load.ControlFolder, "run1", name)); !ok || run != "run1" {
-			t.Errorf("%s is of %q, %v", name, run, ok)
 		}
 	}
 	// What others called their files.
 	hostile := base64.RawURLEncoding.EncodeToString([]byte("../../etc/passwd"))
-	for _, name := range []string{"staged-X", "staged-", "staged-X-", "staged-X-%%%", "staged-X-" + hostile} {
+	for _, name := range []string{"X", "", "X-", "X-%%%", "X-" + hostile} {
 		if final := stagedFor(name); final != "" {
 			t.Errorf("%s tells %q", name, final)
 		}
@@ -48,7 +50,7 @@ func TestStagedName(t *testing.T) {
 	for _, name := range []string{
 		"staged-X", "x/run1/staged-X", ".formetl/staged-X", ".formetl/lease/staged-X", ".formetl/staged/staged-X", ".formetl/run1/spool", ".formetl/run1/a/staged-X",
 	} {
-		if _, ok := stagedRun(name); ok {
+		if _, _, ok := load.ParseStagedName(name); ok {
 			t.Errorf("%s is taken for a run's staged file", name)
 		}
 	}
@@ -61,7 +63,7 @@ func TestLeftoversAmongOthers(t *testing.T) {
 	ours := map[string]load.LeftoverKind{".formetl/put-X": load.Temporary, ".formetl/run1/staged-X": load.StagedFile}
 	others := []string{
 		".formetl/put-folder/x", ".formetl/checkpoint/0123/0000000-rows", ".formetl/checkpoint/0123/header", ".formetl/run1/notes", ".formetl/run1/deeper/staged-X", ".formetl/lease", ".formetl/lease-0123",
-		".formetl/intent", ".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
+		".formetl/staged-X", "put-X", "run1/staged-X", "x.csv",
 	}
 	write := func(name string) {
 		t.Helper()
@@ -76,21 +78,22 @@ func TestLeftoversAmongOthers(t *testing.T) {
 	for name := range ours {
 		write(name)
 	}
-	found, err := d.Leftovers(t.Context())
-	if err != nil || len(found) != len(ours) {
-		t.Fatalf("left over are %+v, %v", found, err)
+	cleaned, err := load.Clean(t.Context(), d, "", load.Holder{RunID: "cleaner"}, load.CleanOptions{})
+	if err != nil || len(cleaned.Removed) != len(ours) {
+		t.Fatalf("removed are %+v, %v", cleaned.Removed, err)
 	}
-	for _, l := range found {
-		if ours[l.Ref] != l.Kind || l.Bytes != 4 || l.Path != filepath.Join(d.root, l.Ref) || time.Since(l.Since) > time.Hour {
-			t.Errorf("left over is %+v", l)
-		}
-		if err := d.Remove(t.Context(), l); err != nil {
-			t.Error(err)
+	for _, l := range cleaned.Removed {
+		name, _ := filepath.Rel(d.root, l.Path)
+		if ours[filepath.ToSlash(name)] != l.Kind || l.Bytes != 4 || time.Since(l.Since) > time.Hour {
+			t.Errorf("removed is %+v", l)
 		}
 	}
 	for _, name := range others {
-		if err := d.Remove(t.Context(), load.Leftover{Kind: load.StagedFile, Ref: name}); err == nil {
+		if err := d.Abort(t.Context(), load.Prepared{Name: "x.csv", Staged: name}); err == nil {
 			t.Errorf("%s is removed", name)
+		}
+		if name == ".formetl/lease" {
+			continue // the cleaner's lease took its place
 		}
 		if _, err := os.Stat(filepath.Join(d.root, name)); err != nil {
 			t.Error(err)
@@ -110,16 +113,13 @@ func TestProbeThatGrewOld(t *testing.T) {
 		}
 	}
 	old := filepath.Join(d.root, load.ProbePrefix+"OLD")
-	then := time.Now().Add(-2 * time.Minute)
+	then := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(old, then, then); err != nil {
 		t.Fatal(err)
 	}
-	found, err := d.Leftovers(t.Context())
-	if err != nil || len(found) != 1 || found[0].Path != old || found[0].Kind != load.Temporary {
-		t.Fatalf("left over are %+v, %v", found, err)
-	}
-	if err := d.Remove(t.Context(), found[0]); err != nil {
-		t.Error(err)
+	cleaned, err := load.Clean(t.Context(), d, "", load.Holder{RunID: "cleaner"}, load.CleanOptions{})
+	if err != nil || len(cleaned.Removed) != 1 || cleaned.Removed[0].Path != old || cleaned.Removed[0].Kind != load.Temporary {
+		t.Fatalf("removed are %+v, %v", cleaned.Removed, err)
 	}
 	if names, err := d.List(t.Context(), load.ControlFolder+"/"); err != nil || len(names) != 1 || names[0].Name != load.ProbePrefix+"NEW" {
 		t.Errorf("%v, %v", names, err)
@@ -142,17 +142,16 @@ func TestRemoveWaitsForPut(t *testing.T) {
 	if err := os.WriteFile(temp, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := load.Leftover{Ref: ".formetl/put-X"}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*lockRetry)
 	defer cancel()
-	if err := d.Remove(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.Delete(ctx, ".formetl/put-X"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while it is written: %v", err)
 	}
 	if _, err := os.Stat(temp); err != nil {
 		t.Error(err)
 	}
 	unlock()
-	if err := d.Remove(t.Context(), l); err != nil {
+	if err := d.Delete(t.Context(), ".formetl/put-X"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(temp); !os.IsNotExist(err) {
@@ -191,7 +190,7 @@ func TestLeaseIsShared(t *testing.T) {
 	}
 }
 
-// A file that Put is writing is no object, a link to a folder is not followed.
+// A link to a folder is not followed.
 func TestListLeavesOut(t *testing.T) {
 	d := at(t, t.TempDir())
 	for _, name := range []string{".formetl/put-X", ".formetl/intent", ".formetl/put-folder/put-X", "a/put-X"} {
@@ -205,7 +204,7 @@ func TestListLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, want := range map[string][]string{
-		load.ControlFolder: {".formetl/intent", ".formetl/put-folder/put-X"}, "a": {"a/link", "a/put-X"},
+		load.ControlFolder: {".formetl/intent", ".formetl/put-X", ".formetl/put-folder/put-X"}, "a": {"a/link", "a/put-X"},
 	} {
 		if got, err := d.List(t.Context(), folder+"/"); err != nil || !slices.Equal(load.NamesOf(got), want) {
 			t.Errorf("below %s lie %q, %v, want %q", folder, load.NamesOf(got), err, want)

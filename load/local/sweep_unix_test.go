@@ -74,7 +74,7 @@ func TestLeftoversOfKilledProcess(t *testing.T) {
 	if err != nil || len(held) != 0 {
 		t.Errorf("after its death: held by %+v, %v", held, err)
 	}
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil || len(left) != 2 {
 		t.Fatalf("left over are %+v, %v", left, err)
 	}
@@ -84,7 +84,7 @@ func TestLeftoversOfKilledProcess(t *testing.T) {
 			t.Errorf("left over is %+v", l)
 		}
 		found[l.Name] = true
-		must(t, d.Remove(t.Context(), l))
+		must(t, d.Abort(t.Context(), load.Prepared{Name: l.Name, Staged: l.Staged}))
 	}
 	if !found["dt=2026-01-01/prepared.csv"] || !found["dt=2026-01-01/written.csv"] {
 		t.Errorf("left over are %+v", left)

@@ -20,10 +20,8 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 	if err := t.with(ctx, "use", func(c *pgx.Conn) error { return t.prepare(ctx, c) }); err != nil {
 		return nil, err
 	}
-	times := lease.DefaultTimes()
-	times.Settle = 0                                                                                    // the database honours conditions
 	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // its connection waits for nothing else
-	taken, err := lease.Take(ctx, leaseRow{own}, times, lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
+	taken, err := lease.Take(ctx, leaseRow{own}, lease.DefaultTimes(), lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		own.close(ctx)
 		return nil, err

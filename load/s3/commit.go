@@ -2,11 +2,8 @@ package s3
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -37,24 +34,19 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := d.commit(ctx, p, s); err != nil {
 		return err
 	}
-	d.unmark(ctx, s)
+	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
+	defer cancel()
+	if err := d.unmark(ctx, s); err != nil { // the object is committed all the same
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
+			slog.String("path", d.path(p.Name)), slog.String("error", err.Error()))
+	}
 	return nil
 }
 
 func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) error {
 	var unless *string // the condition of the request
 	if !p.Replace {
-		c, err := d.conditions(ctx)
-		if err != nil {
-			return err
-		}
-		if s.Upload != "" && c.complete || s.Upload == "" && c.put {
-			unless = aws.String("*")
-		} else if _, err := d.head(ctx, p.Name); err == nil { // the store ignores conditions
-			return d.taken(ctx, p, s)
-		} else if !noKey(err) {
-			return d.fail(ctx, "create", p.Name, err)
-		}
+		unless = aws.String("*")
 	}
 	publish := d.complete
 	if s.Upload == "" {
@@ -87,7 +79,7 @@ func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) erro
 	case err != nil || s.Upload == "":
 		return err
 	}
-	return d.abortUpload(ctx, p.Name, s.Upload)
+	return d.abort(ctx, p.Name, s.Upload)
 }
 
 // complete completes the upload. unless is the value of If-None-Match, nil for none.
@@ -129,11 +121,12 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	case final.Metadata[idMetadata] == s.ID && aws.ToInt64(final.ContentLength) == p.Bytes:
 		return nil
 	}
-	same, err := d.same(ctx, p, aws.ToInt64(final.ContentLength))
-	switch {
-	case err != nil || same:
-		return err
-	case p.Replace:
+	if aws.ToInt64(final.ContentLength) == p.Bytes { // another process may have made the same part, which is rare
+		if _, digest, err := load.Digest(ctx, d, p.Name); err != nil || digest == p.SHA256 {
+			return err
+		}
+	}
+	if p.Replace {
 		// This is no conflict, because the name was taken before. The upload
 		// that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its upload is gone: %w", d.path(p.Name), load.ErrStagedGone)
@@ -161,50 +154,6 @@ func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) erro
 			return d.checkContext(ctx, "commit", p.Name)
 		}
 		err = d.committed(ctx, p, s)
-	}
-	return err
-}
-
-// same tells whether the final object has the length and SHA-256 of p. size is
-// its length. It is called only if another process may have made the same part,
-// which is rare.
-func (d *Destination) same(ctx context.Context, p load.Prepared, size int64) (bool, error) {
-	if size != p.Bytes {
-		return false, nil
-	}
-	out, err := d.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &d.name, Key: d.key(p.Name)})
-	if err != nil {
-		return false, d.fail(ctx, "read", p.Name, err)
-	}
-	defer func() { _ = out.Body.Close() }() // read only
-	h := sha256.New()
-	if _, err := io.Copy(h, out.Body); err != nil {
-		return false, d.fail(ctx, "read", p.Name, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)) == p.SHA256, nil
-}
-
-// Abort aborts the upload, then removes its marker. It is no error if they are
-// gone. If ctx is cancelled, Abort still has 2 s, because it cleans up after
-// stopped runs. An earlier deadline of ctx stays, so that callers can bound
-// hundreds of calls.
-func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
-	s, err := checkStaged(p)
-	if err != nil || s.Upload == "" {
-		return err
-	}
-	if err := d.abortUpload(ctx, p.Name, s.Upload); err != nil {
-		return err
-	}
-	d.unmark(ctx, s)
-	return nil
-}
-
-// abortUpload aborts an upload, and notes that no process can complete it any more.
-func (d *Destination) abortUpload(ctx context.Context, name, uploadID string) error {
-	err := d.abort(ctx, name, uploadID)
-	if err == nil {
-		d.ended.Store(uploadID, true)
 	}
 	return err
 }

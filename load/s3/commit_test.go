@@ -1,10 +1,8 @@
 package s3
 
 import (
-	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -40,9 +38,7 @@ func (l *lossy) Do(r *http.Request) (*http.Response, error) {
 // losing opens a destination that loses the answers of n requests.
 func (s server) losing(t *testing.T, prefix string, n int32, wants func(*http.Request) bool) (*Destination, *lossy) {
 	d := s.open(t, prefix)
-	if _, err := d.conditions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	d.honours.Store(true)
 	o := d.client.Options()
 	l := &lossy{HTTPClient: o.HTTPClient, wants: wants}
 	l.left.Store(n)
@@ -138,94 +134,41 @@ func TestEmptyObjectConflicts(t *testing.T) {
 	})
 }
 
-// Real servers honour every condition; the probe leaves nothing.
-func TestProbe(t *testing.T) {
+// TestConditions: real servers honour the conditions of writes, which is asked once and leaves
+// nothing. AWS is not asked. A store that ignores conditions, or does not know them, is refused.
+func TestConditions(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
-		d := s.open(t, "probe")
-		c, err := d.conditions(t.Context())
-		if want := (conditions{put: true, complete: true}); err != nil || c != want {
-			t.Errorf("got %+v, %v", c, err)
+		d := s.open(t, "conditions")
+		l, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+		if err != nil || !d.honours.Load() {
+			t.Fatalf("it honours conditions: %t, %v", d.honours.Load(), err)
 		}
-		if honours, err := d.HonoursConditions(t.Context()); err != nil || !honours {
-			t.Errorf("it honours conditions: %t, %v", honours, err)
-		}
-		if left := names(t, d); len(left) != 0 {
-			t.Errorf("left %v", left)
+		if err := l.Release(t.Context()); err != nil || len(names(t, d)) != 0 {
+			t.Errorf("left %v, %v", names(t, d), err)
 		}
 	})
-	d, err := New(t.Context(), "s3://bucket/x", Options{}) // AWS is not asked
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := d.conditions(t.Context()); err != nil || !c.put || !c.complete {
-		t.Errorf("got %+v, %v", c, err)
-	}
-}
-
-// A store that ignores conditions gets the second best, and it is said once.
-func TestWithoutConditions(t *testing.T) {
 	for _, says := range []int{0, http.StatusNotImplemented} {
-		var log bytes.Buffer
-		f, d := fakeDestination(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		f, d := fakeDestination(t, nil)
+		f.ignores = true
 		f.refuse = func(r *http.Request) (int, string, http.Header) {
 			if says != 0 && (r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != "") {
 				return says, "NotImplemented", nil
 			}
 			return 0, "", nil
 		}
-		ctx := t.Context()
-		if honours, err := d.HonoursConditions(ctx); err != nil || honours {
-			t.Errorf("it honours conditions: %t, %v", honours, err)
+		_, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
+		refusal[*load.CreateError](t, err, "the store ignores the conditions of writes", "honours If-None-Match and If-Match")
+		if err := d.Put(t.Context(), "m.json", []byte("1"), load.NoVersion); !errors.As(err, new(*load.CreateError)) {
+			t.Errorf("put gives %v", err)
 		}
-		if err := d.Put(ctx, "m.json", []byte("1"), load.NoVersion); err != nil {
-			t.Fatal(err)
+		if len(f.objects) != 0 {
+			t.Errorf("left %v", f.objects)
 		}
-		if err := d.Put(ctx, "m.json", []byte("2"), load.NoVersion); !errors.Is(err, load.ErrConflict) {
-			t.Errorf("put over it gives %v", err)
+		d.custom = false
+		if says == 0 {
+			if err := d.Put(t.Context(), "m.json", []byte("1"), load.NoVersion); err != nil {
+				t.Errorf("AWS is asked: %v", err)
+			}
 		}
-		_, version, err := d.Get(ctx, "m.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Put(ctx, "m.json", []byte("2"), version); err != nil {
-			t.Error(err)
-		}
-		if err := d.Put(ctx, "m.json", []byte("3"), version); !errors.Is(err, load.ErrConflict) {
-			t.Errorf("put of an old version gives %v", err)
-		}
-		first, second, third := stage(t, d, "x.csv", []byte("first")), stage(t, d, "x.csv", []byte("second")), stage(t, d, "x.csv", []byte("first"))
-		if err := errors.Join(d.Commit(ctx, first), d.Commit(ctx, first), d.Commit(ctx, third)); err != nil {
-			t.Error(err)
-		}
-		if err := d.Commit(ctx, second); !errors.Is(err, load.ErrConflict) {
-			t.Errorf("commit over it gives %v", err)
-		}
-		if err := errors.Join(d.Commit(ctx, stage(t, d, "e.csv", nil)), d.Commit(ctx, stage(t, d, "e.csv", nil))); err != nil {
-			t.Error(err)
-		}
-		if len(f.uploads) != 0 || len(f.objects) != 3 {
-			t.Errorf("%d uploads and %d objects are left", len(f.uploads), len(f.objects))
-		}
-		if n := strings.Count(log.String(), "does not honour conditional writes"); n != 1 {
-			t.Errorf("said %d times: %s", n, log.String())
-		}
-	}
-}
-
-// Another writer's object that appears between the write and the look is a
-// conflict on a store that ignores conditions.
-func TestOverwrittenAtOnce(t *testing.T) {
-	f, d := fakeDestination(t, nil)
-	if _, err := d.conditions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.refuse = func(r *http.Request) (int, string, http.Header) {
-		if r.Method == http.MethodHead {
-			f.objects[r.URL.Path] = fakeObject{data: []byte("theirs"), id: "OTHER", changed: f.now}
-		}
-		return 0, "", nil
-	}
-	if err := d.Put(t.Context(), "m.json", []byte("mine"), load.NoVersion); !errors.Is(err, load.ErrConflict) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -10,7 +10,7 @@
 //
 // No store tells which program began an upload, and not every store lists
 // uploads. So each upload has a marker, .formetl/<run>/staged-<id>, from before
-// its first part until it is committed or aborted. By these markers Leftovers
+// its first part until it is committed or aborted. By these markers Staged
 // finds what dead runs left. If the store lists uploads, those without a marker
 // are found too. Their run is unknown, and they may belong to other programs.
 //
@@ -23,12 +23,10 @@
 // conditions. Put sets an id too. So it is no conflict if the SDK's retry meets
 // the object that its first attempt wrote.
 //
-// AWS honours conditions. Any other store is probed once for each Destination,
-// before the first condition matters, with an object in the control folder. If
-// the store ignores conditions, the package checks before and after each write
-// whose object is there. Two runs that write at the same moment could then
-// overwrite each other, so only the lease keeps them apart. The lease is then
-// checked again a moment after it was written.
+// AWS honours conditions. Any other store is asked once for each Destination, after the
+// first write with a condition: it must refuse two more of the same object whose
+// conditions do not hold. A store that does not is refused, because nothing would keep
+// two runs apart there.
 //
 // The lease is an object in the control folder. It is written on condition and
 // renewed every 15 s, and others may take it 60 s after its last renewal. Its age

@@ -70,36 +70,36 @@ var errLate = fmt.Errorf("the store did not answer in time: %w", context.Deadlin
 
 // fail turns an error of the SDK into one with a class, an explanation and a
 // hint. The new error says that op failed on the object name.
-func (b *bucket) fail(ctx context.Context, op, name string, err error) error {
+func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the deadline of cleaning up or of a lease
-		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: "try again later", Err: errLate}
+		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
-		return fmt.Errorf("cannot %s %s: %w", op, b.path(name), context.Cause(ctx))
+		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
 	}
-	f := b.explain(err)
+	f := d.explain(err)
 	r := &Refusal{What: f.what, Status: status(err), Code: code(err), Err: err}
 	switch f.class {
 	case cannotUse:
-		return &load.CreateError{Op: op, Path: b.path(name), Hint: f.hint, Err: r}
+		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 	case temporary:
-		return &load.TemporaryError{Op: op, Path: b.path(name), Hint: f.hint, Err: r}
+		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 	}
-	return &load.IOError{Op: op, Path: b.path(name), Hint: f.hint, Err: r}
+	return &load.IOError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 }
 
 // explain explains an error of the SDK by the store's code, or else by the
 // status of its answer.
-func (b *bucket) explain(err error) failure {
+func (d *Destination) explain(err error) failure {
 	if f, ok := byCode(err); ok {
 		return f
 	}
 	switch s := status(err); {
 	case s == http.StatusForbidden || s == http.StatusUnauthorized || code(err) == "AccessDenied":
-		return b.denied()
+		return d.denied()
 	case s == 0:
 		return unreachable(err)
 	case s == http.StatusTooManyRequests || s >= http.StatusInternalServerError && s != http.StatusNotImplemented:
@@ -153,7 +153,7 @@ func byCode(err error) (failure, bool) {
 	return failure{}, false
 }
 
-func (b *bucket) denied() failure {
+func (d *Destination) denied() failure {
 	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (load/s3.md)"
 	return failure{refused, "the store denies it", hint}
 }

@@ -23,7 +23,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// fake is a store that ignores conditions, as some do, and that refuses what
+// fake is a store that can ignore conditions, as some do, and that refuses what
 // a test tells it to. Real servers do the rest; this one plays what they
 // cannot be made to do.
 type fake struct {
@@ -34,6 +34,7 @@ type fake struct {
 	keys    map[string]string // of uploads
 	serial  int
 	now     time.Time
+	ignores bool // the conditions of writes
 	// refuse answers in the store's place if it gives a status.
 	refuse func(r *http.Request) (status int, code string, headers http.Header)
 	calls  []string
@@ -102,6 +103,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o, there := f.objects[r.URL.Path]
 	switch r.Method {
 	case http.MethodPut:
+		if !f.holds(r) {
+			answer(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
+			return
+		}
 		f.objects[r.URL.Path] = fakeObject{data, r.Header.Get("X-Amz-Meta-Formetl-Id"), r.Header, f.now}
 		w.Header().Set("ETag", etag(data))
 	case http.MethodDelete:
@@ -120,6 +125,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(o.data)
 		}
 	}
+}
+
+// holds tells whether the condition of a write holds.
+func (f *fake) holds(r *http.Request) bool {
+	o, there := f.objects[r.URL.Path]
+	match := r.Header.Get("If-Match")
+	return f.ignores || (r.Header.Get("If-None-Match") == "" || !there) && (match == "" || there && match == etag(o.data))
 }
 
 func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
@@ -151,6 +163,10 @@ func (f *fake) multipart(w http.ResponseWriter, r *http.Request, data []byte) {
 		}
 		fmt.Fprint(w, "</ListPartsResult>")
 	default:
+		if !f.holds(r) {
+			answer(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
+			return
+		}
 		var whole bytes.Buffer
 		for n := 1; n <= len(parts); n++ {
 			whole.Write(parts[n])

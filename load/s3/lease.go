@@ -12,13 +12,13 @@ import (
 
 // leaseObject is a lease.Store in a bucket.
 type leaseObject struct {
-	store *store
-	name  string
+	d    *Destination
+	name string
 }
 
 // Read implements lease.Store.
 func (o leaseObject) Read(ctx context.Context) (lease.Record, string, time.Duration, error) {
-	got, err := o.store.get(ctx, o.name)
+	got, err := o.d.get(ctx, o.name)
 	if err != nil {
 		return lease.Record{}, "", 0, err
 	}
@@ -32,11 +32,11 @@ func (o leaseObject) Read(ctx context.Context) (lease.Record, string, time.Durat
 // Write implements lease.Store.
 func (o leaseObject) Write(ctx context.Context, r lease.Record, version string) (string, error) {
 	data, _ := json.Marshal(r) // encoding strings, numbers and times cannot fail
-	return o.store.put(ctx, o.name, append(data, '\n'), version)
+	return o.d.put(ctx, o.name, append(data, '\n'), version)
 }
 
 // Remove implements lease.Store.
-func (o leaseObject) Remove(ctx context.Context) error { return o.store.remove(ctx, o.name) }
+func (o leaseObject) Remove(ctx context.Context) error { return o.d.remove(ctx, o.name) }
 
 // Acquire takes the lease of a scope, an object in the control folder, by a conditional write. It replaces a holder that did
 // not renew in time. If the holder ran on this host and its process is gone,
@@ -50,16 +50,8 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 	if err := d.checkNoFolder(ctx, scope); err != nil {
 		return nil, err
 	}
-	c, err := d.conditions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	times := d.times
-	if c.put {
-		times.Settle = 0
-	}
-	at := leaseObject{d.store, load.ScopeName(load.LeaseName, scope)}
-	taken, err := lease.Take(ctx, at, times, lease.Record{Scope: scope, Holder: h}, d.path(scope), d.options.Logger)
+	at := leaseObject{d, load.ScopeName(load.LeaseName, scope)}
+	taken, err := lease.Take(ctx, at, d.times, lease.Record{Scope: scope, Holder: h}, d.path(scope), d.options.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +69,7 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 		if !load.IsScopeName(name, load.LeaseName) {
 			continue
 		}
-		r, _, age, err := leaseObject{d.store, name}.Read(ctx)
+		r, _, age, err := leaseObject{d, name}.Read(ctx)
 		switch {
 		case errors.Is(err, load.ErrNotExist): // it was released meanwhile
 		case err != nil:

@@ -23,7 +23,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 	eachServer(t, func(t *testing.T, s server) {
 		d := s.open(t, "dead")
 		write := func(p lease.Process) {
-			o := leaseObject{d.store, load.ControlFolder + "/" + load.LeaseName}
+			o := leaseObject{d, load.ControlFolder + "/" + load.LeaseName}
 			if _, err := o.Write(t.Context(), lease.Record{Token: "T", Process: p, Holder: load.Holder{RunID: "old"}}, load.AnyVersion); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,6 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 // says; a record that cannot be read is held until then.
 func TestLeaseAge(t *testing.T) {
 	f, d := fakeDestination(t, nil)
-	d.known = &conditions{put: true, complete: true}
 	if err := d.Put(t.Context(), load.ControlFolder+"/"+load.LeaseName, []byte("damaged"), load.AnyVersion); err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/load"
 )
@@ -20,9 +18,6 @@ func marked(t *testing.T) (*fake, *Destination, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	f, d := fakeDestination(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	if _, err := d.conditions(t.Context()); err != nil { // so that its probe is over
-		t.Fatal(err)
-	}
 	f.calls = nil
 	return f, d, &log
 }
@@ -35,7 +30,7 @@ func (f *fake) verbs() []string {
 	for _, call := range f.calls {
 		method, uri, _ := strings.Cut(call, " ")
 		switch {
-		case strings.Contains(uri, "/"+stagedPrefix):
+		case strings.Contains(uri, "/staged-"):
 			verbs = append(verbs, method+" marker")
 		case strings.Contains(uri, "uploads"):
 			verbs = append(verbs, "begin")
@@ -43,6 +38,8 @@ func (f *fake) verbs() []string {
 			verbs = append(verbs, "part")
 		case strings.Contains(uri, "uploadId") && method == http.MethodDelete:
 			verbs = append(verbs, "abort")
+		case strings.Contains(uri, "uploadId") && method == http.MethodGet:
+			verbs = append(verbs, "ask")
 		case strings.Contains(uri, "uploadId"):
 			verbs = append(verbs, "complete")
 		}
@@ -64,13 +61,13 @@ func TestMarkerSpansItsUpload(t *testing.T) {
 		p := stage(t, d, "x/part.csv", []byte("content"))
 		var m marker
 		for path, o := range f.objects {
-			if run, ok := markerRun(strings.TrimPrefix(path, "/bucket/lake/")); ok && run == "run1" {
+			if run, _, ok := load.ParseStagedName(strings.TrimPrefix(path, "/bucket/lake/")); ok && run == "run1" {
 				if err := json.Unmarshal(o.data, &m); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if m.Name != "x/part.csv" || f.uploads[m.Upload] == nil || time.Since(m.Since) > time.Hour {
+		if m.Name != "x/part.csv" || f.uploads[m.Upload] == nil {
 			t.Errorf("the marker holds %+v", m)
 		}
 		if err := d.Commit(t.Context(), p); err != nil {
@@ -83,7 +80,7 @@ func TestMarkerSpansItsUpload(t *testing.T) {
 		if err := d.Abort(t.Context(), stage(t, d, "x/part.csv", []byte("content"))); err != nil {
 			t.Fatal(err)
 		}
-		f.wantVerbs(t, "begin", "PUT marker", "part", "abort", "DELETE marker")
+		f.wantVerbs(t, "begin", "PUT marker", "part", "abort", "ask", "DELETE marker")
 	})
 	t.Run("empty", func(t *testing.T) {
 		f, d, _ := marked(t)
@@ -99,7 +96,7 @@ func (f *fake) refuseMarkers(method string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refuse = func(r *http.Request) (int, string, http.Header) {
-		if r.Method == method && strings.Contains(r.URL.Path, "/"+stagedPrefix) {
+		if r.Method == method && strings.Contains(r.URL.Path, "/staged-") {
 			return http.StatusForbidden, "AccessDenied", nil
 		}
 		return 0, "", nil
@@ -116,78 +113,42 @@ func TestMarkerCannotBePut(t *testing.T) {
 	}
 	_, _ = u.Write([]byte("content")) // told by Prepare
 	_, err = u.Prepare(t.Context())
-	refusal[*load.IOError](t, err, denied, stagedPrefix)
-	f.wantVerbs(t, "begin", "PUT marker", "abort", "DELETE marker")
+	refusal[*load.IOError](t, err, denied, "/staged-")
+	f.wantVerbs(t, "begin", "PUT marker", "abort", "ask", "abort", "DELETE marker")
 	if len(f.uploads) > 0 {
 		t.Error("the upload is still there")
 	}
 }
 
-// A marker that stays fails nothing; it is logged and can be removed later.
+// A marker that stays fails no commit. It is logged, and can be removed later.
 func TestMarkerCannotBeRemoved(t *testing.T) {
 	f, d, log := marked(t)
 	committed, aborted := stage(t, d, "a.csv", []byte("content")), stage(t, d, "b.csv", []byte("content"))
 	f.refuseMarkers(http.MethodDelete)
-	if err := errors.Join(d.Commit(t.Context(), committed), d.Abort(t.Context(), aborted)); err != nil {
+	if err := d.Commit(t.Context(), committed); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(log.String(), "formetl clean removes it"); got != 2 {
+	refusal[*load.IOError](t, d.Abort(t.Context(), aborted), denied, "/staged-")
+	if got := strings.Count(log.String(), "formetl clean removes it"); got != 1 {
 		t.Errorf("it is logged %d times: %s", got, log)
 	}
 	f.refuse = nil
-	left, err := d.Leftovers(t.Context())
-	if err != nil || len(left) != 2 || left[0].Bytes != 0 {
-		t.Fatalf("left over are %+v, %v", left, err)
+	if found := swept(t, d); len(found) != 2 {
+		t.Fatalf("left over are %q", found)
 	}
-	for _, l := range left {
-		if err := d.Remove(t.Context(), l); err != nil {
-			t.Error(err)
-		}
-	}
-	if left, err := d.Leftovers(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("left over are %+v, %v", left, err)
-	}
+	sweepAll(t, d)
 	if string(f.objects["/bucket/lake/a.csv"].data) != "content" || len(f.objects) != 1 {
 		t.Errorf("%d objects are there", len(f.objects))
 	}
 }
 
-// A caller's deadline bounds all that it cleans up; a cancelled run still has
-// time for it.
-func TestCleanupTime(t *testing.T) {
-	now := time.Now()
-	deadline := func(parent context.Context, at time.Time) context.Context {
-		ctx, cancel := context.WithDeadline(parent, at)
-		t.Cleanup(cancel)
-		return ctx
-	}
-	past := deadline(t.Context(), now.Add(-time.Second))
-	cancelled, cancel := context.WithCancel(deadline(t.Context(), now.Add(time.Second)))
-	cancel()
-	for name, test := range map[string]struct {
-		ctx  context.Context
-		want time.Time // zero for cleanupTimeout from now
-	}{
-		"none": {t.Context(), time.Time{}}, "cancelled": {cancelled, time.Time{}}, "late": {deadline(t.Context(), now.Add(time.Hour)), time.Time{}},
-		"soon": {deadline(t.Context(), now.Add(time.Second)), now.Add(time.Second)}, "past": {past, now.Add(-time.Second)},
-	} {
-		ctx, cancel := cleanup(test.ctx)
-		got, ok := ctx.Deadline()
-		fresh := !got.Before(now.Add(cleanupTimeout)) && !got.After(time.Now().Add(cleanupTimeout))
-		if !ok || test.want.IsZero() != fresh || !fresh && !got.Equal(test.want) {
-			t.Errorf("%s: until %s after %s", name, got, now)
-		}
-		cancel()
-	}
+// TestAbortAfterStop: a run that was stopped still has time to clean up.
+func TestAbortAfterStop(t *testing.T) {
 	f, d, _ := marked(t)
 	p := stage(t, d, "x.csv", []byte("content"))
-	if err := d.Abort(past, p); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("abort after the deadline gives %v", err)
-	}
-	if err := d.Abort(cancelled, p); err != nil {
-		t.Error(err)
-	}
-	if len(f.uploads)+len(f.objects) > 0 {
-		t.Errorf("left are %v, %v", f.uploads, f.objects)
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Abort(stopped, p); err != nil || len(f.uploads)+len(f.objects) > 0 {
+		t.Errorf("left are %v, %v, %v", f.uploads, f.objects, err)
 	}
 }

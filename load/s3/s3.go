@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,8 +29,8 @@ const (
 	// because some stores copy all its parts.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
-	// cleanupTimeout bounds one cleaning step after a run was stopped. Its
-	// process ends soon, whatever is left to clean.
+	// cleanupTimeout is how long one cleaning step may go on after a run was stopped.
+	// Its process ends soon, whatever is left to clean.
 	cleanupTimeout = 2 * time.Second
 	// A connection may accept no bytes for stallTimeout. It may be silent in
 	// both directions for readTimeout, which is longer than answerTimeout.
@@ -41,22 +42,22 @@ const (
 // Destination is a prefix of a bucket. Its methods are safe for concurrent use,
 // also by several Destinations and several processes.
 type Destination struct {
-	*store
+	client   *awss3.Client
+	patient  awss3.HTTPClient // waits longer, to complete uploads; nil if the configuration sets a client
+	options  Options
+	name     string
+	prefix   string // "" or ends with "/"
+	custom   bool   // not AWS
 	times    lease.Times
 	maxParts int
-	untold   sync.Once // logs once that the store does not support Check
+	honours  atomic.Bool // it was seen that the store honours the conditions of writes
+	untold   sync.Once   // logs once that the store does not support Check
 	// ended holds the ids of uploads that this Destination completed or
 	// aborted. No other process can still complete them.
 	ended sync.Map
 }
 
-var (
-	_ load.Destination = (*Destination)(nil)
-	_ load.Clocked     = (*Destination)(nil)
-	_ load.Guarded     = (*Destination)(nil)
-	_ load.Limiter     = (*Destination)(nil)
-	_ load.Marker      = (*Destination)(nil)
-)
+var _ load.Destination = (*Destination)(nil)
 
 // New returns the destination at root, s3://bucket or s3://bucket/prefix. It
 // looks up credentials, so that missing ones are an error at once. It sends no
@@ -73,7 +74,7 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 	if o, err = o.complete(); err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "correct the output's s3: settings", Err: err}
 	}
-	b := &bucket{options: o, name: name, prefix: prefix}
+	d := &Destination{options: o, name: name, prefix: prefix, times: lease.DefaultTimes(), maxParts: MaxParts}
 	cfg, err := loadConfig(ctx, o)
 	if err != nil {
 		return nil, &load.CreateError{Op: "use", Path: root, Hint: "correct the AWS configuration (AWS_* variables, ~/.aws/config)", Err: err}
@@ -87,15 +88,14 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 			Err: &Refusal{What: "no S3 credentials were found", Err: err},
 		}
 	}
-	b.client = awss3.NewFromConfig(cfg, func(client *awss3.Options) { b.configure(client, guard) })
-	if b.client.Options().Region == "" {
+	d.client = awss3.NewFromConfig(cfg, func(client *awss3.Options) { d.configure(client, guard) })
+	if d.client.Options().Region == "" {
 		return nil, &load.CreateError{
 			Op: "use", Path: root, Hint: "set region: in the output's s3: settings, or AWS_REGION",
 			Err: &Refusal{What: "no region is known"},
 		}
 	}
-	objects := &store{bucket: b, prober: &prober{bucket: b}}
-	return &Destination{store: objects, times: lease.DefaultTimes(), maxParts: MaxParts}, nil
+	return d, nil
 }
 
 // sdkLogger logs the SDK's own messages, which would go to standard error

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -50,7 +49,6 @@ type flight struct {
 	mu    sync.Mutex
 	parts []stagedPart // the entry of a part that is on its way is empty
 	err   error        // the first failure of a part
-	cut   bool         // sending a part was broken off, so the store may still be writing it
 }
 
 // Stage begins an object. Nothing is sent until the first part is full.
@@ -134,7 +132,6 @@ func (u *upload) send() error {
 		part, err := u.put(sent+1, data)
 		u.flight.mu.Lock()
 		u.flight.parts[sent] = part
-		u.flight.cut = u.flight.cut || err != nil
 		u.flight.mu.Unlock()
 		if err != nil {
 			_ = u.fail(err) // Write and Prepare return it
@@ -182,7 +179,7 @@ func (u *upload) begin() error {
 	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload
 	}
-	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload, Since: time.Now().UTC()})
+	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload})
 }
 
 // put sends one part. The SDK can read its body again for a retry.
@@ -269,25 +266,18 @@ func (u *upload) Abort() error {
 	}
 	u.ended = true
 	u.cancel(context.Canceled)
-	u.flight.sending.Wait() // a part that arrives after the abort would stay in the store
+	u.flight.sending.Wait()
 	u.part, u.flight.free = nil, nil
 	if u.upload == "" {
 		return nil
 	}
-	ctx := context.WithoutCancel(u.ctx) // u.ctx is cancelled by now
-	drop := u.d.abort
-	if u.flight.cut {
-		drop = u.d.abortCut
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), cleanupTimeout) // u.ctx is cancelled by now
+	defer cancel()
+	if u.flight.err != nil { // the store may still be writing a part whose sending was broken off, and keep the upload for it
+		if err := u.d.abort(ctx, u.name, u.upload); err != nil {
+			return err
+		}
+		_ = load.Pause(ctx, abortPause) // nothing stops it
 	}
-	if err := drop(ctx, u.name, u.upload); err != nil {
-		return err
-	}
-	u.d.unmark(ctx, u.staged())
-	return nil
-}
-
-// MaxObjectBytes returns the size that an upload can hold, less one part. So
-// the caller stops before the upload is full.
-func (d *Destination) MaxObjectBytes() int64 {
-	return int64(d.maxParts-1) * d.options.PartSize
+	return u.d.Abort(ctx, load.Prepared{Name: u.name, Staged: staged{ID: u.id, Run: u.run, Upload: u.upload}.encode()})
 }

@@ -18,6 +18,9 @@ func stagedSamples() []staged {
 	}
 	return []staged{
 		{ID: "ABC234"},
+		{Upload: "u"},
+		{ID: "A", Run: "run1"},
+		{ID: "A", Run: "run1", Upload: "u"},
 		{ID: "ABC234", Run: "run1.x", Upload: "u", Parts: []stagedPart{{ETag: `"e"`}}},
 		{ID: "Z", Run: "1", Upload: "\x00ü", Parts: []stagedPart{{ETag: "a", CRC32: "b"}, {ETag: "c"}}},
 		many,
@@ -25,17 +28,17 @@ func stagedSamples() []staged {
 }
 
 func encoded(json string) string {
-	return uploadPrefix + base64.RawURLEncoding.EncodeToString([]byte(json))
+	return stagedScheme + base64.RawURLEncoding.EncodeToString([]byte(json))
 }
 
 func badStaged() []string {
 	return []string{
-		"", "x", "../../etc/passwd", emptyPrefix, emptyPrefix + "a b", emptyPrefix + strings.Repeat("A", 65), uploadPrefix, uploadPrefix + "!",
-		encoded(""), encoded("{}"), encoded(`{"id":"A","run":"r","upload":"u"}`), encoded(`{"id":"A","run":"r","upload":"","parts":[["e"]]}`),
+		"", "x", "../../etc/passwd", stagedScheme, stagedScheme + "!", encoded(`{"id":"a b"}`), encoded(`{"id":"` + strings.Repeat("A", 65) + `"}`), encoded(`{"run":"r","upload":"u"}`),
+		encoded(""), encoded("{}"),
 		encoded(`{"id":"a","run":"r","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[[""]]}`),
 		encoded(`{"id":"A","run":"r","upload":"u","parts":[[]]}`), encoded(`{"id":"A","run":"r","upload":"u","parts":[["a","b","c"]]}`),
 		encoded(`{"id":"A","run":"r","upload":"u","parts":["e"]}`), encoded(`{"id":"A","run":"../x","upload":"u","parts":[["e"]]}`),
-		encoded(`{"id":"A","upload":"u","parts":[["e"]]}`), encoded(`{"id":"A","run":"lease","upload":"u","parts":[["e"]]}`),
+		encoded(`{"id":"A","run":"lease","upload":"u","parts":[["e"]]}`),
 		encoded(`{"id":"A","run":"r","upload":"u","parts":[` + strings.Repeat(`["e"],`, MaxParts) + `["e"]]}`),
 	}
 }

@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,120 +13,127 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// store reads and writes small objects. It uses conditional requests if the
-// server honours them.
-type store struct {
-	*bucket
-	*prober
-}
-
 // Get reads an object. Its version is its ETag.
-func (s *store) Get(ctx context.Context, name string) ([]byte, string, error) {
+func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
 	}
-	o, err := s.get(ctx, name)
+	o, err := d.get(ctx, name)
 	return o.data, o.version, err
 }
 
 // Put writes an object. S3 replaces objects in one step.
-func (s *store) Put(ctx context.Context, name string, data []byte, version string) error {
+func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	_, err := s.put(ctx, name, data, version)
+	_, err := d.put(ctx, name, data, version)
 	return err
 }
 
 // put does what Put does, and also returns the new version.
-func (s *store) put(ctx context.Context, name string, data []byte, version string) (string, error) {
-	in := s.putInput(name, data, rand.Text())
-	if version != load.AnyVersion {
-		c, err := s.conditions(ctx)
+func (d *Destination) put(ctx context.Context, name string, data []byte, version string) (string, error) {
+	in := d.putInput(name, data, rand.Text())
+	switch version {
+	case load.AnyVersion:
+	case load.NoVersion:
+		in.IfNoneMatch = aws.String("*")
+	default:
+		in.IfMatch = aws.String(version)
+	}
+	out, err := d.client.PutObject(ctx, in)
+	switch {
+	case err == nil && version == load.AnyVersion:
+		return aws.ToString(out.ETag), nil
+	case err == nil:
+		return aws.ToString(out.ETag), d.checkConditions(ctx, name, data)
+	case version != load.AnyVersion && code(err) == "NotImplemented":
+		return "", d.ignoresConditions(err)
+	case unmet(err) || version != load.AnyVersion && noKey(err):
+		return d.wrote(ctx, name, in)
+	}
+	return "", d.fail(ctx, "write", name, err)
+}
+
+// checkConditions checks that the store honours conditions, after it wrote an object. It asks
+// for two more writes of the same object, whose conditions do not hold: that nothing is there,
+// and another version. AWS honours conditions, and another store is asked once.
+func (d *Destination) checkConditions(ctx context.Context, name string, data []byte) error {
+	if !d.custom || d.honours.Load() {
+		return nil
+	}
+	for _, unmeant := range []awss3.PutObjectInput{{IfNoneMatch: aws.String("*")}, {IfMatch: aws.String(`"00000000000000000000000000000000"`)}} {
+		in := d.putInput(name, data, rand.Text())
+		in.IfNoneMatch, in.IfMatch = unmeant.IfNoneMatch, unmeant.IfMatch
+		_, err := d.client.PutObject(ctx, in)
 		switch {
-		case err != nil:
-			return "", err
-		case !c.put:
-			return s.putUnguarded(ctx, name, in, version)
-		case version == load.NoVersion:
-			in.IfNoneMatch = aws.String("*")
-		default:
-			in.IfMatch = aws.String(version)
+		case err == nil || code(err) == "NotImplemented":
+			_ = d.remove(ctx, name) // that the store cannot be used says more
+			return d.ignoresConditions(err)
+		case !unmet(err):
+			return d.fail(ctx, "write", name, err)
 		}
 	}
-	out, err := s.client.PutObject(ctx, in)
-	if err == nil {
-		return aws.ToString(out.ETag), nil
+	d.honours.Store(true)
+	return nil
+}
+
+// ignoresConditions is the error of a store that writes although a condition does not hold.
+// Nothing would keep two runs apart there.
+func (d *Destination) ignoresConditions(err error) error {
+	return &load.CreateError{
+		Op: "use", Path: d.String(), Hint: "use a store, or a version of it, that honours If-None-Match and If-Match, and look whether a proxy drops these headers",
+		Err: &Refusal{What: "the store ignores the conditions of writes, so that two runs could write at once", Err: err},
 	}
-	if unmet(err) || version != load.AnyVersion && noKey(err) {
-		return s.wrote(ctx, name, in)
-	}
-	return "", s.fail(ctx, "write", name, err)
 }
 
 // wrote returns the object's version if the request in wrote the object,
 // otherwise ErrConflict. The answer to a first attempt may have been lost, so
 // that the SDK's retry found the object already there.
-func (s *store) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
-	now, err := s.head(ctx, name)
+func (d *Destination) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
+	now, err := d.head(ctx, name)
 	if err != nil && !noKey(err) {
-		return "", s.fail(ctx, "write", name, err)
+		return "", d.fail(ctx, "write", name, err)
 	}
 	if err == nil && now.Metadata[idMetadata] == in.Metadata[idMetadata] {
 		return aws.ToString(now.ETag), nil
 	}
-	return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
-}
-
-// putUnguarded does what put does, for a server that ignores conditions. It
-// checks the version before the write, and after it whose object is there.
-func (s *store) putUnguarded(ctx context.Context, name string, in *awss3.PutObjectInput, version string) (string, error) {
-	current, err := s.get(ctx, name)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return "", err
-	}
-	if current.version != version { // a missing object has load.NoVersion
-		return "", fmt.Errorf("cannot write %s: %w", s.path(name), load.ErrConflict)
-	}
-	if _, err := s.client.PutObject(ctx, in); err != nil {
-		return "", s.fail(ctx, "write", name, err)
-	}
-	return s.wrote(ctx, name, in)
+	return "", fmt.Errorf("cannot write %s: %w", d.path(name), load.ErrConflict)
 }
 
 // Delete removes an object. It is no error if the object is missing.
-func (s *store) Delete(ctx context.Context, name string) error {
+func (d *Destination) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	return s.remove(ctx, name)
+	return d.remove(ctx, name)
 }
 
 // List returns the objects whose names begin with prefix. Keys that end with a
 // slash are left out, because some programs make them as folders.
-func (s *store) List(ctx context.Context, prefix string) ([]load.Object, error) {
+func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	return s.list(ctx, prefix, 0)
+	return d.list(ctx, prefix, 0)
 }
 
 // list returns the objects whose names begin with prefix. If most is not 0, it
 // may stop after that many.
-func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
-	in := &awss3.ListObjectsV2Input{Bucket: &s.name, Prefix: s.key(prefix)}
+func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
+	in := &awss3.ListObjectsV2Input{Bucket: &d.name, Prefix: d.key(prefix)}
 	if most > 0 {
 		in.MaxKeys = &most
 	}
 	var objects []load.Object
-	pages := awss3.NewListObjectsV2Paginator(s.client, in)
+	pages := awss3.NewListObjectsV2Paginator(d.client, in)
 	for pages.HasMorePages() && (most == 0 || len(objects) < int(most)) {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, s.fail(ctx, "list", prefix, err)
+			return nil, d.fail(ctx, "list", prefix, err)
 		}
 		for _, o := range page.Contents {
-			name, ok := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
+			name, ok := strings.CutPrefix(aws.ToString(o.Key), d.prefix)
 			if ok && !strings.HasSuffix(name, "/") {
 				objects = append(objects, load.Object{Name: name, Bytes: aws.ToInt64(o.Size), Changed: aws.ToTime(o.LastModified)})
 			}
@@ -140,16 +146,16 @@ func (s *store) list(ctx context.Context, prefix string, most int32) ([]load.Obj
 
 // checkNoFolder refuses a file if objects lie below its name, as if it were a
 // folder. Some stores refuse such a file only after all of it was sent.
-func (s *store) checkNoFolder(ctx context.Context, file string) error {
+func (d *Destination) checkNoFolder(ctx context.Context, file string) error {
 	if file == "" {
 		return nil
 	}
-	below, err := s.list(ctx, file+"/", 1)
+	below, err := d.list(ctx, file+"/", 1)
 	if err != nil || len(below) == 0 {
 		return err
 	}
 	return &load.CreateError{
-		Op: "create", Path: s.path(file), Hint: "choose another name, or move them away",
-		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", s.path(below[0].Name)),
+		Op: "create", Path: d.path(file), Hint: "choose another name, or move them away",
+		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", d.path(below[0].Name)),
 	}
 }

@@ -33,7 +33,7 @@ func TestSweepWhereTheStoreFails(t *testing.T) {
 	failed := 0
 	for n, refused := 0, new(bool); n == 0 || *refused; n++ {
 		refused = f.refuseNth(n)
-		left, err := d.Leftovers(t.Context())
+		left, err := d.Staged(t.Context())
 		switch {
 		case err != nil && !*refused:
 			t.Fatal(err)
@@ -56,17 +56,17 @@ func TestRemoveWhereTheStoreFails(t *testing.T) {
 	for n, hit := 0, true; hit; n++ {
 		f, d := fakeDestination(t, nil)
 		stage(t, d, "x.csv", []byte("content"))
-		left, err := d.Leftovers(t.Context())
+		left, err := d.Staged(t.Context())
 		if err != nil || len(left) != 1 {
 			t.Fatalf("left over are %+v, %v", left, err)
 		}
 		refused := f.refuseNth(n)
-		err = d.Remove(t.Context(), left[0])
+		err = d.Abort(t.Context(), prepared(left[0]))
 		if hit = *refused; hit != (err != nil) {
 			t.Errorf("request %d refused: %t, and the error is %v", n, hit, err)
 		}
 		f.refuseNth(-1)
-		if err := d.Remove(t.Context(), left[0]); err != nil {
+		if err := d.Abort(t.Context(), prepared(left[0])); err != nil {
 			t.Error(err)
 		}
 		if found := swept(t, d); len(found) > 0 || len(f.uploads) > 0 {

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,10 +14,15 @@ import (
 	"github.com/formetl/formetl/load/internal/lease"
 )
 
+// prepared is what removes a leftover.
+func prepared(l load.Leftover) load.Prepared {
+	return load.Prepared{Name: l.Name, Staged: l.Staged}
+}
+
 // swept gives what is left over, each as "run name".
 func swept(t *testing.T, d *Destination) []string {
 	t.Helper()
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +37,12 @@ func swept(t *testing.T, d *Destination) []string {
 // sweepAll removes all that is left over.
 func sweepAll(t *testing.T, d *Destination) {
 	t.Helper()
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range left {
-		if err := d.Remove(t.Context(), l); err != nil {
+		if err := d.Abort(t.Context(), prepared(l)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -73,7 +77,7 @@ func TestPartsCannotBeListed(t *testing.T) {
 			}
 			return 0, "", nil
 		}
-		left, err := d.Leftovers(t.Context())
+		left, err := d.Staged(t.Context())
 		if err != nil || len(left) != 1 || left[0].Bytes != -1 || left[0].Name != "x.csv" {
 			t.Fatalf("%s: left over are %+v, %v", code, left, err)
 		}
@@ -85,7 +89,7 @@ func TestPartsCannotBeListed(t *testing.T) {
 		if got := strings.Count(log.String(), "does not tell whether uploads are still there"); got != 1 {
 			t.Errorf("%s: it is said %d times: %s", code, got, log)
 		}
-		if err := d.Remove(t.Context(), left[0]); err != nil || len(f.uploads)+len(f.objects) > 0 {
+		if err := d.Abort(t.Context(), prepared(left[0])); err != nil || len(f.uploads)+len(f.objects) > 0 {
 			t.Errorf("%s: %d uploads, %d objects, %v", code, len(f.uploads), len(f.objects), err)
 		}
 	}
@@ -94,16 +98,16 @@ func TestPartsCannotBeListed(t *testing.T) {
 func TestSweepRefused(t *testing.T) {
 	f, d, _ := marked(t)
 	p := stage(t, d, "x.csv", []byte("content"))
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}
 	f.refuse = func(*http.Request) (int, string, http.Header) {
 		return http.StatusForbidden, "SignatureDoesNotMatch", nil
 	}
-	_, leftovers := d.Leftovers(t.Context())
+	_, leftovers := d.Staged(t.Context())
 	_, holders := d.Holders(t.Context())
-	for _, err := range []error{leftovers, holders, d.Remove(t.Context(), left[0]), d.Check(t.Context(), p)} {
+	for _, err := range []error{leftovers, holders, d.Abort(t.Context(), prepared(left[0])), d.Check(t.Context(), p)} {
 		refusal[*load.IOError](t, err, credentials)
 	}
 }
@@ -112,7 +116,7 @@ func TestSweepRefused(t *testing.T) {
 func TestMarkerCannotBeRead(t *testing.T) {
 	f, d, _ := marked(t)
 	for i, text := range []string{"", "{", `{"name":"../x","upload":"u"}`, `{"name":".formetl/intent","upload":"u"}`, `{"name":"x.csv"}`} {
-		if err := d.Put(t.Context(), markerName("run1", "A"+strings.Repeat("B", i)), []byte(text), load.AnyVersion); err != nil {
+		if err := d.Put(t.Context(), load.StagedName("run1", "A"+strings.Repeat("B", i)), []byte(text), load.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +137,7 @@ func TestMarkerCannotBeRead(t *testing.T) {
 func TestRemoveUntilGone(t *testing.T) {
 	f, d, _ := marked(t)
 	stage(t, d, "x.csv", []byte("content"))
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
 	}
@@ -146,7 +150,7 @@ func TestRemoveUntilGone(t *testing.T) {
 		return 0, "", nil
 	}
 	f.calls = nil
-	if err := d.Remove(t.Context(), left[0]); err != nil {
+	if err := d.Abort(t.Context(), prepared(left[0])); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.uploads)+len(f.objects) > 0 {
@@ -159,66 +163,17 @@ func TestUnmarkedUpload(t *testing.T) {
 	f, d, _ := marked(t)
 	stage(t, d, "x.csv", []byte("content"))
 	for path := range f.objects {
-		if strings.Contains(path, stagedPrefix) {
+		if strings.Contains(path, "/staged-") {
 			delete(f.objects, path)
 		}
 	}
-	left, err := d.Leftovers(t.Context())
+	left, err := d.Staged(t.Context())
 	if err != nil || len(left) != 1 || left[0].Run != "" || left[0].Name != "x.csv" || left[0].Kind != load.UnfinishedUpload {
 		t.Fatal(left, err)
 	}
-	if err := d.Remove(t.Context(), left[0]); err != nil || len(f.uploads) > 0 {
+	if err := d.Abort(t.Context(), prepared(left[0])); err != nil || len(f.uploads) > 0 {
 		t.Errorf("%d uploads, %v", len(f.uploads), err)
 	}
-}
-
-func TestRefs(t *testing.T) {
-	d := &Destination{}
-	for _, text := range []string{
-		"", "{", "{}", "null", `{"object":"x.csv"}`, `{"object":"_manifest.json"}`, `{"object":".formetl/intent"}`, `{"object":".formetl/lease"}`,
-		`{"object":".formetl/checkpoint-X/staged-A"}`, `{"object":".formetl/run1/staged-a"}`, `{"object":".formetl/run1/staged-A/x"}`,
-		`{"object":"a/.formetl/run1/staged-A"}`, `{"upload":"u"}`, `{"name":"x.csv"}`, `{"name":"../x.csv","upload":"u"}`,
-	} {
-		var name *load.NameError
-		if err := d.Remove(t.Context(), load.Leftover{Kind: load.UnfinishedUpload, Name: "x.csv", Ref: text}); !errors.As(err, &name) {
-			t.Errorf("%s gives %v", text, err)
-		}
-	}
-	for _, want := range []ref{
-		{Object: ".formetl/run1/staged-A"}, {Object: ".formetl/probe-A"}, {Object: ".formetl/run1/staged-A", Name: "x", Upload: "ü\x00"},
-	} {
-		if got, err := decodeRef(want.encode()); err != nil || got != want {
-			t.Errorf("%+v becomes %+v, %v", want, got, err)
-		}
-	}
-}
-
-// A probe that is under way is left alone, a dead one is not.
-func TestLeftoversOfProbes(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		d := s.open(t, "sweep/probes")
-		dead := lease.ThisProcess()
-		dead.Start = "0"
-		if lease.ThisProcess().Start == "" {
-			dead.PID = 1 << 30
-		}
-		for name, p := range map[string]lease.Process{".formetl/probe-LIVE": lease.ThisProcess(), ".formetl/probe-DEAD": dead} {
-			data, err := json.Marshal(lease.Record{Process: p, Renewed: time.Now().UTC()})
-			if err == nil {
-				err = d.Put(t.Context(), name, data, load.AnyVersion)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if left := swept(t, d); !slices.Equal(left, []string{"temporary file"}) {
-			t.Fatalf("left over are %q", left)
-		}
-		sweepAll(t, d)
-		if names, err := d.List(t.Context(), load.ControlFolder+"/"); err != nil || !slices.Equal(load.NamesOf(names), []string{".formetl/probe-LIVE"}) {
-			t.Errorf("the control folder holds %q, %v", load.NamesOf(names), err)
-		}
-	})
 }
 
 // A lease that Acquire would replace is held by nobody.
@@ -237,7 +192,7 @@ func TestHoldersLeftOut(t *testing.T) {
 		".formetl/lease-x/one": {Holder: load.Holder{RunID: "no lease"}, Renewed: time.Now()},
 	}
 	for name, r := range records {
-		if _, err := (leaseObject{d.store, name}).Write(t.Context(), r, load.AnyVersion); err != nil {
+		if _, err := (leaseObject{d, name}).Write(t.Context(), r, load.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
 	}

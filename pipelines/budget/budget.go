@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
@@ -21,8 +22,8 @@ const (
 	lentFor, mostLent = 5 * time.Second, 80 * time.Second
 	// lapsedFor is for how long a process may be away that says afterwards what it had used.
 	lapsedFor = time.Hour
-	// ahead is for how long a process reserves requests at the pace of its last ones.
-	ahead = 3 * time.Second
+	// paceFor is for how long a process reserves requests at the pace of its last ones.
+	paceFor = 3 * time.Second
 	// again is how long a process waits that gets nothing because others have reserved
 	// requests, which they may give back.
 	again = time.Second
@@ -32,6 +33,9 @@ const (
 	// remoteMargin is added to a minute where hosts share the budget, because each knows the
 	// bucket's clock to a second.
 	remoteMargin = 2 * time.Second
+
+	// setAgain is how long what is known of a bucket's clock is believed.
+	setAgain = time.Hour
 
 	day = 24 * time.Hour
 )
@@ -50,8 +54,8 @@ type Budget struct {
 	limits limits
 	ledger ledger
 	id     string           // of this Budget, in the ledger
-	now    func() time.Time // of the state
 	here   func() time.Time // of this machine
+	ahead  atomic.Int64     // nanoseconds that the state's clock is ahead
 	waits  func(perMinute int, until time.Time)
 
 	mutex     chan struct{} // holds an element while a goroutine uses what follows
@@ -62,6 +66,7 @@ type Budget struct {
 	attempt   int           // number of the last write that was tried
 	confirmed int           // number of the last one that is known to have been carried out
 	told      time.Time     // the last moment that waits was called with
+	clockSet  time.Time     // when the state's clock was last asked for, by this machine's
 }
 
 // limits are what a definition allows. 0 is no limit.
@@ -78,7 +83,7 @@ func Shared(def *definition.Definition, state checkpoint.State, now func() time.
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
 	}
-	return &Budget{mutex: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], now: clockOf(state, now), here: now, waits: waits}
+	return &Budget{mutex: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], here: now, waits: waits}
 }
 
 func limitsOf(def *definition.Definition, state checkpoint.State) limits {
@@ -89,20 +94,36 @@ func limitsOf(def *definition.Definition, state checkpoint.State) limits {
 	return l
 }
 
-// clockOf returns the clock of the state. now is this machine's.
-func clockOf(state checkpoint.State, now func() time.Time) func() time.Time {
-	c, remote := state.Destination.(load.Clocked)
-	return func() time.Time {
-		at := now().Round(0) // without a monotonic part, which stands still while a machine sleeps
-		if remote {
-			at = at.Add(c.Offset())
-		}
-		return at
+// now returns the time of the state: this machine's, and how far a bucket's clock is ahead of it.
+func (b *Budget) now() time.Time { return wall(b.here()).Add(time.Duration(b.ahead.Load())) }
+
+// wall is a time without its monotonic part, which stands still while a machine sleeps.
+func wall(at time.Time) time.Time { return at.Round(0) }
+
+// setClock learns the clock of a bucket, from the time of an object that it writes for that.
+func (b *Budget) setClock(ctx context.Context) error {
+	state, name := b.ledger.state, "clock"
+	if !state.Remote() || wall(b.here()).Sub(b.clockSet).Abs() < setAgain {
+		return nil
 	}
+	return state.Try(ctx, func() error {
+		began := wall(b.here())
+		err := state.Put(ctx, name, []byte("\n"), load.AnyVersion)
+		var written load.Object
+		if err == nil {
+			written, err = state.Stat(ctx, name)
+		}
+		if err == nil { // times of a store are cut to whole seconds
+			b.clockSet = wall(b.here())
+			middle := began.Add(b.clockSet.Sub(began) / 2)
+			b.ahead.Store(int64(written.Changed.Add(time.Second / 2).Sub(middle)))
+		}
+		return err
+	})
 }
 
 // local returns a moment of the state's clock by this machine's.
-func (b *Budget) local(at time.Time) time.Time { return at.Add(b.here().Round(0).Sub(b.now())) }
+func (b *Budget) local(at time.Time) time.Time { return at.Add(-time.Duration(b.ahead.Load())) }
 
 // Reserve books a request. It waits while the budget of the minute is used up.
 func (b *Budget) Reserve(ctx context.Context) error {
@@ -138,6 +159,9 @@ func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.T
 		defer func() { <-b.mutex }()
 	case <-ctx.Done():
 		return free, context.Cause(ctx)
+	}
+	if err := b.setClock(ctx); err != nil {
+		return free, err
 	}
 	for length := lentFor; ; length = min(2*length, mostLent) {
 		at := now()
@@ -186,7 +210,7 @@ func (b *Budget) want(now time.Time) int {
 	if len(b.used) == 0 {
 		return 1
 	}
-	pace := float64(ahead) / float64(max(now.Sub(b.since), time.Millisecond))
+	pace := float64(paceFor) / float64(max(now.Sub(b.since), time.Millisecond))
 	return int(math.Ceil(float64(len(b.used)) * min(max(pace, 1), 4)))
 }
 

@@ -222,7 +222,7 @@ func (r *record) room(now time.Time, limit int, length time.Duration, lent int) 
 	for _, b := range r.Booked[first:] {
 		left -= int(b[1])
 	}
-	freed, some := left, max(1, limit*int(ahead/time.Second)/int(length/time.Second))
+	freed, some := left, max(1, limit*int(paceFor/time.Second)/int(length/time.Second))
 	for _, b := range r.Booked[first:] {
 		if freed += int(b[1]); freed >= some {
 			return left, b.at().Add(length)

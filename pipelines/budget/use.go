@@ -17,7 +17,8 @@ type Use struct {
 	Next time.Time
 }
 
-// Read returns how much of the budget of a definition's account is booked. It changes nothing.
+// Read returns how much of the budget of a definition's account is booked, by the
+// clock of this machine. It changes nothing.
 func Read(ctx context.Context, def *definition.Definition, state checkpoint.State, now time.Time) (Use, error) {
 	l := limitsOf(def, state)
 	u := Use{PerMinute: l.perMinute, PerDay: l.perDay, Next: now}
@@ -28,8 +29,6 @@ func Read(ctx context.Context, def *definition.Definition, state checkpoint.Stat
 	if err != nil {
 		return u, err
 	}
-	here := now
-	now = clockOf(state, func() time.Time { return here })()
 	r.settle(now, "", nil)
 	lent, _ := r.lent()
 	for _, span := range []struct {
@@ -42,8 +41,8 @@ func Read(ctx context.Context, def *definition.Definition, state checkpoint.Stat
 		}
 		left, until := r.room(now, span.limit, span.length, lent)
 		*span.used = span.limit - left
-		if wait := until.Sub(now); left <= 0 && here.Add(wait).After(u.Next) {
-			u.Next = here.Add(wait)
+		if wait := until.Sub(now); left <= 0 && now.Add(wait).After(u.Next) {
+			u.Next = now.Add(wait)
 		}
 	}
 	return u, nil

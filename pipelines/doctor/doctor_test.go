@@ -194,7 +194,7 @@ func TestRights(t *testing.T) {
 					t.Errorf("%s is missing", name)
 				}
 			}
-			staged, err := c.broken.Leftovers(t.Context())
+			staged, err := c.broken.Staged(t.Context())
 			if found := left(t, c.broken.Destination); (len(found) > 0) != c.leaving || len(staged) > 0 || err != nil {
 				t.Errorf("%v and %v are left, %v", found, staged, err)
 			}
@@ -209,11 +209,11 @@ func (d ignorant) Put(ctx context.Context, name string, data []byte, _ string) e
 	return d.Destination.Put(ctx, name, data, load.AnyVersion)
 }
 
-// TestConditionsThatAreIgnored are a warning, because the lease still keeps runs apart.
+// TestConditionsThatAreIgnored: nothing keeps two runs apart there.
 func TestConditionsThatAreIgnored(t *testing.T) {
 	dest := ignorant{folder(t)}
 	r := newWorld(t, dest, form("form1")).examine(t)
-	if got := states(r)["conditional writes"]; got != doctor.Warning || r.Err() != nil {
+	if got := states(r)["conditional writes"]; got != doctor.Failed || r.Err() == nil {
 		t.Errorf("it is %s: %v", got, r.Err())
 	}
 	if found := left(t, dest.Destination); len(found) > 0 {

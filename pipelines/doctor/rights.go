@@ -133,8 +133,10 @@ func (r *rights) test(ctx context.Context, at output.Location) {
 	if err == nil && at.Scope != "" {
 		err = r.noFolder(ctx, at)
 	}
-	if replacer, ok := r.dest.(load.Replacer); ok && err == nil && at.Scope == "" && at.Manifest != "" {
-		err = replacer.Replaceable(ctx, at.Manifest)
+	if err == nil && at.Scope == "" && at.Manifest != "" {
+		if _, err = r.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
+			err = nil
+		}
 	}
 	if awayOrBarred(err) {
 		r.unusable(err)
@@ -218,17 +220,6 @@ func (r *rights) write(ctx context.Context) bool {
 // condition tests that a write is refused whose condition does not hold. version is that
 // of the probe object.
 func (r *rights) condition(ctx context.Context, version string) {
-	if g, ok := r.dest.(load.Guarded); ok {
-		honoured, err := g.HonoursConditions(ctx)
-		if err != nil {
-			r.fail(conditional, err)
-			return
-		}
-		if !honoured {
-			r.unguarded()
-			return
-		}
-	}
 	created := r.dest.Put(ctx, r.name, content(2), load.NoVersion)
 	replaced := r.dest.Put(ctx, r.name, content(3), version)
 	stale := r.dest.Put(ctx, r.name, content(4), version)
@@ -236,7 +227,7 @@ func (r *rights) condition(ctx context.Context, version string) {
 	case replaced != nil:
 		r.fail(conditional, replaced)
 	case created == nil, stale == nil:
-		r.unguarded()
+		r.fail(conditional, errUnguarded)
 	case !errors.Is(created, load.ErrConflict):
 		r.fail(conditional, created)
 	case !errors.Is(stale, load.ErrConflict):
@@ -246,13 +237,9 @@ func (r *rights) condition(ctx context.Context, version string) {
 	}
 }
 
-// unguarded adds the warning of a store that ignores conditions.
-func (r *rights) unguarded() {
-	r.found[conditional] = Check{
-		Name: conditional, State: Warning,
-		Detail: "the store writes although the condition (If-None-Match, If-Match) does not hold: the lease alone keeps two runs apart, and two that begin at the same moment may both write",
-		Cure:   "use a store or version that honours conditional writes, look whether a proxy drops the headers, or let the scheduler start one run at a time",
-	}
+var errUnguarded = &load.CreateError{
+	Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
+	Err: errors.New("it writes although the condition of the write does not hold, so that two runs could write at once"),
 }
 
 // stage tests a data object up to the step before it becomes visible.

@@ -101,7 +101,7 @@ func leftCheck(def *definition.Definition, at *maintain.OutputState) Check {
 	c := Check{Name: "runs", Of: at.Path, State: OK, Detail: "no run is under way, and none left anything"}
 	clean, replace, unlist := def.Command("clean"), def.Command("run", "--full"), def.Command("clean", "--unlisted")
 	_, damaged := errors.AsType[*load.ManifestError](at.Err)
-	switch unlisted := at.Inventory.Err(at.Path, replace, unlist); {
+	switch unlisted := output.Unlisted(def, at.Path, at.Inventory); {
 	case damaged:
 		c.State, c.Err, c.Detail = Failed, at.Err, at.Err.Error()
 		c.Cure = "restore the manifest, or replace the output by " + replace

@@ -64,8 +64,7 @@ func (o *dataset) belongs() error {
 	if err := o.changed(); err != nil {
 		return err
 	}
-	def := o.job.Def
-	return o.inventory.Err(o.Path, def.Command("run", "--full"), def.Command("clean", "--unlisted"))
+	return Unlisted(o.job.Def, o.Path, o.inventory)
 }
 
 // changed returns an error if the definition now describes the dataset differently.
@@ -136,24 +135,27 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	}
 	var fresh []load.PreparedPart
 	for _, p := range parts {
-		fresh = append(fresh, p.prepared...)
+		if p.prepared != nil {
+			fresh = append(fresh, *p.prepared)
+		}
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
 	reuse, err := o.reuse(ctx, old, fresh)
 	if err != nil {
 		return err
 	}
-	m := o.wholeManifest(columns, kept, reuse.Parts)
-	commit := load.Commit{
-		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New, Unused: reuse.Duplicates, Superseded: reuse.Superseded,
-		Beside: append(o.idSets(parts, reuse), letters...), SupersededBeside: supersededSets(old, m.Parts), Hook: o.hook,
-	}
-	oldLetters, err := o.supersededLetters(ctx, m.Parts)
-	if err != nil {
+	if err := load.AbortAll(ctx, o.dest, reuse.Duplicates...); err != nil {
 		return err
 	}
-	commit.SupersededBeside = append(commit.SupersededBeside, oldLetters...)
-	o.commit, o.staging = commit, o.report
+	m := o.wholeManifest(columns, kept, reuse.Parts)
+	o.commit = load.Commit{
+		RunID: o.job.RunID, Manifest: m, Base: o.base, New: reuse.New,
+		Beside: append(o.idSets(parts, reuse), letters...), Hook: o.hook,
+	}
+	if o.job.Full {
+		o.commit.Remove = load.NamesOf(o.inventory.Unlisted)
+	}
+	o.staging = o.report
 	o.staging.holds(&m)
 	if len(letters) > 0 {
 		o.staging.DeadLetters = o.Path + load.RejectsFolder + "/"
@@ -162,18 +164,17 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	return nil
 }
 
-// damaged returns a *load.DamagedPartsError if parts that this run kept do not
+// damaged returns a *DamagedPartsError if parts that this run kept do not
 // match the manifest. Otherwise it returns nil.
 func (o *dataset) damaged() error {
 	_, kept := o.snapshot.Replaced.Divide(o.manifest)
 	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
-		return &load.DamagedPartsError{Dataset: o.Path, Parts: damaged, Run: func(flags string) string { return o.job.Def.Command("run", flags) }}
+		return &DamagedPartsError{Dataset: o.Path, Parts: damaged, Run: func(flags string) string { return o.job.Def.Command("run", flags) }}
 	}
 	return nil
 }
 
-// deadLetters gives each part what was rejected in its windows. The first object of the
-// part has it, in which Part.Rejected counts it.
+// deadLetters gives each part what was rejected in its windows.
 func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, err error) {
 	for _, p := range parts {
 		lines, err := o.letters(p)
@@ -185,23 +186,10 @@ func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, e
 		}
 		sum := sha256.Sum256(lines)
 		digest := hex.EncodeToString(sum[:])
-		p.prepared[0].Part.Letters = digest
+		p.prepared.Part.Letters = digest
 		letters = append(letters, load.PartObject{Name: load.RejectsName(digest), Encode: func() ([]byte, error) { return lines, nil }})
 	}
 	return letters, nil
-}
-
-// supersededLetters returns the names of the dead letters that no part has any more, also
-// of those that a run left that died before its commit.
-func (o *dataset) supersededLetters(ctx context.Context, now []load.Part) ([]string, error) {
-	listed, err := o.dest.List(ctx, load.RejectsFolder+"/")
-	needed := make(map[string]bool, len(now))
-	for _, p := range now {
-		needed[load.RejectsName(p.Letters)] = true
-	}
-	return slices.DeleteFunc(load.NamesOf(listed), func(name string) bool {
-		return needed[name] || !load.IsRejectsName(name)
-	}), err
 }
 
 // wholeManifest returns the manifest of the new and the kept parts, with the
@@ -233,32 +221,14 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.Par
 		wanted[p.Name] = o.lacks.Load()
 	}
 	for _, p := range parts {
-		for i, object := range p.prepared {
-			if !wanted[object.Part.Path] || object.Part.Rows == 0 {
-				continue
-			}
-			sets = append(sets, load.PartObject{Name: load.IDsName(object.Part.IDs), Encode: func() ([]byte, error) {
-				return load.EncodeIDs(idsBetween(p.windows, p.spans[i].from, p.spans[i].to)), nil
-			}})
+		if p.prepared == nil || !wanted[p.prepared.Part.Path] || p.prepared.Part.Rows == 0 {
+			continue
 		}
+		sets = append(sets, load.PartObject{Name: load.IDsName(p.prepared.Part.IDs), Encode: func() ([]byte, error) {
+			return load.EncodeIDs(p.ids()), nil
+		}})
 	}
 	return sets
-}
-
-// supersededSets returns the names of the id sets that only the parts in old
-// needed.
-func supersededSets(old []load.Part, now []load.Part) []string {
-	needed := make(map[string]bool, len(now))
-	for _, p := range now {
-		needed[p.IDs] = true
-	}
-	var names []string
-	for _, p := range old {
-		if p.IDs != "" && !needed[p.IDs] {
-			names = append(names, load.IDsName(p.IDs))
-		}
-	}
-	return names
 }
 
 // watermarkBefore returns the watermark that this run continues. It is zero if
@@ -272,31 +242,19 @@ func (o *dataset) watermarkBefore() load.WallTime {
 
 // reuse compares the run's new parts with those that they replace, to reuse
 // equal ones. It never reuses a part that does not match its manifest: one of another
-// size, or with other bytes. A full run reuses none, and removes objects that no
-// manifest lists.
+// size, or with other bytes. A full run reuses none.
 func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.PreparedPart) (load.Reuse, error) {
 	if o.job.Full {
-		r := load.ReuseParts(nil, fresh)
-		for _, p := range old {
-			r.Superseded = append(r.Superseded, p.Path)
-		}
-		r.Superseded = append(r.Superseded, load.NamesOf(o.inventory.Unlisted)...)
-		return r, nil
+		return load.ReuseParts(nil, fresh), nil
 	}
-	sound, damaged := o.inventory.Sound(old)
+	sound, _ := o.inventory.Sound(old)
 	r := load.ReuseParts(sound, fresh)
 	changed, err := o.changedBytes(ctx, sound, r.Parts)
-	if err != nil {
+	if err != nil || len(changed) == 0 {
 		return r, err
 	}
-	if len(changed) > 0 {
-		r = load.ReuseParts(slices.DeleteFunc(sound, func(p load.Part) bool { return slices.Contains(changed, p.Path) }), fresh)
-		r.Superseded = slices.Sorted(slices.Values(append(r.Superseded, changed...)))
-	}
-	for _, p := range damaged {
-		r.Superseded = append(r.Superseded, p.Path)
-	}
-	return r, nil
+	sound = slices.DeleteFunc(sound, func(p load.Part) bool { return slices.Contains(changed, p.Path) })
+	return load.ReuseParts(sound, fresh), nil
 }
 
 // changedBytes returns the paths of parts of sound that are among parts and whose bytes

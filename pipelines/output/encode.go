@@ -94,24 +94,15 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 }
 
 // each calls visit with the batches of the windows from the checkpoint, in order and
-// with all columns. results is how many results a batch comes from. It differs from
-// the batch's rows only in a child output. A batch is valid only during the call.
-func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(b arrow.RecordBatch, results int64) error) error {
+// with all columns. A batch is valid only during the call.
+func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows []*reading.Window, visit func(arrow.RecordBatch) error) error {
 	schema := schemas.ArrowSchema(columns)
-	read := int64(0)
 	for _, w := range windows {
 		err := e.snapshot.Rows(ctx, w, func(b arrow.RecordBatch) error {
-			for at := int64(0); at < b.NumRows(); {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				n := min(b.NumRows()-at, resultsAtOnce-read%resultsAtOnce)
-				if err := e.conform(b.NewSlice(at, at+n), schema, visit); err != nil {
-					return err
-				}
-				at, read = at+n, read+n
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			return nil
+			return e.conform(b, schema, visit)
 		})
 		if err != nil {
 			return err
@@ -120,14 +111,8 @@ func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows [
 	return nil
 }
 
-// resultsAtOnce is how many results are encoded at once. No batch crosses a multiple
-// of it, counted from the first window. So objects end after the same result,
-// whatever pieces the windows were read in.
-const resultsAtOnce = 1000
-
-// conform calls visit with a batch in the output's columns, and releases the batch.
-func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func(b arrow.RecordBatch, results int64) error) error {
-	defer b.Release()
+// conform calls visit with a batch in the output's columns.
+func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func(arrow.RecordBatch) error) error {
 	if e.out.Exploded() {
 		x, err := newExplosion(b, e.out.Explode, schema)
 		if err != nil {
@@ -144,7 +129,7 @@ func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func
 		return err
 	}
 	defer whole.Release()
-	return visit(whole, whole.NumRows())
+	return visit(whole)
 }
 
 // metadata returns the contents of a file's footer. It does not include the run

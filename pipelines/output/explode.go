@@ -107,9 +107,8 @@ func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema
 	return x, nil
 }
 
-// each calls visit with the rows in batches, and with the number of results in each
-// batch. A null or empty list gives no row. A batch is valid only during the call.
-func (x *explosion) each(most int, visit func(b arrow.RecordBatch, results int64) error) error {
+// each calls visit with the rows in batches. A null or empty list gives no row. A batch is valid only during the call.
+func (x *explosion) each(most int, visit func(arrow.RecordBatch) error) error {
 	for first := 0; first < x.lists.Len(); {
 		end, rows := first, 0
 		for end < x.lists.Len() && (end == first || rows+x.size(end) <= most) {
@@ -120,7 +119,7 @@ func (x *explosion) each(most int, visit func(b arrow.RecordBatch, results int64
 		if err != nil {
 			return err
 		}
-		err = visit(b, int64(end-first))
+		err = visit(b)
 		b.Release()
 		if err != nil {
 			return err

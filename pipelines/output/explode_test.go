@@ -36,10 +36,10 @@ func TestExplosion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for most, wantSlices := range map[int]string{100: "7=6", 2: "3=2 1=3 3=1", 1: "2=0 1=2 1=3 3=1"} {
+		for most, wantSlices := range map[int]string{100: "6", 2: "2 3 1", 1: "0 2 3 1"} {
 			var rows, slices []string
-			err := x.each(most, func(b arrow.RecordBatch, results int64) error {
-				slices = append(slices, fmt.Sprintf("%d=%d", results, b.NumRows()))
+			err := x.each(most, func(b arrow.RecordBatch) error {
+				slices = append(slices, fmt.Sprint(b.NumRows()))
 				for row := range int(b.NumRows()) {
 					rows = append(rows, b.Column(0).ValueStr(row)+" "+b.Column(1).ValueStr(row)+" "+b.Column(2).ValueStr(row))
 				}
@@ -69,7 +69,7 @@ func TestNullListsHoldNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.each(100, func(arrow.RecordBatch, int64) error { return nil }); err == nil {
+	if err := x.each(100, func(arrow.RecordBatch) error { return nil }); err == nil {
 		t.Error("the elements of a null list are taken for those of another")
 	}
 }

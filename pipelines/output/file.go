@@ -50,14 +50,12 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	m, object := o.newManifest(columns, windows, true), whole.prepared[0]
+	m, object := o.newManifest(columns, windows, true), *whole.prepared
 	object.Part.From, object.Part.To = m.Range.From, m.Range.To
 	m.Rows, m.Parts = object.Part.Rows, []load.Part{object.Part}
 	o.commit = load.Commit{
 		RunID: o.job.RunID, File: o.Scope, Manifest: m, Base: o.base, New: []load.Prepared{object.Prepared},
-		Objects: []load.SmallObject{{Name: load.FileRejectsName(o.Scope), Data: letters}},
-		Alone:   o.out.NoManifest,
-		Hook:    o.hook,
+		Letters: letters, Alone: o.out.NoManifest, Hook: o.hook,
 	}
 	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
 	o.staging = o.report
@@ -94,7 +92,7 @@ func (o *stream) record(ctx context.Context) error {
 		return err
 	}
 	o.staging = o.report
-	err = o.each(ctx, columns, windows, func(b arrow.RecordBatch, _ int64) error {
+	err = o.each(ctx, columns, windows, func(b arrow.RecordBatch) error {
 		o.staging.Rows += b.NumRows()
 		return object.Write(b)
 	})

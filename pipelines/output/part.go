@@ -26,12 +26,8 @@ type outputPart struct {
 	from, to time.Time
 	undated  bool
 
-	prepared []load.PreparedPart // its objects; none if there are neither rows nor rejects
-	spans    []span              // of the results in these objects
+	prepared *load.PreparedPart // its object, nil if there are neither rows nor rejects
 }
-
-// span is the results of a part with numbers from `from` up to `to`.
-type span struct{ from, to int64 }
 
 // String returns the part's window as text for the footer.
 func (p *outputPart) String() string {
@@ -97,42 +93,97 @@ func (p *place) stageParts(ctx context.Context, parts []*outputPart, columns []s
 	}
 	err := group.Wait()
 	for _, part := range parts {
-		for _, object := range part.prepared {
-			p.prepared = append(p.prepared, object.Prepared)
+		if part.prepared != nil {
+			p.prepared = append(p.prepared, part.prepared.Prepared)
 		}
 	}
 	return err
 }
 
-// prepare stages a part as one object. It uses several objects if one would be larger than
-// the destination allows for a dataset. A part that has rejects and no rows is an empty
+// prepare stages a part as an object. A part that has rejects and no rows is an empty
 // object, so that the manifest's parts account for all results. In a child output
 // there is no such part, because its rows do not stand for results. A file is there
 // even if it holds no rows.
-func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas.Column) error {
-	s := &partStage{p: p, part: part, columns: columns}
-	if l, ok := p.dest.(load.Limiter); ok && p.out.Dataset() {
-		s.most = l.MaxObjectBytes() / 4 * 3 // encoders write a row group and a footer later
-	}
-	err := p.each(ctx, columns, part.windows, func(b arrow.RecordBatch, results int64) error { return s.write(ctx, b, results) })
+func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas.Column) (err error) {
+	name := p.nameOf(part)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}()
 	var rejected int64
 	if !p.out.Exploded() {
 		rejected = rejectsOf(part.windows)
 	}
-	if needed := rejected > 0 || !p.out.Dataset(); err == nil && needed && s.upload == nil && len(part.prepared) == 0 {
-		err = s.begin(ctx)
-	}
-	if err == nil {
-		err = s.end(ctx)
-	}
-	if err != nil {
-		s.abort()
+	var upload load.Upload // nil before there is anything to write
+	var object encodedObject
+	begin := func() (err error) {
+		if upload, err = p.dest.Stage(ctx, p.job.RunID, name); err == nil {
+			object, err = p.object(upload, columns, part)
+		}
 		return err
 	}
-	if len(part.prepared) > 0 {
-		part.prepared[0].Part.Rejected = rejected
+	defer func() {
+		if err != nil && upload != nil {
+			object.discard()
+			_ = upload.Abort() // the first error is returned
+		}
+	}()
+	if rejected > 0 || !p.out.Dataset() {
+		if err := begin(); err != nil {
+			return err
+		}
 	}
+	var rows int64
+	err = p.each(ctx, columns, part.windows, func(b arrow.RecordBatch) error {
+		if b.NumRows() == 0 {
+			return nil
+		}
+		if upload == nil {
+			if err := begin(); err != nil {
+				return err
+			}
+		}
+		rows += b.NumRows()
+		return object.Write(b)
+	})
+	if err != nil || upload == nil {
+		return err
+	}
+	if err := object.Close(); err != nil {
+		return err
+	}
+	p.job.At(PointStaged)
+	prepared, err := upload.Prepare(ctx)
+	if err != nil {
+		return err
+	}
+	p.job.At(PointPrepared)
+	made := load.Part{
+		Path: name, From: load.Wall(part.from), To: load.Wall(part.to), Undated: part.undated,
+		Rows: rows, Rejected: rejected, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
+	}
+	if rows > 0 {
+		// The set is made again for the commit. It would take two bytes for each result
+		// while the other parts are encoded.
+		ids := part.ids()
+		if p.out.Dataset() {
+			made.IDs = load.SumIDs(load.EncodeIDs(ids))
+		}
+		made.MinID, made.MaxID = ids.Min(), ids.Max()
+	}
+	part.prepared = &load.PreparedPart{Part: made, Prepared: prepared}
 	return nil
+}
+
+// ids returns the ids of the part's rows, in a child output those of the results that the
+// rows are taken from.
+func (p *outputPart) ids() load.IDs {
+	sets := make([]load.IDs, len(p.windows))
+	for i, w := range p.windows {
+		sets[i] = w.RowIDs()
+	}
+	return load.UnionOf(sets...)
 }
 
 // rejectsOf returns how many results of the windows were rejected.
@@ -143,123 +194,14 @@ func rejectsOf(windows []*reading.Window) (n int64) {
 	return n
 }
 
-// partStage stages the objects of a part one after another.
-type partStage struct {
-	p       *place
-	part    *outputPart
-	columns []schemas.Column
-	most    int64       // bytes after which the next object begins, 0 for no limit
-	upload  load.Upload // nil between two objects
-	counted *countingWriter
-	object  encodedObject
-	name    string
-	rows    int64 // rows in the object
-	results int64 // results in the object, including those without a row in a child output
-	before  int64 // results of the objects before this one
-}
-
-// write appends a batch of rows, which come from the given number of results.
-func (s *partStage) write(ctx context.Context, b arrow.RecordBatch, results int64) error {
-	if b.NumRows() == 0 {
-		s.results += results
-		return nil
-	}
-	if even := (s.before+s.results)%resultsAtOnce == 0; even && s.upload != nil && s.most > 0 && s.counted.n >= s.most {
-		if err := s.end(ctx); err != nil {
-			return err
-		}
-	}
-	if s.upload == nil {
-		if err := s.begin(ctx); err != nil {
-			return err
-		}
-	}
-	s.rows += b.NumRows()
-	s.results += results
-	return s.failed(s.object.Write(b))
-}
-
-func (s *partStage) begin(ctx context.Context) error {
-	s.name = s.p.nameOf(s.part, len(s.part.prepared))
-	upload, err := s.p.dest.Stage(ctx, s.p.job.RunID, s.name)
-	if err != nil {
-		return err
-	}
-	s.upload, s.counted = upload, &countingWriter{w: upload}
-	s.object, err = s.p.object(s.counted, s.columns, s.part)
-	return s.failed(err)
-}
-
-// end finishes and prepares the object that is being written.
-func (s *partStage) end(ctx context.Context) error {
-	if s.upload == nil {
-		return nil
-	}
-	if err := s.object.Close(); err != nil {
-		return s.failed(err)
-	}
-	s.p.job.At(PointStaged)
-	prepared, err := s.upload.Prepare(ctx)
-	if err != nil {
-		return s.failed(err)
-	}
-	s.p.job.At(PointPrepared)
-	p := s.part
-	part := load.Part{
-		Path: s.name, From: load.Wall(p.from), To: load.Wall(p.to), Undated: p.undated,
-		Rows: s.rows, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
-	}
-	if s.rows > 0 {
-		// The set is made again for the commit. It would take two bytes for each result
-		// while the other parts are encoded.
-		ids := idsBetween(p.windows, s.before, s.before+s.results)
-		if s.p.out.Dataset() {
-			part.IDs = load.SumIDs(load.EncodeIDs(ids))
-		}
-		part.MinID, part.MaxID = ids.Min(), ids.Max()
-	}
-	p.prepared, p.spans = append(p.prepared, load.PreparedPart{Part: part, Prepared: prepared}), append(p.spans, span{s.before, s.before + s.results})
-	s.before, s.rows, s.results, s.upload = s.before+s.results, 0, 0, nil
-	return nil
-}
-
-func (s *partStage) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", s.name, err)
-}
-
-func (s *partStage) abort() {
-	if s.upload != nil {
-		s.object.discard()
-		_ = s.upload.Abort() // the caller reports the first error
-	}
-}
-
-// idsBetween returns the ids of the results with numbers from `from` up to
-// `to`. Results are numbered in the order in which the windows are written.
-func idsBetween(windows []*reading.Window, from, to int64) load.IDs {
-	var sets []load.IDs
-	at := int64(0)
-	for _, w := range windows {
-		n := w.Stats.Rows
-		lo, hi := max(from-at, 0), min(to-at, n)
-		if at += n; lo < hi {
-			sets = append(sets, w.RowIDs(lo, hi))
-		}
-	}
-	return load.UnionOf(sets...)
-}
-
-// nameOf returns the name of a part's object with number n.
-func (p *place) nameOf(part *outputPart, n int) string {
+// nameOf returns the name of a part's object.
+func (p *place) nameOf(part *outputPart) string {
 	if !p.out.Dataset() {
 		return p.Scope
 	}
 	return load.PartName(load.PartKey{
 		DT: load.DTValue(string(p.out.Partition), part.to), From: part.from, To: part.to, Undated: part.undated,
-		Generation: p.generation, N: n, Extension: p.extension(),
+		Generation: p.generation, Extension: p.extension(),
 	})
 }
 

@@ -134,16 +134,12 @@ func (p *place) tellOther(ctx context.Context) {
 // checkOrdinary returns an error if a device, a pipe or a link lies where the run writes a
 // file. It is asked before the lease, which is a file beside.
 func (p *place) checkOrdinary(ctx context.Context) error {
-	r, ok := p.dest.(load.Replacer)
-	if !ok {
-		return nil
-	}
 	names := []string{p.Manifest, load.SuccessName}
 	if !p.out.Dataset() {
 		names = []string{p.Scope, p.Manifest, load.FileRejectsName(p.Scope)}
 	}
 	for _, name := range names {
-		if err := r.Replaceable(ctx, name); err != nil {
+		if _, err := p.dest.Stat(ctx, name); err != nil && !errors.Is(err, load.ErrNotExist) {
 			return err
 		}
 	}
@@ -180,15 +176,11 @@ func (p *place) record(ctx context.Context) error {
 	if err := p.held(); err != nil {
 		return err
 	}
-	recorded, err := p.commit.Record(ctx, p.dest)
-	if givenUp(err) {
-		p.prepared = nil
+	var err error
+	if p.publish, err = p.commit.Record(ctx, p.dest); err == nil {
+		p.prepared = nil // the next run needs them
 	}
-	if err != nil {
-		return p.named(err)
-	}
-	p.publish = recorded.Publish
-	return nil
+	return p.named(err)
 }
 
 // close removes staged objects whose commit is not recorded, and releases the
@@ -242,12 +234,6 @@ const commitGrace = 1500 * time.Millisecond
 func Recorded(err error) bool {
 	c, ok := errors.AsType[*load.CommitError](err)
 	return ok && c.Recorded
-}
-
-// givenUp tells, after Record returned err, whether the staged objects no longer
-// belong to this run. Then the commit is recorded, or another run came first.
-func givenUp(err error) bool {
-	return err == nil || Recorded(err) || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone)
 }
 
 // Manifest returns the manifest that an earlier run left at an output, or nil

@@ -292,7 +292,7 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 		if p.dest == nil {
 			continue
 		}
-		if err := load.DropStaged(ctx, p.dest, p.Scope, runs...); err != nil {
+		if err := load.DropStaged(ctx, p.dest, p.Scope, s.job.RunID, runs...); err != nil {
 			s.job.Log.LogAttrs(ctx, slog.LevelWarn, "what an earlier run had staged cannot be removed; `formetl clean` does it",
 				slog.String("path", p.Path), slog.String("error", err.Error()))
 		}

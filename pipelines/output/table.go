@@ -106,7 +106,7 @@ func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.
 			List: list, Columns: manifestColumns(columns, schemas.HMACKey{}), Schema: schemas.ArrowSchema(columns),
 			Each: func(ctx context.Context, visit func(arrow.RecordBatch) error) error {
 				for _, p := range parts {
-					err := e.each(ctx, columns, p.windows, func(b arrow.RecordBatch, _ int64) error { return visit(b) })
+					err := e.each(ctx, columns, p.windows, visit)
 					if err != nil {
 						return err
 					}
@@ -153,7 +153,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		if part.Rows == 0 && part.Rejected == 0 {
 			continue
 		}
-		if part.IDs = idsBetween(p.windows, 0, part.Rows); part.Rows > 0 {
+		if part.IDs = p.ids(); part.Rows > 0 {
 			part.MinID, part.MaxID = part.IDs.Min(), part.IDs.Max()
 		}
 		if part.Letters, err = o.letters(p); err != nil {

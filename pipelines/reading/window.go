@@ -203,16 +203,8 @@ func (r *Reading) Pieces() (all []checkpoint.Piece) {
 // result moves within the window while it is read.
 func (r *Reading) holdsTwice() bool { return r.Results() != int64(r.IDs.Len()) }
 
-// RowIDs returns the ids of the window's rows with numbers from `from` up to
-// `to`. There must be at least one such row.
-func (r *Reading) RowIDs(from, to int64) load.IDs {
-	ids := r.IDs.Without(checkpoint.RejectedIDs(r.Rejects))
-	if from == 0 && to == r.Stats.Rows {
-		return ids
-	}
-	// Rows are written by ascending id, so the n-th row has the n-th id.
-	return ids.Between(ids.At(int(from)), ids.At(int(to-1)))
-}
+// RowIDs returns the ids of the window's rows.
+func (r *Reading) RowIDs() load.IDs { return r.IDs.Without(checkpoint.RejectedIDs(r.Rejects)) }
 
 // Plausible tells whether the number of results read is possible by the last count
 // before the window was read and those after it. See the function Plausible.

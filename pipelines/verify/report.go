@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 // Kind says what a problem is about.
@@ -109,7 +110,7 @@ func (o *Output) finish(def *definition.Definition) {
 	case most == byFullRun:
 		runs = []string{full}
 	default:
-		runs = spareFiles(def, damaged, load.ReadAgain(damaged))
+		runs = spareFiles(def, damaged, output.ReadAgain(damaged))
 	}
 	for _, flags := range runs {
 		o.Commands = append(o.Commands, def.Command("run", flags))

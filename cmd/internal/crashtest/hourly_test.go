@@ -131,7 +131,7 @@ func hourlyCrashes(k kind) []string {
 	}
 	var all []string
 	for _, p := range points() {
-		if p.name == string(load.StepObjects) {
+		if p.name == string(load.StepLetters) {
 			continue // only files have it
 		}
 		all = append(all, p.name)

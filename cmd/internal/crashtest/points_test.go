@@ -45,7 +45,7 @@ func points() []point {
 		{name: string(load.StepIntent)},
 		{name: string(load.StepUnmark), recorded: true},
 		{name: string(load.StepParts), sight: seesNoMark, file: seesNoMark, often: true, recorded: true},
-		{name: string(load.StepObjects), file: seesSwap, recorded: true}, // of files
+		{name: string(load.StepLetters), file: seesSwap, recorded: true}, // of files
 		{name: string(load.StepManifest), sight: seesNoMark, file: seesSwap, recorded: true},
 		{name: string(load.StepSupersede), sight: seesSwap, often: true, recorded: true},
 		{name: string(load.StepMark), sight: seesSwap, recorded: true},
@@ -142,7 +142,7 @@ func crashes(second bool) []crash {
 	n := occurrences(second)
 	var all []crash
 	for _, p := range points() {
-		if p.name == string(load.StepObjects) {
+		if p.name == string(load.StepLetters) {
 			continue
 		}
 		if !p.often {

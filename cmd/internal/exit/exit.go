@@ -158,7 +158,7 @@ func codeOf(err error) int {
 	case *transport.BudgetError, *transport.OutageError, *load.HeldError, *load.TemporaryError,
 		*transport.AnswerError: // damaged on its way; an answer that is wrong each time is a data fault
 		return Temporary
-	case *load.CreateError, *load.ManifestError, *load.UnlistedPartsError:
+	case *load.CreateError, *load.ManifestError, *output.UnlistedPartsError:
 		return CantCreate
 	case *load.IOError, *output.StdoutError, *doctor.ClockError, *checkpoint.UnreachedError:
 		return IO
@@ -295,7 +295,7 @@ func hintOfClass(code int, err error, command, again string) string {
 		}
 		return "look at what the message names, mend the schema or the data; then " + again
 	case CantCreate:
-		if is[*load.UnlistedPartsError](err) {
+		if is[*output.UnlistedPartsError](err) {
 			return "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"
 		}
 		return "mend the place that the message names, or name another; then " + again

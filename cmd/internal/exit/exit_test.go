@@ -60,8 +60,8 @@ func TestExitCode(t *testing.T) {
 		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
 		{Unavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
 		{Data, &reading.RejectsError{}},
-		{Data, &load.DamagedPartsError{}},
-		{CantCreate, &load.UnlistedPartsError{}},
+		{Data, &output.DamagedPartsError{}},
+		{CantCreate, &output.UnlistedPartsError{}},
 		{Data, &load.CellError{}},
 		{Data, &reconcile.VerifyError{}},
 		{Data, &reconcile.UnprovenError{}},
@@ -248,7 +248,7 @@ func TestHint(t *testing.T) {
 		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
 		{&output.DatasetChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
 		{&extract.CostError{}, "export", "", "shorten the range, or raise `max_requests`; then run the same command again"},
-		{&load.UnlistedPartsError{}, "run", "", "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"},
+		{&output.UnlistedPartsError{}, "run", "", "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&reconcile.UnprovenError{}, "run", "no result is kept", "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"},
 		{&reconcile.BusyError{}, "run", "", "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)"},
@@ -276,7 +276,7 @@ func TestEveryFailureHasAHint(t *testing.T) {
 	for _, err := range []error{
 		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
 		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.PlanError{}, &extract.CostError{},
-		&transport.RedirectError{}, &load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &load.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
+		&transport.RedirectError{}, &load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
 		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
 		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
 	} {

@@ -176,12 +176,8 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 	if err != nil {
 		return err
 	}
-	marker, ok := dest.(load.Marker)
-	if !ok {
-		return nil
-	}
-	own, err := marker.Marked(ctx, name)
-	if err == nil && !own {
+	there, err := dest.Stat(ctx, name)
+	if err == nil && !there.Marked {
 		return &ForeignError{Path: out.Path}
 	}
 	if err == nil || errors.Is(err, load.ErrNotExist) {

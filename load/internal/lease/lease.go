@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -23,14 +22,13 @@ type Times struct {
 	Hold   time.Duration // time after the last good renewal when the holder gives up the lease
 	Renew  time.Duration // time from one renewal to the next
 	Retry  time.Duration // pause after a renewal that failed
-	Settle time.Duration // pause before a written lease is checked, if the store ignores conditions
 }
 
 // DefaultTimes leave time for three renewals before a lease is lost. A lease
 // expires a second later than the documented 60 s, because stores give times in
 // whole seconds.
 func DefaultTimes() Times {
-	return Times{Expire: 61 * time.Second, Hold: 50 * time.Second, Renew: 15 * time.Second, Retry: 2 * time.Second, Settle: 3 * time.Second}
+	return Times{Expire: 61 * time.Second, Hold: 50 * time.Second, Renew: 15 * time.Second, Retry: 2 * time.Second}
 }
 
 // Record is what a store keeps of a lease.
@@ -92,9 +90,6 @@ func (l *Lease) take(ctx context.Context, where string) error {
 		l.record.Renewed = sent.UTC()
 		written, err := l.store.Write(ctx, l.record, version)
 		if err == nil {
-			err = l.settle(ctx)
-		}
-		if err == nil {
 			l.version = written
 			l.start(ctx, sent)
 			return nil
@@ -129,23 +124,6 @@ func (t Times) Free(held Record, age time.Duration) bool {
 // own tells whether a lease was written by this run, and by this process.
 func (l *Lease) own(held Record) bool {
 	return held.RunID != "" && held.RunID == l.record.RunID && held.Process == l.record.Process
-}
-
-// settle is for stores that ignore conditions. It waits until another run's
-// write of the same moment must have arrived. Then it returns load.ErrConflict
-// if another run holds the lease.
-func (l *Lease) settle(ctx context.Context) error {
-	if l.times.Settle == 0 {
-		return nil
-	}
-	if err := load.Pause(ctx, l.times.Settle); err != nil {
-		return fmt.Errorf("cannot take the lease: %w", err)
-	}
-	held, _, _, err := l.store.Read(ctx)
-	if err != nil || held.Token == l.record.Token {
-		return err
-	}
-	return load.ErrConflict
 }
 
 // start renews the lease in the background until Release. It goes on after ctx

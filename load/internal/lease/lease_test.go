@@ -22,7 +22,6 @@ type cell struct {
 	version int
 	written time.Time
 	there   bool
-	blind   bool  // it ignores conditions
 	noClock bool  // it does not tell ages
 	fails   error // of everything
 	hang    bool  // writes wait for their context
@@ -66,7 +65,7 @@ func (c *cell) Write(ctx context.Context, r Record, version string) (string, err
 	if c.fails != nil {
 		return "", c.fails
 	}
-	if version != c.current() && !c.blind {
+	if version != c.current() {
 		return "", load.ErrConflict
 	}
 	c.r, c.there, c.written = r, true, time.Now()
@@ -83,10 +82,8 @@ func (c *cell) Remove(context.Context) error {
 
 // leaseOf makes a lease of run on c.
 func leaseOf(c *cell, run string) *Lease {
-	times := DefaultTimes()
-	times.Settle = 0
 	return &Lease{
-		store: c, times: times, log: slog.New(slog.DiscardHandler), lost: make(chan struct{}), ended: make(chan struct{}),
+		store: c, times: DefaultTimes(), log: slog.New(slog.DiscardHandler), lost: make(chan struct{}), ended: make(chan struct{}),
 		record: Record{Holder: load.Holder{RunID: run}, Token: run},
 	}
 }
@@ -299,49 +296,6 @@ func (v *vanishing) Read(ctx context.Context) (Record, string, time.Duration, er
 		v.gone, v.there = true, false
 	}
 	return v.cell.Read(ctx)
-}
-
-// Where conditions are ignored, the last writer of a moment has the lease and
-// the others see it after a pause.
-func TestLeaseWithoutConditions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cell{blind: true}
-		results := make(chan error, 3)
-		var runs sync.WaitGroup
-		for i := range 3 {
-			l := leaseOf(c, fmt.Sprint("run", i))
-			l.times.Settle = 3 * time.Second
-			runs.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-				err := l.take(t.Context(), "here")
-				results <- err
-				if err == nil {
-					time.Sleep(time.Second)
-					_ = l.Release(t.Context())
-				}
-			})
-		}
-		runs.Wait()
-		winners := 0
-		for range 3 {
-			var held *load.HeldError
-			if err := <-results; err == nil {
-				winners++
-			} else if !errors.As(err, &held) {
-				t.Error(err)
-			}
-		}
-		if winners != 1 {
-			t.Errorf("%d winners", winners)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		l := leaseOf(&cell{blind: true}, "run4")
-		l.times.Settle = time.Second
-		if err := l.take(ctx, "here"); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
 }
 
 func TestLeaseOfStoreThatFails(t *testing.T) {

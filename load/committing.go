@@ -1,0 +1,307 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// committing is a commit under way.
+type committing struct {
+	Commit
+	d        Destination
+	data     []byte // the new manifest's bytes
+	step     Step
+	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up
+	recorded bool
+}
+
+// manifest returns the object name of the manifest.
+func (r *committing) manifest() string {
+	if r.File != "" {
+		return FileManifestName(r.File)
+	}
+	return ManifestName
+}
+
+// at calls the hook, and then does one action of a step.
+func (r *committing) at(step Step, action func() error) error {
+	r.step = step
+	if r.Hook != nil {
+		if err := r.Hook(step); err != nil {
+			r.hooked = true
+			return err
+		}
+	}
+	return action()
+}
+
+// eachAt does the action of a step for each item. It does several at once,
+// because each request to a store takes time.
+func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, action func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(SideBySide)
+	for _, item := range items {
+		stopped := r.at(step, func() error {
+			group.Go(func() error { return action(ctx, item) })
+			return nil
+		})
+		if stopped != nil {
+			_ = group.Wait() // a crash would lose the answers too
+			return stopped
+		}
+	}
+	return group.Wait()
+}
+
+// failed wraps an error in a *CommitError with the current step. It returns nil for nil.
+func (r *committing) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CommitError{RunID: r.RunID, Step: r.step, Recorded: r.recorded, Err: err}
+}
+
+// compare checks that no commit is recorded and that the manifest has not changed since the
+// run began. It notes what the current manifest names and the new one does not.
+func (r *committing) compare(ctx context.Context) error {
+	if c, err := readRecord(ctx, r.d, recordName(r.File)); err != nil {
+		return err
+	} else if c != nil {
+		return c.busy()
+	}
+	now, version, err := r.d.Get(ctx, r.manifest())
+	if errors.Is(err, ErrNotExist) {
+		now, version, err = nil, NoVersion, nil
+	}
+	if err != nil {
+		return err
+	}
+	if version != r.Base {
+		return fmt.Errorf("%s was written by someone else since the run began: %w", r.manifest(), ErrConflict)
+	}
+	if r.File != "" {
+		r.Previous = now
+		return nil
+	}
+	// Of a damaged manifest nobody knows what it names. The parts are unlisted then, and the
+	// caller has them in Remove.
+	before, _ := DecodeManifest(now)
+	names := before.names()
+	for _, name := range r.Remove {
+		names[name] = true
+	}
+	needed := r.Manifest.names()
+	r.Remove = nil
+	for name := range names {
+		if !needed[name] && strayKind(name) != "" {
+			r.Remove = append(r.Remove, name)
+		}
+	}
+	slices.Sort(r.Remove)
+	return nil
+}
+
+// busy is the error of whoever comes while the commit is recorded.
+func (c *Commit) busy() error {
+	return fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", c.RunID, ErrConflict)
+}
+
+// writeBeside writes what lies beside a part before anything refers to it.
+func (r *committing) writeBeside(ctx context.Context, o PartObject) error {
+	data, err := o.Encode()
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 {
+		return fmt.Errorf("%s is empty: not even the set of no ids is", o.Name)
+	}
+	return r.d.Put(ctx, o.Name, data, AnyVersion)
+}
+
+// record records the commit.
+func (r *committing) record(ctx context.Context) error {
+	data, err := json.Marshal(r.Commit)
+	if err != nil {
+		return fmt.Errorf("cannot encode the record of the commit: %w", err)
+	}
+	err = r.d.Put(ctx, recordName(r.File), append(data, '\n'), NoVersion)
+	r.recorded = err == nil
+	return err
+}
+
+// publish does the steps of a commit that follow its recording.
+func (r *committing) publish(ctx context.Context) error {
+	err := r.steps(ctx)
+	if !r.hooked && hopeless(err) {
+		return r.rollBack(ctx, err)
+	}
+	return err
+}
+
+// hopeless tells whether a commit that failed would fail in the same way if it were repeated.
+func hopeless(err error) bool {
+	return errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
+}
+
+// steps does the steps of publish.
+func (r *committing) steps(ctx context.Context) error {
+	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
+		return err
+	}
+	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
+	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
+		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
+	}
+	if err == nil && r.File != "" {
+		err = r.at(StepLetters, func() error { return r.writeLetters(ctx) })
+	}
+	if err == nil && !r.Alone {
+		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
+	}
+	if err == nil {
+		err = eachAt(ctx, r, StepSupersede, r.Remove, r.d.Delete)
+	}
+	if err == nil && r.File == "" {
+		err = r.at(StepMark, func() error { return r.mark(ctx) })
+	}
+	if err != nil {
+		return err
+	}
+	return r.at(StepClose, func() error { return r.d.Delete(ctx, recordName(r.File)) })
+}
+
+// unmark removes _SUCCESS of a dataset, or a file's old manifest. If the
+// manifest is that of this commit, done before, it stays.
+func (r *committing) unmark(ctx context.Context) error {
+	if r.File == "" {
+		return r.d.Delete(ctx, SuccessName)
+	}
+	written, err := r.written(ctx)
+	if written || err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, r.manifest())
+}
+
+// written tells whether the manifest of this commit is there already.
+func (r *committing) written(ctx context.Context) (bool, error) {
+	now, _, err := r.d.Get(ctx, r.manifest())
+	if errors.Is(err, ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && slices.Equal(now, r.data), err
+}
+
+func (r *committing) writeLetters(ctx context.Context) error {
+	if r.Letters == nil {
+		return r.d.Delete(ctx, FileRejectsName(r.File))
+	}
+	return r.d.Put(ctx, FileRejectsName(r.File), r.Letters, AnyVersion)
+}
+
+// writeManifest writes the new manifest. For a file it sets no condition,
+// because no other run writes the file while the commit is recorded. For a
+// dataset it is no conflict if an earlier attempt wrote the same manifest.
+func (r *committing) writeManifest(ctx context.Context) error {
+	if r.File != "" {
+		return r.d.Put(ctx, r.manifest(), r.data, AnyVersion)
+	}
+	err := r.d.Put(ctx, r.manifest(), r.data, r.Base)
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	written, unknown := r.written(ctx)
+	switch {
+	case unknown != nil:
+		return unknown // nobody knows who wrote the manifest: the record stays, and the next run decides
+	case written:
+		return nil
+	}
+	return err
+}
+
+func (r *committing) mark(ctx context.Context) error {
+	return r.d.Put(ctx, SuccessName, []byte(r.RunID+"\n"), AnyVersion)
+}
+
+// rollBack undoes a recorded commit that cannot be finished, and returns the
+// cause. It can be interrupted and done again: if it fails, the record stays for
+// the next run.
+func (r *committing) rollBack(ctx context.Context, cause error) error {
+	if err := r.undo(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	r.recorded = false
+	return cause
+}
+
+// undo removes what the commit staged and made visible, and puts back what tells readers that
+// the destination is complete. What it wrote beside its parts stays for Clean. It removes the
+// record last.
+func (r *committing) undo(ctx context.Context) error {
+	current, _, err := ReadManifest(ctx, r.d, r.manifest())
+	if err != nil && !errors.Is(err, ErrNotExist) {
+		return err
+	}
+	if err := AbortAll(ctx, r.d, r.New...); err != nil {
+		return err
+	}
+	if r.File == "" {
+		err = r.undoParts(ctx, current)
+	} else {
+		err = r.undoFile(ctx, current)
+	}
+	if err != nil {
+		return err
+	}
+	return r.d.Delete(ctx, recordName(r.File))
+}
+
+// undoParts removes the parts that this commit made visible. The staged
+// objects are gone by now, so Destination.Commit only tells whether the final
+// name holds what was prepared. Objects of others stay, and so does what the current
+// manifest names.
+func (r *committing) undoParts(ctx context.Context, current *Manifest) error {
+	names := current.names()
+	for _, p := range r.New {
+		if names[p.Name] {
+			continue
+		}
+		err := r.d.Commit(ctx, p)
+		if errors.Is(err, ErrConflict) || NotThere(err) {
+			continue
+		}
+		if err == nil {
+			err = r.d.Delete(ctx, p.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if current == nil {
+		return nil
+	}
+	// The first line of _SUCCESS is the run's id. A second one makes the bytes differ from
+	// before. So a reader that listed parts meanwhile notices that some files it saw are gone.
+	mark := current.RunID + "\nwithout " + r.RunID + "\n"
+	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
+}
+
+// undoFile removes the dead letters of a file that this commit wrote, and puts the manifest
+// that it removed there again.
+func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
+	if r.Letters != nil && (current == nil || current.RunID != r.RunID) {
+		if err := r.d.Delete(ctx, FileRejectsName(r.File)); err != nil {
+			return err
+		}
+	}
+	if current == nil && r.Previous != nil {
+		return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
+	}
+	return nil
+}

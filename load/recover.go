@@ -1,0 +1,157 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The prefixes of files in the control folder.
+const (
+	IntentName = "intent" // records a commit while it is under way
+	LeaseName  = "lease"  // keeps other runs away
+)
+
+// recordName returns the object name of a commit's record. scope is "" for a
+// dataset and the file's name for a single file.
+func recordName(scope string) string { return ScopeName(IntentName, scope) }
+
+// Pending returns the run whose commit is recorded at a scope and not finished, "" for none.
+func Pending(ctx context.Context, s Store, scope string) (run string, err error) {
+	c, err := readRecord(ctx, s, recordName(scope))
+	return c.run(), err
+}
+
+// Recovery is what Recover found.
+type Recovery struct {
+	RunID string // of the commit that was under way, "" if there was none
+	// Finished tells whether the commit was finished. If not, it was rolled
+	// back, because its staged objects are gone or someone else changed the
+	// destination. Its results must then be read again.
+	Finished bool
+}
+
+// Recover finishes a commit that a dead run recorded at d. scope is "" for a
+// dataset and the file's name for a single file. The caller must hold the
+// lease, and reads the manifest after the call. hook is called before each
+// action of the commit, unless it is nil. With withdraw, a commit that the destination refuses for
+// good is taken back, and a record that cannot be understood is removed.
+func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdraw bool) (Recovery, error) {
+	c, err := readRecord(ctx, d, recordName(scope))
+	if withdraw && errors.Is(err, errRecord) {
+		return Recovery{RunID: "unknown"}, d.Delete(ctx, recordName(scope))
+	}
+	if c == nil {
+		return Recovery{}, err
+	}
+	c.Hook = hook
+	r := &committing{Commit: *c, d: d, step: StepCheck, recorded: true}
+	if r.data, err = r.Manifest.Encode(); err == nil {
+		err = r.at(StepCheck, func() error { return r.checkPrepared(ctx) })
+	}
+	if err == nil {
+		err = r.publish(ctx)
+	}
+	switch {
+	case err == nil:
+		return Recovery{RunID: c.RunID, Finished: true}, nil
+	case !r.recorded: // it was rolled back
+		return Recovery{RunID: c.RunID}, nil
+	case withdraw && !r.hooked && ctx.Err() == nil && refused(err):
+		return r.withdraw(ctx)
+	}
+	return Recovery{RunID: c.RunID}, r.failed(err)
+}
+
+// checkPrepared rolls a recorded commit back if a prepared object is gone or damaged. A commit
+// whose manifest is written is not rolled back: only its last steps are left to do.
+func (r *committing) checkPrepared(ctx context.Context) error {
+	if written, err := r.written(ctx); written || err != nil {
+		return err
+	}
+	group, checking := errgroup.WithContext(ctx)
+	group.SetLimit(SideBySide)
+	for _, p := range r.New {
+		group.Go(func() error { return r.d.Check(checking, p) })
+	}
+	err := group.Wait()
+	if NotThere(err) {
+		return r.rollBack(ctx, err)
+	}
+	return err
+}
+
+// refused tells whether the destination refused a step of a commit, so that it would refuse it
+// again.
+func refused(err error) bool {
+	_, io := errors.AsType[*IOError](err)
+	_, create := errors.AsType[*CreateError](err)
+	return io || create
+}
+
+// withdraw ends a commit that is refused: it is undone, or if its manifest is written, left
+// without what it could not remove.
+func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
+	written, err := r.written(ctx)
+	switch {
+	case err != nil:
+		return Recovery{}, err
+	case !written:
+		return Recovery{RunID: r.RunID}, r.undo(ctx)
+	case r.File == "":
+		err = r.mark(ctx)
+	}
+	if err == nil {
+		err = r.d.Delete(ctx, recordName(r.File))
+	}
+	return Recovery{RunID: r.RunID, Finished: true}, err
+}
+
+// errRecord means that the record of a commit cannot be understood.
+var errRecord = errors.New("it is damaged, or another version wrote it")
+
+// readRecord reads and checks the record of a commit, which is nil if there is none. If it
+// does not understand the whole record, the error has a hint for the user. The record may be
+// damaged, or written by anyone. So it may name only objects of its own destination that a
+// commit writes.
+func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
+	data, _, err := s.Get(ctx, name)
+	if errors.Is(err, ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := decodeRecord(data)
+	if err == nil && name != recordName(c.File) {
+		err = fmt.Errorf("it is the record of %q, which lies elsewhere", c.File)
+	}
+	if err != nil {
+		return nil, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "run with --full, which takes the commit back", Err: fmt.Errorf("%w: %w", errRecord, err)}
+	}
+	return c, nil
+}
+
+// decodeRecord decodes a record, which must have no unknown keys. Otherwise a damaged record
+// could lead to half a commit that nobody notices.
+func decodeRecord(data []byte) (*Commit, error) {
+	var c Commit
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := decodeOne(dec, &c); err != nil {
+		return nil, err
+	}
+	if err := CheckRun(c.RunID); err != nil {
+		return nil, err
+	}
+	for _, p := range c.New {
+		if _, err := ParsePartName(p.Name); err != nil && c.File == "" {
+			return nil, err
+		}
+	}
+	return &c, c.check()
+}
