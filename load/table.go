@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/formetl/formetl/load/idset"
 )
 
 // Table is a table of a database, with those of its exploded lists. It holds rows by result
@@ -17,8 +19,8 @@ type Table interface {
 	// Last returns what the last load left: its manifest, nil if there was none, and its
 	// version for Load and Amend.
 	Last(ctx context.Context) (m *Manifest, version string, err error)
-	// IDs returns the ids of a part's results. The error wraps ErrIDs if they are not known.
-	IDs(ctx context.Context, p Part) (IDs, error)
+	// IDs returns the ids of a part's results. The error wraps idset.ErrDamaged if they are not known.
+	IDs(ctx context.Context, p Part) (idset.Set, error)
 	// Lacking returns those parts of the manifest of which results are missing, because
 	// somebody removed their rows.
 	Lacking(ctx context.Context, m *Manifest) ([]Part, error)
@@ -54,7 +56,7 @@ type TableLoad struct {
 	Parts    []TablePart // those of Manifest that are new
 	// Replaced are the results of parts that are not in Manifest any more. Their rows go,
 	// unless they were read again.
-	Replaced IDs
+	Replaced idset.Set
 	// Full tells that each row goes whose result was not read.
 	Full bool
 }
@@ -62,7 +64,7 @@ type TableLoad struct {
 // TablePart is what is kept of a new part besides its entry in the manifest.
 type TablePart struct {
 	Part
-	IDs     IDs
+	IDs     idset.Set
 	Letters []byte // lines of JSON; nil if nothing was rejected
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
@@ -77,7 +78,7 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 	defer func() { f.Outputs = set.Reports() }()
 	w := &reading.Window{
 		Planned: extract.Planned{Window: iv.Asked, Count: extract.Unknown}, Done: true,
-		Reading: reading.Reading{IDs: load.IDsOf(s.IDs...), Stats: s.Stats, Rejects: s.Rejects, ReadAt: began},
+		Reading: reading.Reading{IDs: idset.Of(s.IDs...), Stats: s.Stats, Rejects: s.Rejects, ReadAt: began},
 	}
 	return set.Commit(ctx, reconcile.Looked(iv, w, rows, s.Schema, s.Labels, *f.Verified), func(context.Context) {})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // mostTries is how often a load is tried whose connection was lost.
@@ -87,11 +88,11 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	if err != nil {
 		return change, err
 	}
-	var read []load.IDs
+	var read []idset.Set
 	for _, p := range l.load.Parts {
 		read = append(read, p.IDs)
 	}
-	l.vanished = slices.Collect(l.load.Replaced.Without(load.UnionOf(read...)).All())
+	l.vanished = slices.Collect(l.load.Replaced.Without(idset.Union(read...)).All())
 	for _, target := range targets {
 		if err := l.alter(ctx, target, before); err != nil {
 			return change, err
@@ -315,7 +316,7 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 	}
 	for _, p := range l.load.Parts {
 		batch.Queue("INSERT INTO "+l.own("parts")+" VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::bigint, 0), nullif($9::bigint, 0), $10)",
-			l.dataset(), p.Path, timeOf(p.From), timeOf(p.To), p.Undated, p.Rows, p.Rejected, p.MinID, p.MaxID, load.EncodeIDs(p.IDs))
+			l.dataset(), p.Path, timeOf(p.From), timeOf(p.To), p.Undated, p.Rows, p.Rejected, p.MinID, p.MaxID, idset.Encode(p.IDs))
 		for i, line := range strings.Split(strings.TrimSuffix(string(p.Letters), "\n"), "\n") {
 			if line != "" {
 				batch.Queue("INSERT INTO "+l.own("rejects")+" VALUES ($1, $2, $3, $4)", l.dataset(), p.Path, i, line)

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
 )
@@ -107,7 +108,7 @@ func (b *bench) loadOf(table *Table, of answers, part string, full bool) load.Ta
 		b.t.Fatal(err)
 	}
 	b.runs++
-	ids := load.IDsOf(slices.Collect(maps.Keys(of))...)
+	ids := idset.Of(slices.Collect(maps.Keys(of))...)
 	fresh := load.Part{Path: part, Rows: int64(len(of)), MinID: ids.Min(), MaxID: ids.Max()}
 	l := load.TableLoad{
 		Version: version, Rows: []load.TableRows{rowsOf(of, arrow.BinaryTypes.String)}, Full: full,

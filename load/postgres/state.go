@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // Last returns what the last load left.
@@ -88,18 +89,18 @@ func timeOf(w load.WallTime) *time.Time {
 }
 
 // IDs returns the ids of a part's results.
-func (t *Table) IDs(ctx context.Context, p load.Part) (ids load.IDs, err error) {
+func (t *Table) IDs(ctx context.Context, p load.Part) (ids idset.Set, err error) {
 	var data []byte
 	err = t.with(ctx, "read the parts of", func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, "SELECT ids FROM "+t.own("parts")+" WHERE dataset = $1 AND part = $2", t.dataset(), p.Path).Scan(&data)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("%w: there is none", load.ErrIDs)
+		return nil, fmt.Errorf("%w: there is none", idset.ErrDamaged)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return load.DecodeIDs(data)
+	return idset.Decode(data)
 }
 
 // Lacking returns the parts of which results are missing in the table: all of them where rows of
@@ -109,7 +110,7 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 	if err != nil {
 		return nil, err
 	}
-	ids, sets, whole := load.IDsBuilder{}, map[string][]byte{}, true
+	ids, sets, whole := idset.Builder{}, map[string][]byte{}, true
 	err = t.with(ctx, "look for the rows of", func(c *pgx.Conn) error {
 		parts, err := c.Query(ctx, "SELECT part, ids FROM "+t.own("parts")+" WHERE dataset = $1", t.dataset())
 		if err != nil {
@@ -150,12 +151,12 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 	if err != nil {
 		return nil, err
 	}
-	there := ids.IDs()
+	there := ids.Set()
 	for _, p := range m.Parts {
 		if p.Rows == 0 {
 			continue
 		}
-		if of, err := load.DecodeIDs(sets[p.Path]); err != nil || !whole || !of.Without(there).IsEmpty() {
+		if of, err := idset.Decode(sets[p.Path]); err != nil || !whole || !of.Without(there).IsEmpty() {
 			lacking = append(lacking, p)
 		}
 	}

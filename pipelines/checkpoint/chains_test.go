@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -19,14 +20,14 @@ func piece(t testing.TB, w string, after, through int64, number int) Piece {
 	for id := max(after+1, 1); id <= min(through, 100); id++ {
 		ids = append(ids, id)
 	}
-	p.IDs, p.Stats = load.IDsOf(ids...), transform.Stats{Rows: int64(len(ids))}
+	p.IDs, p.Stats = idset.Of(ids...), transform.Stats{Rows: int64(len(ids))}
 	return p
 }
 
 func TestChains(t *testing.T) {
 	const one, two = "01-01/01-02", "01-02/01-03"
 	empty := func(p Piece) Piece {
-		p.IDs, p.Stats = load.IDs{}, transform.Stats{}
+		p.IDs, p.Stats = idset.Set{}, transform.Stats{}
 		return p
 	}
 	for name, c := range map[string]struct {
@@ -125,7 +126,7 @@ func TestWithinNeverOverlaps(t *testing.T) {
 			if random.IntN(8) == 0 {
 				w.From = time.Time{}
 			}
-			pieces = append(pieces, Piece{Window: w, After: First, Through: Last, number: n, IDs: load.IDsOf(int64(n)), Stats: transform.Stats{Rows: 1}})
+			pieces = append(pieces, Piece{Window: w, After: First, Through: Last, number: n, IDs: idset.Of(int64(n)), Stats: transform.Stats{Rows: 1}})
 		}
 		i := &Inherited{Chains: chains(pieces)}
 		from := random.IntN(20)

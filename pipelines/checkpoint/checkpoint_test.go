@@ -18,6 +18,7 @@ import (
 
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -50,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		want := Piece{
 			Window: window(t, "01-01/01-02 12:00"), After: 7, Through: 99, ReadAt: at(t, "02-01 12:34"), Run: "run1",
-			IDs: load.IDsOf(8, 9, 99), Replaced: 5,
+			IDs: idset.Of(8, 9, 99), Replaced: 5,
 			Rejects: []transform.Reject{{ResultID: 9, Column: "n", Raw: "\x00é", Reason: "no number"}},
 			Stats: transform.Stats{
 				Rows: 2, Rejected: 1, Rejects: map[transform.Fault]int64{{Column: "n", Reason: "no number"}: 1},
@@ -79,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("pieces %v, faults %v", i.all, i.Faults)
 		}
 		got := i.all[0]
-		if !got.IDs.Equal(want.IDs) || !got.RowIDs().Equal(load.IDsOf(8, 99)) || got.Results() != 3 {
+		if !got.IDs.Equal(want.IDs) || !got.RowIDs().Equal(idset.Of(8, 99)) || got.Results() != 3 {
 			t.Errorf("ids %v, of rows %v", got.IDs, got.RowIDs())
 		}
 		if s, err := again.Seen(t.Context(), got); err != nil || !reflect.DeepEqual(s, seen) {
@@ -208,7 +209,7 @@ func TestWriteFails(t *testing.T) {
 			b := batch(0, 2)
 			must(t, w.Add(b))
 			b.Release()
-			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: load.IDsOf(2), Stats: transform.Stats{Rows: 1}}
+			p := Piece{Window: window(t, "01-02/01-03"), After: First, Through: Last, IDs: idset.Of(2), Stats: transform.Stats{Rows: 1}}
 			if _, err := w.End(t.Context(), p); !errors.Is(err, broken) {
 				t.Errorf("error %v", err)
 			}
@@ -599,7 +600,7 @@ func TestEmptyPieceThatIsOpen(t *testing.T) {
 	c := opened(t, remoteState(t))
 	begin(t, c)
 	write(t, c, draft{window: "01-01/01-02", after: First, through: 7, ids: []int64{7}})
-	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: load.IDs{}})
+	_, err := c.Write().End(t.Context(), Piece{Window: window(t, "01-01/01-02"), After: 7, Through: 7, Open: true, ReadAt: at(t, "02-01 12:00"), Run: "run1", IDs: idset.Set{}})
 	must(t, err)
 	if i := found(t, c); len(i.Faults) > 0 || len(i.Chains) != 1 || !i.Chains[0].Ended() {
 		t.Errorf("%+v, %v", i.Chains, i.Faults)

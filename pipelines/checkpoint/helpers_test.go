@@ -14,6 +14,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/loadtest"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/transform"
@@ -173,7 +174,7 @@ func write(t testing.TB, c *Checkpoint, drafts ...draft) []Piece {
 		}
 		p := Piece{
 			Window: window(t, d.window), After: d.after, Through: d.through, Passing: d.passing, ReadAt: at(t, d.readAt), Run: "run1",
-			IDs: load.IDsOf(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
+			IDs: idset.Of(slices.Concat(d.ids, d.rejects)...), Replaced: int64(len(d.ids)),
 			Stats: transform.Stats{Rows: int64(len(d.ids)), Rejected: int64(len(d.rejects))},
 		}
 		for _, id := range d.rejects {

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -39,7 +40,7 @@ type Piece struct {
 	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
 	Run     string    `json:"run"`               // id of the run that read it
 
-	IDs      load.IDs           `json:"-"` // of rows and of rejected results
+	IDs      idset.Set          `json:"-"` // of rows and of rejected results
 	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
 	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
@@ -61,15 +62,15 @@ type stream struct {
 func (p Piece) Results() int64 { return p.Stats.Rows + p.Stats.Rejected }
 
 // RowIDs returns the ids of the piece's rows, without those of rejected results.
-func (p Piece) RowIDs() load.IDs { return p.IDs.Without(RejectedIDs(p.Rejects)) }
+func (p Piece) RowIDs() idset.Set { return p.IDs.Without(RejectedIDs(p.Rejects)) }
 
 // RejectedIDs returns the ids of rejected results.
-func RejectedIDs(rejects []transform.Reject) load.IDs {
-	var ids load.IDsBuilder
+func RejectedIDs(rejects []transform.Reject) idset.Set {
+	var ids idset.Builder
 	for _, r := range rejects {
 		ids.Add(r.ResultID)
 	}
-	return ids.IDs()
+	return ids.Set()
 }
 
 // Chain holds pieces of one window in ascending order of ids. Gaps may lie between
@@ -124,12 +125,12 @@ func (c Chain) Results() (n int64) {
 }
 
 // IDs returns the set of all ids of the chain.
-func (c Chain) IDs() load.IDs {
-	sets := make([]load.IDs, len(c.Pieces))
+func (c Chain) IDs() idset.Set {
+	sets := make([]idset.Set, len(c.Pieces))
 	for i, p := range c.Pieces {
 		sets[i] = p.IDs
 	}
-	return load.UnionOf(sets...)
+	return idset.Union(sets...)
 }
 
 // chains groups pieces by window and orders them into chains. It leaves out chains that
@@ -168,11 +169,11 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 }
 
 func withoutDoubles(all []Chain) []Chain {
-	sets := make([]load.IDs, len(all))
+	sets := make([]idset.Set, len(all))
 	for i, c := range all {
 		sets[i] = c.IDs()
 	}
-	_, twice := load.Overlap(sets...)
+	_, twice := idset.Overlap(sets...)
 	var kept []Chain
 	for i, c := range all {
 		if !sets[i].Intersects(twice) {
@@ -186,7 +187,7 @@ func withoutDoubles(all []Chain) []Chain {
 type record struct {
 	Piece
 	Window  load.Range `json:"window"`
-	IDs     []byte     `json:"ids"` // as load.EncodeIDs makes them
+	IDs     []byte     `json:"ids"` // as idset.Encode makes them
 	Stats   stats      `json:"stats"`
 	Streams []stream   `json:"streams,omitempty"`
 }
@@ -204,7 +205,7 @@ func (r record) piece(at Piece) (p Piece, err error) {
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
 	p.Stats, p.number, p.by, p.streams = r.Stats.Stats, at.number, at.by, r.Streams
 	p.Stats.Seen = nil
-	if p.IDs, err = load.DecodeIDs(r.IDs); err != nil {
+	if p.IDs, err = idset.Decode(r.IDs); err != nil {
 		return p, err
 	}
 	if p.Stats.Added, err = DecodeColumns(r.Stats.Added); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // Writer collects the rows of one piece in memory.
@@ -69,7 +70,7 @@ func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 	}
 	p.number, p.by, p.streams = int(w.c.next.Add(1)-1), w.c.run, w.streams
 	data, err := json.Marshal(record{
-		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: load.EncodeIDs(p.IDs), Stats: stats{p.Stats, EncodeColumns(p.Stats.Added)}, Streams: p.streams,
+		Piece: p, Window: load.Span(p.Window.From, p.Window.To), IDs: idset.Encode(p.IDs), Stats: stats{p.Stats, EncodeColumns(p.Stats.Added)}, Streams: p.streams,
 	})
 	if err != nil {
 		return p, err

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -225,7 +226,7 @@ func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.Par
 			continue
 		}
 		sets = append(sets, load.PartObject{Name: load.IDsName(p.prepared.Part.IDs), Encode: func() ([]byte, error) {
-			return load.EncodeIDs(p.ids()), nil
+			return idset.Encode(p.ids()), nil
 		}})
 	}
 	return sets
@@ -272,7 +273,7 @@ func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([
 			changed[i], err = p.Path, nil
 		}
 		if err == nil && p.IDs != "" {
-			if _, err = o.idsOf(ctx, p); errors.Is(err, load.ErrIDs) {
+			if _, err = o.idsOf(ctx, p); errors.Is(err, idset.ErrDamaged) {
 				err = nil
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -30,9 +31,9 @@ func (o *dataset) left() reconcile.Dataset {
 }
 
 // IDs returns the ids of all results in chosen parts of each live dataset. A part
-// without rows has no ids. The error wraps load.ErrIDs if they are not known.
-func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (load.IDs, error) {
-	var sets []load.IDs
+// without rows has no ids. The error wraps idset.ErrDamaged if they are not known.
+func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (idset.Set, error) {
+	var sets []idset.Set
 	for _, d := range s.datasets() {
 		for _, p := range choose(d.left()) {
 			if p.Rows == 0 {
@@ -45,12 +46,12 @@ func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Par
 			sets = append(sets, ids)
 		}
 	}
-	return load.UnionOf(sets...), nil
+	return idset.Union(sets...), nil
 }
 
 // Holding returns the parts of live datasets that hold one of the ids and that
 // r does not replace.
-func (s *Set) Holding(ctx context.Context, ids load.IDs, r reconcile.Replaced) ([]reconcile.Held, error) {
+func (s *Set) Holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) ([]reconcile.Held, error) {
 	if ids.IsEmpty() {
 		return nil, nil
 	}
@@ -69,7 +70,7 @@ func (s *Set) Holding(ctx context.Context, ids load.IDs, r reconcile.Replaced) (
 
 // holding returns the parts of this dataset that hold one of ids and that r does not replace.
 // If a part's set of ids cannot be read, the part counts if an id lies in its range.
-func (o *dataset) holding(ctx context.Context, ids load.IDs, r reconcile.Replaced) ([]reconcile.Held, error) {
+func (o *dataset) holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
 	near := slices.DeleteFunc(kept, func(p load.Part) bool { return !meets(ids, p) })
 	hits := make([]reconcile.Held, len(near))
@@ -77,10 +78,10 @@ func (o *dataset) holding(ctx context.Context, ids load.IDs, r reconcile.Replace
 		set, err := o.idsOf(ctx, p)
 		hits[i].Part = p
 		switch {
-		case errors.Is(err, load.ErrIDs):
+		case errors.Is(err, idset.ErrDamaged):
 			o.job.Log.LogAttrs(ctx, slog.LevelWarn, "the ids of a part are not known; it is read again",
 				slog.String("path", o.Path), slog.String("part", p.Path), slog.String("error", err.Error()))
-			hits[i].IDs = load.IDs{}
+			hits[i].IDs = idset.Set{}
 		case err != nil:
 			return err
 		case set.Intersects(ids):
@@ -105,17 +106,17 @@ func eachPart(ctx context.Context, parts []load.Part, do func(ctx context.Contex
 }
 
 // meets tells whether one of ids lies between a part's smallest and largest id.
-func meets(ids load.IDs, p load.Part) bool {
+func meets(ids idset.Set, p load.Part) bool {
 	return p.Rows > 0 && !ids.Between(p.MinID, p.MaxID).IsEmpty()
 }
 
-// idsOf reads the set of a part's ids. The error wraps load.ErrIDs if they are not known.
-func (o *dataset) idsOf(ctx context.Context, p load.Part) (load.IDs, error) {
+// idsOf reads the set of a part's ids. The error wraps idset.ErrDamaged if they are not known.
+func (o *dataset) idsOf(ctx context.Context, p load.Part) (idset.Set, error) {
 	if o.table != nil {
 		return o.table.IDs(ctx, p)
 	}
 	ids, err := load.PartIDs(ctx, o.dest, p, o.out.Exploded())
-	if errors.Is(err, load.ErrIDs) {
+	if errors.Is(err, idset.ErrDamaged) {
 		o.lacks.Store(true)
 	}
 	return ids, err

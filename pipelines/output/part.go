@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -168,7 +169,7 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 		// while the other parts are encoded.
 		ids := part.ids()
 		if p.out.Dataset() {
-			made.IDs = load.SumIDs(load.EncodeIDs(ids))
+			made.IDs = idset.Sum(idset.Encode(ids))
 		}
 		made.MinID, made.MaxID = ids.Min(), ids.Max()
 	}
@@ -178,12 +179,12 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 
 // ids returns the ids of the part's rows, in a child output those of the results that the
 // rows are taken from.
-func (p *outputPart) ids() load.IDs {
-	sets := make([]load.IDs, len(p.windows))
+func (p *outputPart) ids() idset.Set {
+	sets := make([]idset.Set, len(p.windows))
 	for i, w := range p.windows {
 		sets[i] = w.RowIDs()
 	}
-	return load.UnionOf(sets...)
+	return idset.Union(sets...)
 }
 
 // rejectsOf returns how many results of the windows were rejected.

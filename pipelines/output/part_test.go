@@ -6,7 +6,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -44,7 +44,7 @@ func TestDivideIncremental(t *testing.T) {
 	window := func(from, to string, n int64, of *reading.Older) *reading.Window {
 		return &reading.Window{
 			Planned: extract.Planned{Window: extracttest.Window(from, to), Count: extract.Unknown}, Older: of,
-			Reading: reading.Reading{IDs: load.IDsOf(1), Stats: transform.Stats{Rows: n}},
+			Reading: reading.Reading{IDs: idset.Of(1), Stats: transform.Stats{Rows: n}},
 		}
 	}
 	windows := []*reading.Window{
@@ -64,9 +64,9 @@ func TestDivideIncremental(t *testing.T) {
 }
 
 func TestIDsLeaveRejectsOut(t *testing.T) {
-	w := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
-	none := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
-	more := &reading.Window{Reading: reading.Reading{IDs: load.IDsOf(2, 40), Stats: transform.Stats{Rows: 2}}}
+	w := &reading.Window{Reading: reading.Reading{IDs: idset.Of(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	none := &reading.Window{Reading: reading.Reading{IDs: idset.Of(1), Rejects: []transform.Reject{{ResultID: 1}}, Stats: transform.Stats{Rejected: 1}}}
+	more := &reading.Window{Reading: reading.Reading{IDs: idset.Of(2, 40), Stats: transform.Stats{Rows: 2}}}
 	p := &outputPart{windows: []*reading.Window{none, w, more, {}}}
 	if got := p.ids().String(); got != "[2 5 40]" {
 		t.Errorf("ids %s", got)

@@ -22,6 +22,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -109,7 +110,7 @@ func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.R
 	lines := make([]string, 0, len(rows))
 	from := extracttest.Wall(r.day)
 	w := &reading.Window{Planned: extract.Planned{Window: extract.Window{From: from, To: from.AddDate(0, 0, 1)}, Count: extract.Unknown}}
-	w.IDs, w.Rejects = load.IDsOf(slices.Collect(maps.Keys(rows))...).Union(checkpoint.RejectedIDs(rejects)), rejects
+	w.IDs, w.Rejects = idset.Of(slices.Collect(maps.Keys(rows))...).Union(checkpoint.RejectedIDs(rejects)), rejects
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		lines = append(lines, fmt.Sprintf(`{"id": %d%s}`, id, rows[id]))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -162,7 +163,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		fresh, l.Parts = append(fresh, part.Part), append(l.Parts, part)
 	}
 	old, kept := s.Replaced.Divide(o.manifest)
-	var replaced []load.IDs
+	var replaced []idset.Set
 	for _, p := range old {
 		if l.Full {
 			break // whatever was not read goes
@@ -173,7 +174,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		}
 		replaced = append(replaced, ids)
 	}
-	l.Replaced = load.UnionOf(replaced...)
+	l.Replaced = idset.Union(replaced...)
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
@@ -17,7 +17,7 @@ func (r *Reader) Forget(ctx context.Context, w *Window) error { return r.forget(
 
 // ForgetAround does the same as Forget with those pieces of a window that hold, or
 // would hold, one of the ids.
-func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids load.IDs) error {
+func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids idset.Set) error {
 	pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
 		return ids.Between(p.After+1, p.Through).IsEmpty()
 	})

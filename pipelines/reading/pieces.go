@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -73,8 +74,8 @@ type pieces struct {
 	flattener *transform.Flattener
 	rows      *checkpoint.Writer
 	piece     checkpoint.Piece
-	ids       load.IDsBuilder // of the piece
-	began     time.Time       // by the process's own clock, which only goes forward
+	ids       idset.Builder // of the piece
+	began     time.Time     // by the process's own clock, which only goes forward
 	results   int
 	last      int64                     // the highest id so far
 	asked     atomic.Pointer[time.Time] // when the last page was requested
@@ -94,7 +95,7 @@ func newPieces(ctx context.Context, r *Reader, st *stretch, others *shared) (*pi
 // begin starts a new piece.
 func (p *pieces) begin() (err error) {
 	r := p.r
-	p.rows, p.results, p.began, p.ids = r.Checkpoint.Write(), 0, time.Now(), load.IDsBuilder{}
+	p.rows, p.results, p.began, p.ids = r.Checkpoint.Write(), 0, time.Now(), idset.Builder{}
 	p.piece = checkpoint.Piece{
 		Window: p.st.gap.window, After: p.last, Passing: !p.w.OfRange(),
 		ReadAt: r.Now().UTC(), Run: r.RunID,
@@ -164,7 +165,7 @@ func (p *pieces) end(ctx context.Context, through int64) error {
 	}
 	p.piece.Through = through
 	p.piece.Stats = p.flattener.Stats()
-	p.piece.IDs = p.ids.IDs()
+	p.piece.IDs = p.ids.Set()
 	p.r.At(PointPiece)
 	piece, err := p.rows.End(ctx, p.piece)
 	if err != nil {
@@ -212,7 +213,7 @@ func (p *pieces) readUndated(ctx context.Context) error {
 	}
 	// If the service ignores fs_max_id, every range below a result returns it again.
 	page := func(page *page.Page) error {
-		here := p.ids.IDs()
+		here := p.ids.Set()
 		page.Filter(func(id int64) bool { return !dated(id) && !here.Contains(id) && !p.w.IDs.Contains(id) })
 		if leftOut := p.w.Undated.LeftOut; leftOut != nil {
 			dated := seemDated(page, p.w.Undated.Read, p.w.Undated.Started)

@@ -6,27 +6,27 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // Undated describes the window of the results without a date.
 type Undated struct {
 	Ranges []extract.UndatedRange
-	Only   load.IDs       // the results that it may hold; nil for any
-	Dated  load.IDs       // what the run's other windows hold when it is read
+	Only   idset.Set      // the results that it may hold; nil for any
+	Dated  idset.Set      // what the run's other windows hold when it is read
 	Read   extract.Window // the span of the other windows
 	// LeftOut are the results that were left out because they seem to have a date in Read,
 	// though no window held them. They came while the windows were read, so that these
 	// are read again. It is nil where dates are not looked at.
-	LeftOut load.IDs
+	LeftOut idset.Set
 	Started bool // results that were begun in Read and not finished seem to have a date, too
 }
 
 // seemDated returns those results of a page that have a date of submission in a span, by
 // which services most likely filter (service-notes.md). With started it also returns those
 // that have none and were begun in the span.
-func seemDated(p *page.Page, in extract.Window, started bool) load.IDs {
-	var dated load.IDsBuilder
+func seemDated(p *page.Page, in extract.Window, started bool) idset.Set {
+	var dated idset.Builder
 	for i := range p.Len() {
 		var finish, start []byte
 		for _, c := range p.Cells(i) {
@@ -47,7 +47,7 @@ func seemDated(p *page.Page, in extract.Window, started bool) load.IDs {
 			dated.Add(p.ID(i))
 		}
 	}
-	return dated.IDs()
+	return dated.Set()
 }
 
 // datedIDs returns a function that tells whether the window w must leave out a
@@ -85,13 +85,13 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 }
 
 // IDsIn returns the ids of a span's results.
-func IDsIn(ctx context.Context, pages *extract.Reader, span extract.Window, ids extract.IDRange) (load.IDs, error) {
-	var found load.IDsBuilder
+func IDsIn(ctx context.Context, pages *extract.Reader, span extract.Window, ids extract.IDRange) (idset.Set, error) {
+	var found idset.Builder
 	err := pages.Each(ctx, span, ids, func(p *page.Page) error {
 		for _, id := range p.IDs() {
 			found.Add(id)
 		}
 		return nil
 	})
-	return found.IDs(), err
+	return found.Set(), err
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/transform"
 )
@@ -62,7 +62,7 @@ type Window struct {
 	Summed bool
 	// Earlier are ids that the window leaves out, though the service gives them: they belong
 	// before it, see reconcile. It is nil if there are none.
-	Earlier load.IDs
+	Earlier idset.Set
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch
@@ -78,7 +78,7 @@ type Window struct {
 type Reading struct {
 	Chains   []checkpoint.Chain // in order of time
 	Taken    bool               // an earlier run read some of it
-	IDs      load.IDs           // of rows and rejected results; nil before the reading
+	IDs      idset.Set          // of rows and rejected results; nil before the reading
 	Stats    transform.Stats    // without Seen
 	Rejects  []transform.Reject
 	Replaced int64
@@ -93,7 +93,7 @@ type Group struct {
 }
 
 // LeaveOut adds ids to Earlier.
-func (w *Window) LeaveOut(ids load.IDs) { w.Earlier = w.Earlier.Union(ids) }
+func (w *Window) LeaveOut(ids idset.Set) { w.Earlier = w.Earlier.Union(ids) }
 
 // OfRange tells whether the window is one of the run's range: not of an older part, and not
 // that of results without a date.
@@ -204,7 +204,7 @@ func (r *Reading) Pieces() (all []checkpoint.Piece) {
 func (r *Reading) holdsTwice() bool { return r.Results() != int64(r.IDs.Len()) }
 
 // RowIDs returns the ids of the window's rows.
-func (r *Reading) RowIDs() load.IDs { return r.IDs.Without(checkpoint.RejectedIDs(r.Rejects)) }
+func (r *Reading) RowIDs() idset.Set { return r.IDs.Without(checkpoint.RejectedIDs(r.Rejects)) }
 
 // Plausible tells whether the number of results read is possible by the last count
 // before the window was read and those after it. See the function Plausible.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -35,15 +35,15 @@ func TestPlausibleWindow(t *testing.T) {
 }
 
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
-	w := &Window{Reading: Reading{IDs: load.IDsOf(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
-	if ids := w.RowIDs(); !ids.Equal(load.IDsOf(5)) || w.IDs.Len() != 3 {
+	w := &Window{Reading: Reading{IDs: idset.Of(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
+	if ids := w.RowIDs(); !ids.Equal(idset.Of(5)) || w.IDs.Len() != 3 {
 		t.Errorf("%v of %v", ids, w.IDs)
 	}
 }
 
 func TestRejectsAreCountedByResult(t *testing.T) {
 	piece := func(ids ...int64) checkpoint.Piece {
-		p := checkpoint.Piece{IDs: load.IDsOf(ids...), Stats: transform.Stats{
+		p := checkpoint.Piece{IDs: idset.Of(ids...), Stats: transform.Stats{
 			Rejected: int64(len(ids)), Rejects: map[transform.Fault]int64{{Column: "c", Reason: "r"}: int64(len(ids))},
 		}}
 		for _, id := range ids {

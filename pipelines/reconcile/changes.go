@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -347,19 +348,19 @@ func (s *Changes) continues() bool { return s != nil && s.Continues }
 
 // ids returns the ids of the results that the service named as changed, and of those that
 // lay after the range of earlier runs.
-func (s *Changes) ids() load.IDs {
+func (s *Changes) ids() idset.Set {
 	if s == nil {
-		return load.IDs{}
+		return idset.Set{}
 	}
 	return idsOf(s.Named).Union(s.laterThan(time.Time{}))
 }
 
 // laterThan returns those of ids whose results probably lie at a time or later: they did so
 // before, or their date says so.
-func (s *Changes) laterThan(at time.Time) load.IDs {
-	var ids load.IDsBuilder
+func (s *Changes) laterThan(at time.Time) idset.Set {
+	var ids idset.Builder
 	if s == nil {
-		return ids.IDs()
+		return ids.Set()
 	}
 	for _, id := range s.base.Later {
 		ids.Add(id)
@@ -369,15 +370,15 @@ func (s *Changes) laterThan(at time.Time) load.IDs {
 			ids.Add(c.ID)
 		}
 	}
-	return ids.IDs()
+	return ids.Set()
 }
 
-func idsOf(changed []extract.Change) load.IDs {
-	var ids load.IDsBuilder
+func idsOf(changed []extract.Change) idset.Set {
+	var ids idset.Builder
 	for _, c := range changed {
 		ids.Add(c.ID)
 	}
-	return ids.IDs()
+	return ids.Set()
 }
 
 // Saw tells whether the feed already held a change when the run began. It is false
@@ -415,8 +416,8 @@ func (s *Changes) Latest() (latest time.Time) {
 
 // changesEnd is what a run did with the changes.
 type changesEnd struct {
-	Seen  load.IDs // the results that it read, or did not find in its range
-	Later []int64  // results that changed, and lie after the range
+	Seen  idset.Set // the results that it read, or did not find in its range
+	Later []int64   // results that changed, and lie after the range
 	// Older is set if the run took over what was read before the feed was asked.
 	// Then it does not know later changes than the manifests did.
 	Older bool
@@ -459,7 +460,7 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 // known lists the changes of the margin that the datasets hold after the run:
 // those that they held before, and those whose results were seen since. It leaves
 // out a second that was perhaps not over.
-func (s *Changes) known(since time.Time, seen load.IDs) (list []load.ChangedResult) {
+func (s *Changes) known(since time.Time, seen idset.Set) (list []load.ChangedResult) {
 	unseen := idsOf(s.Named).Without(seen)
 	for _, c := range s.margin {
 		if !c.At.Before(since) && !c.At.Equal(s.open) && !unseen.Contains(c.ID) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -84,7 +85,7 @@ func TestManifest(t *testing.T) {
 		s.state.KnownTo = load.Wall(at("11:30:00"))
 		return s
 	}
-	read := load.IDsOf(4)
+	read := idset.Of(4)
 	for _, c := range []struct {
 		name    string
 		end     changesEnd
@@ -142,7 +143,7 @@ func TestUnnamedTo(t *testing.T) {
 		}
 		s := &Changes{base: base, state: base, Usable: true, Continues: c.continues}
 		s.state.KnownTo = load.Wall(at("11:30:00"))
-		c.end.Seen = load.IDs{}
+		c.end.Seen = idset.Set{}
 		var want load.WallTime
 		if c.want != "" {
 			want = load.Wall(at(c.want))
@@ -161,7 +162,7 @@ func TestOpenSecond(t *testing.T) {
 	if s.Saw(all[0]) || !s.Saw(all[1]) {
 		t.Error("a further change of the open second would look the same")
 	}
-	if m := s.manifest(changesEnd{Seen: load.IDsOf(3, 4)}); !slices.Equal(m.Known, []load.ChangedResult{entry(all[1])}) {
+	if m := s.manifest(changesEnd{Seen: idset.Of(3, 4)}); !slices.Equal(m.Known, []load.ChangedResult{entry(all[1])}) {
 		t.Errorf("%+v are listed", m.Known)
 	}
 	waits := 0

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -21,7 +21,7 @@ func (c *Reconciler) settleDuplicates(ctx context.Context) error {
 	if err := c.leaveSecondBefore(ctx); err != nil {
 		return err
 	}
-	before := load.IDs{} // ids that were in two windows in the round before
+	before := idset.Set{} // ids that were in two windows in the round before
 	for {
 		stale, twice := staleWindows(c.Windows)
 		if len(stale) == 0 {
@@ -78,11 +78,11 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 
 // staleWindows returns the windows that hold an id which a later reading found
 // in another window. twice are these ids.
-func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice load.IDs) {
+func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice idset.Set) {
 	read := readWindows(windows)
 	slices.SortFunc(read, func(a, b *reading.Window) int { return cmp.Compare(b.Number, a.Number) })
-	_, twice = load.Overlap(idsIn(read)...)
-	seen := load.IDs{} // of twice
+	_, twice = idset.Overlap(idsIn(read)...)
+	seen := idset.Set{} // of twice
 	for _, w := range read {
 		own := w.IDs.Intersect(twice)
 		if seen.Intersects(own) {
@@ -97,7 +97,7 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice loa
 // bounds are coarser than dates (see reading.Form.CoarseBounds), these are results whose
 // dates are not shown. The earlier window keeps them. yieldLater returns the later
 // windows, which leave these ids out from now on.
-func yieldLater(c *Reconciler, twice load.IDs) (yielding []*reading.Window) {
+func yieldLater(c *Reconciler, twice idset.Set) (yielding []*reading.Window) {
 	if !c.Reader.CoarseBounds() {
 		return nil
 	}
@@ -159,7 +159,7 @@ func readWindows(windows []*reading.Window) []*reading.Window {
 }
 
 // idsIn returns the ids of each window.
-func idsIn(windows []*reading.Window) (sets []load.IDs) {
+func idsIn(windows []*reading.Window) (sets []idset.Set) {
 	for _, w := range windows {
 		sets = append(sets, w.IDs)
 	}

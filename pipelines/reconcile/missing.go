@@ -11,6 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -58,7 +59,7 @@ func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) 
 
 // cutOff returns the windows that end before a missing result which a part of their time held. A
 // page may have cut it off, and a count of all that is of before a result came does not show that.
-func (c *Reconciler) cutOff(ctx context.Context, missing load.IDs) (windows []*reading.Window, err error) {
+func (c *Reconciler) cutOff(ctx context.Context, missing idset.Set) (windows []*reading.Window, err error) {
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Max() >= missing.Max() {
 			continue
@@ -69,7 +70,7 @@ func (c *Reconciler) cutOff(ctx context.Context, missing load.IDs) (windows []*r
 			}
 			return slices.DeleteFunc(slices.Clone(d.Manifest.Parts), func(p load.Part) bool { return p.Undated || !windowOf(p).Overlaps(w.Planned.Window) })
 		})
-		if err != nil && !errors.Is(err, load.ErrIDs) {
+		if err != nil && !errors.Is(err, idset.ErrDamaged) {
 			return nil, err
 		}
 		if held = held.Intersect(missing); err != nil || !held.IsEmpty() && held.Max() > w.IDs.Max() {
@@ -83,7 +84,7 @@ func (c *Reconciler) cutOff(ctx context.Context, missing load.IDs) (windows []*r
 // not move: it is gone. The count is asked for again only if something else changed
 // since. If the result was deleted after the count, it may hide an earlier deletion,
 // which the next run finds.
-func (c *Reconciler) explain(ctx context.Context, unnamed load.IDs) error {
+func (c *Reconciler) explain(ctx context.Context, unnamed idset.Set) error {
 	more, err := c.readMore(ctx)
 	if err == nil && more > 0 {
 		err = c.recount(ctx, c.proofOfAll())
@@ -93,25 +94,25 @@ func (c *Reconciler) explain(ctx context.Context, unnamed load.IDs) error {
 }
 
 // missing returns the ids that were expected and that no window holds.
-func (c *Reconciler) missing(ctx context.Context) (load.IDs, error) {
+func (c *Reconciler) missing(ctx context.Context) (idset.Set, error) {
 	missing := c.expected
 	if c.Changes.continues() {
 		replaced, err := c.replacedIDs(ctx)
 		if err != nil {
 			return nil, err
 		}
-		missing = load.UnionOf(missing, replaced, c.Changes.ids())
+		missing = idset.Union(missing, replaced, c.Changes.ids())
 	}
 	return missing.Without(c.readIDs()).Without(c.explained), nil
 }
 
-func (c *Reconciler) readIDs() load.IDs {
-	return load.UnionOf(idsIn(readWindows(c.Windows))...)
+func (c *Reconciler) readIDs() idset.Set {
+	return idset.Union(idsIn(readWindows(c.Windows))...)
 }
 
 // replacedIDs returns the ids of the parts that the run replaces. If some are not
 // known, the proof is weaker.
-func (c *Reconciler) replacedIDs(ctx context.Context) (load.IDs, error) {
+func (c *Reconciler) replacedIDs(ctx context.Context) (idset.Set, error) {
 	replaced := c.Replaced()
 	ids, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
 		if d.Child {
@@ -120,9 +121,9 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (load.IDs, error) {
 		old, _ := replaced.Divide(d.Manifest)
 		return old
 	})
-	if errors.Is(err, load.ErrIDs) {
+	if errors.Is(err, idset.ErrDamaged) {
 		c.weak = true
-		return load.IDs{}, nil
+		return idset.Set{}, nil
 	}
 	return ids, err
 }
@@ -191,7 +192,7 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 	}
 	id := unnamed.Min()
 	e := &extract.FeedError{Problem: fmt.Sprintf("result %d was read, and is gone now, which no count shows", id)}
-	found, err := c.changesIn(ctx, extract.Window{}, load.IDsOf(id))
+	found, err := c.changesIn(ctx, extract.Window{}, idset.Of(id))
 	for _, change := range found {
 		e.Problem = fmt.Sprintf("result %d is new, and the service does not name it among those that changed", id)
 		if e.Newest = change.At; e.Newest.IsZero() {
@@ -203,7 +204,7 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 
 // askAgain asks what changed since the run began, and expects the results that changed. Those
 // that are named may have changed shortly before.
-func (c *Reconciler) askAgain(ctx context.Context) (named, changed load.IDs, err error) {
+func (c *Reconciler) askAgain(ctx context.Context) (named, changed idset.Set, err error) {
 	since := c.counted.since
 	if since == nil || c.counted.reads != c.Reader.Reads() {
 		if since, err = c.Changes.Since(ctx, c.Reader.Form); err != nil {
@@ -219,12 +220,12 @@ func (c *Reconciler) askAgain(ctx context.Context) (named, changed load.IDs, err
 // unnamed returns the ids that were read, that no replaced part holds and that the
 // service did not name. It leaves out rejected results, because the sets of ids of
 // parts lack them, and what the datasets did not reach before.
-func (c *Reconciler) unnamed(ctx context.Context) (load.IDs, error) {
+func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 	replaced, err := c.replacedIDs(ctx)
 	if err != nil || c.weak {
-		return load.IDs{}, err
+		return idset.Set{}, err
 	}
-	var sets []load.IDs
+	var sets []idset.Set
 	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || c.Changes.Unnamed(watermark) && w.Planned.Window.To.After(watermark) {
@@ -232,12 +233,12 @@ func (c *Reconciler) unnamed(ctx context.Context) (load.IDs, error) {
 		}
 		sets = append(sets, w.IDs.Without(checkpoint.RejectedIDs(w.Rejects)))
 	}
-	return load.UnionOf(sets...).Without(replaced).Without(c.Changes.ids()), nil
+	return idset.Union(sets...).Without(replaced).Without(c.Changes.ids()), nil
 }
 
 // askFor asks for ids. Those that are gone or outside are explained. For the
 // others it reads the windows again that they are in.
-func (c *Reconciler) askFor(ctx context.Context, missing load.IDs) (again bool, err error) {
+func (c *Reconciler) askFor(ctx context.Context, missing idset.Set) (again bool, err error) {
 	after := c.Changes.laterThan(c.whole().To)
 	if err := c.keepLater(ctx, missing.Intersect(after)); err != nil {
 		return false, err
@@ -271,7 +272,7 @@ func (c *Reconciler) askFor(ctx context.Context, missing load.IDs) (again bool, 
 }
 
 // changesIn asks for those results of a window that have one of the ids.
-func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids load.IDs) (found []extract.Change, err error) {
+func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids idset.Set) (found []extract.Change, err error) {
 	seen := map[int64]bool{}
 	for _, r := range clusters(ids) {
 		err := c.Reader.Pages.Each(ctx, w, r.IDs, func(p *page.Page) error {
@@ -291,7 +292,7 @@ func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids load.I
 
 // keepLater notes those of the missing ids that lie after the range, and explains
 // them. The next run looks for them again, though nobody names them then.
-func (c *Reconciler) keepLater(ctx context.Context, missing load.IDs) error {
+func (c *Reconciler) keepLater(ctx context.Context, missing idset.Set) error {
 	if !c.Changes.continues() {
 		return nil
 	}
@@ -320,11 +321,11 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 			return false, err
 		}
 		if at < 0 {
-			c.explained = c.explained.Union(load.IDsOf(change.ID))
+			c.explained = c.explained.Union(idset.Of(change.ID))
 			continue
 		}
 		if w := line[at].window; w != nil && w.Earlier != nil {
-			w.Earlier = w.Earlier.Without(load.IDsOf(change.ID))
+			w.Earlier = w.Earlier.Without(idset.Of(change.ID))
 		}
 		if !read[at] {
 			places = append(places, line[at])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -37,9 +38,9 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 }
 
 // uncompared returns the ids that were read and not yet compared with older parts.
-func (c *Reconciler) uncompared() load.IDs {
+func (c *Reconciler) uncompared() idset.Set {
 	if c.Full {
-		return load.IDs{} // all parts are replaced
+		return idset.Set{} // all parts are replaced
 	}
 	return c.readIDs().Without(c.compared)
 }
@@ -173,12 +174,12 @@ func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) erro
 // places that changed results are probably in now. The date by which the service filters is
 // not known. So the place is confirmed by a count if a part elsewhere holds the result,
 // because then it may have stayed there.
-func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids load.IDs, spans []extract.Window, why string) error {
+func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids idset.Set, spans []extract.Window, why string) error {
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
 		return err
 	}
-	held, undated := load.IDs{}, false
+	held, undated := idset.Set{}, false
 	for _, h := range hits {
 		held = held.Union(h.IDs)
 		if h.Undated {

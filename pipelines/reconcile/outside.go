@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -123,15 +124,15 @@ func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 }
 
 // datedIDs returns the ids that the windows with a date hold.
-func (c *Reconciler) datedIDs() load.IDs {
-	return load.UnionOf(idsIn(slices.DeleteFunc(readWindows(c.Windows), func(w *reading.Window) bool { return w.Undated != nil }))...)
+func (c *Reconciler) datedIDs() idset.Set {
+	return idset.Union(idsIn(slices.DeleteFunc(readWindows(c.Windows), func(w *reading.Window) bool { return w.Undated != nil }))...)
 }
 
 // addUndated reads results without a date as the run's last window.
 func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts ...int64) error {
 	u.Read, u.Dated = c.Interval.Read, c.datedIDs()
 	if !c.Changes.continues() {
-		u.LeftOut = load.IDs{}
+		u.LeftOut = idset.Set{}
 	}
 	w := &reading.Window{Planned: extract.Planned{Count: extract.Unknown}, Undated: &u, Counts: counts}
 	c.Windows = append(c.Windows, w)
@@ -203,7 +204,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 				return nil
 			case w.Results() > n && !w.Undated.Started:
 				// A window may lack one of them, and hold another result that is gone.
-				w.Undated.Started, w.Undated.LeftOut = true, load.IDs{}
+				w.Undated.Started, w.Undated.LeftOut = true, idset.Set{}
 			}
 		}
 		if err := c.again(); err != nil {
@@ -262,7 +263,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 		}
 		return slices.DeleteFunc(slices.Clone(d.Manifest.Parts), func(p load.Part) bool { return !p.Undated })
 	})
-	if errors.Is(err, load.ErrIDs) {
+	if errors.Is(err, idset.ErrDamaged) {
 		return c.ReadUndated(ctx)
 	}
 	if err != nil {
@@ -282,7 +283,7 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 const clusterSpan = 100
 
 // clusters returns ranges of ids that cover a set. Each range takes one request.
-func clusters(ids load.IDs) []extract.UndatedRange {
+func clusters(ids idset.Set) []extract.UndatedRange {
 	var ranges []extract.UndatedRange
 	for id := range ids.All() {
 		if last := len(ranges) - 1; last >= 0 && id-ranges[last].IDs.Min < clusterSpan {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -22,10 +23,10 @@ type Parts interface {
 	// Datasets returns the datasets as earlier runs left them.
 	Datasets() []Dataset
 	// Holding returns the parts that hold one of the ids and that r does not replace.
-	Holding(ctx context.Context, ids load.IDs, r Replaced) ([]Held, error)
+	Holding(ctx context.Context, ids idset.Set, r Replaced) ([]Held, error)
 	// IDs returns the ids of all results in chosen parts of each dataset. The error
-	// wraps load.ErrIDs if they are not known.
-	IDs(ctx context.Context, choose func(Dataset) []load.Part) (load.IDs, error)
+	// wraps idset.ErrDamaged if they are not known.
+	IDs(ctx context.Context, choose func(Dataset) []load.Part) (idset.Set, error)
 }
 
 // Dataset is a dataset as earlier runs left it.
@@ -56,7 +57,7 @@ func wholeOf(p Parts) (manifests []*load.Manifest) {
 // Held is a part that holds some ids.
 type Held struct {
 	load.Part
-	IDs load.IDs // those of the ids; empty if the part's ids are not known
+	IDs idset.Set // those of the ids; empty if the part's ids are not known
 }
 
 // Start is what is known once the run is planned.
@@ -87,21 +88,21 @@ type Reconciler struct {
 	Reread   int            // windows that were read again
 	Older    int            // windows of older parts that were read
 
-	before  load.IDs // results of the second before the range; nil if it was not asked for
-	looked  bool     // for results that are dated later than now
-	planned int64    // requests until anything was read or compared again, see again; 0 before
+	before  idset.Set // results of the second before the range; nil if it was not asked for
+	looked  bool      // for results that are dated later than now
+	planned int64     // requests until anything was read or compared again, see again; 0 before
 	counted counted
 
 	older    []*reading.Older // spans outside the range that are read again
-	compared load.IDs         // ids that were already looked for in older parts
+	compared idset.Set        // ids that were already looked for in older parts
 	datedNow bool             // a result that had no date has one now
 
-	expected  load.IDs // ids that must be found
-	explained load.IDs // ids that were asked for, and are gone or outside
-	outside   load.IDs // of explained, those that were asked for and are not in the range
-	later     []int64  // of outside, those that lie after the range
-	followed  bool     // the feed was asked once more, if that is needed
-	weak      bool     // not every loss would be noticed
+	expected  idset.Set // ids that must be found
+	explained idset.Set // ids that were asked for, and are gone or outside
+	outside   idset.Set // of explained, those that were asked for and are not in the range
+	later     []int64   // of outside, those that lie after the range
+	followed  bool      // the feed was asked once more, if that is needed
+	weak      bool      // not every loss would be noticed
 
 	all *proof // see proofOfAll; nil before it is needed
 }

@@ -8,24 +8,24 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
 func TestStaleWindowsAreThoseReadFirst(t *testing.T) {
-	a := &reading.Window{Number: 1, Reading: reading.Reading{IDs: load.IDsOf(1, 2, 3)}}
-	b := &reading.Window{Number: 3, Reading: reading.Reading{IDs: load.IDsOf(3, 4)}}
-	c := &reading.Window{Number: 2, Reading: reading.Reading{IDs: load.IDsOf(5, 4)}}
+	a := &reading.Window{Number: 1, Reading: reading.Reading{IDs: idset.Of(1, 2, 3)}}
+	b := &reading.Window{Number: 3, Reading: reading.Reading{IDs: idset.Of(3, 4)}}
+	c := &reading.Window{Number: 2, Reading: reading.Reading{IDs: idset.Of(5, 4)}}
 	unread := &reading.Window{}
 	stale, twice := staleWindows([]*reading.Window{a, b, c, unread})
-	if len(stale) != 2 || stale[0] != c || stale[1] != a || !twice.Equal(load.IDsOf(3, 4)) {
+	if len(stale) != 2 || stale[0] != c || stale[1] != a || !twice.Equal(idset.Of(3, 4)) {
 		t.Errorf("%d stale, %v twice", len(stale), twice)
 	}
-	if !a.IDs.Equal(load.IDsOf(1, 2, 3)) || !b.IDs.Equal(load.IDsOf(3, 4)) {
+	if !a.IDs.Equal(idset.Of(1, 2, 3)) || !b.IDs.Equal(idset.Of(3, 4)) {
 		t.Error("the windows' sets were changed")
 	}
-	if stale, twice := staleWindows([]*reading.Window{a, {Number: 4, Reading: reading.Reading{IDs: load.IDsOf(9)}}}); len(stale) != 0 || !twice.IsEmpty() {
+	if stale, twice := staleWindows([]*reading.Window{a, {Number: 4, Reading: reading.Reading{IDs: idset.Of(9)}}}); len(stale) != 0 || !twice.IsEmpty() {
 		t.Errorf("%v stale", stale)
 	}
 }

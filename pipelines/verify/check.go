@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // check compares an output with its manifest. file is the name of a single file, "" for a
@@ -69,7 +70,7 @@ func (o *Output) lacksManifest(ctx context.Context, dest load.Destination, name 
 
 // checkParts checks all parts, and that no result is in two of them.
 func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
-	sets := make([]load.IDs, len(o.Manifest.Parts))
+	sets := make([]idset.Set, len(o.Manifest.Parts))
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(load.SideBySide)
 	for i, p := range o.Manifest.Parts {
@@ -82,8 +83,8 @@ func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	_, twice := load.Overlap(sets...)
-	seen := load.IDs{} // of twice
+	_, twice := idset.Overlap(sets...)
+	seen := idset.Set{} // of twice
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {
@@ -96,7 +97,7 @@ func (o *Output) checkParts(ctx context.Context, dest load.Destination) error {
 
 // part checks a part and what lies beside it. It returns the ids of its results, nil where
 // there are none or they are not known.
-func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids load.IDs, err error) {
+func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (ids idset.Set, err error) {
 	n, sum, err := load.Digest(ctx, dest, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
@@ -125,7 +126,7 @@ func (o *Output) part(ctx context.Context, dest load.Destination, p load.Part) (
 		return nil, nil //nolint:nilnil // a file keeps no ids
 	}
 	ids, err = load.PartIDs(ctx, dest, p, isChild(o.Manifest))
-	if errors.Is(err, load.ErrIDs) {
+	if errors.Is(err, idset.ErrDamaged) {
 		o.add(IDs, p, "%v", err)
 		return nil, nil //nolint:nilnil // that is the problem
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -46,12 +47,12 @@ func (p *place) part(from time.Time, id int64, rows int64) {
 	p.must(err)
 	prepared, err := upload.Prepare(p.Context())
 	p.must(err)
-	var set load.IDsBuilder
+	var set idset.Builder
 	for n := range int64(10) {
 		set.Add(id + n)
 	}
-	data := load.EncodeIDs(set.IDs())
-	sum := load.SumIDs(data)
+	data := idset.Encode(set.Set())
+	sum := idset.Sum(data)
 	c := &p.commit
 	c.New = append(c.New, prepared)
 	c.Beside = append(c.Beside, load.PartObject{Name: load.IDsName(sum), Encode: func() ([]byte, error) { return data, nil }})

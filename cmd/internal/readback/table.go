@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // Table reads a table of PostgreSQL as if it were a dataset of NDJSON: its manifest, a file
@@ -52,7 +52,7 @@ func Table(dsn, table, list string, zone *time.Location) (map[string][]byte, err
 		p.Path, p.IDs = strings.ReplaceAll(p.Path, "/", " to ")+".ndjson", hex.EncodeToString(sum[:])
 		files[p.Path], files["_ids/"+p.IDs+".ids"] = nil, []byte(string(set))
 		m.Parts = append(m.Parts, p)
-		ids, err := load.DecodeIDs(set)
+		ids, err := idset.Decode(set)
 		for id := range ids.All() {
 			partOf[id] = p.Path
 		}

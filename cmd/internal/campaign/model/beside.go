@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/cmd/internal/readback"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // idsName is where the id set of a part lies.
@@ -17,17 +17,17 @@ func (l *Look) checkIDs(o *Output) error {
 	if !o.Dataset() {
 		return nil
 	}
-	rows := map[string]*load.IDsBuilder{}
+	rows := map[string]*idset.Builder{}
 	for _, p := range l.Manifest.Parts {
-		rows[p.Path] = &load.IDsBuilder{}
+		rows[p.Path] = &idset.Builder{}
 	}
 	for id, read := range l.Rows {
 		rows[read[0].Part.Path].Add(id)
 	}
 	for _, p := range l.Manifest.Parts {
-		data, held := l.Files[idsName(p)], rows[p.Path].IDs()
-		ids, err := load.DecodeIDs(data)
-		if p.IDs != "" && (load.SumIDs(data) != p.IDs || err != nil) {
+		data, held := l.Files[idsName(p)], rows[p.Path].Set()
+		ids, err := idset.Decode(data)
+		if p.IDs != "" && (idset.Sum(data) != p.IDs || err != nil) {
 			return fmt.Errorf("the id set of %s of %s is missing or damaged", p.Path, o)
 		}
 		if !held.Without(ids).IsEmpty() || o.Explode == "" && !ids.Equal(held) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // scene is a dataset of two days as a run left it, for a test to spoil.
@@ -96,7 +96,7 @@ func (s *scene) write() {
 			}
 			ids = append(ids, row.ID)
 		}
-		packed := load.EncodeIDs(load.IDsOf(append(s.more, ids...)...).Without(load.IDsOf(s.unset)))
+		packed := idset.Encode(idset.Of(append(s.more, ids...)...).Without(idset.Of(s.unset)))
 		of := sha256.Sum256(packed)
 		s.file("_ids/"+hex.EncodeToString(of[:])+".ids", string(packed))
 		day := strings.TrimPrefix(filepath.Dir(path), "dt=")

@@ -1,4 +1,10 @@
-package load
+// Package idset holds sets of result ids in little memory: blocks of ids in ascending order,
+// of which the gaps are packed into as few bits as the largest one needs. Sets share blocks.
+// A service gives ids in ascending order, so a set of five million takes a few megabytes, and
+// as many bytes on disk (Encode). The package knows nothing of parts and manifests.
+//
+// Begin reading with Set.
+package idset
 
 import (
 	"cmp"
@@ -9,10 +15,10 @@ import (
 	"sort"
 )
 
-// IDs is a set of ids of results, which are not negative. It is never changed, so that
+// Set is a set of ids of results, which are not negative. It is never changed, so that
 // several goroutines may use it, and sets that are made of others share their blocks. No
 // function returns nil, which is empty too, and may stand for a set that is not known.
-type IDs []block
+type Set []block
 
 // blockIDs is how many ids a block holds at most.
 const blockIDs = 128
@@ -55,15 +61,15 @@ func (b block) all(yield func(int64) bool) {
 	}
 }
 
-// IDsOf returns the set of ids, which may be in any order.
-func IDsOf(ids ...int64) IDs {
-	b := IDsBuilder{loose: slices.Clone(ids)}
-	return b.IDs()
+// Of returns the set of ids, which may be in any order.
+func Of(ids ...int64) Set {
+	b := Builder{loose: slices.Clone(ids)}
+	return b.Set()
 }
 
-// IDsBuilder makes a set of ids that come in any order, and more than once.
-type IDsBuilder struct {
-	sets  []IDs
+// Builder makes a set of ids that come in any order, and more than once.
+type Builder struct {
+	sets  []Set
 	loose []int64
 }
 
@@ -71,31 +77,31 @@ type IDsBuilder struct {
 const mostLoose = 1 << 15
 
 // Add adds an id.
-func (b *IDsBuilder) Add(id int64) {
+func (b *Builder) Add(id int64) {
 	if b.loose = append(b.loose, id); len(b.loose) == mostLoose {
 		b.settle()
 	}
 }
 
-func (b *IDsBuilder) settle() {
+func (b *Builder) settle() {
 	slices.Sort(b.loose)
-	p := packer{ids: IDs{}}
+	p := packer{ids: Set{}}
 	for _, id := range slices.Compact(b.loose) {
 		p.add(id)
 	}
 	b.sets, b.loose = append(b.sets, p.done()), b.loose[:0]
 }
 
-// IDs returns the set of the ids so far.
-func (b *IDsBuilder) IDs() IDs {
+// Set returns the set of the ids so far.
+func (b *Builder) Set() Set {
 	b.settle()
-	b.sets = []IDs{UnionOf(b.sets...)}
+	b.sets = []Set{Union(b.sets...)}
 	return b.sets[0]
 }
 
 // packer makes a set of ids and blocks that come in ascending order. A nil one drops them.
 type packer struct {
-	ids   IDs
+	ids   Set
 	loose []int64
 }
 
@@ -122,7 +128,7 @@ func (p *packer) share(b block) {
 	p.ids = append(p.done(), b)
 }
 
-func (p *packer) done() IDs {
+func (p *packer) done() Set {
 	if len(p.loose) > 0 {
 		p.ids, p.loose = append(p.ids, pack(p.loose)), p.loose[:0]
 	}
@@ -131,7 +137,7 @@ func (p *packer) done() IDs {
 
 // merge gives the ids that are only in s, only in t and in both to packers. It unpacks only
 // blocks that overlap.
-func (s IDs) merge(t IDs, inS, inT, both *packer) {
+func (s Set) merge(t Set, inS, inT, both *packer) {
 	s, t = slices.Clone(s), slices.Clone(t) // cut changes them
 	for len(s)+len(t) > 0 {
 		switch {
@@ -162,7 +168,7 @@ func (s IDs) merge(t IDs, inS, inT, both *packer) {
 }
 
 // cut takes the ids up to end from the first block.
-func (s *IDs) cut(end int64) []int64 {
+func (s *Set) cut(end int64) []int64 {
 	ids := slices.AppendSeq(make([]int64, 0, blockIDs), (*s)[0].all)
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] > end })
 	if n == len(ids) {
@@ -174,52 +180,52 @@ func (s *IDs) cut(end int64) []int64 {
 }
 
 // Union returns the ids that are in one of two sets.
-func (s IDs) Union(t IDs) IDs {
-	p := &packer{ids: make(IDs, 0, len(s)+len(t))}
+func (s Set) Union(t Set) Set {
+	p := &packer{ids: make(Set, 0, len(s)+len(t))}
 	s.merge(t, p, p, p)
 	return p.done()
 }
 
 // Intersect returns the ids that are in both sets.
-func (s IDs) Intersect(t IDs) IDs {
-	p := &packer{ids: IDs{}}
+func (s Set) Intersect(t Set) Set {
+	p := &packer{ids: Set{}}
 	s.merge(t, nil, nil, p)
 	return p.done()
 }
 
 // Without returns the ids that are not in t.
-func (s IDs) Without(t IDs) IDs {
-	p := &packer{ids: IDs{}}
+func (s Set) Without(t Set) Set {
+	p := &packer{ids: Set{}}
 	s.merge(t, p, nil, nil)
 	return p.done()
 }
 
-// UnionOf returns the ids that are in one of many sets.
-func UnionOf(sets ...IDs) IDs {
+// Union returns the ids that are in one of many sets.
+func Union(sets ...Set) Set {
 	switch n := len(sets); n {
 	case 0:
-		return IDs{}
+		return Set{}
 	case 1:
 		return sets[0].Union(nil)
 	default: // each id is merged as often as n can be halved
-		return UnionOf(sets[:n/2]...).Union(UnionOf(sets[n/2:]...))
+		return Union(sets[:n/2]...).Union(Union(sets[n/2:]...))
 	}
 }
 
 // Overlap returns the ids that are in one of many sets, and those that are in several.
-func Overlap(sets ...IDs) (all, several IDs) {
+func Overlap(sets ...Set) (all, several Set) {
 	n := len(sets) / 2
 	if n == 0 {
-		return UnionOf(sets...), IDs{}
+		return Union(sets...), Set{}
 	}
 	lower, twice := Overlap(sets[:n]...)
 	upper, more := Overlap(sets[n:]...)
-	return lower.Union(upper), UnionOf(lower.Intersect(upper), twice, more)
+	return lower.Union(upper), Union(lower.Intersect(upper), twice, more)
 }
 
 // Between returns the ids from least to most.
-func (s IDs) Between(least, most int64) IDs {
-	p := packer{ids: IDs{}}
+func (s Set) Between(least, most int64) Set {
+	p := packer{ids: Set{}}
 	for _, b := range s {
 		switch {
 		case b.last < least || b.first > most:
@@ -237,7 +243,7 @@ func (s IDs) Between(least, most int64) IDs {
 }
 
 // Contains tells whether an id is in the set.
-func (s IDs) Contains(id int64) bool {
+func (s Set) Contains(id int64) bool {
 	i, _ := slices.BinarySearchFunc(s, id, func(b block, id int64) int { return cmp.Compare(b.last, id) })
 	if i < len(s) {
 		for has := range s[i].all {
@@ -250,7 +256,7 @@ func (s IDs) Contains(id int64) bool {
 }
 
 // All gives the ids in ascending order.
-func (s IDs) All() iter.Seq[int64] {
+func (s Set) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, b := range s {
 			for id := range b.all {
@@ -263,7 +269,7 @@ func (s IDs) All() iter.Seq[int64] {
 }
 
 // Len returns how many ids there are.
-func (s IDs) Len() (n int) {
+func (s Set) Len() (n int) {
 	for _, b := range s {
 		n += int(b.n)
 	}
@@ -271,27 +277,19 @@ func (s IDs) Len() (n int) {
 }
 
 // String shows the ids.
-func (s IDs) String() string { return fmt.Sprint(slices.Collect(s.All())) }
+func (s Set) String() string { return fmt.Sprint(slices.Collect(s.All())) }
 
 // IsEmpty tells whether there are no ids.
-func (s IDs) IsEmpty() bool { return len(s) == 0 }
+func (s Set) IsEmpty() bool { return len(s) == 0 }
 
 // Intersects tells whether an id is in both sets.
-func (s IDs) Intersects(t IDs) bool { return !s.Intersect(t).IsEmpty() }
+func (s Set) Intersects(t Set) bool { return !s.Intersect(t).IsEmpty() }
 
 // Equal tells whether two sets hold the same ids.
-func (s IDs) Equal(t IDs) bool { return s.Len() == t.Len() && s.Without(t).IsEmpty() }
+func (s Set) Equal(t Set) bool { return s.Len() == t.Len() && s.Without(t).IsEmpty() }
 
 // Min returns the least id. There must be one.
-func (s IDs) Min() int64 { return s[0].first }
+func (s Set) Min() int64 { return s[0].first }
 
 // Max returns the greatest id. There must be one.
-func (s IDs) Max() int64 { return s[len(s)-1].last }
-
-// At returns the id that has n smaller ones. There must be one.
-func (s IDs) At(n int) int64 {
-	for ; n >= int(s[0].n); s = s[1:] {
-		n -= int(s[0].n)
-	}
-	return slices.Collect(s[0].all)[n]
-}
+func (s Set) Max() int64 { return s[len(s)-1].last }

@@ -1,4 +1,4 @@
-package load_test
+package idset_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
 )
 
 // drawn returns ids in ascending order with gaps of 1 up to most, and now and then a larger one.
@@ -34,17 +34,17 @@ func setOf(ids []int64) map[int64]bool {
 }
 
 // checkIDs compares a set with a map.
-func checkIDs(t *testing.T, what string, got load.IDs, want map[int64]bool) {
+func checkIDs(t *testing.T, what string, got idset.Set, want map[int64]bool) {
 	t.Helper()
 	sorted := slices.Sorted(maps.Keys(want))
 	if all := slices.Collect(got.All()); got == nil || !slices.Equal(all, sorted) || got.Len() != len(sorted) || got.IsEmpty() != (len(sorted) == 0) {
 		t.Fatalf("%s: %d, want %d", what, all, sorted)
 	}
-	if n := len(sorted); n > 0 && (got.Min() != sorted[0] || got.Max() != sorted[n-1] || got.At(n/2) != sorted[n/2]) {
-		t.Fatalf("%s: from %d to %d, with %d", what, got.Min(), got.Max(), got.At(n/2))
+	if n := len(sorted); n > 0 && (got.Min() != sorted[0] || got.Max() != sorted[n-1]) {
+		t.Fatalf("%s: from %d to %d", what, got.Min(), got.Max())
 	}
-	data := load.EncodeIDs(got)
-	if again, err := load.DecodeIDs(data); err != nil || !again.Equal(got) || !bytes.Equal(data, load.EncodeIDs(load.IDsOf(sorted...))) {
+	data := idset.Encode(got)
+	if again, err := idset.Decode(data); err != nil || !again.Equal(got) || !bytes.Equal(data, idset.Encode(idset.Of(sorted...))) {
 		t.Fatalf("%s: read as %v, %v", what, again, err)
 	}
 }
@@ -52,7 +52,7 @@ func checkIDs(t *testing.T, what string, got load.IDs, want map[int64]bool) {
 // checkSets compares what is made of two sets with what is made of two maps.
 func checkSets(t *testing.T, a, b []int64) {
 	t.Helper()
-	x, y := load.IDsOf(a...), load.IDsOf(b...)
+	x, y := idset.Of(a...), idset.Of(b...)
 	inX, inY := setOf(a), setOf(b)
 	union, both, onlyX, between := setOf(append(slices.Clone(a), b...)), map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
 	least, most := int64(0), int64(0)
@@ -73,7 +73,7 @@ func checkSets(t *testing.T, a, b []int64) {
 	checkIDs(t, "intersection", y.Intersect(x), both)
 	checkIDs(t, "difference", x.Without(y), onlyX)
 	checkIDs(t, "what lies between", x.Between(least, most), between)
-	all, twice := load.Overlap(x, nil, y, x.Without(y))
+	all, twice := idset.Overlap(x, nil, y, x.Without(y))
 	checkIDs(t, "all of many", all, union)
 	checkIDs(t, "what is in several", twice, inX)
 	checkIDs(t, "what is left", x.Union(y).Without(y).Union(x.Intersect(y)), inX)
@@ -108,7 +108,7 @@ func TestIDs(t *testing.T) {
 	}
 	many := drawn(random, 70_000, 3)
 	random.Shuffle(len(many), func(i, j int) { many[i], many[j] = many[j], many[i] })
-	checkIDs(t, "many", load.IDsOf(many...), setOf(many))
+	checkIDs(t, "many", idset.Of(many...), setOf(many))
 }
 
 // FuzzIDs makes two sets of bytes, each of which is a step from one id to the next.
@@ -136,18 +136,18 @@ func FuzzIDs(f *testing.F) {
 // than the bytes allow.
 func FuzzDecodeIDs(f *testing.F) {
 	for _, ids := range [][]int64{{}, {0}, {1, 2, 3}, {7, 1 << 40, 1<<63 - 1}, drawn(rand.New(rand.NewPCG(1, 2)), 300, 20)} {
-		data := load.EncodeIDs(load.IDsOf(ids...))
+		data := idset.Encode(idset.Of(ids...))
 		f.Add(data)
 		f.Add(data[:len(data)/2])
 		f.Add(append(data, 0))
 	}
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ids, err := load.DecodeIDs(data)
+		ids, err := idset.Decode(data)
 		switch {
-		case err != nil && !errors.Is(err, load.ErrIDs):
+		case err != nil && !errors.Is(err, idset.ErrDamaged):
 			t.Errorf("it is refused by %v", err)
-		case err == nil && (!bytes.Equal(load.EncodeIDs(ids), data) || ids.Len() > 64*len(data)):
+		case err == nil && (!bytes.Equal(idset.Encode(ids), data) || ids.Len() > 64*len(data)):
 			t.Errorf("%d bytes are read as %d ids", len(data), ids.Len())
 		}
 	})
@@ -162,18 +162,18 @@ func TestIDsAreSmall(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		var b load.IDsBuilder
+		var b idset.Builder
 		at := int64(0)
 		for range n {
 			at += 1 + random.Int64N(most)
 			b.Add(at)
 		}
-		ids := b.IDs()
-		b = load.IDsBuilder{}
+		ids := b.Set()
+		b = idset.Builder{}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		kept := float64(after.HeapAlloc-before.HeapAlloc) / n
-		if written := float64(len(load.EncodeIDs(ids))) / n; written > limit || kept > 4 {
+		if written := float64(len(idset.Encode(ids))) / n; written > limit || kept > 4 {
 			t.Errorf("gaps of 1 to %d: %.2f bytes an id in memory, %.2f written", most, kept, written)
 		} else {
 			t.Logf("gaps of 1 to %d: %.2f bytes an id in memory, %.2f written", most, kept, written)
@@ -190,18 +190,18 @@ func BenchmarkIDs(b *testing.B) {
 	}
 	shuffled := slices.Clone(ids)
 	random.Shuffle(len(ids), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	all := load.IDsOf(ids...)
-	days, mixed := make([]load.IDs, parts), make([]load.IDs, parts)
+	all := idset.Of(ids...)
+	days, mixed := make([]idset.Set, parts), make([]idset.Set, parts)
 	for i := range parts {
-		days[i], mixed[i] = load.IDsOf(ids[i*each:(i+1)*each]...), load.IDsOf(shuffled[i*each:(i+1)*each]...)
+		days[i], mixed[i] = idset.Of(ids[i*each:(i+1)*each]...), idset.Of(shuffled[i*each:(i+1)*each]...)
 	}
 	for name, do := range map[string]func(){
-		"build in order": func() { load.IDsOf(ids...) },
-		"build shuffled": func() { load.IDsOf(shuffled...) },
-		"union of days":  func() { load.UnionOf(days...) },
-		"union of mixed": func() { load.UnionOf(mixed...) },
+		"build in order": func() { idset.Of(ids...) },
+		"build shuffled": func() { idset.Of(shuffled...) },
+		"union of days":  func() { idset.Union(days...) },
+		"union of mixed": func() { idset.Union(mixed...) },
 		"union one after the other": func() {
-			sum := load.IDs{}
+			sum := idset.Set{}
 			for _, day := range days {
 				sum = sum.Union(day)
 			}
@@ -212,7 +212,7 @@ func BenchmarkIDs(b *testing.B) {
 				all.Contains(id)
 			}
 		},
-		"encode": func() { load.EncodeIDs(all) },
+		"encode": func() { idset.Encode(all) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
