@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
 
 	"github.com/formetl/formetl/load"
 )
@@ -18,50 +17,51 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
 	}
-	root, err := d.open(ctx, "commit", p.Name, false)
-	if missing(err) {
+	err := d.in(ctx, "commit", p.Name, func(root *os.Root) error {
+		info, err := root.Lstat(p.Staged)
+		if missing(err) {
+			return d.committed(root, p)
+		}
+		if err != nil {
+			return fail("read", d.path(p.Staged), err)
+		}
+		if info.Size() != p.Bytes {
+			return fail("commit", d.path(p.Staged), errLength)
+		}
+		dir := path.Dir(p.Name)
+		err = inFolder(root, dir, func() error {
+			err := d.publish(ctx, root, p)
+			if _, gone := root.Lstat(p.Staged); errors.Is(err, fs.ErrNotExist) && missing(gone) {
+				return load.ErrStagedGone // someone else committed it: a retry would fail too
+			}
+			return err
+		})
+		switch {
+		case errors.Is(err, load.ErrStagedGone):
+			return d.committed(root, p)
+		case errors.Is(err, fs.ErrExist) && !p.Replace:
+			// Another run made the same part, or the name belongs to someone else.
+			if err := d.committed(root, p); err != nil {
+				return err
+			}
+		case err != nil:
+			return fail("create", d.path(p.Name), err)
+		}
+		if err := syncDir(root, dir); err != nil {
+			return fail("sync the folder of", d.path(p.Name), err)
+		}
+		return removeStaged(root, p.Staged, d.path(p.Staged))
+	})
+	return d.goneWithRoot(p, err)
+}
+
+// goneWithRoot returns an error that wraps load.ErrStagedGone if the root is missing,
+// otherwise err.
+func (d *Destination) goneWithRoot(p load.Prepared, err error) error {
+	if errors.Is(err, errNoRoot) {
 		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	info, err := root.Lstat(p.Staged)
-	if missing(err) {
-		return d.committed(root, p)
-	}
-	if err != nil {
-		return fail("read", d.path(p.Staged), err)
-	}
-	if info.Size() != p.Bytes {
-		return fail("commit", d.path(p.Staged), errLength)
-	}
-	dir := path.Dir(p.Name)
-	err = inFolder(root, dir, func() error {
-		err := d.publish(ctx, root, p)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if _, gone := root.Lstat(p.Staged); missing(gone) {
-			return load.ErrStagedGone // someone else committed it: a retry would fail too
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, load.ErrStagedGone):
-		return d.committed(root, p)
-	case errors.Is(err, fs.ErrExist) && !p.Replace:
-		// Another run made the same part, or the name belongs to someone else.
-		if err := d.committed(root, p); err != nil {
-			return err
-		}
-	case err != nil:
-		return fail("create", d.path(p.Name), err)
-	}
-	if err := syncDir(root, dir); err != nil {
-		return fail("sync the folder of", d.path(p.Name), err)
-	}
-	return removeStaged(root, p.Staged, d.path(p.Staged))
+	return err
 }
 
 // committed returns nil if the final name holds exactly what was prepared. Otherwise the
@@ -104,49 +104,30 @@ func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepare
 	return root.Rename(p.Staged, p.Name)
 }
 
-// missing tells whether an error means that there is no such file. It is also
-// true if a file lies where the path needs a folder.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
-}
-
 // Check returns nil if the staged file has the right length and content, or if
 // the final file has. If neither has, the error wraps load.ErrStagedGone.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
 	}
-	root, err := d.open(ctx, "check", p.Name, false)
-	if missing(err) {
-		return fmt.Errorf("%s cannot be committed: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	info, err := root.Lstat(p.Staged)
-	problem := "its staged file is gone"
-	switch {
-	case missing(err):
-	case err != nil:
-		return failRead("read", d.path(p.Staged), err)
-	case !info.Mode().IsRegular() || info.Size() != p.Bytes:
-		problem = fmt.Sprintf("its staged file has %d bytes instead of %d", info.Size(), p.Bytes)
-	default:
-		_, digest, err := sum(root, p.Staged)
-		if err == nil && digest == p.SHA256 {
+	err := d.in(ctx, "check", p.Name, func(root *os.Root) error {
+		bytes, digest, err := sum(root, p.Staged)
+		problem := "its staged file has other content than was written"
+		switch {
+		case err == nil && bytes == p.Bytes && digest == p.SHA256:
 			return nil
-		}
-		if err != nil && !missing(err) {
+		case missing(err):
+			problem = "its staged file is gone"
+		case err != nil:
 			return failRead("read", d.path(p.Staged), err)
 		}
-		problem = "its staged file has other content than was written"
-	}
-	err = d.committed(root, p)
-	if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
-		// Here it does not matter whether another file has the name. What
-		// matters is that the staged file is gone.
-		return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
-	}
-	return err
+		err = d.committed(root, p)
+		if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
+			// Here it does not matter whether another file has the name. What
+			// matters is that the staged file is gone.
+			return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
+		}
+		return err
+	})
+	return d.goneWithRoot(p, err)
 }

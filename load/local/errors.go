@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	errNotFolder = errors.New("it is there and is not a folder")
-	errLength    = errors.New("the file does not have the length that was written")
+	errNotFolder   = errors.New("it is there and is not a folder")
+	errNotReadable = errors.New("it is no ordinary file")
+	errLength      = errors.New("the file does not have the length that was written")
 )
 
 // fail turns an error of the operating system into a *load.CreateError or, if

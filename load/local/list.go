@@ -13,37 +13,33 @@ import (
 
 // List returns the files whose names begin with prefix. Links to folders are not
 // followed. A file that is removed during the call may or may not be listed.
-func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, error) {
+func (d *Destination) List(ctx context.Context, prefix string) (objects []load.Object, err error) {
 	if err := load.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	root, err := d.openThere(ctx, "list", prefix)
-	if root == nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	var objects []load.Object
-	top := path.Dir(prefix)
-	err = fs.WalkDir(root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case missing(err):
-			return nil
-		case err != nil:
+	err = d.in(ctx, "list", prefix, func(root *os.Root) error {
+		top := path.Dir(prefix)
+		return fs.WalkDir(root.FS(), top, func(name string, entry fs.DirEntry, err error) error {
+			switch {
+			case missing(err):
+				return nil
+			case err != nil:
+				return err
+			case entry.IsDir() && name != top && !strings.HasPrefix(name, prefix):
+				return fs.SkipDir
+			case entry.IsDir():
+				return checkContext(ctx, "list", name)
+			case !strings.HasPrefix(name, prefix):
+				return nil
+			}
+			info, err := object(root, name, entry)
+			if err == nil && info != nil {
+				objects = append(objects, load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()})
+			}
 			return err
-		case entry.IsDir() && name != top && !strings.HasPrefix(name, prefix):
-			return fs.SkipDir
-		case entry.IsDir():
-			return checkContext(ctx, "list", name)
-		case !strings.HasPrefix(name, prefix):
-			return nil
-		}
-		info, err := object(root, name, entry)
-		if err == nil && info != nil {
-			objects = append(objects, load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()})
-		}
-		return err
+		})
 	})
-	if err != nil {
+	if unlessMissing(err) != nil {
 		return nil, failRead("list", d.path(prefix), err)
 	}
 	// A walk gives "a/b" before "a-b", which is not the order of their bytes.
@@ -66,4 +62,18 @@ func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) 
 		return nil, nil
 	}
 	return info, err
+}
+
+// Staged returns the staged files of all runs.
+func (d *Destination) Staged(ctx context.Context) ([]load.Leftover, error) {
+	objects, err := d.List(ctx, load.ControlFolder+"/")
+	var found []load.Leftover
+	for _, o := range objects {
+		if run, id, ok := load.ParseStagedName(o.Name); ok {
+			found = append(found, load.Leftover{
+				Kind: load.StagedFile, Run: run, Path: d.path(o.Name), Bytes: o.Bytes, Since: o.Changed, Name: stagedFor(id), Staged: o.Name,
+			})
+		}
+	}
+	return found, err
 }

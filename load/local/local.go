@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/formetl/formetl/load"
 )
@@ -99,14 +100,35 @@ func openFolder(dir string) (*os.Root, error) {
 	return root, err
 }
 
-// openThere does what open does, for operations that do nothing if the folder
-// is missing. It then returns nil and no error.
-func (d *Destination) openThere(ctx context.Context, op, name string) (*os.Root, error) {
+// errNoRoot means that the root is missing.
+var errNoRoot = errors.New("the folder is gone")
+
+// in calls do in the root, for an operation op on the object name. If the root is missing, the
+// error wraps errNoRoot.
+func (d *Destination) in(ctx context.Context, op, name string, do func(root *os.Root) error) error {
 	root, err := d.open(ctx, op, name, false)
 	if missing(err) {
-		return nil, nil
+		return fmt.Errorf("%w: %w", errNoRoot, err)
 	}
-	return root, err
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	return do(root)
+}
+
+// unlessMissing returns nil for an error that missing tells, of an operation that has nothing to do then.
+func unlessMissing(err error) error {
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
+// missing tells whether an error means that there is no such file. It is also
+// true if a file lies where the path needs a folder.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
 }
 
 // makeRoot makes a folder and its parents, beginning at the nearest parent that

@@ -171,6 +171,32 @@ func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
 	return false, nil
 }
 
+// Holders returns the leases whose locks are held. It does not disturb a run
+// that takes a lease at the same time; see tryLease.
+func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
+	err = d.in(ctx, "list", load.ControlFolder, func(root *os.Root) error {
+		entries, err := fs.ReadDir(root.FS(), load.ControlFolder)
+		for _, entry := range entries {
+			name := path.Join(load.ControlFolder, entry.Name())
+			if entry.IsDir() || !load.IsScopeName(name, load.LeaseName) {
+				continue
+			}
+			free, err := d.leaseFree(root, name)
+			if err != nil {
+				return err
+			}
+			if !free {
+				held = append(held, readLease(root, name))
+			}
+		}
+		return err
+	})
+	if unlessMissing(err) != nil {
+		return nil, failRead("ask for the leases in", d.path(load.ControlFolder), err)
+	}
+	return held, nil
+}
+
 // leaseFree tells whether no run holds a lease, by taking a shared lock for a
 // moment. It neither makes nor removes the file.
 func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {

@@ -3,13 +3,16 @@ package local
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
 	"os"
 	"path"
+	"strings"
 	"sync"
 
 	"github.com/formetl/formetl/load"
@@ -136,12 +139,9 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	if err := checkStaged(p.Staged); err != nil {
 		return err
 	}
-	root, err := d.openThere(context.WithoutCancel(ctx), "abort", p.Name)
-	if root == nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	return removeStaged(root, p.Staged, d.path(p.Staged))
+	return unlessMissing(d.in(context.WithoutCancel(ctx), "abort", p.Name, func(root *os.Root) error {
+		return removeStaged(root, p.Staged, d.path(p.Staged))
+	}))
 }
 
 // removeStaged removes a staged file and the folders that it leaves empty. named is its
@@ -184,4 +184,28 @@ func sum(root *os.Root, name string) (size int64, digest string, err error) {
 	h := sha256.New()
 	size, err = io.Copy(h, f)
 	return size, hex.EncodeToString(h.Sum(nil)), err
+}
+
+const maxBase = 255 // bytes of a file's name on common file systems
+
+// stagedName makes the name of a run's staged file from a random text and the final name in
+// base64, which has no dot. All this is in the name, because the name exists as soon as the
+// file does. A final name that is too long is left out.
+func stagedName(run, final string) string {
+	name := load.StagedName(run, rand.Text())
+	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(path.Base(name))+1+len(encoded) <= maxBase {
+		return name + "-" + encoded
+	}
+	return name
+}
+
+// stagedFor reads the final name from what load.ParseStagedName returned of a name that
+// stagedName made. It is "" if it cannot be read.
+func stagedFor(id string) string {
+	_, encoded, _ := strings.Cut(id, "-")
+	name, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || load.CheckObjectName(string(name)) != nil {
+		return ""
+	}
+	return string(name)
 }

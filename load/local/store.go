@@ -63,25 +63,59 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 }
 
 // Open implements load.Opener by an *os.File.
-func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+func (d *Destination) Open(ctx context.Context, name string) (file io.ReadCloser, err error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, err
 	}
-	root, err := d.open(ctx, "read", name, false)
-	if err == nil {
-		defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-		var file *os.File
-		if err = readable(root, name); err == nil {
-			file, err = root.Open(name)
+	err = d.in(ctx, "read", name, func(root *os.Root) error {
+		// A pipe that is opened would wait for a writer that may never come.
+		if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return errNotReadable
+		}
+		file, err = root.Open(name)
+		return err
+	})
+	switch {
+	case missing(err):
+		return nil, fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+	case err != nil:
+		return nil, failRead("read", d.path(name), err)
+	}
+	return file, nil
+}
+
+// Stat describes a file by what the system says of it.
+func (d *Destination) Stat(ctx context.Context, name string) (o load.Object, err error) {
+	if err := load.CheckName(name); err != nil {
+		return o, err
+	}
+	err = d.in(ctx, "look at", name, func(root *os.Root) error {
+		info, err := ordinary(root, name, d.path(name))
+		if err == nil && (info == nil || info.IsDir()) {
+			err = fs.ErrNotExist
 		}
 		if err == nil {
-			return file, nil
+			o = load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()}
 		}
-	}
+		return err
+	})
 	if missing(err) {
-		return nil, fmt.Errorf("cannot read %s: %w", d.path(name), load.ErrNotExist)
+		err = fmt.Errorf("%s: %w", d.path(name), load.ErrNotExist)
 	}
-	return nil, failRead("read", d.path(name), err)
+	return o, err
+}
+
+// ordinary describes what has a name. It returns nil and no error if nothing does, and an error
+// if it is neither a file nor a folder: see load.NotOrdinary. path names the file in errors.
+func ordinary(root *os.Root, name, path string) (os.FileInfo, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, fail("look at", path, err)
+	}
+	return info, load.NotOrdinary(path, info, func() (string, error) { return root.Readlink(name) })
 }
 
 // write replaces the object of that name. The temporary file lies in the
@@ -115,32 +149,24 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
 	}
-	root, err := d.openThere(ctx, "remove", name)
-	if root == nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
-	info, err := root.Lstat(name)
-	if missing(err) || err == nil && info.IsDir() { // a folder is no object
-		return nil
-	}
-	if err != nil {
-		return fail("remove", d.path(name), err)
-	}
-	unlock, err := d.lock(ctx, root)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	dir := path.Dir(name)
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail("remove", d.path(name), err)
-	}
-	if !d.state {
-		if err := syncDir(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fail("sync the folder of", d.path(name), err)
+	err := d.in(ctx, "remove", name, func(root *os.Root) error {
+		if info, err := root.Lstat(name); err != nil || info.IsDir() { // a folder is no object
+			return err
 		}
-	}
-	prune(root, dir)
-	return nil
+		unlock, err := d.lock(ctx, root)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		dir := path.Dir(name)
+		err = root.Remove(name)
+		if err == nil && !d.state {
+			err = syncDir(root, dir)
+		}
+		if err == nil {
+			prune(root, dir)
+		}
+		return err
+	})
+	return fail("remove", d.path(name), unlessMissing(err))
 }
