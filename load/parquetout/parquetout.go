@@ -8,7 +8,8 @@
 //
 // A column is dictionary-encoded if a dictionary makes the first rows of the
 // part smaller, by a sample of a thousand of them. Of all settings this choice
-// has the largest effect on speed and size.
+// has the largest effect on speed and size. A part of fewer than a thousand rows
+// has no dictionaries.
 //
 // Equal rows give equal bytes, however they are divided into batches. The
 // file holds neither a time of writing nor a program version.
@@ -172,7 +173,7 @@ func (e *encoder) endStep(step arrow.RecordBatch, bytes int) error {
 
 // begin begins the file. The first steps decide which columns get a dictionary.
 func (e *encoder) begin() error {
-	for i, pays := range dictionaries(e.schema, e.first) {
+	for i, pays := range dictionaries(e.schema, e.first, e.groupBytes) {
 		if pays {
 			e.properties = append(e.properties, parquet.WithDictionaryPath(pathOf(e.schema.Field(i)), true))
 		}

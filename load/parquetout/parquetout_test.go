@@ -169,6 +169,20 @@ func TestSampleIsSpread(t *testing.T) {
 	}
 }
 
+// A part of a few rows has no dictionary, because many such parts would cost too much.
+func TestFewRowsWithoutDictionaries(t *testing.T) {
+	mem := checked(t)
+	for n, want := range map[int]bool{999: false, 1000: true} {
+		batch := loadtest.Build(mem, loadtest.Columns("n", arrow.PrimitiveTypes.Int64), n, func(b array.Builder, _, row int) {
+			b.(*array.Int64Builder).Append(int64(row % 2))
+		})
+		defer batch.Release()
+		if got := chunk(t, write(t, load.EncodeOptions{}, batch), 0).HasDictionaryPage(); got != want {
+			t.Errorf("%d rows: a dictionary is %v, not %v", n, got, want)
+		}
+	}
+}
+
 // A sample that ends by bytes ends at the same row however the rows come.
 func TestSampleByBytes(t *testing.T) {
 	mem := checked(t)
@@ -344,7 +358,7 @@ func TestDictionaryOutgrowsItsSample(t *testing.T) {
 func TestFloats(t *testing.T) {
 	mem := checked(t)
 	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1}
-	batch := loadtest.Build(mem, loadtest.Columns("f", arrow.PrimitiveTypes.Float64), 600, func(b array.Builder, _, row int) {
+	batch := loadtest.Build(mem, loadtest.Columns("f", arrow.PrimitiveTypes.Float64), 6000, func(b array.Builder, _, row int) {
 		b.(*array.Float64Builder).Append(special[row%len(special)])
 	})
 	defer batch.Release()

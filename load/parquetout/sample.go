@@ -13,19 +13,27 @@ import (
 // until there are firstRows rows or firstBytes bytes of values. Then it looks at a
 // quarter of them, but at least at leastSample and at most at mostSample. They are
 // spread evenly.
+//
+// A part of fewer than fewRows rows and less than firstBytes has no dictionaries. Many of
+// them are written where a dataset is divided by day, and to fill a hash table and write a
+// page more for each column took a sixth of the processors' time, for a fifth of the size.
 const (
 	firstRows   = 4096
 	firstBytes  = 8 << 20
+	fewRows     = 1000
 	leastSample = 128
 	mostSample  = 1024
 )
 
 // dictionaries returns, for each column, whether it gets a dictionary, by a sample of
-// the batches' rows.
-func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch) []bool {
+// the batches' rows, whose values take so many bytes.
+func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch, bytes int) []bool {
 	n := 0
 	for _, b := range batches {
 		n += int(b.NumRows())
+	}
+	if n < fewRows && bytes < firstBytes {
+		return nil
 	}
 	size := min(n, max(leastSample, min(n/4, mostSample)))
 	sample := make([][]int, len(batches)) // the rows of each batch
