@@ -1,20 +1,21 @@
 // Package load writes record batches to files and datasets, and makes a run's
 // output visible either whole or not at all.
 //
-// An Encoder turns batches into the bytes of one format. A Destination is a folder, a
-// prefix of a bucket, or a table of a database. Its Stager stages data objects in two
-// steps: Prepare makes them durable, Commit makes them visible. Its Store keeps small
-// objects, and its Leaser lets one run write at a time. A dataset is a set of parts that
-// its Manifest lists; a single file has a manifest beside it. A Commit is recorded at the
-// destination first, so Recover can finish it if its process died. Clean removes what dead
-// runs left behind.
+// An Encoder turns batches into the bytes of one format. A Destination is a folder or a
+// prefix of a bucket. It stages data objects in two steps: Prepare makes them durable, Commit
+// makes them visible. Its Store keeps small objects, and its Leaser lets one run write at a
+// time. A dataset is a set of parts that its Manifest lists; a single file has a manifest
+// beside it. A Commit is recorded at the destination first, so Recover can finish it if its
+// process died. What runs left behind is found in one way: find lists what lies there and
+// compares it with what leases, records and the manifest name. Look tells it, and Clean
+// removes it. A Table of a database holds rows by id and needs none of that.
 //
 // The package knows no form service and no schema file, and it opens no files:
 // formats and destinations are sub-packages that import this one. The command
 // line lists them in tables; nothing registers itself.
 //
 // Begin reading with Destination (destination.go), then Commit.Do
-// (commit.go), then the comment of Clean (clean.go). Package loadtest holds the
+// (commit.go), then find (find.go). Package loadtest holds the
 // tests that every encoder and destination must pass.
 package load
 
