@@ -145,20 +145,21 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.probing = false
 	}
 	ended := outcome == OutcomeCancelled || outcome == "" // the attempt says nothing about the service
-	c.met = c.met || !ended && isOwn(e.last)
-	c.reached = c.reached || !ended && !isUnsent(e.last)
+	m := meaningOf(e.last)
+	c.met = c.met || !ended && m.own
+	c.reached = c.reached || !ended && !m.unsent
 	s := &c.streak
 	switch {
 	case ended:
-	case e.halved && c.met && isHeavy(e.last): // perhaps it is too much, which a smaller request shows
-	case isAnswer(e.last):
+	case e.halved && c.met && m.heavy: // perhaps it is too much, which a smaller request shows
+	case m.answered:
 		if c.open {
 			c.wake()
 			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
 				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
 		}
 		c.streak, c.open = streak{}, false
-	case isAbsence(e.last, c.met):
+	case m.isAbsence(c.met):
 		if s.attempts++; s.attempts == 1 {
 			s.since, s.first = now, e
 		}

@@ -12,6 +12,7 @@ type refusal Class
 func (r refusal) Error() string            { return "refused" }
 func (r refusal) Class() Class             { return Class(r) }
 func (r refusal) ComeAfter() time.Duration { return 0 }
+func (r refusal) HTTPStatus() int          { return 0 }
 
 // TestCircuitOpens after a streak, by what the attempts of requests a and b
 // brought: a or b nothing, A or B the same without being there at all.

@@ -13,12 +13,15 @@ const (
 )
 
 var (
-	OutcomeOf    = outcomeOf
-	IsAnswer     = isAnswer
-	IsAbsence    = isAbsence
 	NewTransport = newTransport
 	HostUnknown  = &NetworkError{doubtful: true}
 )
+
+// MeaningOf tells what an error counts as, whether the service answered, and whether it is away.
+func MeaningOf(err error, met bool) (outcome string, answered, absent bool) {
+	m := meaningOf(err)
+	return m.outcome, m.answered, m.isAbsence(met)
+}
 
 func (s *Sender) Settings() *Config { return &s.cfg }
 

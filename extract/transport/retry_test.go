@@ -96,11 +96,6 @@ func isNotService(err error) bool {
 	return ok
 }
 
-func isRedirect(err error) bool {
-	_, ok := errors.AsType[*transport.RedirectError](err)
-	return ok
-}
-
 func isAnswerError(err error) bool {
 	_, ok := errors.AsType[*transport.AnswerError](err)
 	return ok

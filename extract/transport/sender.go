@@ -240,16 +240,15 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if s.circuit.isOpen() {
 			continue // the open circuit makes the next attempt wait
 		}
-		_, after := classOf(e.last)
-		left := s.circuit.patience() - e.spent
-		if left <= 0 || after > left {
+		m, left := meaningOf(e.last), s.circuit.patience()-e.spent
+		if left <= 0 || m.after > left {
 			break
 		}
 		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
-		if isUnsent(e.last) {                                                // the usual tries then last as long as the usual patience
+		if m.unsent {                                                        // the usual tries then last as long as the usual patience
 			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
-		pause := max(min(pauses.NextBackOff(), left), after) // the last attempt is made at the end of the patience
+		pause := max(min(pauses.NextBackOff(), left), m.after) // the last attempt is made at the end of the patience
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
@@ -272,15 +271,9 @@ func (s *Sender) errorOnce(e *effort) slog.Attr {
 	return slog.String("error", text)
 }
 
-// verdict returns the error of a request that is not tried again. For a redirect it decides
-// whether it passes, and for an unreadable answer between a *NotServiceError and an
-// *AnswerError.
+// verdict returns the error of a request that is not tried again. For an unreadable answer
+// it decides between a *NotServiceError and an *AnswerError.
 func (s *Sender) verdict(e *effort) error {
-	if r, ok := e.last.(*RedirectError); ok { //nolint:errorlint // as below
-		last := *r // the circuit tells others of r
-		last.passes = s.circuit.wasMet() || !e.onlyRedirects()
-		return &last
-	}
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
 		return e.last
@@ -329,14 +322,13 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	if err != nil && ctx.Err() != nil { // the cause may be an error of another request, so it is not touched
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
-		outcome = outcomeOf(err, header.Status)
+		m := meaningOf(err)
+		outcome = m.outcome
 		if a, ok := errors.AsType[*AnswerError](err); ok {
 			a.sum = maphash.Bytes(answerSeed, *call.Body)
 			e.unreadable(a)
-		} else if isUnsent(err) {
+		} else if m.unsent {
 			e.unsent++
-		} else if is[*RedirectError](err) {
-			e.redirected++
 		}
 	}
 	e.last = err
@@ -383,7 +375,7 @@ func interpret(h Header, err error) error {
 		return &StatusError{Status: h.Status, RetryAfter: h.RetryAfter}
 	}
 	if e, ok := errors.AsType[*AnswerError](err); ok {
-		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
+		if e.Status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
 			e.Fault = FaultGarbled // some web servers send an empty answer for an unknown address
 		}
 	}

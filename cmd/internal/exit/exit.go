@@ -145,11 +145,6 @@ func codeOf(err error) int {
 		return Unavailable
 	case *extract.UnclearError: // a person has to look before the command is run again
 		return Unavailable
-	case *transport.RedirectError:
-		if e.Temporary() {
-			return Temporary
-		}
-		return Config // the base URL is not the service's
 	case *transport.StatusError, *transport.NetworkError:
 		if transport.Temporary(err) {
 			return Temporary
@@ -260,7 +255,7 @@ func hintOf(err error, command, again string) string {
 		return "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"
 	case is[*reconcile.BusyError](err):
 		return again + " at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
-	case code == Config && (is[*transport.RedirectError](err) || is[*transport.NotServiceError](err)):
+	case code == Config && is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
 	return hintOfClass(code, err, command, again)

@@ -123,7 +123,6 @@ func TestExitCode(t *testing.T) {
 		{Config, &load.NameError{}},
 		{Config, &transport.ConfigError{}},
 		{Config, &extract.PlanError{}},
-		{Config, &transport.RedirectError{}},
 		{Config, service(extract.CodeInvalidURL, 404)},
 		{Config, &doctor.ZoneError{}},
 		{Data, &doctor.BrokenError{}},
@@ -242,7 +241,6 @@ func TestHint(t *testing.T) {
 		{&load.HeldError{}, "run", "", "wait until that run has ended; then run the same command again"},
 		{&Error{Usage, errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&definition.Error{}, "run", "", "mend what the message names; `formetl validate` checks a definition without the service"},
 		{&definition.Error{}, "validate", "", ""},
 		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
@@ -276,7 +274,7 @@ func TestEveryFailureHasAHint(t *testing.T) {
 	for _, err := range []error{
 		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
 		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.PlanError{}, &extract.CostError{},
-		&transport.RedirectError{}, &load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &load.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
+		&load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &load.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
 		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
 		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
 	} {
