@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 const (
@@ -102,7 +104,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
-			return 0, &CostError{Requests: n, Most: r.Most, Results: Unknown}
+			return 0, &CostError{fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests)}
 		}
 		return count(ctx, w)
 	}
@@ -127,7 +129,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 		c := p.whole(Unknown)
 		if r.Window.From.IsZero() && r.Partition != UnitNone {
 			if c.lower = r.Begins; c.lower.IsZero() {
-				return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
+				return nil, &transport.ConfigError{Problem: "partitions need a beginning of the range where nothing may be counted: set extract.from"}
 			}
 		}
 		plan.Windows, err = p.windows([]piece{c})
@@ -248,7 +250,7 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, &PlanError{fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
 	}
 	return ws, nil
 }
@@ -391,7 +393,7 @@ func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, l
 func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &PlanError{fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
 	}
 	from := w.From
 	if from.IsZero() {
@@ -422,7 +424,7 @@ func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
 	case !p.Begins.IsZero():
 		return p.Step.start(p.Begins), nil
 	default:
-		return time.Time{}, &PlanError{fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
+		return time.Time{}, &transport.ConfigError{Problem: fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
 	}
 	for p.Step.next(c.lower).Before(c.To) {
 		middle, ok := halve(c.lower, c.To)

@@ -99,12 +99,7 @@ func MayMiss(plan *extract.Plan) bool {
 // TooCostly returns an *extract.CostError if a plan needs more requests than
 // are allowed, including those for planning. Otherwise it returns nil.
 func (f Form) TooCostly(plan *extract.Plan) error {
-	most := int64(f.Def.Source.Requests.MaxRequests)
-	needed := int64(plan.Requests) + plan.Cost()
-	if most == 0 || needed <= most {
-		return nil
-	}
-	return &extract.CostError{Requests: needed, Most: most, Windows: len(plan.Windows), Results: plan.Total, Step: plan.Range.Step}
+	return plan.TooCostly(int64(f.Def.Source.Requests.MaxRequests))
 }
 
 // CostlyText returns a warning if a plan takes far more requests than its

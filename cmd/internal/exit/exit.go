@@ -129,7 +129,7 @@ func codeOf(err error) int {
 		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.CostError,
 		*transport.NotServiceError, // the base URL is not the service's
 		*doctor.ZoneError:
 		return Config
@@ -141,9 +141,7 @@ func codeOf(err error) int {
 		return serviceCode(e)
 	case *reconcile.BusyError:
 		return Temporary
-	case *extract.UnservedError:
-		return Unavailable
-	case *extract.UnclearError: // a person has to look before the command is run again
+	case *extract.FinalError:
 		return Unavailable
 	case *transport.StatusError, *transport.NetworkError:
 		if transport.Temporary(err) {
@@ -242,8 +240,9 @@ func hintOf(err error, command, again string) string {
 	if lacks, ok := errors.AsType[*extract.LacksError](err); ok && lacks.Other != "" {
 		return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", lacks.Other)
 	}
+	final, _ := errors.AsType[*extract.FinalError](err)
 	switch {
-	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
+	case final != nil && final.Remedy != "" || code == Config && strings.HasSuffix(command, " validate"):
 		return "" // the message says what to do
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
 		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
