@@ -473,7 +473,7 @@ func TestReaderOfTheTail(t *testing.T) {
 	server.Reset()
 	c = extracttest.Serve(t, unserved(server, 350, tooHeavy["504"]), nil)
 	got, err = readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if extracttest.MustAs[*extract.FinalError](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
+	if _ = extracttest.MustAs[*extract.FinalError](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 }
@@ -722,7 +722,7 @@ func TestReaderNamesTheUnserved(t *testing.T) {
 					server := &formservice.Server{Forms: []*formservice.Form{numberedForm(11, 800)}, API: formservice.Both}
 					c := extracttest.ServeBy(t, generation, unserved(server, id, fails), func(cfg *transport.Config) { cfg.Retries = 2 })
 					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 800)
-					extracttest.MustAs[*extract.FinalError](t, err)
+					_ = extracttest.MustAs[*extract.FinalError](t, err)
 					behind := fmt.Sprintf("the result that follows id %d", id-1)
 					if id == 11 {
 						behind = "the first result"
