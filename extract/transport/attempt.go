@@ -28,7 +28,7 @@ func urlCause(err error) error {
 // never hold the address.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
-	req, err := http.NewRequestWithContext(ctx, call.Method, s.withKey(call), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, call.Method, call.url, http.NoBody)
 	if err != nil {
 		return Header{}, &NetworkError{Problem: s.cfg.Key.RedactSent(urlCause(err).Error()), Final: true}
 	}

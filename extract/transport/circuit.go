@@ -96,29 +96,16 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	return false, wait, c.changed, nil
 }
 
-func (c *circuit) isOpen() bool {
+// state tells whether the circuit is open, whether the service has answered anything to the
+// sender and its forks, even an error, and how long requests are tried.
+func (c *circuit) state() (open, met bool, patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open
+	return c.open, c.met, c.bound()
 }
 
-// wasMet tells whether the service has answered anything to the sender and its
-// forks, even an error.
-func (c *circuit) wasMet() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.met
-}
-
-// patience returns how long requests are tried: Config.Patience once there was a
-// connection to the server, else Config.FirstPatience.
-func (c *circuit) patience() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bound()
-}
-
-// bound is patience for callers that hold c.mu.
+// bound returns how long requests are tried: Config.Patience once there was a connection to
+// the server, else Config.FirstPatience.
 func (c *circuit) bound() time.Duration {
 	if c.reached {
 		return c.cfg.Patience

@@ -28,7 +28,7 @@ func (s *Sender) Settings() *Config { return &s.cfg }
 // Most is the size in bytes up to which an answer is read.
 func (s *Sender) Most() *int64 { return &s.most }
 
-func (s *Sender) IsOpen() bool { return s.circuit.isOpen() }
+func (s *Sender) IsOpen() bool { open, _, _ := s.circuit.state(); return open }
 
 func (s *Sender) FailedProbes() int { return s.circuit.failed }
 

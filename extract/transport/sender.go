@@ -106,7 +106,7 @@ type Call struct {
 	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
 
-	url string // without the key
+	url string // with the key, so that only the server may see it
 }
 
 // GetForms is the transaction that concerns no form.
@@ -231,16 +231,14 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
+		open, met, patience := s.circuit.state()
+		if tries == s.cfg.Retries || !e.mayHelp(met) || e.tooHeavy() && met && !open {
 			break
 		}
-		if e.tooHeavy() && s.circuit.wasMet() && !s.circuit.isOpen() {
-			break
-		}
-		if s.circuit.isOpen() {
+		if open {
 			continue // the open circuit makes the next attempt wait
 		}
-		m, left := meaningOf(e.last), s.circuit.patience()-e.spent
+		m, left := meaningOf(e.last), patience-e.spent
 		if left <= 0 || m.after > left {
 			break
 		}
@@ -278,10 +276,11 @@ func (s *Sender) verdict(e *effort) error {
 	if !ok {
 		return e.last
 	}
-	if e.samePage() && !s.circuit.wasMet() {
+	_, met, _ := s.circuit.state()
+	if e.samePage() && !met {
 		return &NotServiceError{Tries: e.unread, Err: a}
 	}
-	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !s.circuit.wasMet()) {
+	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !met) {
 		a.varies = true // other attempts failed in other ways
 	}
 	return a
@@ -354,7 +353,7 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 			s.circuit.giveUp(probe)
 			return false, err
 		}
-		if probe || !s.circuit.isOpen() {
+		if open, _, _ := s.circuit.state(); probe || !open {
 			return probe, nil
 		}
 		// The circuit opened during the wait for the budget. The request goes out
@@ -393,17 +392,4 @@ func encoded(h Header) error {
 		Offset: -1, Fault: FaultBeyond,
 		Problem: fmt.Sprintf("its content encoding %.40q is not one that is read: gzip; if a proxy changes answers so, go without it (NO_PROXY)", encoding),
 	}
-}
-
-// withKey returns the whole URL of the call, with the key unless that goes into a
-// header. Only the server may see it.
-func (s *Sender) withKey(call Call) string {
-	if s.cfg.KeyParameter == "" {
-		return call.url
-	}
-	separator := "?"
-	if strings.Contains(call.url, separator) {
-		separator = "&"
-	}
-	return call.url + separator + s.cfg.KeyParameter + "=" + Escape(s.cfg.Key.value)
 }
