@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
@@ -19,12 +18,6 @@ import (
 // window. A service may filter by a date that it does not show.
 const mostDoubts = 2
 
-// dateDoubts is what a reader knows about whether the service honours dates.
-type dateDoubts struct {
-	mu   sync.Mutex
-	left int // checks that may still be made
-}
-
 // checkDates looks for a result whose dates all lie outside the window, and asks for it in
 // the window of its dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
@@ -33,15 +26,9 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 		return nil
 	}
 	i, elsewhere := w.stray(p)
-	if i < 0 {
+	if i < 0 || r.doubts.Add(1) > mostDoubts {
 		return nil
 	}
-	r.doubts.mu.Lock()
-	defer r.doubts.mu.Unlock()
-	if r.doubts.left == 0 {
-		return nil
-	}
-	r.doubts.left--
 	return r.ProveDates(ctx, p.ID(i), elsewhere, w.window)
 }
 

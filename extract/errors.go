@@ -49,8 +49,9 @@ func (e *ServiceError) Error() string {
 	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
 		sent = "; sent were " + e.Sent
 	}
+	meaning := cmp.Or(codeMeanings[e.Code], "a code that the specification does not list")
 	message := cmp.Or(e.Message, "without a message")
-	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, codeMeaning(e.Code), message, sent, transport.ComeBack(e.RetryAfter))
+	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, transport.ComeBack(e.RetryAfter))
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429
@@ -123,17 +124,15 @@ func codeOf(status int, form bool) int {
 	return CodeNone
 }
 
-func codeMeaning(code int) string {
-	return cmp.Or(map[int]string{
-		CodeUnexpected:   "unexpected error",
-		CodeInvalidURL:   "invalid or incomplete API URL",
-		CodeInvalidValue: "invalid URL parameter value",
-		CodeBusy:         "system too busy",
-		CodeInvalidKey:   "invalid API key",
-		CodeInvalidUser:  "invalid user",
-		CodeInvalidForm:  "invalid form",
-		CodeInvalidID:    "invalid result ID",
-	}[code], "a code that the specification does not list")
+var codeMeanings = map[int]string{
+	CodeUnexpected:   "unexpected error",
+	CodeInvalidURL:   "invalid or incomplete API URL",
+	CodeInvalidValue: "invalid URL parameter value",
+	CodeBusy:         "system too busy",
+	CodeInvalidKey:   "invalid API key",
+	CodeInvalidUser:  "invalid user",
+	CodeInvalidForm:  "invalid form",
+	CodeInvalidID:    "invalid result ID",
 }
 
 // ErrNoCount means that the service's answers do not tell how many results match.
@@ -150,43 +149,30 @@ type LacksError struct {
 // Error says what the generation cannot do.
 func (e *LacksError) Error() string { return e.Generation + " cannot " + e.Transaction }
 
-// SearchError reports a search criterion that a generation of the service cannot
-// express. No request was sent. It wraps a *transport.ConfigError.
-type SearchError struct {
-	Generation string // "API v2"
-	Criterion  Criterion
-	Why        string // why it cannot, and what to do
+// FinalError reports that asking again does not help, or must not be tried, whatever the
+// error that it wraps says.
+type FinalError struct {
+	Problem string
+	Remedy  string // what to look at before anything is asked again; "" for nothing in particular
+	Err     error
 }
 
-// Error names the criterion and says why it cannot be asked for.
-func (e *SearchError) Error() string {
-	return fmt.Sprintf("%s cannot search %s: %s", e.Generation, Search{Where: []Criterion{e.Criterion}}, e.Why)
+// Error says what happened and what to do.
+func (e *FinalError) Error() string {
+	if e.Remedy == "" {
+		return e.Problem + ": " + e.Err.Error()
+	}
+	return e.Err.Error() + "; " + e.Problem + ": " + e.Remedy
 }
 
-// Unwrap returns the fault as a *transport.ConfigError.
-func (e *SearchError) Unwrap() error { return &transport.ConfigError{Problem: e.Error()} }
+// Unwrap returns the error of the last request.
+func (e *FinalError) Unwrap() error { return e.Err }
 
-// UnclearError reports a request that may have been carried out, though the
-// service did not say so. Nobody must send it again before checking.
-type UnclearError struct {
-	Err  error
-	Done string // what may have happened: "the copy was made"
-	Look string // the command that shows it: "formetl forms"
-}
+// Temporary is false, as the type says.
+func (e *FinalError) Temporary() bool { return false }
 
-// DataFault is false, because no data were read.
-func (e *UnclearError) DataFault() bool { return false }
-
-// Error says what is not known and where to look.
-func (e *UnclearError) Error() string {
-	return fmt.Sprintf("%v; whether %s is not known: see `%s` before you ask for it again", e.Err, e.Done, e.Look)
-}
-
-// Unwrap returns why the result is not known.
-func (e *UnclearError) Unwrap() error { return e.Err }
-
-// Temporary is false, because a second request might do it twice.
-func (e *UnclearError) Temporary() bool { return false }
+// DataFault is false: it is not the data that are wrong.
+func (e *FinalError) DataFault() bool { return false }
 
 // BreachError reports that the service breaks its specification: it ignores what it was
 // asked for, also when it was asked once more.
@@ -202,31 +188,3 @@ func (e *BreachError) Error() string {
 
 // DataFault is true: another run would meet the same service.
 func (e *BreachError) DataFault() bool { return true }
-
-// UnservedError reports a single result that the service cannot serve, though it answers
-// other requests.
-type UnservedError struct {
-	After int64 // the result with the next higher id cannot be served; 0 or less: the first one
-	Err   error
-}
-
-// Error names the id behind which the service fails.
-func (e *UnservedError) Error() string {
-	behind := "the first result"
-	if e.After > 0 {
-		behind = fmt.Sprintf("the result that follows id %d", e.After)
-	}
-	return fmt.Sprintf("the service cannot serve %s, though it answers other requests: %v", behind, e.Err)
-}
-
-// Unwrap returns the error of the last request.
-func (e *UnservedError) Unwrap() error { return e.Err }
-
-// Temporary is false: the service fails at the same result each time.
-func (e *UnservedError) Temporary() bool { return false }
-
-// PlanError says why a range cannot be divided as the definition asks.
-type PlanError struct{ Problem string }
-
-// Error says what is wrong and what to do.
-func (e *PlanError) Error() string { return e.Problem }

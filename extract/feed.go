@@ -56,20 +56,6 @@ func (f *Feed) Newest() (newest time.Time) {
 	return newest
 }
 
-// unstamped returns how many results of a page carry no date_update.
-func unstamped(p *page.Page) int {
-	field := slices.IndexFunc(p.Fields, func(f page.Field) bool { return f.Kind == page.KindMeta && f.ID == UpdateMeta })
-	n := p.Len()
-	for i := range p.Len() {
-		if slices.ContainsFunc(p.Cells(i), func(c page.Cell) bool {
-			return int(c.Field) == field && c.Values > 0 && len(p.Value(c, 0)) == len(WireTime)
-		}) {
-			n--
-		}
-	}
-	return n
-}
-
 // FeedError says why the feed does not tell what changed.
 type FeedError struct {
 	Problem string
@@ -233,8 +219,12 @@ func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows
 	if i := slices.IndexFunc(rows, func(c Change) bool { return c.At.IsZero() }); i >= 0 {
 		return nil, false, &FeedError{Problem: fmt.Sprintf("result %d carries no %s in a known form", rows[i].ID, UpdateMeta)}
 	}
-	at := func(c Change) int64 { return c.At.Unix() }
-	if q.Descending && !falls(rows, at) || !q.Descending && !rises(rows, at) {
+	if !slices.IsSortedFunc(rows, func(a, b Change) int {
+		if q.Descending {
+			a, b = b, a
+		}
+		return a.At.Compare(b.At)
+	}) {
 		return nil, false, &FeedError{Problem: "the service does not sort by " + UpdateMeta}
 	}
 	return rows, apart(p, UpdateMeta), nil
@@ -298,19 +288,12 @@ func valuesOf(p *page.Page, field int) []string {
 	return values
 }
 
-func itself[T any](v T) T { return v }
-
 // ordered tells whether a list rises or falls.
-func ordered[T cmp.Ordered](list []T) bool { return rises(list, itself) || falls(list, itself) }
+func ordered[T cmp.Ordered](list []T) bool { return slices.IsSorted(list) || falls(list) }
 
-// rises tells whether the keys of a list never fall.
-func rises[E any, K cmp.Ordered](list []E, key func(E) K) bool {
-	return slices.IsSortedFunc(list, func(a, b E) int { return cmp.Compare(key(a), key(b)) })
-}
-
-// falls tells whether the keys of a list never rise.
-func falls[E any, K cmp.Ordered](list []E, key func(E) K) bool {
-	return slices.IsSortedFunc(list, func(a, b E) int { return cmp.Compare(key(b), key(a)) })
+// falls tells whether a list never rises.
+func falls[T cmp.Ordered](list []T) bool {
+	return slices.IsSortedFunc(list, func(a, b T) int { return cmp.Compare(b, a) })
 }
 
 // OldestChange asks for the result that changed first. It returns a zero Change if the
@@ -379,5 +362,5 @@ func sortedBy(p *page.Page, column string) bool {
 		return false
 	}
 	values := valuesOf(p, field)
-	return falls(values, itself) && values[0] != values[len(values)-1] && apart(p, column)
+	return falls(values) && values[0] != values[len(values)-1] && apart(p, column)
 }

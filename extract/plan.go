@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 const (
@@ -29,7 +31,6 @@ type Range struct {
 	Target    int         // most results of an auto window; 0 means DefaultTarget
 	Cuts      []time.Time // no window crosses these times, such as the start of the next run
 	Uncounted bool        // the plan sends no count requests
-	Begins    time.Time   // no result is earlier; of use if Window has no beginning and nothing is counted
 	PageSize  int         // most results of a page; 0 means PageSize
 	Most      int64       // most requests that the plan may need; 0 means no bound
 	Finer     bool        // small windows are worth a tenth of the pages, not a fortieth
@@ -39,6 +40,9 @@ type Range struct {
 	// Prove is called where the counts of two halves show that the service may ignore dates.
 	// Its error ends the plan. It may be nil.
 	Prove func(ctx context.Context, one, other Window) error
+	// Holds tells whether a window holds a result. Where nothing is counted, it serves to find
+	// the beginning of a range without one. If it is nil, such a range needs a beginning.
+	Holds func(ctx context.Context, w Window) (bool, error)
 	// Unverified means that nobody compares what was read with counts. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
@@ -102,7 +106,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
-			return 0, &CostError{Requests: n, Most: r.Most, Results: Unknown}
+			return 0, &CostError{fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests)}
 		}
 		return count(ctx, w)
 	}
@@ -117,22 +121,23 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 			return nil, err
 		}
 	}
+	p.total = plan.Total
 	whole := []Planned{{Window: r.Window, Count: plan.Total}}
 	switch {
 	case plan.Total != 0 && !r.Step.Auto():
-		plan.Windows, err = p.fixed(ctx, plan.Total)
+		plan.Windows, err = p.fixed(ctx)
 	case plan.Total == 0 || r.Window.To.IsZero():
 		plan.Windows, err = p.cutAt(whole)
 	case r.Uncounted:
-		c := p.whole(Unknown)
+		c := p.whole()
 		if r.Window.From.IsZero() && r.Partition != UnitNone {
-			if c.lower = r.Begins; c.lower.IsZero() {
-				return nil, &PlanError{"partitions need a beginning of the range where nothing may be counted: set extract.from"}
+			if c.lower, err = p.beginning(ctx, r.Partition.step()); err != nil {
+				return nil, err
 			}
 		}
 		plan.Windows, err = p.windows([]piece{c})
 	default:
-		plan.Windows, err = p.auto(ctx, plan.Total)
+		plan.Windows, err = p.auto(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -148,7 +153,8 @@ type planner struct {
 	Range
 	count  Counter
 	asked  atomic.Int64
-	budget int // counts that may still be spent on sizing windows
+	total  int64 // results of the range, Unknown if not counted
+	budget int   // counts that may still be spent on sizing windows
 	groups []int64
 	halved bool      // the range was halved
 	begins time.Time // no counted result is earlier; zero if unknown or From is set
@@ -161,9 +167,9 @@ type piece struct {
 	n     int64
 }
 
-// whole returns the range as one piece with total results.
-func (p *planner) whole(total int64) piece {
-	c := piece{Window: p.Window, lower: Epoch, n: total}
+// whole returns the range as one piece.
+func (p *planner) whole() piece {
+	c := piece{Window: p.Window, lower: Epoch, n: p.total}
 	if !Epoch.Before(p.Window.To) {
 		c.lower = p.Window.To.Add(-time.Second)
 	}
@@ -181,17 +187,17 @@ func (p piece) start() time.Time {
 // auto halves the range until every window is small enough. Each round asks for
 // its counts concurrently. Equal data gives an equal plan, because only earlier
 // counts decide what a round asks.
-func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
+func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	// Each further cut costs one count and at most one half-filled page. With a
 	// budget of a fortieth of the pages, all requests stay below 1.05 times the
 	// pages plus three. The count of the verification is included.
-	share := int64(40)
+	pagesPerCut := int64(40)
 	if p.Finer { // parts that are read again one by one are worth more
-		share = 10
+		pagesPerCut = 10
 	}
 	size := p.pageSize()
-	p.budget = int((total + size - 1) / size / share)
-	pieces := []piece{p.whole(total)}
+	p.budget = int((p.total + size - 1) / size / pagesPerCut)
+	pieces := []piece{p.whole()}
 	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
 		var err error
 		if pieces, err = p.halveAll(ctx, pieces, ask); err != nil {
@@ -205,7 +211,7 @@ func (p *planner) auto(ctx context.Context, total int64) ([]Planned, error) {
 // partitions, and joins empty neighbours.
 func (p *planner) windows(pieces []piece) ([]Planned, error) {
 	var ws []Planned
-	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole(0).lower) {
+	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole().lower) {
 		p.begins = first.lower
 	}
 	for _, c := range pieces {
@@ -248,7 +254,7 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, &PlanError{fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
 	}
 	return ws, nil
 }
@@ -388,18 +394,18 @@ func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, l
 }
 
 // fixed divides the range at the boundaries of the step and of the partitions.
-func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
+func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &PlanError{fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
+		return nil, &transport.ConfigError{Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
 	}
 	from := w.From
 	if from.IsZero() {
 		var err error
-		if from, err = p.first(ctx, total); err != nil {
+		if from, err = p.beginning(ctx, p.Step); err != nil {
 			return nil, err
 		}
-		if from.After(p.whole(0).lower) {
+		if from.After(p.whole().lower) {
 			p.begins = from
 		}
 	}
@@ -413,35 +419,40 @@ func (p *planner) fixed(ctx context.Context, total int64) ([]Planned, error) {
 	return p.cutAt(ws)
 }
 
-// first finds by counts the beginning of the first window. It is the start of a
-// step, and no result is earlier.
-func (p *planner) first(ctx context.Context, total int64) (time.Time, error) {
-	c := p.whole(total)
+// beginning finds a time before which a range without a beginning holds no result. It is
+// the start of a step.
+func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
+	c, holds := p.whole(), p.Holds
 	switch {
-	case total != Unknown:
-	case !p.Begins.IsZero():
-		return p.Step.start(p.Begins), nil
-	default:
-		return time.Time{}, &PlanError{fmt.Sprintf("fixed windows of %s need a beginning of the range where nothing may be counted: set extract.from", p.Step)}
+	case !p.Uncounted:
+		holds = func(ctx context.Context, lower Window) (bool, error) {
+			n, err := p.count(ctx, lower)
+			if err == nil {
+				err = p.suspect(ctx, c, lower, n)
+			}
+			return n > 0, err
+		}
+	case holds == nil:
+		return time.Time{}, &transport.ConfigError{Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
+	default: // nobody has asked yet whether there is any result
+		if some, err := holds(ctx, Window{c.lower, c.To}); err != nil || !some {
+			return step.start(c.To), err
+		}
 	}
-	for p.Step.next(c.lower).Before(c.To) {
+	for step.next(c.lower).Before(c.To) {
 		middle, ok := halve(c.lower, c.To)
 		if !ok {
 			break
 		}
-		lower := Window{From: Epoch, To: middle} // undated results may match a lone upper bound
-		n, err := p.count(ctx, lower)
-		if err == nil {
-			err = p.suspect(ctx, c, lower, n)
-		}
+		early, err := holds(ctx, Window{From: Epoch, To: middle}) // undated results may match a lone upper bound
 		if err != nil {
 			return time.Time{}, err
 		}
-		if n == 0 {
-			c.lower = middle
-		} else {
+		if early {
 			c.To = middle
+		} else {
+			c.lower = middle
 		}
 	}
-	return p.Step.start(c.lower), nil
+	return step.start(c.lower), nil
 }

@@ -58,31 +58,27 @@ func (p *Plan) partitions() (n int64) {
 	return n
 }
 
+const fewerRequests = "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
+
 // CostError reports a plan that needs more requests than are allowed.
-type CostError struct {
-	Requests int64 // that the plan needs, at least
-	Most     int64 // that are allowed
-	Windows  int   // of the plan, 0 if it was not finished
-	Results  int64 // Unknown if they were not counted
-	Step     Step  // of the windows
-}
+type CostError struct{ Problem string }
 
 // Error says how many requests are needed and allowed, and what to do.
-func (e *CostError) Error() string {
-	if e.Windows == 0 {
-		return fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; read a shorter range, or raise max_requests (of source.requests, export: --max-requests)", e.Most)
+func (e *CostError) Error() string { return e.Problem }
+
+// TooCostly returns a *CostError if the plan, with its counts, needs more than most requests.
+// A most of 0 allows any number.
+func (p *Plan) TooCostly(most int64) error {
+	needed := int64(p.Requests) + p.Cost()
+	if most == 0 || needed <= most {
+		return nil
 	}
-	results := "results that were not counted"
-	if e.Results != Unknown {
-		results = fmt.Sprintf("%d results", e.Results)
+	results, remedy := "results that were not counted", fewerRequests
+	if p.Total != Unknown {
+		results = fmt.Sprintf("%d results", p.Total)
 	}
-	windows := "1 window"
-	if e.Windows != 1 {
-		windows = fmt.Sprintf("%d windows", e.Windows)
-	}
-	remedy := "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
-	if !e.Step.Auto() {
+	if !p.Range.Step.Auto() {
 		remedy = "set window: auto, " + remedy
 	}
-	return fmt.Sprintf("the plan needs at least %d requests for %s (%s, window: %s), and max_requests is %d; nothing was read: %s", e.Requests, results, windows, e.Step, e.Most, remedy)
+	return &CostError{fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Step, len(p.Windows), most, remedy)}
 }

@@ -27,14 +27,14 @@ type Reader struct {
 	stamps  atomic.Bool  // see CountUnstamped
 	lacking atomic.Int64 // results without a date_update
 	newest  atomic.Pointer[string]
-	dated   atomic.Bool // see Dated
-	doubts  dateDoubts
+	dated   atomic.Bool  // see Dated
+	doubts  atomic.Int64 // results whose dates lay outside their window, see checkDates
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func NewReader(service Service, form string, common ResultsQuery) *Reader {
-	r := &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+	r := &Reader{service: service, form: form, common: common}
 	r.limit.Store(int64(service.PageSize()))
 	return r
 }
@@ -138,9 +138,6 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		return nil, nil
 	}
 	r.noteDates(p)
-	if r.stamps.Load() {
-		r.lacking.Add(int64(unstamped(p)))
-	}
 	w.rows, w.lastID, w.most = w.rows+int64(n), p.ID(n-1), max(n, w.most)
 	switch {
 	case w.lastID == math.MaxInt64 || w.ids.Max != 0 && w.lastID >= w.ids.Max:
@@ -252,7 +249,11 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			probed = true
 		}
 		if limit == 1 {
-			return nil, limit, &UnservedError{After: q.IDs.Min - 1, Err: err}
+			behind := "the first result"
+			if q.IDs.Min > 1 {
+				behind = fmt.Sprintf("the result that follows id %d", q.IDs.Min-1)
+			}
+			return nil, limit, &FinalError{Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {
@@ -289,7 +290,7 @@ func (r *Reader) Newest() (newest time.Time) {
 // Dated tells whether a result showed when it was finished.
 func (r *Reader) Dated() bool { return r.dated.Load() }
 
-// noteDates takes note of what Newest and Dated tell.
+// noteDates takes note of what Newest, Dated and Unstamped tell.
 func (r *Reader) noteDates(p *page.Page) {
 	newest := ""
 	known := r.newest.Load()
@@ -297,6 +298,7 @@ func (r *Reader) noteDates(p *page.Page) {
 		newest = *known
 	}
 	for i := range p.Len() {
+		stamped := false
 		for _, c := range p.Cells(i) {
 			f := &p.Fields[c.Field]
 			if c.Values == 0 || f.Kind != page.KindMeta || !page.IsDate(f.ID) {
@@ -305,11 +307,16 @@ func (r *Reader) noteDates(p *page.Page) {
 			if f.ID == page.MetaFinish {
 				r.dated.Store(true)
 			}
-			if v := p.Value(c, 0); len(v) == len(WireTime) && string(v) > newest { // dates are compared as text
+			v := p.Value(c, 0)
+			stamped = stamped || f.ID == UpdateMeta && len(v) == len(WireTime)
+			if len(v) == len(WireTime) && string(v) > newest { // dates are compared as text
 				if _, err := time.Parse(WireTime, string(v)); err == nil {
 					newest = string(v)
 				}
 			}
+		}
+		if !stamped && r.stamps.Load() {
+			r.lacking.Add(1)
 		}
 	}
 	for newest != "" && (known == nil || newest > *known) && !r.newest.CompareAndSwap(known, &newest) {

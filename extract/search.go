@@ -72,16 +72,20 @@ func (s Search) Method() string {
 	return "and"
 }
 
+// String returns the criterion as text for people.
+func (c Criterion) String() string {
+	if c.Operator.Bare() {
+		return c.Column + " " + string(c.Operator)
+	}
+	return c.Column + " " + string(c.Operator) + " " + strconv.Quote(c.Term)
+}
+
 // String returns the criteria as text for people, "" if there are none. The
 // order of the criteria does not matter.
 func (s Search) String() string {
-	parts := make([]string, 0, len(s.Where))
-	for _, c := range s.Where {
-		text := c.Column + " " + string(c.Operator)
-		if !c.Operator.Bare() {
-			text += " " + strconv.Quote(c.Term)
-		}
-		parts = append(parts, text)
+	parts := make([]string, len(s.Where))
+	for i, c := range s.Where {
+		parts[i] = c.String()
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, " "+s.Method()+" ")

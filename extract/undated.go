@@ -32,7 +32,12 @@ type UndatedRange struct {
 // form's counts. undated is Unknown if the form changed while it was counted. Then it is
 // counted among the ids that there are now: a new result, which would hide one without a
 // date, has another id. It stays Unknown if counts ignore bounds of ids.
-func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) ([]UndatedRange, int64, error) {
+func UndatedRanges(ctx context.Context, s Service, form string, total, undated int64) (found []UndatedRange, n int64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("looking for results without a date: %w", err)
+		}
+	}()
 	if undated == 0 {
 		return nil, 0, nil
 	}
@@ -42,10 +47,8 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 		return anywhere, undated, nil
 	}
 	highest, ok, err := highestID(ctx, s, form, total, undated != Unknown)
-	if err != nil {
-		return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
-	} else if !ok {
-		return anywhere, undated, nil
+	if err != nil || !ok {
+		return anywhere, undated, err
 	}
 	countIn := func(ctx context.Context, r IDRange) (all, undated int64, err error) {
 		if all, err = s.Count(ctx, form, CountQuery{IDs: r}); err != nil {
@@ -56,7 +59,7 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 	}
 	if undated == Unknown {
 		if total, undated, err = countIn(ctx, IDRange{0, highest}); err != nil {
-			return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
+			return nil, 0, err
 		}
 		if undated == 0 {
 			return nil, 0, nil
@@ -70,7 +73,6 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 		all int64 // results in it, also those with a date
 	}
 	budget, size := int(pages), int64(s.PageSize()) // budget: counts that may still be spent
-	var found []UndatedRange
 	err = Halving[ids]{
 		Visit: func(_ context.Context, r ids, n int64, _ bool) (bool, error) {
 			deeper := n > 0 && r.all > max(n, size) && r.Max-r.Min >= size && budget >= 2
@@ -88,10 +90,7 @@ func UndatedRanges(ctx context.Context, s Service, form string, total, undated i
 			return lower, upper, inLower, err
 		},
 	}.Halve(ctx, ids{IDRange{0, highest}, total}, undated, true)
-	if err != nil {
-		return nil, 0, fmt.Errorf("looking for results without a date: %w", err)
-	}
-	return found, undated, nil
+	return found, undated, err
 }
 
 // undatedCost returns how many requests it takes to read all results, and to find the

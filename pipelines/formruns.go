@@ -148,9 +148,6 @@ func hopeless(err error) bool {
 	if isError[*transport.OutageError](err) || isError[*transport.NotServiceError](err) {
 		return true
 	}
-	if isError[*transport.RedirectError](err) {
-		return !transport.Temporary(err)
-	}
 	n, ok := errors.AsType[*transport.NetworkError](err)
 	return ok && n.Final
 }

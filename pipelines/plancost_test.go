@@ -64,7 +64,7 @@ func TestMaxRequests(t *testing.T) {
 		counts int
 		want   string
 	}{
-		{"windows", func(d *definition.Definition) { d.Extract.Window = extract.Step{Days: 1} }, 1, "needs at least 366 requests for 296 results (365 windows, window: 1d), and max_requests is 20; nothing was read: set window: auto"},
+		{"windows", func(d *definition.Definition) { d.Extract.Window = extract.Step{Days: 1} }, 1, "needs at least 366 requests for 296 results (window: 1d, windows: 365), and max_requests is 20; nothing was read: set window: auto"},
 		{"uncounted", func(d *definition.Definition) {
 			d.Extract.Window, d.Extract.Verify = extract.Step{Days: 7}, false
 		}, 0, "needs at least 53 requests for results that were not counted"},

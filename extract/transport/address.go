@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,7 +42,7 @@ func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, err
 	return u, nil
 }
 
-// address returns the address of a call without the key. The error is a *ConfigError if the
+// address returns the address of a call, with the key unless that goes into a header. The error is a *ConfigError if the
 // name cannot be a form's.
 func (s *Sender) address(call Call) (string, error) {
 	address := s.cfg.Forms
@@ -54,8 +55,12 @@ func (s *Sender) address(call Call) (string, error) {
 	if call.Path != "" {
 		address += "/" + call.Path
 	}
-	if len(call.Parameters) > 0 {
-		address += "?" + call.Parameters.Query()
+	sent := slices.Clone(call.Parameters)
+	if s.cfg.KeyParameter != "" {
+		sent.Add(s.cfg.KeyParameter, s.cfg.Key.value)
+	}
+	if len(sent) > 0 {
+		address += "?" + sent.Query()
 	}
 	return address, nil
 }

@@ -13,7 +13,7 @@ type Fault uint8
 const (
 	FaultWrong   Fault = iota // well-formed, but not what the specification promises
 	FaultBeyond               // larger than a bound, or in an unsupported encoding
-	FaultForeign              // well-formed, but not from the service
+	FaultForeign              // not from the service: well-formed, or a redirect
 	FaultGarbled              // not well-formed: a web page, plain text, a damaged answer
 	FaultCut                  // ends too early
 	FaultEmpty                // holds nothing
@@ -26,8 +26,8 @@ type AnswerError struct {
 	Problem string // what is wrong, without the answer's text
 	Fault   Fault
 	Ours    bool // the answer has the service's own root element
+	Status  int  // HTTP status, 0 if unknown
 
-	status int    // HTTP status, 0 if unknown
 	sum    uint64 // hash of the answer, to tell whether the next one is the same
 	varies bool   // another attempt of the request ended in another way
 }
@@ -38,8 +38,8 @@ func (e *AnswerError) Error() string {
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" (byte %d)", e.Offset)
 	}
-	if e.status != 0 && e.status != http.StatusOK {
-		s += fmt.Sprintf(" (HTTP status %d): is the base URL the service's?", e.status)
+	if e.Status != 0 && e.Status != http.StatusOK {
+		s += fmt.Sprintf(" (HTTP status %d): is the base URL the service's?", e.Status)
 	}
 	return s
 }
@@ -58,8 +58,13 @@ func (e *AnswerError) isPage() bool {
 	return !e.Ours && (e.Fault == FaultForeign || e.Fault == FaultGarbled)
 }
 
-// NotServiceError reports that every attempt of a request got the same web page from
-// something other than the service. The service has answered nothing in this run.
+// redirects tells whether the answer sends the client to another address.
+func (e *AnswerError) redirects() bool {
+	return e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest
+}
+
+// NotServiceError reports that every attempt of a request got the same web page, or a
+// redirect, from something other than the service. The service has answered nothing in this run.
 type NotServiceError struct {
 	Tries int
 	Err   *AnswerError // what is wrong with the web page
@@ -71,7 +76,7 @@ func (e *NotServiceError) Error() string {
 	if e.Tries > 1 {
 		tries = fmt.Sprintf("each of %d tries gave the same page", e.Tries)
 	}
-	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.status, e.Err.Problem)
+	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.Status, e.Err.Problem)
 }
 
 // Unwrap returns what is wrong with the web page.

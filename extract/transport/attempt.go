@@ -28,7 +28,7 @@ func urlCause(err error) error {
 // never hold the address.
 func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	*call.Body = (*call.Body)[:0]
-	req, err := http.NewRequestWithContext(ctx, call.Method, s.withKey(call), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, call.Method, call.url, http.NoBody)
 	if err != nil {
 		return Header{}, &NetworkError{Problem: s.cfg.Key.RedactSent(urlCause(err).Error()), Final: true}
 	}
@@ -53,15 +53,16 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if res.StatusCode == http.StatusProxyAuthRequired {
 		return h, proxyRefusal(req.URL.Scheme, res.StatusCode)
 	}
-	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return h, &RedirectError{Status: res.StatusCode, To: s.redactedTarget(res)}
+	if res.StatusCode >= http.StatusMultipleChoices && res.StatusCode < http.StatusBadRequest {
+		problem := "it redirects to " + s.redactedTarget(res) + ", which is not followed because that would carry the API key along"
+		return h, &AnswerError{Offset: -1, Problem: problem, Fault: FaultForeign, Status: res.StatusCode}
 	}
 	body := bytes.NewBuffer(*call.Body) // whose memory is used again
 	n, err := body.ReadFrom(io.LimitReader(res.Body, s.most+1))
 	*call.Body = body.Bytes()
 	switch {
 	case n > s.most:
-		return h, &AnswerError{Offset: -1, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", s.most), Fault: FaultBeyond}
+		return h, &AnswerError{Offset: -1, Status: h.Status, Problem: fmt.Sprintf("it is larger than the bound of %d bytes", s.most), Fault: FaultBeyond}
 	case err != nil:
 		return h, s.networkError(ctx, err)
 	}

@@ -96,29 +96,16 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 	return false, wait, c.changed, nil
 }
 
-func (c *circuit) isOpen() bool {
+// state tells whether the circuit is open, whether the service has answered anything to the
+// sender and its forks, even an error, and how long requests are tried.
+func (c *circuit) state() (open, met bool, patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open
+	return c.open, c.met, c.bound()
 }
 
-// wasMet tells whether the service has answered anything to the sender and its
-// forks, even an error.
-func (c *circuit) wasMet() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.met
-}
-
-// patience returns how long requests are tried: Config.Patience once there was a
-// connection to the server, else Config.FirstPatience.
-func (c *circuit) patience() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bound()
-}
-
-// bound is patience for callers that hold c.mu.
+// bound returns how long requests are tried: Config.Patience once there was a connection to
+// the server, else Config.FirstPatience.
 func (c *circuit) bound() time.Duration {
 	if c.reached {
 		return c.cfg.Patience
@@ -145,20 +132,21 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.probing = false
 	}
 	ended := outcome == OutcomeCancelled || outcome == "" // the attempt says nothing about the service
-	c.met = c.met || !ended && isOwn(e.last)
-	c.reached = c.reached || !ended && !isUnsent(e.last)
+	m := meaningOf(e.last)
+	c.met = c.met || !ended && m.own
+	c.reached = c.reached || !ended && !m.unsent
 	s := &c.streak
 	switch {
 	case ended:
-	case e.halved && c.met && isHeavy(e.last): // perhaps it is too much, which a smaller request shows
-	case isAnswer(e.last):
+	case e.halved && c.met && m.heavy: // perhaps it is too much, which a smaller request shows
+	case m.answered:
 		if c.open {
 			c.wake()
 			c.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "the service is there again",
 				slog.Duration("after", now.Sub(s.since).Round(time.Millisecond)), slog.Int("attempts", s.attempts))
 		}
 		c.streak, c.open = streak{}, false
-	case isAbsence(e.last, c.met):
+	case m.isAbsence(c.met):
 		if s.attempts++; s.attempts == 1 {
 			s.since, s.first = now, e
 		}

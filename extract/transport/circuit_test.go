@@ -12,6 +12,7 @@ type refusal Class
 func (r refusal) Error() string            { return "refused" }
 func (r refusal) Class() Class             { return Class(r) }
 func (r refusal) ComeAfter() time.Duration { return 0 }
+func (r refusal) HTTPStatus() int          { return 0 }
 
 // TestCircuitOpens after a streak, by what the attempts of requests a and b
 // brought: a or b nothing, A or B the same without being there at all.
@@ -64,8 +65,8 @@ func TestCircuitOpens(t *testing.T) {
 			}
 			c.leave(t.Context(), false, e, o)
 		}
-		if c.isOpen() != tc.open {
-			t.Errorf("after %s it is open: %v, want %v", tc.attempts, c.isOpen(), tc.open)
+		if c.open != tc.open {
+			t.Errorf("after %s it is open: %v, want %v", tc.attempts, c.open, tc.open)
 		}
 	}
 }
@@ -106,7 +107,7 @@ func TestOneSickFormIsNoOutage(t *testing.T) {
 			e := &effort{form: c.sick[i%len(c.sick)], last: &NetworkError{Problem: "refused"}}
 			client.circuit.leave(t.Context(), false, e, OutcomeFailed)
 		}
-		if client.circuit.isOpen() != c.open {
+		if client.circuit.open != c.open {
 			t.Errorf("%d forms, sick %q: open is %t", c.forms, c.sick, !c.open)
 		}
 	}

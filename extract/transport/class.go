@@ -14,6 +14,7 @@ type Refusal interface {
 	Class() Class
 	// ComeAfter returns the pause that the service asks for, 0 if it asks for none.
 	ComeAfter() time.Duration
+	HTTPStatus() int
 }
 
 // Class is what a refusal means for another attempt.
@@ -44,113 +45,71 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// classOf returns the class of an attempt's error, and the pause that the server asks for.
-func classOf(err error) (class Class, after time.Duration) {
+// meaning is what the error of an attempt, or of a request, tells about the service.
+type meaning struct {
+	class   Class
+	after   time.Duration // the pause that the server asks for
+	outcome string
+
+	answered bool // the service itself answered, even if only to say that it is busy
+	own      bool // the answer is from the service, damaged or not
+	absent   bool // the service is away: no connection, no whole answer, or HTTP status 5xx without Retry-After
+	// foreign is set for a redirect, a web page or an empty answer. It means that the service
+	// is away if that has answered before. Else the base URL may be wrong, and waiting would
+	// not help.
+	foreign bool
+	heavy   bool // the answer may be more than the service can serve: HTTP status 504, cut, not in time
+	unsent  bool // there was no connection
+	done    bool // the request was sent and not refused, so it may have been carried out
+}
+
+// meaningOf tells what an error means, nil included.
+func meaningOf(err error) meaning {
+	if err == nil {
+		return meaning{outcome: OutcomeOK, answered: true, own: true}
+	}
 	if r, ok := errors.AsType[Refusal](err); ok {
-		return r.Class(), r.ComeAfter()
+		m := meaning{class: r.Class(), after: r.ComeAfter(), outcome: OutcomeRefused, answered: true, own: true, heavy: r.HTTPStatus() == http.StatusGatewayTimeout}
+		m.done = m.class == ClassUnavailable
+		if m.class >= ClassUnavailable {
+			m.outcome = OutcomeBusy
+		}
+		return m
 	}
-	if n, ok := errors.AsType[*NetworkError](err); ok && n.doubtful {
-		return ClassDoubtful, 0
-	}
-	s, ok := errors.AsType[*StatusError](err)
-	switch {
-	case !ok:
-		return ClassFinal, 0
-	case s.Status == http.StatusTooManyRequests:
-		return ClassBusy, s.RetryAfter
-	case s.Status == http.StatusServiceUnavailable: // a proxy sends it too, so the request may be done
-		return ClassUnavailable, s.RetryAfter
-	}
-	return ClassFinal, s.RetryAfter
-}
-
-// outcomeOf returns the outcome of an attempt that ended with err and was not
-// cancelled. status is the HTTP status of the answer, 0 without an answer.
-func outcomeOf(err error, status int) string {
-	class, _ := classOf(err)
-	switch {
-	case err == nil:
-		return OutcomeOK
-	case class >= ClassUnavailable:
-		return OutcomeBusy
-	case is[Refusal](err), is[*RedirectError](err):
-		return OutcomeRefused
-	case !is[*AnswerError](err): // *NetworkError, *StatusError
-		return OutcomeFailed
-	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
-		return OutcomeRefused
-	}
-	return OutcomeInvalid
-}
-
-// isAnswer tells whether the service itself answered an attempt, even if only
-// to say that it is busy. err is the error of the attempt.
-func isAnswer(err error) bool {
-	return err == nil || is[Refusal](err) || is[*StatusError](err) && !isAbsence(err, true)
-}
-
-// isOwn tells whether the answer to an attempt is from the service, damaged or not.
-func isOwn(err error) bool {
-	a, ok := errors.AsType[*AnswerError](err)
-	return err == nil || is[Refusal](err) || ok && a.Ours
-}
-
-// isAbsence tells whether an attempt failed because the service is away: a
-// network error, a timeout, or HTTP status 5xx without Retry-After. A redirect, a
-// foreign web page or an empty answer counts too if met says that the service has
-// answered before. Else the base URL may be wrong, and waiting would not help.
-func isAbsence(err error, met bool) bool {
 	if n, ok := errors.AsType[*NetworkError](err); ok {
-		return !n.Final
+		m := meaning{outcome: OutcomeFailed, absent: !n.Final, heavy: !n.Final && !n.Unreached(), unsent: n.unsent, done: !n.Final && !n.unsent}
+		if n.doubtful {
+			m.class = ClassDoubtful
+		}
+		return m
+	}
+	if s, ok := errors.AsType[*StatusError](err); ok {
+		m := meaning{after: s.RetryAfter, outcome: OutcomeFailed, absent: s.Status >= http.StatusInternalServerError && s.RetryAfter == 0, heavy: s.Status == http.StatusGatewayTimeout}
+		m.answered, m.done = !m.absent, s.Status != http.StatusTooManyRequests
+		switch s.Status {
+		case http.StatusTooManyRequests:
+			m.class, m.outcome = ClassBusy, OutcomeBusy
+		case http.StatusServiceUnavailable: // a proxy sends it too, so the request may be done
+			m.class, m.outcome = ClassUnavailable, OutcomeBusy
+		}
+		return m
 	}
 	if a, ok := errors.AsType[*AnswerError](err); ok {
-		return met && (a.isPage() || a.Fault == FaultEmpty)
+		m := meaning{outcome: OutcomeInvalid, own: a.Ours, foreign: a.isPage() || a.Fault == FaultEmpty, heavy: a.Fault == FaultCut, done: !is[*NotServiceError](err) && !a.redirects()}
+		if a.Status >= http.StatusMultipleChoices && a.Status < http.StatusInternalServerError {
+			m.outcome = OutcomeRefused
+		}
+		return m
 	}
-	if is[*RedirectError](err) {
-		return met
-	}
-	s, ok := errors.AsType[*StatusError](err)
-	return ok && s.Status >= http.StatusInternalServerError && s.RetryAfter == 0
+	return meaning{outcome: OutcomeFailed}
 }
+
+// isAbsence tells whether the service is away. met tells that it has answered before.
+func (m meaning) isAbsence(met bool) bool { return m.absent || m.foreign && met }
 
 // TooHeavy tells whether a request failed as it does if its answer is more than the
-// service can serve: with HTTP status 504, cut short, or not within the time limit.
-func TooHeavy(err error) bool { return !is[*OutageError](err) && isHeavy(err) }
+// service can serve.
+func TooHeavy(err error) bool { return !is[*OutageError](err) && meaningOf(err).heavy }
 
-func isHeavy(err error) bool {
-	if n, ok := errors.AsType[*NetworkError](err); ok {
-		return !n.Final && !n.Unreached()
-	}
-	if s, ok := errors.AsType[*StatusError](err); ok {
-		return s.Status == http.StatusGatewayTimeout
-	}
-	if r, ok := errors.AsType[interface {
-		Refusal
-		HTTPStatus() int
-	}](err); ok {
-		return r.HTTPStatus() == http.StatusGatewayTimeout
-	}
-	a, ok := errors.AsType[*AnswerError](err)
-	return ok && a.Fault == FaultCut
-}
-
-// isUnsent tells whether an attempt failed because no connection could be made.
-func isUnsent(err error) bool {
-	n, ok := errors.AsType[*NetworkError](err)
-	return ok && n.unsent
-}
-
-// MayBeDone tells whether a request that failed may have been carried out: it was
-// sent, and the service did not refuse it.
-func MayBeDone(err error) bool {
-	if r, ok := errors.AsType[Refusal](err); ok {
-		return r.Class() == ClassUnavailable
-	}
-	if n, ok := errors.AsType[*NetworkError](err); ok {
-		return !n.Final && !n.unsent
-	}
-	if s, ok := errors.AsType[*StatusError](err); ok {
-		return s.Status != http.StatusTooManyRequests
-	}
-	return is[*AnswerError](err) && !is[*NotServiceError](err)
-}
+// MayBeDone tells whether a request that failed may have been carried out.
+func MayBeDone(err error) bool { return err != nil && meaningOf(err).done }

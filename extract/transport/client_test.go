@@ -125,13 +125,13 @@ func TestRedirects(t *testing.T) {
 		location func(r *http.Request) string
 		want     string
 	}{
-		{302, func(r *http.Request) string { return "https://elsewhere.invalid" + r.RequestURI }, "https://elsewhere.invalid/api/users/acme/forms/form1/results/count;"},
-		{301, func(r *http.Request) string { return "/login?next=" + url.QueryEscape(r.RequestURI) }, "/login;"},
+		{302, func(r *http.Request) string { return "https://elsewhere.invalid" + r.RequestURI }, "https://elsewhere.invalid/api/users/acme/forms/form1/results/count,"},
+		{301, func(r *http.Request) string { return "/login?next=" + url.QueryEscape(r.RequestURI) }, "/login,"},
 		{307, func(*http.Request) string {
 			return "https://user:pw@elsewhere.invalid/" + url.PathEscape(transport.Canary) + "?x#y"
-		}, "https://elsewhere.invalid/[redacted];"},
-		{308, func(*http.Request) string { return "" }, "nowhere;"},
-		{303, func(*http.Request) string { return "://" }, "nowhere;"},
+		}, "https://elsewhere.invalid/[redacted],"},
+		{308, func(*http.Request) string { return "" }, "nowhere,"},
+		{303, func(*http.Request) string { return "://" }, "nowhere,"},
 	} {
 		asked := 0
 		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,8 +140,8 @@ func TestRedirects(t *testing.T) {
 			w.WriteHeader(tc.status)
 		}), func(cfg *v1.Config) { cfg.Key = transport.NewSecret(transport.Canary) })
 		err := countOnly(t.Context(), c)
-		e := transport.MustAs[*transport.RedirectError](t, err)
-		if e.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.To, "?#") || strings.Contains(e.To, "pw") {
+		e := transport.MustAs[*transport.NotServiceError](t, err)
+		if e.Err.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.Err.Problem, "?#") || strings.Contains(e.Err.Problem, "pw") {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 		transport.HidesKey(t, "error", err.Error())

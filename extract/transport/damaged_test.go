@@ -60,7 +60,7 @@ func fateOf(err error) string {
 		return fine
 	case transport.Temporary(err):
 		return again
-	case isNotService(err) || isRedirect(err):
+	case isNotService(err):
 		return notService
 	}
 	return data

@@ -79,27 +79,6 @@ func ComeBack(after time.Duration) string {
 	return fmt.Sprintf(" (it asks to come back after %s)", after.Round(time.Second))
 }
 
-// RedirectError reports an answer that redirects to another address. Redirects
-// are not followed, because the new address or its Referer would carry the key.
-type RedirectError struct {
-	Status int
-	To     string // the target, without its query
-
-	passes bool // the service has answered in this run, or other tries failed in other ways
-}
-
-// Temporary tells whether trying again may help. A service that has answered in this run,
-// and redirects then, is under maintenance.
-func (e *RedirectError) Temporary() bool { return e.passes }
-
-// Error says where the redirect points and what to do.
-func (e *RedirectError) Error() string {
-	if e.passes {
-		return fmt.Sprintf("the server redirects (HTTP %d) to %s, though not always; run again later", e.Status, e.To)
-	}
-	return fmt.Sprintf("the server redirects (HTTP %d) to %s; redirects are not followed because they would carry the API key: set base_url to the service's own address", e.Status, e.To)
-}
-
 // BudgetError says that a request budget is used up.
 type BudgetError struct {
 	Limit int           // requests that the budget allows

@@ -13,19 +13,22 @@ const (
 )
 
 var (
-	OutcomeOf    = outcomeOf
-	IsAnswer     = isAnswer
-	IsAbsence    = isAbsence
 	NewTransport = newTransport
 	HostUnknown  = &NetworkError{doubtful: true}
 )
+
+// MeaningOf tells what an error counts as, whether the service answered, and whether it is away.
+func MeaningOf(err error, met bool) (outcome string, answered, absent bool) {
+	m := meaningOf(err)
+	return m.outcome, m.answered, m.isAbsence(met)
+}
 
 func (s *Sender) Settings() *Config { return &s.cfg }
 
 // Most is the size in bytes up to which an answer is read.
 func (s *Sender) Most() *int64 { return &s.most }
 
-func (s *Sender) IsOpen() bool { return s.circuit.isOpen() }
+func (s *Sender) IsOpen() bool { open, _, _ := s.circuit.state(); return open }
 
 func (s *Sender) FailedProbes() int { return s.circuit.failed }
 

@@ -8,7 +8,7 @@ import (
 
 const (
 	// doubtfulTries bounds the attempts of a request whose answers are most
-	// likely final. These are doubtful refusals, the same wrong answer, and a redirect
+	// likely final. These are doubtful refusals, the same wrong answer, and redirects
 	// or the same foreign web page if the service has answered nothing yet.
 	doubtfulTries = 3
 	// heavyTries is how often an answer that is too heavy is asked for if the caller can
@@ -29,8 +29,6 @@ type effort struct {
 	last       error
 	told       string // the last error that the log has
 
-	redirected int // attempts that were redirected
-
 	unread int    // attempts whose answer could not be read
 	sum    uint64 // hash of the first unreadable answer
 	varies bool   // another unreadable answer differed from the first
@@ -47,21 +45,18 @@ func (e *effort) unreadable(a *AnswerError) {
 
 // tooHeavy tells whether the caller should rather ask for less than once more.
 func (e *effort) tooHeavy() bool {
-	if isHeavy(e.last) {
+	if meaningOf(e.last).heavy {
 		e.heavy++
 	}
 	return e.halved && e.heavy >= heavyTries
 }
 
 // samePage tells whether every attempt that had a connection got the same foreign
-// answer, such as a web page.
+// answer, such as a web page. All redirects are the same.
 func (e *effort) samePage() bool {
 	a, ok := errors.AsType[*AnswerError](e.last)
 	return ok && a.isPage() && !e.varies && e.unread == e.attempts-e.unsent
 }
-
-// onlyRedirects tells whether every attempt that had a connection was redirected.
-func (e *effort) onlyRedirects() bool { return e.redirected == e.attempts-e.unsent }
 
 // mayHelp tells whether one more attempt may succeed after the last one failed.
 // met tells that the service has answered something in this run.
@@ -69,7 +64,7 @@ func (e *effort) mayHelp(met bool) bool {
 	if is[*BudgetError](e.last) || is[*OutageError](e.last) {
 		return false // the budget refills in hours; the request has waited for the outage
 	}
-	class, _ := classOf(e.last)
+	class := meaningOf(e.last).class
 	if !e.repeatable {
 		// The request may have been carried out. Doing it twice is worse than an error.
 		return class == ClassBusy
@@ -82,9 +77,6 @@ func (e *effort) mayHelp(met bool) bool {
 			again = met || !e.samePage()
 		}
 		return again || e.unread < doubtfulTries
-	}
-	if is[*RedirectError](e.last) {
-		return met || !e.onlyRedirects() || e.redirected < doubtfulTries
 	}
 	if class == ClassDoubtful {
 		e.doubtful++

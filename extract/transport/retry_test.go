@@ -96,11 +96,6 @@ func isNotService(err error) bool {
 	return ok
 }
 
-func isRedirect(err error) bool {
-	_, ok := errors.AsType[*transport.RedirectError](err)
-	return ok
-}
-
 func isAnswerError(err error) bool {
 	_, ok := errors.AsType[*transport.AnswerError](err)
 	return ok
@@ -460,7 +455,7 @@ func TestCopyIsNotRepeated(t *testing.T) {
 			}, nil)
 			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
 			got := refused
-			if _, ok := errors.AsType[*extract.UnclearError](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
+			if _, ok := errors.AsType[*extract.FinalError](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
 				got = unclear
 			} else if err == nil && asked == 2 && form.Directory == "copy" {
 				got = repeated

@@ -106,7 +106,7 @@ type Call struct {
 	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
 
-	url string // without the key
+	url string // with the key, so that only the server may see it
 }
 
 // GetForms is the transaction that concerns no form.
@@ -231,25 +231,22 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if tries == s.cfg.Retries || !e.mayHelp(s.circuit.wasMet()) {
+		open, met, patience := s.circuit.state()
+		if tries == s.cfg.Retries || !e.mayHelp(met) || e.tooHeavy() && met && !open {
 			break
 		}
-		if e.tooHeavy() && s.circuit.wasMet() && !s.circuit.isOpen() {
-			break
-		}
-		if s.circuit.isOpen() {
+		if open {
 			continue // the open circuit makes the next attempt wait
 		}
-		_, after := classOf(e.last)
-		left := s.circuit.patience() - e.spent
-		if left <= 0 || after > left {
+		m, left := meaningOf(e.last), patience-e.spent
+		if left <= 0 || m.after > left {
 			break
 		}
 		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
-		if isUnsent(e.last) {                                                // the usual tries then last as long as the usual patience
+		if m.unsent {                                                        // the usual tries then last as long as the usual patience
 			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
-		pause := max(min(pauses.NextBackOff(), left), after) // the last attempt is made at the end of the patience
+		pause := max(min(pauses.NextBackOff(), left), m.after) // the last attempt is made at the end of the patience
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),
@@ -272,23 +269,18 @@ func (s *Sender) errorOnce(e *effort) slog.Attr {
 	return slog.String("error", text)
 }
 
-// verdict returns the error of a request that is not tried again. For a redirect it decides
-// whether it passes, and for an unreadable answer between a *NotServiceError and an
-// *AnswerError.
+// verdict returns the error of a request that is not tried again. For an unreadable answer
+// it decides between a *NotServiceError and an *AnswerError.
 func (s *Sender) verdict(e *effort) error {
-	if r, ok := e.last.(*RedirectError); ok { //nolint:errorlint // as below
-		last := *r // the circuit tells others of r
-		last.passes = s.circuit.wasMet() || !e.onlyRedirects()
-		return &last
-	}
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
 		return e.last
 	}
-	if e.samePage() && !s.circuit.wasMet() {
+	_, met, _ := s.circuit.state()
+	if e.samePage() && !met {
 		return &NotServiceError{Tries: e.unread, Err: a}
 	}
-	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !s.circuit.wasMet()) {
+	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !met) {
 		a.varies = true // other attempts failed in other ways
 	}
 	return a
@@ -329,14 +321,13 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 	if err != nil && ctx.Err() != nil { // the cause may be an error of another request, so it is not touched
 		err, outcome = context.Cause(ctx), OutcomeCancelled
 	} else {
-		outcome = outcomeOf(err, header.Status)
+		m := meaningOf(err)
+		outcome = m.outcome
 		if a, ok := errors.AsType[*AnswerError](err); ok {
 			a.sum = maphash.Bytes(answerSeed, *call.Body)
 			e.unreadable(a)
-		} else if isUnsent(err) {
+		} else if m.unsent {
 			e.unsent++
-		} else if is[*RedirectError](err) {
-			e.redirected++
 		}
 	}
 	e.last = err
@@ -362,7 +353,7 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 			s.circuit.giveUp(probe)
 			return false, err
 		}
-		if probe || !s.circuit.isOpen() {
+		if open, _, _ := s.circuit.state(); probe || !open {
 			return probe, nil
 		}
 		// The circuit opened during the wait for the budget. The request goes out
@@ -383,7 +374,7 @@ func interpret(h Header, err error) error {
 		return &StatusError{Status: h.Status, RetryAfter: h.RetryAfter}
 	}
 	if e, ok := errors.AsType[*AnswerError](err); ok {
-		if e.status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
+		if e.Status = h.Status; h.Status != http.StatusOK && e.Fault == FaultEmpty {
 			e.Fault = FaultGarbled // some web servers send an empty answer for an unknown address
 		}
 	}
@@ -401,17 +392,4 @@ func encoded(h Header) error {
 		Offset: -1, Fault: FaultBeyond,
 		Problem: fmt.Sprintf("its content encoding %.40q is not one that is read: gzip; if a proxy changes answers so, go without it (NO_PROXY)", encoding),
 	}
-}
-
-// withKey returns the whole URL of the call, with the key unless that goes into a
-// header. Only the server may see it.
-func (s *Sender) withKey(call Call) string {
-	if s.cfg.KeyParameter == "" {
-		return call.url
-	}
-	separator := "?"
-	if strings.Contains(call.url, separator) {
-		separator = "&"
-	}
-	return call.url + separator + s.cfg.KeyParameter + "=" + Escape(s.cfg.Key.value)
 }

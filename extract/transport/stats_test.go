@@ -32,52 +32,52 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		err     error
-		status  int
 		want    string
 		circuit string
 	}{
-		{"good", nil, 200, transport.OutcomeOK, answer},
-		{"error 3", service(extract.CodeBusy, 200), 200, transport.OutcomeBusy, answer},
-		{"error 3 with 503", service(extract.CodeBusy, 503), 503, transport.OutcomeBusy, answer},
-		{"error 0 with 429", service(extract.CodeUnexpected, 429), 429, transport.OutcomeBusy, answer},
-		{"error 0 with 503", service(extract.CodeUnexpected, 503), 503, transport.OutcomeBusy, answer},
-		{"unlisted error with 429", service(57, 429), 429, transport.OutcomeBusy, answer},
-		{"429 of a proxy", &transport.StatusError{Status: 429}, 429, transport.OutcomeBusy, answer},
-		{"503 with Retry-After", &transport.StatusError{Status: 503, RetryAfter: time.Second}, 503, transport.OutcomeBusy, answer},
-		{"503 of a proxy", &transport.StatusError{Status: 503}, 503, transport.OutcomeBusy, absence},
-		{"error 0", service(extract.CodeUnexpected, 200), 200, transport.OutcomeRefused, answer},
-		{"error 0 with 500", service(extract.CodeUnexpected, 500), 500, transport.OutcomeRefused, answer},
-		{"error without a code", service(extract.CodeNone, 200), 200, transport.OutcomeRefused, answer},
-		{"error 1", service(extract.CodeInvalidURL, 404), 404, transport.OutcomeRefused, answer},
-		{"error 2", service(extract.CodeInvalidValue, 200), 200, transport.OutcomeRefused, answer},
-		{"error 100", service(extract.CodeInvalidKey, 401), 401, transport.OutcomeRefused, answer},
-		{"error 100 with 503", service(extract.CodeInvalidKey, 503), 503, transport.OutcomeRefused, answer},
-		{"error 101", service(extract.CodeInvalidUser, 404), 404, transport.OutcomeRefused, answer},
-		{"error 102", service(extract.CodeInvalidForm, 200), 200, transport.OutcomeRefused, answer},
-		{"error 103", service(extract.CodeInvalidID, 200), 200, transport.OutcomeRefused, answer},
-		{"redirect", &transport.RedirectError{Status: 302}, 302, transport.OutcomeRefused, absence},
-		{"404 of a proxy", &transport.AnswerError{}, 404, transport.OutcomeRefused, neither},
-		{"500 of a proxy", &transport.StatusError{Status: 500}, 500, transport.OutcomeFailed, absence},
-		{"502 of a proxy", &transport.StatusError{Status: 502}, 502, transport.OutcomeFailed, absence},
-		{"network", &transport.NetworkError{}, 0, transport.OutcomeFailed, absence},
-		{"cut answer", &transport.NetworkError{}, 200, transport.OutcomeFailed, absence},
-		{"host not known", transport.HostUnknown, 0, transport.OutcomeFailed, absence},
-		{"certificate", &transport.NetworkError{Final: true}, 0, transport.OutcomeFailed, neither},
-		{"not XML", &transport.AnswerError{}, 200, transport.OutcomeInvalid, neither},
-		{"not XML with 206", &transport.AnswerError{}, 206, transport.OutcomeInvalid, neither},
-		{"empty", &transport.AnswerError{Fault: transport.FaultEmpty}, 200, transport.OutcomeInvalid, absence},
-		{"page of a proxy", &transport.AnswerError{Fault: transport.FaultGarbled}, 200, transport.OutcomeInvalid, absence},
-		{"XML of a proxy", &transport.AnswerError{Fault: transport.FaultForeign}, 200, transport.OutcomeInvalid, absence},
-		{"malformed", &transport.AnswerError{Fault: transport.FaultGarbled, Ours: true}, 200, transport.OutcomeInvalid, neither},
-		{"cut", &transport.AnswerError{Fault: transport.FaultCut, Ours: true}, 200, transport.OutcomeInvalid, neither},
+		{"good", nil, transport.OutcomeOK, answer},
+		{"error 3", service(extract.CodeBusy, 200), transport.OutcomeBusy, answer},
+		{"error 3 with 503", service(extract.CodeBusy, 503), transport.OutcomeBusy, answer},
+		{"error 0 with 429", service(extract.CodeUnexpected, 429), transport.OutcomeBusy, answer},
+		{"error 0 with 503", service(extract.CodeUnexpected, 503), transport.OutcomeBusy, answer},
+		{"unlisted error with 429", service(57, 429), transport.OutcomeBusy, answer},
+		{"429 of a proxy", &transport.StatusError{Status: 429}, transport.OutcomeBusy, answer},
+		{"503 with Retry-After", &transport.StatusError{Status: 503, RetryAfter: time.Second}, transport.OutcomeBusy, answer},
+		{"503 of a proxy", &transport.StatusError{Status: 503}, transport.OutcomeBusy, absence},
+		{"error 0", service(extract.CodeUnexpected, 200), transport.OutcomeRefused, answer},
+		{"error 0 with 500", service(extract.CodeUnexpected, 500), transport.OutcomeRefused, answer},
+		{"error without a code", service(extract.CodeNone, 200), transport.OutcomeRefused, answer},
+		{"error 1", service(extract.CodeInvalidURL, 404), transport.OutcomeRefused, answer},
+		{"error 2", service(extract.CodeInvalidValue, 200), transport.OutcomeRefused, answer},
+		{"error 100", service(extract.CodeInvalidKey, 401), transport.OutcomeRefused, answer},
+		{"error 100 with 503", service(extract.CodeInvalidKey, 503), transport.OutcomeRefused, answer},
+		{"error 101", service(extract.CodeInvalidUser, 404), transport.OutcomeRefused, answer},
+		{"error 102", service(extract.CodeInvalidForm, 200), transport.OutcomeRefused, answer},
+		{"error 103", service(extract.CodeInvalidID, 200), transport.OutcomeRefused, answer},
+		{"redirect", &transport.AnswerError{Fault: transport.FaultForeign, Status: 302}, transport.OutcomeRefused, absence},
+		{"404 of a proxy", &transport.AnswerError{Status: 404}, transport.OutcomeRefused, neither},
+		{"500 of a proxy", &transport.StatusError{Status: 500}, transport.OutcomeFailed, absence},
+		{"502 of a proxy", &transport.StatusError{Status: 502}, transport.OutcomeFailed, absence},
+		{"network", &transport.NetworkError{}, transport.OutcomeFailed, absence},
+		{"cut answer", &transport.NetworkError{}, transport.OutcomeFailed, absence},
+		{"host not known", transport.HostUnknown, transport.OutcomeFailed, absence},
+		{"certificate", &transport.NetworkError{Final: true}, transport.OutcomeFailed, neither},
+		{"not XML", &transport.AnswerError{Status: 200}, transport.OutcomeInvalid, neither},
+		{"not XML with 206", &transport.AnswerError{Status: 206}, transport.OutcomeInvalid, neither},
+		{"empty", &transport.AnswerError{Fault: transport.FaultEmpty}, transport.OutcomeInvalid, absence},
+		{"page of a proxy", &transport.AnswerError{Fault: transport.FaultGarbled}, transport.OutcomeInvalid, absence},
+		{"XML of a proxy", &transport.AnswerError{Fault: transport.FaultForeign}, transport.OutcomeInvalid, absence},
+		{"malformed", &transport.AnswerError{Fault: transport.FaultGarbled, Ours: true}, transport.OutcomeInvalid, neither},
+		{"cut", &transport.AnswerError{Fault: transport.FaultCut, Ours: true}, transport.OutcomeInvalid, neither},
 	} {
-		if got := transport.OutcomeOf(tc.err, tc.status); got != tc.want {
-			t.Errorf("%s counts as %s, want %s", tc.name, got, tc.want)
+		outcome, answered, absent := transport.MeaningOf(tc.err, true)
+		if outcome != tc.want {
+			t.Errorf("%s counts as %s, want %s", tc.name, outcome, tc.want)
 		}
-		if transport.IsAnswer(tc.err) != (tc.circuit == answer) || transport.IsAbsence(tc.err, true) != (tc.circuit == absence) {
-			t.Errorf("%s: answer %v, absence %v; want %s", tc.name, transport.IsAnswer(tc.err), transport.IsAbsence(tc.err, true), tc.circuit)
+		if answered != (tc.circuit == answer) || absent != (tc.circuit == absence) {
+			t.Errorf("%s: answer %v, absence %v; want %s", tc.name, answered, absent, tc.circuit)
 		}
-		if (isAnswerError(tc.err) || isRedirect(tc.err)) && transport.IsAbsence(tc.err, false) {
+		if _, _, absent := transport.MeaningOf(tc.err, false); isAnswerError(tc.err) && absent {
 			t.Errorf("%s is an absence of a service that was never met", tc.name)
 		}
 	}

@@ -12,36 +12,32 @@ import (
 	"github.com/formetl/formetl/extract/page"
 )
 
-// charset is a character encoding that answers may have.
-type charset uint8
+// charset is a character encoding that answers may have. US-ASCII is read as UTF-8, which
+// contains it.
+type charset string
 
 const (
-	charsetNone charset = iota // not stated
-	charsetUTF8
-	charsetLatin1  // ISO-8859-1 as the standard has it: 0x80 to 0x9f are control characters
-	charsetLatin9  // ISO-8859-15
-	charsetWindows // windows-1252
-	charsetUnknown // stated, and not one of these
+	charsetNone    charset = "" // not stated
+	charsetUTF8    charset = "utf-8"
+	charsetLatin1  charset = "iso-8859-1" // as the standard has it: 0x80 to 0x9f are control characters
+	charsetLatin9  charset = "iso-8859-15"
+	charsetWindows charset = "windows-1252"
+	charsetUnknown charset = "?" // stated, and not one of these
 )
 
-// charsetLabels are the names of the charsets that are read (IANA's, and
-// usual spellings). US-ASCII is read as UTF-8, which contains it.
-var charsetLabels = [...][]string{
-	charsetNone:    {""},
-	charsetUTF8:    {"utf-8", "utf8", "us-ascii", "ascii"},
-	charsetLatin1:  {"iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"},
-	charsetLatin9:  {"iso-8859-15", "iso8859-15", "iso_8859-15", "latin9", "latin-9"},
-	charsetWindows: {"windows-1252", "cp1252", "x-cp1252"},
+// charsetLabels are the names of the charsets that are read (IANA's, and usual spellings).
+var charsetLabels = map[string]charset{
+	"": charsetNone, "utf-8": charsetUTF8, "utf8": charsetUTF8, "us-ascii": charsetUTF8, "ascii": charsetUTF8,
+	"iso-8859-1": charsetLatin1, "iso8859-1": charsetLatin1, "iso_8859-1": charsetLatin1, "latin1": charsetLatin1, "latin-1": charsetLatin1, "l1": charsetLatin1,
+	"iso-8859-15": charsetLatin9, "iso8859-15": charsetLatin9, "iso_8859-15": charsetLatin9, "latin9": charsetLatin9, "latin-9": charsetLatin9,
+	"windows-1252": charsetWindows, "cp1252": charsetWindows, "x-cp1252": charsetWindows,
 }
 
 // charsetOf returns the charset with a label, in any letter case.
 func charsetOf(label string) charset {
-	label = strings.TrimSpace(label)
-	for c, names := range charsetLabels {
-		for _, name := range names {
-			if strings.EqualFold(label, name) {
-				return charset(c)
-			}
+	for name, c := range charsetLabels {
+		if strings.EqualFold(strings.TrimSpace(label), name) {
+			return c
 		}
 	}
 	return charsetUnknown
@@ -90,7 +86,7 @@ func pick(header, declared charset, body []byte) charset {
 // byte that c does not define becomes the control character with that number,
 // as in ISO-8859-1.
 func (c charset) toUTF8(dst, text []byte) []byte {
-	table := [...]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
+	table := map[charset]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
 	for _, b := range text {
 		if b < utf8.RuneSelf {
 			dst = append(dst, b)

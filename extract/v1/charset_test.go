@@ -87,14 +87,14 @@ func TestDeclarations(t *testing.T) {
 	} {
 		label := declaredCharset([]byte(text))
 		if got := charsetOf(string(label)); got != want {
-			t.Errorf("%q: %q, %d, want %d", text, label, got, want)
+			t.Errorf("%q: %q, %s, want %s", text, label, got, want)
 		}
 	}
 }
 
 // clean returns a text as a decoder has it.
 func clean(data []byte, controls bool) (text []byte, replaced int) {
-	b := page.Builder{Text: data, Page: new(page.Page)}
+	b := page.Builder{Text: bytes.Clone(data), Page: new(page.Page)}
 	b.Clean(controls)
 	return b.Text, b.Page.Replaced
 }

@@ -56,11 +56,8 @@ func (c *Client) translate(ctx context.Context, form string, s extract.Search) (
 // position returns the position of the choice that a criterion names. A number is a
 // position where no label is one.
 func (item *choices) position(criterion extract.Criterion) (string, error) {
-	refuse := func(why string) error {
-		return &extract.SearchError{Generation: generation, Criterion: criterion, Why: why}
-	}
 	if criterion.Operator != extract.OpEquals {
-		return "", refuse("it searches choices by equals alone; use equals, or read by API v1")
+		return "", cannotSearch(criterion, "it searches choices by equals alone; use equals, or read by API v1")
 	}
 	numbers := false
 	for place, label := range item.labels {
@@ -76,8 +73,8 @@ func (item *choices) position(criterion extract.Criterion) (string, error) {
 	for _, place := range slices.Sorted(maps.Keys(item.labels)) {
 		seen = append(seen, fmt.Sprintf("%q", item.labels[place]))
 	}
-	return "", refuse("it searches choices by their positions, and the latest results do not show this one; they show " +
-		cmp.Or(strings.Join(seen, ", "), "none") + "; give one of these, leave the criterion out, or read by API v1")
+	return "", cannotSearch(criterion, "it searches choices by their positions, and the latest results do not show this one; they show "+
+		cmp.Or(strings.Join(seen, ", "), "none")+"; give one of these, leave the criterion out, or read by API v1")
 }
 
 func isNumber(text string) bool {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // latestResults are results that show choices (5), a scale of numbers (6), typed choices (319),
@@ -85,7 +86,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"user_ip", extract.OpEquals, "1", "search_equals[user_ip]=1"},
 	} {
 		got, err := ask(try.column, try.operator, try.text)
-		if refused, ok := errors.AsType[*extract.SearchError](err); ok {
+		if refused, ok := errors.AsType[*transport.ConfigError](err); ok {
 			got = refused.Error()
 		} else if err != nil {
 			t.Fatal(err)

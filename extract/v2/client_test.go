@@ -262,7 +262,7 @@ func TestSearchIsRefusedBeforeAnyRequest(t *testing.T) {
 	c := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }, nil)
 	q := extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{{Column: "7", Operator: extract.OpEmpty}}}}
 	_, err := c.Results(t.Context(), "f", q)
-	if _, ok := errors.AsType[*extract.SearchError](err); !ok || !strings.Contains(err.Error(), "7 empty") {
+	if _, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(err.Error(), "7 empty") {
 		t.Errorf("err = %v", err)
 	}
 	_, err = c.Copy(t.Context(), "f", extract.CopyTarget{})

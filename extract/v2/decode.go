@@ -78,30 +78,53 @@ func contentOf(text []byte) (int, error) {
 	return len(text) - len(content), nil
 }
 
+const isArray = "not an answer of the service: it is an array"
+
 // readAnswer reads the whole document. If the answer reports an error, readAnswer
 // returns that.
 func (d *decoder) readAnswer() error {
 	s := &d.scan
 	if s.Buf[s.Pos] == '[' {
-		if err := s.skip(); err != nil {
-			return err
-		}
-		return cmp.Or(s.end(), s.Problem(transport.FaultForeign, -1, "not an answer of the service: it is an array"))
+		return cmp.Or(s.skip(), s.end(), s.Problem(transport.FaultForeign, -1, isArray))
 	}
 	if err := s.enter(); err != nil {
 		return err
 	}
-	var a answer
-	if err := s.members(true, func(name []byte) error { return d.readAnswerMember(&a, name) }); err != nil {
-		return err
-	}
-	if err := s.end(); err != nil {
+	found := false        // the array of results
+	var failure page.Span // the value of the member error, empty for none
+	err := s.members(true, func(name []byte) error {
+		start := s.Pos
+		switch string(name) {
+		case "results":
+			s.Ours = true
+			switch {
+			case s.Buf[start] != '[':
+				return s.skip()
+			case found:
+				s.Blame(start, "a second member results")
+				return s.skip()
+			}
+			found = true
+			return d.readResults()
+		case "error":
+			s.Ours = true
+			err := s.skip()
+			if s.Buf[start] != 'n' {
+				failure = page.Span{Start: int32(start), End: int32(s.Pos)}
+			}
+			return err
+		case "forms", "form", "items": // another request's
+			s.Ours = true
+		}
+		return s.skip()
+	})
+	if err = cmp.Or(err, s.end()); err != nil {
 		return err
 	}
 	switch {
-	case a.failure.End > 0:
-		return failureOf(s.Bytes(a.failure))
-	case a.found:
+	case failure.End > 0:
+		return failureOf(s.Bytes(failure))
+	case found:
 		return nil
 	case s.Ours:
 		return s.Problem(transport.FaultWrong, -1, "another form's shape: it has no member results that is an array")
@@ -109,47 +132,12 @@ func (d *decoder) readAnswer() error {
 	return s.Problem(transport.FaultForeign, -1, "not an answer of the service: it has neither a member results that is an array nor one named error")
 }
 
-// answer is what the members of an answer have told so far.
-type answer struct {
-	found   bool      // the array of results
-	failure page.Span // the value of the member error, empty for none
-}
-
-// readAnswerMember reads the value of one member of the answer.
-func (d *decoder) readAnswerMember(a *answer, name []byte) error {
-	s := &d.scan
-	start := s.Pos
-	switch string(name) {
-	case "results":
-		s.Ours = true
-		switch {
-		case s.Buf[start] != '[':
-			return s.skip()
-		case a.found:
-			s.Blame(start, "a second member results")
-			return s.skip()
-		}
-		a.found = true
-		return d.readResults()
-	case "error":
-		s.Ours = true
-		err := s.skip()
-		if s.Buf[start] != 'n' {
-			a.failure = page.Span{Start: int32(start), End: int32(s.Pos)}
-		}
-		return err
-	case "forms", "form", "items": // another request's
-		s.Ours = true
-	}
-	return s.skip()
-}
-
 // end reads blanks to the end of the answer.
 func (s *scanner) end() error {
 	rest := bytes.TrimLeft(s.Buf[s.Pos:], page.Blanks)
 	s.Pos = len(s.Buf) - len(rest)
-	if len(rest) > 0 {
-		return s.Fail(s.Pos, "text after the answer")
+	if len(rest) == 0 {
+		return nil
 	}
-	return nil
+	return s.Fail(s.Pos, "text after the answer")
 }

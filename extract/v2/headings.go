@@ -1,6 +1,7 @@
 package v2
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -30,75 +31,51 @@ func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Head
 // maxLevels bounds the parents of an item. There are two levels (service-v2.md, section 6).
 const maxLevels = 4
 
-// formItem is one item of the answer to Get Form Items.
-type formItem struct {
-	id, label, parent string
-	composite         bool // it has children, and no values of its own
-}
-
 // headingsOf returns the label of each item that holds values, in their order. The labels
 // of an item's parents stand before its own, as v1 has them.
-func headingsOf(list []json.RawMessage) []page.Heading {
-	items := map[string]*formItem{}
-	ids := collect(list, "", items, maxLevels)
-	var headings []page.Heading
-	for _, id := range ids {
-		if i := items[id]; !i.composite {
-			headings = append(headings, page.Heading{ID: id, Label: labelOf(i, items), Kind: page.KindItem})
-		}
-	}
-	return headings
-}
-
-// collect adds the items of a list, and returns their ids in order. One source has objects
-// as children in the place of ids. levels bounds how deep they are read.
-func collect(list []json.RawMessage, parent string, items map[string]*formItem, levels int) (ids []string) {
-	for _, raw := range list {
-		o := objectOf(raw)
-		id := o.text("id")
-		if id == "" {
-			continue
-		}
-		i, known := items[id]
-		if !known {
-			i = &formItem{id: id}
-			items[id] = i
-		}
-		if i.label = textOf(o["label"]); parent != "" {
-			i.parent = parent
-		}
-		ids = append(ids, id)
-		children := listOf(o["children"])
-		i.composite = len(children) > 0
-		if levels == 0 {
-			continue
-		}
-		for _, child := range children {
-			if name := textOf(child); name != "" && items[name] == nil {
-				items[name] = &formItem{id: name, parent: id}
-			} else if name != "" {
-				items[name].parent = id
+func headingsOf(list []json.RawMessage) (headings []page.Heading) {
+	var ids []string
+	labels, parents := map[string]string{}, map[string]string{}
+	composite := map[string]bool{} // items with children, which hold no values of their own
+	var collect func(list []json.RawMessage, parent string, levels int)
+	collect = func(list []json.RawMessage, parent string, levels int) {
+		for _, raw := range list {
+			o := objectOf(raw)
+			id := cmp.Or(o.text("id"), textOf(raw)) // a child is an object in one source, else its id
+			if id == "" {
+				continue
+			}
+			if parent != "" {
+				parents[id] = parent
+			}
+			if o == nil {
+				continue
+			}
+			ids = append(ids, id)
+			labels[id] = textOf(o["label"])
+			children := listOf(o["children"])
+			if composite[id] = len(children) > 0; levels > 0 {
+				collect(children, id, levels-1)
 			}
 		}
-		ids = append(ids, collect(children, id, items, levels-1)...)
 	}
-	return ids
-}
-
-// labelOf returns an item's label after those of its parents.
-func labelOf(i *formItem, items map[string]*formItem) string {
-	label := i.label
-	for range maxLevels {
-		if i = items[i.parent]; i == nil {
-			break
+	collect(list, "", maxLevels)
+	for _, id := range ids {
+		if composite[id] {
+			continue
 		}
-		if label == "" || i.label == "" {
-			label = i.label + label
-		} else {
-			label = i.label + " – " + label
+		label, at := labels[id], parents[id]
+		for level := 0; level < maxLevels && at != ""; level++ {
+			if label == "" || labels[at] == "" {
+				label = labels[at] + label
+			} else {
+				label = labels[at] + " – " + label
+			}
+			at = parents[at]
 		}
+		headings = append(headings, page.Heading{ID: id, Label: label, Kind: page.KindItem})
 	}
-	return label
+	return headings
 }
 
 // kept holds what the service was asked for once, by key. Make it with newKept.

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -39,7 +40,13 @@ func searchable(c extract.Criterion) error {
 	default:
 		return nil
 	}
-	return &extract.SearchError{Generation: generation, Criterion: c, Why: why}
+	return cannotSearch(c, why)
+}
+
+// cannotSearch returns the error for a criterion that API v2 cannot express. why also says
+// what to do.
+func cannotSearch(c extract.Criterion, why string) error {
+	return &transport.ConfigError{Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
 }
 
 // constrain returns the bounds of results as parameters. All bounds of the service are

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,8 +160,7 @@ func TestSearchesThatCannotBeExpressed(t *testing.T) {
 		{Column: "login_email", Operator: extract.OpEnds, Term: "x"},
 	} {
 		err := searchable(c)
-		var config *transport.ConfigError
-		if e, ok := errors.AsType[*extract.SearchError](err); !ok || !reflect.DeepEqual(e.Criterion, c) || !errors.As(err, &config) {
+		if _, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(err.Error(), c.Column) {
 			t.Errorf("%v: err = %v", c, err)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 
 // Results asks for one page of results (service-v2.md, section 4). With q.Headings the
 // page holds the labels of the form's items, which the client asks for once for each form.
-// The caller releases the page. The error is an *extract.SearchError if the service cannot
+// The caller releases the page. The error is a *transport.ConfigError if the service cannot
 // express the search.
 func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
 	var last string

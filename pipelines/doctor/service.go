@@ -171,14 +171,13 @@ func (s *session) refused(err error) {
 // serviceCure says what to do about a service that does not answer as it should.
 func serviceCure(err error) string {
 	network, isNetwork := errors.AsType[*transport.NetworkError](err)
-	_, moved := errors.AsType[*transport.RedirectError](err)
 	_, foreign := errors.AsType[*transport.NotServiceError](err)
 	spent, isSpent := errors.AsType[*transport.BudgetError](err)
 	answer, _ := errors.AsType[*extract.ServiceError](err)
 	switch {
 	case isSpent:
 		return "come back after " + spent.ComeBack()
-	case moved && !transport.Temporary(err), foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
+	case foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
 		return "set source.base_url to the service's own address"
 	case isNetwork && network.Unreached():
 		return "check source.base_url, the network and the proxy (HTTPS_PROXY)"

@@ -47,7 +47,7 @@ func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Win
 
 // Divide divides a range into windows. Without a counter it asks for no counts. If the
 // service tells none, it may ask where the results begin.
-func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (plan *extract.Plan, err error) {
+func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (*extract.Plan, error) {
 	r.Prove = func(ctx context.Context, one, other extract.Window) error {
 		pages := extract.NewReader(f.Client, f.Name, Query(f.Def.Extract))
 		p, err := pages.Window(one, extract.IDRange{}, extract.Unknown).Next(ctx)
@@ -57,11 +57,9 @@ func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter
 		defer p.Release()
 		return pages.ProveDates(ctx, p.ID(0), one, other)
 	}
-	if r.Uncounted = r.Uncounted || count == nil; r.NeedsBeginning() && f.Countless != "" {
-		holds := func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
-		if r.Begins, err = extract.Beginning(ctx, r.Window, holds); err != nil {
-			return nil, err
-		}
+	r.Uncounted = r.Uncounted || count == nil
+	if f.Countless != "" {
+		r.Holds = func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
 	}
 	return extract.NewPlan(ctx, r, count)
 }
@@ -99,12 +97,7 @@ func MayMiss(plan *extract.Plan) bool {
 // TooCostly returns an *extract.CostError if a plan needs more requests than
 // are allowed, including those for planning. Otherwise it returns nil.
 func (f Form) TooCostly(plan *extract.Plan) error {
-	most := int64(f.Def.Source.Requests.MaxRequests)
-	needed := int64(plan.Requests) + plan.Cost()
-	if most == 0 || needed <= most {
-		return nil
-	}
-	return &extract.CostError{Requests: needed, Most: most, Windows: len(plan.Windows), Results: plan.Total, Step: plan.Range.Step}
+	return plan.TooCostly(int64(f.Def.Source.Requests.MaxRequests))
 }
 
 // CostlyText returns a warning if a plan takes far more requests than its

@@ -129,7 +129,7 @@ func codeOf(err error) int {
 		*load.WatermarkError: // only the flag --watermark gives it
 		return Usage
 	case *definition.Error, *definition.PathError, *pipelines.CollisionError, *interval.RangeError, *definition.UnsupportedError,
-		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.PlanError, *extract.CostError,
+		*output.SchemaChangedError, *output.DatasetChangedError, *load.NameError, *load.TableError, *transport.ConfigError, *extract.CostError,
 		*transport.NotServiceError, // the base URL is not the service's
 		*doctor.ZoneError:
 		return Config
@@ -141,15 +141,8 @@ func codeOf(err error) int {
 		return serviceCode(e)
 	case *reconcile.BusyError:
 		return Temporary
-	case *extract.UnservedError:
+	case *extract.FinalError:
 		return Unavailable
-	case *extract.UnclearError: // a person has to look before the command is run again
-		return Unavailable
-	case *transport.RedirectError:
-		if e.Temporary() {
-			return Temporary
-		}
-		return Config // the base URL is not the service's
 	case *transport.StatusError, *transport.NetworkError:
 		if transport.Temporary(err) {
 			return Temporary
@@ -247,8 +240,9 @@ func hintOf(err error, command, again string) string {
 	if lacks, ok := errors.AsType[*extract.LacksError](err); ok && lacks.Other != "" {
 		return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", lacks.Other)
 	}
+	final, _ := errors.AsType[*extract.FinalError](err)
 	switch {
-	case is[*extract.UnclearError](err) || code == Config && strings.HasSuffix(command, " validate"):
+	case final != nil && final.Remedy != "" || code == Config && strings.HasSuffix(command, " validate"):
 		return "" // the message says what to do
 	case code == Config && (is[*output.SchemaChangedError](err) || is[*output.DatasetChangedError](err)):
 		return "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
@@ -260,7 +254,7 @@ func hintOf(err error, command, again string) string {
 		return "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"
 	case is[*reconcile.BusyError](err):
 		return again + " at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
-	case code == Config && (is[*transport.RedirectError](err) || is[*transport.NotServiceError](err)):
+	case code == Config && is[*transport.NotServiceError](err):
 		return "check that the base URL is the service's own address"
 	}
 	return hintOfClass(code, err, command, again)

@@ -58,7 +58,7 @@ func TestExitCode(t *testing.T) {
 		{Temporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
 		{Temporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
 		{Config, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
-		{Unavailable, &extract.UnclearError{Err: &transport.NetworkError{}}},
+		{Unavailable, &extract.FinalError{Err: &transport.NetworkError{}}},
 		{Data, &reading.RejectsError{}},
 		{Data, &output.DamagedPartsError{}},
 		{CantCreate, &output.UnlistedPartsError{}},
@@ -66,7 +66,6 @@ func TestExitCode(t *testing.T) {
 		{Data, &reconcile.VerifyError{}},
 		{Data, &reconcile.UnprovenError{}},
 		{Temporary, &reconcile.BusyError{}},
-		{Unavailable, &extract.UnservedError{Err: &transport.NetworkError{}}},
 		{Data, &transform.ValueError{}},
 		{Data, &transform.UnknownFieldError{}},
 		{Data, &output.ChoicesError{}},
@@ -77,7 +76,7 @@ func TestExitCode(t *testing.T) {
 		{Data, &verify.Error{}},
 		{Data, &transport.RequestError{Err: &transport.AnswerError{}}},
 		{Data, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
-		{Unavailable, &extract.UnclearError{Err: &transport.AnswerError{}}}, // what it wraps does not count
+		{Unavailable, &extract.FinalError{Err: &transport.AnswerError{}}}, // what it wraps does not count
 		{Data, &extract.BreachError{}},
 		{NoInput, service(extract.CodeInvalidUser, 0)},
 		{NoInput, service(extract.CodeInvalidForm, 0)},
@@ -122,8 +121,6 @@ func TestExitCode(t *testing.T) {
 		{Config, &output.DatasetChangedError{}},
 		{Config, &load.NameError{}},
 		{Config, &transport.ConfigError{}},
-		{Config, &extract.PlanError{}},
-		{Config, &transport.RedirectError{}},
 		{Config, service(extract.CodeInvalidURL, 404)},
 		{Config, &doctor.ZoneError{}},
 		{Data, &doctor.BrokenError{}},
@@ -242,7 +239,6 @@ func TestHint(t *testing.T) {
 		{&load.HeldError{}, "run", "", "wait until that run has ended; then run the same command again"},
 		{&Error{Usage, errors.New("x")}, "run", "", "see formetl run --help"},
 		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
-		{&transport.RedirectError{}, "run", "", "check that the base URL is the service's own address"},
 		{&definition.Error{}, "run", "", "mend what the message names; `formetl validate` checks a definition without the service"},
 		{&definition.Error{}, "validate", "", ""},
 		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
@@ -261,7 +257,7 @@ func TestHint(t *testing.T) {
 		{&load.CreateError{Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
 		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
-		{&extract.UnclearError{Err: &transport.NetworkError{}}, "copy", "", ""},
+		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", ""},
 		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
@@ -275,8 +271,8 @@ func TestHint(t *testing.T) {
 func TestEveryFailureHasAHint(t *testing.T) {
 	for _, err := range []error{
 		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
-		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.PlanError{}, &extract.CostError{},
-		&transport.RedirectError{}, &load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
+		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.CostError{},
+		&load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
 		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
 		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
 	} {
