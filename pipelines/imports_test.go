@@ -102,7 +102,7 @@ func forTests() []string {
 // isTool tells whether a package is a tool of the tests, which no program that
 // is shipped imports. It may import what is for tests.
 func isTool(importPath string) bool {
-	for _, tool := range []string{"/cmd/internal/bench", "/cmd/internal/campaign", "/cmd/internal/clitest", "/cmd/internal/readback", "/load/loadtest"} {
+	for _, tool := range []string{"/cmd/internal/bench", "/cmd/internal/campaign", "/cmd/internal/clitest", "/load/loadtest"} {
 		if importPath == modulePath+tool || strings.HasPrefix(importPath, modulePath+tool+"/") {
 			return true
 		}

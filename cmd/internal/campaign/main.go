@@ -1,20 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/pgserver"
@@ -75,7 +80,11 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 		}
 	}
 	if s3 {
-		if c.server, err = startS3(ctx, filepath.Join(dir, "s3")); err != nil {
+		folder := filepath.Join(dir, "s3")
+		if err := os.MkdirAll(filepath.Join(folder, bucketName), 0o750); err != nil {
+			return err
+		}
+		if c.server, err = s3server.Start(ctx, s3server.Versitygw(), folder, nil); err != nil {
 			return err
 		}
 		defer c.server.Stop()
@@ -101,64 +110,79 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 func (c *campaign) each(ctx context.Context) (total figures, problems []string) {
 	total = figures{}
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	places := make(chan struct{}, c.together)
+	var all errgroup.Group
+	all.SetLimit(c.together)
 	for n := range c.lives {
-		if places <- struct{}{}; ctx.Err() != nil {
-			break
-		}
-		all.Go(func() {
-			defer func() { <-places }()
-			seed := c.seed + uint64(n) //nolint:gosec // not negative
-			f, problem := c.one(seed)
+		all.Go(func() error {
 			if ctx.Err() != nil {
-				return // it was interrupted, and its S3 server may be gone
+				return nil
+			}
+			seed := c.seed + uint64(n) //nolint:gosec // not negative
+			f, err := c.one(seed)
+			if ctx.Err() != nil {
+				return nil // it was interrupted, and its S3 server may be gone
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			total.add(f)
-			if problem != "" {
-				problems = append(problems, fmt.Sprintf("-seed %d: %s", seed, strings.SplitN(problem, "\n", 3)[1]))
-				fmt.Fprintf(c.out, "== WRONG, repeat it with -lives 1 -seed %d\n%s\n", seed, problem)
+			for what, n := range f {
+				total[what] += n
 			}
+			if err != nil {
+				brief := strings.SplitN(err.Error()+"\n", "\n", 3)[1]
+				problems = append(problems, fmt.Sprintf("-seed %d: %s", seed, brief))
+				fmt.Fprintf(c.out, "== WRONG, repeat it with -lives 1 -seed %d\n%v\n", seed, err)
+			}
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // what went wrong is among the problems
 	return total, problems
 }
 
-// one lives one life; problem tells everything about what was wrong, "" for
-// nothing.
-func (c *campaign) one(seed uint64) (f figures, problem string) {
-	var b *bucket
-	var err error
-	if c.server != nil {
-		if b, err = newBucket(c.server); err != nil {
-			return f, "\n" + err.Error()
-		}
-		defer b.http.Close()
-	}
-	var db *database
-	if c.postgres != nil {
-		if db, err = newDatabase(c.postgres); err != nil {
-			return f, "\n" + err.Error()
-		}
-		defer func() {
-			if problem == "" {
-				_ = db.drop() // it goes with the server
-			}
-		}()
-	}
-	l, err := newLife(seed, c.program, c.lawful, b, db)
+// one lives one life. The error's second line says what was wrong, and the others all that
+// explains it.
+func (c *campaign) one(seed uint64) (figures, error) {
+	l, err := newLife(c, seed)
 	if err != nil {
-		return f, "\n" + err.Error()
+		return nil, fmt.Errorf("the life cannot begin:\n%w", err)
 	}
 	err = l.live()
 	l.close(err != nil)
 	if err != nil {
-		problem = fmt.Sprintf("%v\n--- the life\n%s", err, l.scenario())
+		err = fmt.Errorf("%w\n--- the life\n%s", err, l.scenario())
 	}
-	return l.figures, problem
+	return l.figures, err
+}
+
+// figures count what lives come to, by what is counted.
+type figures map[string]int
+
+// String has a line for each figure.
+func (f figures) String() string {
+	var b strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(f)) {
+		fmt.Fprintf(&b, "%8d %s\n", f[what], what)
+	}
+	return b.String()
+}
+
+// count adds what a process did.
+func (f figures) count(p *process, requests int) {
+	f["steps"]++
+	f["requests"] += requests
+	f[fmt.Sprintf("ended with %d", p.code)]++
+	if p.report == nil {
+		return
+	}
+	for _, r := range p.report.Forms {
+		f["rows"] += r.Rows
+		if r.Continued != "" || r.Kept > 0 {
+			f["resumed from an earlier run"]++
+		}
+		if r.Verified != nil && r.Error == "" {
+			f["verified by "+cmp.Or(r.Verified.Method, "nothing")]++
+		}
+	}
 }
 
 // build builds the program as it is shipped, with fault points.

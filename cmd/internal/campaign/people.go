@@ -1,54 +1,135 @@
 package main
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/campaign/model"
-	"github.com/formetl/formetl/cmd/internal/readback"
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
-// manners say what people may do to results at a time.
+const formName = "form1"
+
+// people are those who fill a form in, change what they wrote, and remember all of it.
+type people struct {
+	form    *formservice.Form
+	zone    *time.Location
+	json    bool // the JSON generation is asked, whose dates are instants
+	items   []formservice.Item
+	late    int // so many of the last items turn up later
+	nextID  int64
+	begin   time.Time // the first day of results
+	undated bool      // some results have no date
+	moving  bool      // results may move while they are read; else they may go
+
+	mu      sync.Mutex // requests that come side by side change results
+	random  *rand.Rand
+	at      moment
+	results map[int64]history
+}
+
+// newPeople makes a form with a past that ends now. The service's clock stamps each change.
+func newPeople(random *rand.Rand, clock *clock, json bool, now time.Time) *people {
+	p := &people{random: random, zone: clock.zone, json: json, nextID: 1 + random.Int64N(1_000_000), undated: chance(random, 50), results: map[int64]history{}}
+	p.begin = now.AddDate(0, 0, -pick(random, 2, 5, 20, 45))
+	p.items = newItems(random)
+	p.late = random.IntN(min(3, len(p.items)))
+	for i, it := range p.items {
+		switch known := i < len(p.items)-p.late; {
+		case !json || !several(it.Type):
+		case known: // the JSON generation tells their places
+			p.items[i].Choices = []string{"blue", "red", "green", "a|b", `c\d`}
+		default: // of an item that the form does not list yet nobody knows the places of its choices
+			p.items[i].Type = "text"
+		}
+	}
+	p.form = formservice.NewForm(formName, p.items[:len(p.items)-p.late], nil)
+	p.form.Metas = []string{"result_status", "date_start", "date_finish", "date_update", "user_ip"}
+	for range p.amount() {
+		date := p.date(now)
+		r := p.newResult(date)
+		if chance(random, 10) { // it was edited
+			date = date.Add(time.Duration(random.Int64N(int64(wall(now, p.zone).Sub(date)) + 1)))
+		}
+		setMeta(&r, "date_update", stamp(date.Add(clock.off)))
+		p.put(r)
+	}
+	p.form.SetClock(clock.stamp)
+	return p
+}
+
+// amount is how many results there are at first: often about as many as fill a
+// page, sometimes none.
+func (p *people) amount() int {
+	switch p.random.IntN(10) {
+	case 0:
+		return p.random.IntN(3)
+	case 1, 2, 3:
+		return p.random.IntN(30)
+	case 4, 5:
+		return 98 + p.random.IntN(6)
+	}
+	return 60 + p.random.IntN(320)
+}
+
+func newItems(random *rand.Rand) []formservice.Item {
+	items := make([]formservice.Item, 1+random.IntN(7))
+	for i := range items {
+		id := strconv.Itoa(1 + 7*i)
+		if chance(random, 15) {
+			id = "353-" + strconv.Itoa(i) + "-0"
+		}
+		items[i] = formservice.Item{
+			ID: id, Index: i + 1,
+			Label: pick(random, "Full name", "Comment", "Comment", "", "What\nelse?", "Größe", "ID", "select", "Price (CHF)", "Result status"),
+			Type:  pick(random, "text", "text", "textarea", "checkbox", "list", "number", "date"),
+		}
+	}
+	return items
+}
+
+// manners say what people may do to results at a time. They may always submit and edit.
 type manners struct {
-	come  bool // results are begun
 	move  bool // results get another date, or their first
 	leave bool // results are deleted
-	edit  bool // answers are changed
 
-	within []readback.Span // no result moves to a date outside these
+	within []extract.Window // no result moves to a date outside these
 }
 
 // freely is how people behave while nothing of theirs is being read.
-func freely() manners { return manners{come: true, move: true, leave: true, edit: true} }
+func freely() manners { return manners{move: true, leave: true} }
 
 // and is what both allow.
 func (m manners) and(o manners) manners {
-	return manners{m.come && o.come, m.move && o.move, m.leave && o.leave, m.edit && o.edit, slices.Concat(m.within, o.within)}
+	return manners{m.move && o.move, m.leave && o.leave, slices.Concat(m.within, o.within)}
 }
 
-// change lets people change one result, if they may; now is the instant that
-// it is.
+// change lets people change one result, if they may; now is the instant that it is.
 func (p *people) change(now time.Time, m manners) {
-	ids := p.form.IDs()
-	one := func() int64 { return ids[p.random.IntN(len(ids))] }
-	var acts []func()
-	add := func(times int, may bool, act func()) {
-		for range times {
-			if may {
-				acts = append(acts, act)
-			}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	insert := func() { p.insert(now) }
+	acts := []func(){insert, insert, insert}
+	if ids := p.ids(); len(ids) > 0 {
+		r, _ := p.form.Get(ids[p.random.IntN(len(ids))]) // it is there
+		edit, move := func() { p.answer(&r); p.put(r) }, func() { p.move(r, now, m) }
+		acts = append(acts, edit, edit, edit)
+		if m.move {
+			acts = append(acts, move, move, move)
+		}
+		if m.leave {
+			acts = append(acts, func() { p.remove(r.ID) })
 		}
 	}
-	there := len(ids) > 0
-	add(3, m.come, func() { p.insert(now) })
-	add(1, m.leave && there, func() { p.form.Remove(one()) })
-	add(3, m.move && there, func() { p.move(one(), now, m) })
-	add(3, m.edit && there, func() { p.edit(one()) })
-	add(3, m.move && m.leave, func() { p.compensate(m) })
-	if len(acts) > 0 {
-		pick(p.random, acts...)()
+	if m.move && m.leave {
+		compensate := func() { p.compensate(m) }
+		acts = append(acts, compensate, compensate, compensate)
 	}
+	pick(p.random, acts...)()
 }
 
 // insert submits a result, now or, as one that is stored late, before.
@@ -60,27 +141,13 @@ func (p *people) insert(now time.Time) {
 	if chance(p.random, 30) {
 		date = p.date(now)
 	}
-	p.form.Put(p.newResult(date))
-}
-
-// edit answers anew. The result stays where it is.
-func (p *people) edit(id int64) {
-	r, there := p.form.Served.Get(id)
-	if !there {
-		return
-	}
-	p.answer(&r)
-	p.form.Put(r)
+	p.put(p.newResult(date))
 }
 
 // move gives a result another date: it is finished, or the date is set anew.
-func (p *people) move(id int64, now time.Time, m manners) {
-	r, there := p.form.Served.Get(id)
-	if !there {
-		return
-	}
+func (p *people) move(r formservice.Result, now time.Time, m manners) {
 	date := p.date(now)
-	if model.DateOf(r).IsZero() || chance(p.random, 50) {
+	if dateOf(r).IsZero() || chance(p.random, 50) {
 		date = wall(now, p.zone).Add(-time.Duration(p.random.IntN(7200)) * time.Second)
 	}
 	p.finish(r, date, m)
@@ -88,42 +155,145 @@ func (p *people) move(id int64, now time.Time, m manners) {
 
 // finish gives a result a date, if it may have that.
 func (p *people) finish(r formservice.Result, date time.Time, m manners) {
-	if slices.ContainsFunc(m.within, func(s readback.Span) bool { return !s.Holds(date) }) {
+	if slices.ContainsFunc(m.within, func(w extract.Window) bool { return !w.Holds(date) }) {
 		return
 	}
-	setMeta(&r, "result_status", time.Time{})
-	setMeta(&r, "date_finish", date)
-	p.form.Put(r)
+	setMeta(&r, "result_status", "Complete")
+	setMeta(&r, "date_finish", stamp(date))
+	p.put(r)
 }
 
 // compensate moves a late result to the date of an early one, and deletes another early
 // one, so that there are as many as before.
 func (p *people) compensate(m manners) {
 	var dated []formservice.Result
-	for _, id := range p.form.IDs() {
-		if r, there := p.form.Served.Get(id); there && !model.DateOf(r).IsZero() {
+	for _, id := range p.ids() {
+		if r, _ := p.form.Get(id); !dateOf(r).IsZero() {
 			dated = append(dated, r)
 		}
 	}
-	slices.SortFunc(dated, func(a, b formservice.Result) int { return model.DateOf(a).Compare(model.DateOf(b)) })
+	slices.SortFunc(dated, func(a, b formservice.Result) int { return dateOf(a).Compare(dateOf(b)) })
 	if third := len(dated) / 3; third > 0 {
 		early := func() formservice.Result { return dated[p.random.IntN(third)] }
-		p.finish(dated[len(dated)-1-p.random.IntN(third)], model.DateOf(early()), m)
-		p.form.Remove(early().ID)
+		p.finish(dated[len(dated)-1-p.random.IntN(third)], dateOf(early()), m)
+		p.remove(early().ID)
 	}
 }
 
-// setMeta sets a date, or with none the status that a finished result has.
-func setMeta(r *formservice.Result, id string, at time.Time) {
-	value := "Complete"
-	if !at.IsZero() {
-		value = at.Format(formservice.WallTime)
+// date is a moment of the past as the account's clock shows it; many share a
+// day, some a second, and some lie at a bound.
+func (p *people) date(now time.Time) time.Time {
+	span := now.Sub(p.begin)
+	at := p.begin.Add(time.Duration(p.random.Int64N(int64(span))))
+	if chance(p.random, 20) {
+		at = p.begin.Add(span / 2).Add(time.Duration(p.random.IntN(3)) * time.Second)
 	}
-	for i := range r.Metas {
-		if r.Metas[i].ID == id {
-			r.Metas[i].Value = value
-			return
+	date := wall(at, p.zone)
+	if chance(p.random, 15) { // at the bound of windows and parts, or up to two seconds before it
+		date = date.Truncate(pick(p.random, time.Hour, 24*time.Hour, 24*time.Hour)).Add(-time.Duration(p.random.IntN(3)) * time.Second)
+	}
+	return date
+}
+
+// newResult is a new result of a date.
+func (p *people) newResult(date time.Time) formservice.Result {
+	p.nextID += 1 + p.random.Int64N(4)
+	r := formservice.Result{ID: p.nextID}
+	setMeta(&r, "result_status", "Incomplete")
+	switch n := p.random.IntN(100); {
+	case n < 4 && p.undated:
+	case n < 12:
+		setMeta(&r, "date_start", stamp(date))
+		if n < 8 {
+			setMeta(&r, "date_finish", "")
 		}
+	default:
+		setMeta(&r, "result_status", "Complete")
+		setMeta(&r, "date_start", stamp(date.Add(-time.Duration(p.random.IntN(600))*time.Second)))
+		setMeta(&r, "date_finish", stamp(date))
+	}
+	setMeta(&r, "user_ip", "198.51.100."+strconv.Itoa(p.random.IntN(256)))
+	p.answer(&r)
+	return r
+}
+
+// answer fills in the form anew.
+func (p *people) answer(r *formservice.Result) {
+	r.Items = nil
+	for _, it := range p.items[:len(p.items)-p.late] {
+		if chance(p.random, 12) {
+			continue // not answered
+		}
+		a := formservice.Answer{ID: it.ID, Type: it.Type, Index: it.Index}
+		switch {
+		case it.Choices != nil: // in the order of their places
+			for _, c := range it.Choices {
+				if chance(p.random, 30) {
+					a.Values = append(a.Values, c)
+				}
+			}
+		case several(it.Type):
+			for range p.random.IntN(4) {
+				a.Values = append(a.Values, pick(p.random, "red", "green", "a|b", `c\d`, "", p.text()))
+			}
+		case !chance(p.random, 3):
+			a.Values = []string{p.value(it.Type)}
+		}
+		r.Items = append(r.Items, a)
+	}
+}
+
+// value is an answer to a question of a type, which is not always what was asked for.
+func (p *people) value(kind string) string {
+	if n := p.random.IntN(100); n < 6 {
+		return ""
+	} else if n < 12 {
+		return p.text()
+	}
+	switch kind {
+	case "number":
+		return pick(p.random, strconv.Itoa(p.random.IntN(2000)-1000), "007", strconv.Itoa(p.random.IntN(100))+".5", " 12 ")
+	case "date":
+		return p.begin.AddDate(0, 0, p.random.IntN(9999)-5000).Format(time.DateOnly)
+	case "textarea":
+		return strings.Repeat(p.text()+"\n", p.random.IntN(3))
+	}
+	return pick(p.random, "Anna", "O'Neil", "Ćirić", "山田", p.text())
+}
+
+// text is a value that has broken tools.
+func (p *people) text() string {
+	return pick(p.random, append(formservice.Hostile(), "ver\vtical", "\x00", "bell\a", "\x1b[31mred", "\x1f", "_x0041_", "_xD83D_", "_xd83d__xDE00_", "_x000D_")...)
+}
+
+// several tells whether an answer to an item of a type may hold several values.
+func several(kind string) bool { return kind == "checkbox" || kind == "list" }
+
+// setMeta sets a meta of a result.
+func setMeta(r *formservice.Result, id, value string) {
+	if i := slices.IndexFunc(r.Metas, func(m formservice.Meta) bool { return m.ID == id }); i >= 0 {
+		r.Metas[i].Value = value
+		return
 	}
 	r.Metas = append(r.Metas, formservice.Meta{ID: id, Value: value})
 }
+
+// stamp is a time as the service writes it.
+func stamp(at time.Time) string { return at.Format(formservice.WallTime) }
+
+// wall is the wall clock of an instant, with UTC as its vessel.
+func wall(at time.Time, zone *time.Location) time.Time {
+	at = at.In(zone)
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+}
+
+// source is a source of chance, equal for equal numbers.
+func source(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // nobody must be surprised
+}
+
+// chance is true in so many of a hundred cases.
+func chance(random *rand.Rand, percent int) bool { return random.IntN(100) < percent }
+
+// pick gives one of several.
+func pick[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))] }

@@ -9,12 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/campaign/model"
-	"github.com/formetl/formetl/cmd/internal/readback"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
@@ -22,220 +23,170 @@ import (
 // no measurement: a slow machine only takes longer to fail.
 const patience = 2 * time.Minute
 
-// outcome is how a process ended, and what the life knows of it.
-type outcome struct {
-	start, end model.Moment
+// process is formetl as a process of its own, and how it ended.
+type process struct {
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+
+	stopped atomic.Bool // it was signalled before it ended
+
+	start, end moment
 	began      time.Time // by the clock that it was told
 	took       time.Duration
 	code       int
-	killed     bool // by SIGKILL
-	stopped    bool // it was signalled before it ended
-	stdout     string
-	stderr     string
-	requests   int
 	report     *report // nil where it wrote none
 }
 
 // report is what the oracle reads of a run's report.
 type report struct {
-	RunID string       `json:"run_id"`
-	Forms []formReport `json:"forms"`
+	Forms []struct {
+		Range     load.Range     `json:"range"`
+		Continued string         `json:"continued"`
+		Kept      int            `json:"windows_kept"`
+		Rows      int            `json:"rows"`
+		Error     string         `json:"error"`
+		Verified  *load.Verified `json:"verified"`
+		Changes   *load.Changes  `json:"result_changes"`
+	} `json:"forms"`
 }
 
-// formReport is an entry of a report.
-type formReport struct {
-	Range     readback.Span `json:"range"`
-	Continued string        `json:"continued"`
-	Kept      int           `json:"windows_kept"`
-	Rows      int64         `json:"rows"`
-	Error     string        `json:"error"`
-	Verified  *struct {
-		Match  bool   `json:"match"`
-		Method string `json:"method"`
-	} `json:"verified"`
-	Changes *readback.Changes `json:"result_changes"`
+// arguments are those of a step's command line.
+func (l *life) arguments(s *step, report string) []string {
+	args := strings.Fields(s.kind)
+	switch s.kind {
+	case stepExport:
+		args = l.export.flags(l.service.URL)
+	case stepReset:
+		args = append(args, l.file(), "--yes")
+	case stepRange:
+		args = append(args[:1], l.file(), "--from", stamp(s.span.From), "--to", stamp(s.span.To))
+	default:
+		args = append(args, l.file())
+	}
+	if s.reads() {
+		args = append(args, "--report", report, "--progress", "off")
+	}
+	return append(args, "--log-format", "json")
 }
 
-// process is formetl as a process of its own.
-type process struct {
-	cmd            *exec.Cmd
-	ctx            context.Context //nolint:containedctx // it bounds the process
-	cancel         context.CancelFunc
-	stdout, stderr bytes.Buffer
-
-	mu        sync.Mutex
-	running   bool
-	signalled bool
+// perform performs a step to its end.
+func (l *life) perform(s *step) (*process, error) {
+	report := filepath.Join(l.dir, "report.json")
+	_ = os.Remove(report) // or there is none
+	if err := os.WriteFile(l.file(), []byte(l.def.text(l.service.URL, l.bucket)), 0o600); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p := &process{start: l.people.at, began: l.now}
+	p.cmd = exec.CommandContext(ctx, l.program, l.arguments(s, report)...) //nolint:gosec // the program that main built
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = l.dir, &p.stdout, &p.stderr, l.environment(s)
+	sky := s.weather
+	sky.seed, sky.before = l.random.Uint64(), l.meets(s, p)
+	l.service.expect(sky)
+	began := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if s.signal != 0 && s.stopAt == 0 {
+		timer := time.AfterFunc(s.stopAfter, func() { p.stop(s.signal) })
+		defer timer.Stop()
+	}
+	err := p.wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%v did not end within %s", p.cmd.Args, patience)
+	}
+	l.service.settle()
+	if l.bucket != nil {
+		l.bucket.settle()
+	}
+	if l.database != nil {
+		err = errors.Join(err, l.database.settle())
+	}
+	p.end, p.took = l.people.at, time.Since(began)
+	if data, failed := os.ReadFile(report); failed == nil && err == nil {
+		err = json.Unmarshal(data, &p.report)
+	}
+	return p, err
 }
 
-// process prepares formetl for a step.
-func (l *life) process(s *step, args ...string) *process {
-	p := &process{}
-	p.ctx, p.cancel = context.WithTimeout(context.Background(), patience)
-	p.cmd = exec.CommandContext(p.ctx, l.program, args...) //nolint:gosec // the program that main built
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.site.dir, &p.stdout, &p.stderr
-	none := filepath.Join(l.site.dir, "none")
-	p.cmd.Env = []string{
+// environment is all that the process of a step is told beside its arguments.
+func (l *life) environment(s *step) []string {
+	none := filepath.Join(l.dir, "none")
+	env := []string{
 		"GORACE=atexit_sleep_ms=0", // a program with the race detector sleeps a second at its end otherwise
-		"FORMETL_API_KEY=" + string(l.key), "HOME=" + l.site.dir, "XDG_CACHE_HOME=" + filepath.Join(l.site.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
-		"FORMETL_NOW=" + l.now.Add(s.skew).Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + s.fault,
+		"FORMETL_API_KEY=" + l.key, "HOME=" + l.dir, "XDG_CACHE_HOME=" + filepath.Join(l.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
+		"FORMETL_NOW=" + l.now.Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + s.fault,
 		"AWS_ACCESS_KEY_ID=" + s3server.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3server.SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + none, "AWS_SHARED_CREDENTIALS_FILE=" + none,
 	}
-	if l.site.database != nil {
-		p.cmd.Env = append(p.cmd.Env, "PG="+l.site.database.dsn())
+	if l.database != nil {
+		env = append(env, "PG="+l.database.dsn())
 	}
-	return p
+	return env
 }
 
-// start starts the process.
-func (p *process) start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	err := p.cmd.Start()
-	p.running = err == nil
-	return err
+// meets is what happens before the requests of a step's process.
+func (l *life) meets(s *step, p *process) func(n int) {
+	m := l.manners(l.def)
+	switch s.kind {
+	case stepRange:
+		m.within = append(m.within, s.span)
+	case stepExport:
+		m = l.manners(l.export)
+	}
+	return func(n int) {
+		if s.restless || slices.Contains(s.changes, n) {
+			l.people.change(l.now, m)
+		}
+		if s.signal != 0 && s.stopAt == n {
+			p.stop(s.signal)
+		}
+	}
 }
 
 // stop sends the process a signal, unless it has ended.
 func (p *process) stop(s syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running && p.cmd.Process.Signal(s) == nil {
-		p.signalled = true
+	if p.cmd.Process.Signal(s) == nil {
+		p.stopped.Store(true)
 	}
 }
 
 // wait waits for the end of a process that was started.
-func (p *process) wait() (*outcome, error) {
-	defer p.cancel()
+func (p *process) wait() error {
 	err := p.cmd.Wait()
-	p.mu.Lock()
-	p.running = false
-	p.mu.Unlock()
-	o := &outcome{stdout: p.stdout.String(), stderr: p.stderr.String(), stopped: p.signalled}
-	if p.ctx.Err() != nil {
-		return o, fmt.Errorf("%v did not end within %s", p.cmd.Args, patience)
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return o, err
+	p.code = exit.ExitCode()
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		p.code = 128 + int(status.Signal()) // as a shell tells it
 	}
-	if exit != nil {
-		status, ok := exit.Sys().(syscall.WaitStatus)
-		o.code, o.killed = exit.ExitCode(), ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-		if ok && status.Signaled() && !o.killed {
-			o.code = 128 + int(status.Signal()) // before it could see to signals, as a shell tells it
-		}
-	}
-	return o, nil
+	return nil
 }
 
-// perform performs a step to its end. A twin gives a second outcome.
-func (l *life) perform(s *step) ([]*outcome, error) {
-	count := 1
-	if s.twin {
-		count = 2
-	}
-	l.def.perDay = s.perDay
-	if err := l.write(); err != nil {
-		return nil, err
-	}
-	faults := l.service.form.Faults
-	faults.IgnoreSort, faults.DateHeaderOff = faults.IgnoreSort || s.forgets, l.ahead(s)
-	l.service.form.SetFaults(faults)
-	processes := make([]*process, count)
-	for i := range processes {
-		reportFile := l.site.reportFile(i)
-		_ = os.Remove(reportFile) // or there is none
-		processes[i] = l.process(s, l.arguments(s, reportFile)...)
-	}
-	first := processes[0]
-	sky := weather{seed: l.random.Uint64(), storm: s.storm, empty: s.empty, outage: s.outage, outageAt: s.outageAt, before: map[int][]func(){}, after: map[int][]func(){}}
-	manners := l.manners(l.def)
-	if s.kind == stepRange {
-		manners.within = append(manners.within, s.span())
-	}
-	if s.kind == stepExport {
-		manners = l.manners(l.export)
-	}
-	var mu sync.Mutex // requests may come side by side
-	change := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		l.people.change(l.now, manners)
-		l.figures["changes while reading"]++
-	}
-	for _, n := range s.changes {
-		sky.before[n] = append(sky.before[n], change)
-	}
-	if s.restless {
-		sky.always = change
-	}
-	if s.signal != 0 && s.stopAt > 0 {
-		at := sky.before
-		if s.answered {
-			at = sky.after
-		}
-		at[s.stopAt] = append(at[s.stopAt], func() { first.stop(s.signal) })
-	}
-	start := l.people.form.At()
-	l.service.expect(sky)
-	began := time.Now()
-	for _, p := range processes {
-		if err := p.start(); err != nil {
-			return nil, err
+// killed tells whether SIGKILL ended the process.
+func (p *process) killed() bool { return p.code == 137 }
+
+// secrets are what nobody may find anywhere: the API key and a password.
+type secrets []string
+
+// unsaid makes sure that a text holds no secret in any spelling.
+func (s secrets) unsaid(place string, text []byte) error {
+	for _, secret := range s {
+		if core := secret[2:12]; bytes.Contains(text, []byte(core)) { // which nothing escapes
+			return fmt.Errorf("%s holds a secret", place)
 		}
 	}
-	if s.signal != 0 && s.stopAt == 0 {
-		timer := time.AfterFunc(s.stopAfter, func() { first.stop(s.signal) })
-		defer timer.Stop()
-	}
-	return l.outcomes(s, processes, start, began)
+	return nil
 }
 
-// outcomes waits for the processes of a step.
-func (l *life) outcomes(s *step, processes []*process, start model.Moment, began time.Time) ([]*outcome, error) {
-	all := make([]*outcome, 0, len(processes))
-	var problems []error
-	for i, p := range processes {
-		o, err := p.wait()
-		problems = append(problems, err)
-		if data, failed := os.ReadFile(l.site.reportFile(i)); failed == nil {
-			o.report, err = readReport(data)
-			problems = append(problems, err)
-		}
-		all = append(all, o)
+// unwritten makes sure that no file below a folder holds a secret.
+func (s secrets) unwritten(folder string) error {
+	files, err := readFiles(folder)
+	for name, data := range files {
+		err = errors.Join(err, s.unsaid(filepath.Join(folder, name), data))
 	}
-	requests := l.service.settle()
-	if l.site.bucket != nil {
-		l.site.bucket.settle()
-	}
-	if l.site.database != nil {
-		problems = append(problems, l.site.database.settle())
-	}
-	for _, o := range all {
-		o.start, o.end, o.began, o.took, o.requests = start, l.people.form.At(), l.now.Add(s.skew), time.Since(began), requests
-	}
-	return all, errors.Join(problems...)
+	return err
 }
-
-// readReport reads a report, which is a list where a command did several runs.
-func readReport(data []byte) (*report, error) {
-	all := []report{{}}
-	err := json.Unmarshal(data, &all[0])
-	if err != nil {
-		err = json.Unmarshal(data, &all)
-	}
-	whole := &report{}
-	for _, r := range all {
-		whole.Forms = append(whole.Forms, r.Forms...)
-	}
-	if err != nil {
-		err = fmt.Errorf("the report: %w", err)
-	}
-	return whole, err
-}
-
-// reportFile is where the report of a process of a step goes.
-func (s *site) reportFile(n int) string { return filepath.Join(s.dir, fmt.Sprintf("report%d.json", n)) }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"log"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -14,26 +11,78 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 )
 
+// clock is the service's, which stamps every change of a result. It may differ
+// from the account's by hours, and it may jump, as the program allows. Two changes may
+// share a second.
+type clock struct {
+	zone  *time.Location
+	off   time.Duration // how far it is from the account's clock
+	jumps bool
+
+	mu     sync.Mutex
+	random *rand.Rand
+	now    time.Time // instant of the last stamp
+	jump   time.Duration
+}
+
+// newClock chooses a clock. Most of them are right.
+func newClock(random *rand.Rand, zone *time.Location, now time.Time) *clock {
+	c := &clock{random: random, zone: zone, now: now, jumps: chance(random, 30)}
+	switch n := random.IntN(100); {
+	case n < 20:
+		c.off = time.Duration(random.IntN(20*60)-10*60) * time.Second
+	case n < 35:
+		c.off = time.Duration(random.IntN(28)-14) * time.Hour // another zone than the account says
+	}
+	return c
+}
+
+// set lets an instant come.
+func (c *clock) set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+	c.mayJump(40)
+}
+
+// stamp is the time of the next change.
+func (c *clock) stamp() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Duration(c.random.IntN(3)) * time.Second)
+	c.mayJump(5)
+	return wall(c.now, c.zone).Add(c.off + c.jump)
+}
+
+// pass lets the second of the last change end. A run waits for that, here not so long.
+func (c *clock) pass() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Second)
+}
+
+// mayJump lets the clock jump in so many of a hundred cases. The hour that comes twice in
+// autumn is a jump too, and all of them are less than two hours. mu is held.
+func (c *clock) mayJump(percent int) {
+	if c.jumps && chance(c.random, percent) {
+		c.jump = time.Duration(c.random.IntN(50*60)-25*60) * time.Second
+	}
+}
+
 // weather is what a process meets at the service.
 type weather struct {
 	seed     uint64
 	storm    float64 // share of requests that go wrong
-	empty    float64 // share that get an empty body, or a page for people, with HTTP 200
 	outage   formservice.Fault
-	outageAt int              // the request that it begins at, 0 for none
-	before   map[int][]func() // what happens when so many requests have come, before that one is answered
-	after    map[int][]func() // the same after it
-	always   func()           // what happens before every request, nil for nothing
+	outageAt int         // the request that it begins at, 0 for none
+	before   func(n int) // what happens before the request with this number is answered
 }
 
 // service is the form service of a life, over real HTTP.
 type service struct {
-	form *formservice.Server
-	URL  string
-	http *httptest.Server
-
-	underWay underWay
-	passes   func() // lets a second pass, nil for nothing
+	*front
+	form  *formservice.Server
+	clock *clock
 
 	mu      sync.Mutex
 	weather weather
@@ -41,13 +90,10 @@ type service struct {
 	told    bool // the last request asked what changed
 }
 
-func startService(key string, form *formservice.Form, zone *time.Location, faults formservice.Faults) *service {
-	s := &service{form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Zone: zone}}
+func startService(key string, form *formservice.Form, clock *clock, faults formservice.Faults) *service {
+	s := &service{clock: clock, form: &formservice.Server{Key: key, Forms: []*formservice.Form{form}, Faults: faults, API: formservice.Both, Zone: clock.zone}}
 	s.form.Decide = s.decide
-	s.http = httptest.NewUnstartedServer(s)
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
-	s.http.Start()
-	s.URL = s.http.URL
+	s.front = newFront(s.answer)
 	return s
 }
 
@@ -68,45 +114,21 @@ func (s *service) log() string {
 	return b.String()
 }
 
-// settle waits for what is under way, and ends the weather.
-func (s *service) settle() (requests int) {
-	s.underWay.wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.weather = weather{}
-	return s.arrived
-}
-
-// ServeHTTP answers a request, or does not.
-func (s *service) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	s.underWay.begin()
-	defer s.underWay.end()
+// answer answers a request, or does not.
+func (s *service) answer(w http.ResponseWriter, q *http.Request) {
 	s.mu.Lock()
 	s.arrived++
 	n, sky := s.arrived, s.weather
 	feed, told := strings.Contains(q.URL.RawQuery, "date_update"), s.told
 	s.told = feed
 	s.mu.Unlock()
-	if sky.always != nil {
-		sky.always()
+	if sky.before != nil {
+		sky.before(n)
 	}
-	for _, act := range sky.before[n] {
-		act()
+	if told && !feed {
+		s.clock.pass() // as a run that was told of a change waits before it reads
 	}
-	if told && !feed && s.passes != nil {
-		s.passes() // as a run that was told of a change waits before it reads
-	}
-	if random := source(sky.seed, uint64(n)); random.Float64() < sky.empty { //nolint:gosec // counted from 1
-		w.Header().Set("Content-Type", "text/html")
-		body := pick(random, "", "<html><body>Please log in.<br></body></html>")
-		_, _ = io.Copy(w, strings.NewReader(body)) // a client that went away is its own matter
-	} else {
-		s.form.ServeHTTP(w, q)
-	}
-	for _, act := range sky.after[n] {
-		_ = http.NewResponseController(w).Flush()
-		act()
-	}
+	s.form.ServeHTTP(w, q)
 }
 
 // decide lets the service fail as the weather has it.
@@ -121,11 +143,6 @@ func (s *service) decide(q formservice.Request) formservice.Fault {
 	if random.Float64() >= sky.storm {
 		return formservice.NoFault
 	}
-	return pick(random, formservice.FaultBusy, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultCut,
+	return pick(random, formservice.FaultBusy, formservice.FaultBusy, formservice.FaultHTML, formservice.FaultEmpty, formservice.FaultCut,
 		formservice.FaultTruncate, formservice.FaultReset, formservice.FaultSlow)
-}
-
-// source is a source of chance, equal for equal numbers.
-func source(seed, stream uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // nobody must be surprised
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/formetl/formetl/cmd/internal/readback"
+	"github.com/formetl/formetl/load/loadtest"
 )
 
 // Every personal value of the test holds one of these, behind its first two
@@ -95,7 +95,7 @@ func opened(t testing.TB, name string, data []byte) [][]byte {
 		}
 		try(data, err)
 	case bytes.HasPrefix(data, []byte("PAR1")) && bytes.HasSuffix(data, []byte("PAR1")): // or it was cut off
-		_, rows, err := readback.ParquetLines(data)
+		_, rows, err := loadtest.ParquetLines(data)
 		try(rows, err)
 	case bytes.HasPrefix(data, []byte("ARROW1")):
 		r, err := ipc.NewFileReader(bytes.NewReader(data))

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/formetl/formetl/cmd/internal/readback"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest"
 )
 
 // Readings that a reader does not take for data.
@@ -57,7 +57,7 @@ func decode(name string, data []byte) ([]row, error) {
 	switch {
 	case strings.HasSuffix(name, ".parquet"):
 		var err error
-		if _, data, err = readback.ParquetLines(data); err != nil {
+		if _, data, err = loadtest.ParquetLines(data); err != nil {
 			return nil, err
 		}
 	case strings.HasSuffix(name, ".csv"):

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract/formservice"
+)
+
+// moment is a number that grows with each change of any result of a form.
+type moment int
+
+const (
+	still moment = math.MaxInt // the end of a state that holds now
+	never moment = -1          // before all moments
+)
+
+// state is what a result was from one moment up to another.
+type state struct {
+	from, to moment
+	date     time.Time // wall clock, what the service filters by; zero: none
+	is       formservice.Result
+}
+
+// history is every state that a result had, in order. There is a gap where it did not exist.
+type history []state
+
+// gone tells whether the result was deleted.
+func (h history) gone() bool { return h[len(h)-1].to != still }
+
+// between gives the states that held at any moment from a to b.
+func (h history) between(a, b moment) (states []state) {
+	for _, s := range h {
+		if s.from <= b && s.to > a {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+// throughout tells whether the result existed and was as wanted at every moment from since
+// up to now.
+func (h history) throughout(since moment, wanted func(state) bool) bool {
+	until := still
+	for _, s := range slices.Backward(h) {
+		if s.to != until || !wanted(s) {
+			return false
+		}
+		if until = s.from; until <= since {
+			return true
+		}
+	}
+	return false
+}
+
+// put stores a result, new or changed, and notes how the service answers it from now on.
+func (p *people) put(r formservice.Result) {
+	r = p.shown(r.Clone())
+	err := p.form.Update(r)
+	if err != nil {
+		_, err = p.form.Insert(r)
+	}
+	if err != nil {
+		panic(err) // one of the two must do
+	}
+	p.end(r.ID)
+	r, _ = p.form.Get(r.ID) // with the time of its change
+	r = p.shown(r)
+	p.results[r.ID] = append(p.results[r.ID], state{from: p.at, to: still, date: dateOf(r), is: r})
+}
+
+// remove deletes a result, if it is there.
+func (p *people) remove(id int64) {
+	if p.form.Delete(id) {
+		p.end(id)
+	}
+}
+
+// end ends the state of a result that held so far, at a new moment.
+func (p *people) end(id int64) {
+	p.at++
+	if h := p.results[id]; len(h) > 0 && !h.gone() {
+		h[len(h)-1].to = p.at
+	}
+}
+
+// shown is a result as both generations show it, where the JSON one is asked: a date that
+// clocks leave out is moved, and an answer without a choice is an empty one.
+func (p *people) shown(r formservice.Result) formservice.Result {
+	if !p.json {
+		return r
+	}
+	r.Metas = slices.DeleteFunc(r.Metas, func(m formservice.Meta) bool { return m.Value == "" && strings.HasPrefix(m.ID, "date_") })
+	for i, m := range r.Metas {
+		if at, err := time.Parse(formservice.WallTime, m.Value); err == nil && strings.HasPrefix(m.ID, "date_") {
+			r.Metas[i].Value = stamp(instant(at, p.zone))
+		}
+	}
+	for i, a := range r.Items {
+		if len(a.Values) == 0 && several(a.Type) {
+			r.Items[i].Values = []string{""}
+		}
+	}
+	return r
+}
+
+// ids are those of all results that are there now, ascending.
+func (p *people) ids() (ids []int64) {
+	for _, id := range slices.Sorted(maps.Keys(p.results)) {
+		if !p.results[id].gone() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// dateOf is the date that the service filters a result by, zero for none.
+func dateOf(r formservice.Result) time.Time {
+	for _, id := range []string{"date_finish", "date_start"} {
+		if v, ok := r.Meta(id); ok {
+			if t, err := time.Parse(formservice.WallTime, v); err == nil {
+				return t
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// instant is when the clocks of a zone show a wall-clock time, which is given in
+// UTC. Of a time that they show twice it is the first instant. A time that they
+// skip is moved forward by the gap.
+func instant(wall time.Time, zone *time.Location) time.Time {
+	const apart = 36 * time.Hour // more than any offset, and less than between two changes of the clocks
+	_, before := wall.Add(-apart).In(zone).Zone()
+	_, after := wall.Add(apart).In(zone).Zone()
+	for _, offset := range []int{before, after} {
+		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
+		if stamp(at) == stamp(wall) {
+			return at
+		}
+	}
+	return wall.Add(-time.Duration(before) * time.Second).In(zone)
+}
