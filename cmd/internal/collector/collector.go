@@ -29,8 +29,8 @@ const (
 	percent = 25
 	// untouched is the size of the block that nobody touches. A quarter of it is how far a
 	// small heap grows before it is collected. With 64 MB an export to Parquet takes 7
-	// percent less of the CPU and 10 MB more memory than with 32.
-	untouched = 64 << 20
+	// percent less of the CPU, and a part of 312 MB written to S3 up to 196 MB instead of 187.
+	untouched = 32 << 20
 	// ofLimit is the part of a control group's limit that the process may take, in
 	// percent. The rest is for what Go does not count, such as the program's text.
 	ofLimit = 90
