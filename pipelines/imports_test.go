@@ -85,7 +85,7 @@ func layers() []layer {
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition", "pipelines/doctor", "pipelines/internal/strictyaml", "pipelines/interval",
-			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "extract!", "extract/transport", "transform!", "load!", "schemas!",
+			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "extract!", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},
 		{"cmd/formserver", []string{"extract/formservice"}, nil},
