@@ -73,7 +73,7 @@ func (r *Report) holds(m *load.Manifest) {
 }
 
 // Tables lists the formats and destinations that the program has. Package
-// cmd/internal/built fills it in; nothing registers itself.
+// cmd/internal/console fills it in; nothing registers itself.
 type Tables struct {
 	Formats []load.Format
 	// Open returns the destination at root. root is a folder, or a prefix with

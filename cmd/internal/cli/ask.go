@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -27,8 +25,8 @@ type reply struct {
 
 // asked is which account a command asks: that of a definition, or that of flags.
 type asked struct {
-	service flags.Service
-	given   flags.Definition // what is said besides a definition
+	service console.ServiceFlags
+	given   console.DefinitionFlags // what is said besides a definition
 }
 
 // askCommand completes a command that sends one transaction. form is where
@@ -46,10 +44,10 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && filepath.Ext(args[0]) == "" {
 			if _, err := os.Stat(args[0]); err != nil {
-				return exit.Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form", cmd.CommandPath(), args[0])
+				return console.Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form", cmd.CommandPath(), args[0])
 			}
 		}
-		return flags.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
+		return console.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		def, o, err := a.definition(cmd, p, files)
@@ -60,8 +58,8 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 			if *form == "" && len(def.Forms) == 1 && !def.ListsForms() {
 				*form = def.Forms[0]
 			}
-			if err := flags.CheckForm(*form); err != nil {
-				return &exit.Error{Code: exit.Usage, Err: err}
+			if err := console.CheckForm(*form); err != nil {
+				return &console.CodeError{Code: console.ExitUsage, Err: err}
 			}
 		}
 		client, err := account.NewClient(cmd.Context(), def, o)
@@ -74,9 +72,9 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		case err != nil || r.value == nil: // nil: a person did not agree
 			return err
 		case asJSON:
-			return show.JSON(p.stdout, r.value)
+			return console.JSON(p.stdout, r.value)
 		}
-		return show.Table(p.stdout, r.rows...)
+		return console.Table(p.stdout, r.rows...)
 	}
 	return cmd
 }
@@ -84,7 +82,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 // definition returns the definition in the file, or one of the flags in place of a file.
 func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*definition.Definition, account.Options, error) {
 	if len(files) == 1 {
-		if err := flags.BesideDefinition(cmd.Flags(), files[0]); err != nil {
+		if err := console.BesideDefinition(cmd.Flags(), files[0]); err != nil {
 			return nil, account.Options{}, err
 		}
 		a.given.KeyFile = a.service.KeyFile
@@ -99,8 +97,8 @@ func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*def
 		return nil, account.Options{}, err
 	}
 	p.log.HideKey(source.Key)
-	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
-	state, _, _ := flags.StatePlace("", p.lookup) // without it, no budget is remembered
+	o, err := p.start(slog.LevelWarn, new(console.RangeFlags).Options)
+	state, _, _ := console.StatePlace("", p.lookup) // without it, no budget is remembered
 	return &definition.Definition{Source: source, State: state}, o, err
 }
 
@@ -108,7 +106,7 @@ func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*def
 // other flags name.
 type formFlags struct {
 	asked
-	span               flags.Range
+	span               console.RangeFlags
 	form, names, state string
 }
 
@@ -116,7 +114,7 @@ type formFlags struct {
 func (f *formFlags) register(set *pflag.FlagSet) {
 	f.service.Register(set)
 	f.given.RegisterVariables(set)
-	flags.RegisterNames(set, &f.names)
+	console.RegisterNames(set, &f.names)
 	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
 	set.StringVar(&f.state, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
 }
@@ -124,7 +122,7 @@ func (f *formFlags) register(set *pflag.FlagSet) {
 // open starts a command. It returns the definition in the file, or one with this name that
 // the flags make in its place, and the form.
 func (f *formFlags) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o account.Options, form string, err error) {
-	labels, err := flags.ByLabel(f.names)
+	labels, err := console.ByLabel(f.names)
 	if err != nil {
 		return nil, o, "", err
 	}
@@ -135,13 +133,13 @@ func (f *formFlags) open(cmd *cobra.Command, p *process, files []string, name st
 		}
 		form = f.form
 	} else {
-		f.given.Range, f.given.State = f.span, f.state
+		f.given.RangeFlags, f.given.State = f.span, f.state
 		def, o, err = f.definition(cmd, p, files)
 		if err == nil {
 			form = cmp.Or(f.form, def.Forms[0])
 		}
 		if err == nil && definition.IsGlob(form) {
-			err = exit.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
+			err = console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
 		}
 	}
 	if err == nil && (len(files) == 0 || cmd.Flags().Changed("names")) {

@@ -18,8 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -95,21 +94,21 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"publish", 0, "", with("publish", "--form", "form1")},
 		{"count", 0, "", with("count", "--form", "form1")},
 		{"copy", 0, "", with("copy", "--form", "form1", "--yes")},
-		{"copy refused", exit.Usage, "", with("copy", "--form", "form1")},
+		{"copy refused", console.ExitUsage, "", with("copy", "--form", "form1")},
 		{"init", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "init.yaml")}},
 		{"init with a key file", 0, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--timezone", "UTC", "-o", filepath.Join(w.root, "filed.yaml"), "--api-key-file", filepath.Join(w.inputs, "key")}},
-		{"init with a key for a reference", exit.Usage, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--api-key-reference", canary}},
+		{"init with a key for a reference", console.ExitUsage, "", []string{"init", "--base-url", w.url, "--account", "acme", "--form", "form1", "--api-key-reference", canary}},
 		{"demo", 0, "", []string{"demo", "--results", "100", "--dir", "demo"}},
 		{"rejects", 0, "", []string{"run", w.definition(t, "rejects", w.url, "columns:\n  - {name: id, from: result_id, type: int64}\n  - {name: price, from: \"item:353-0-0\", type: int64}\n"), "--form", "form1"}},
-		{"too many rejects", exit.Data, "", []string{"run", w.definition(t, "strict", w.url, "schema: {max_rejects: 0, columns: [{name: price, from: \"item:353-0-0\", type: int64}]}\n"), "--form", "form1"}},
-		{"a key in a definition", exit.Config, "", []string{"validate", literal}},
-		{"a key in a definition that is run", exit.Config, "", []string{"run", literal}},
-		{"a key as a flag", exit.Usage, "", with("forms", "--api-key="+canary)},
-		{"a key in the address", exit.Usage, "", []string{"forms", "--account", "acme", "--base-url", w.url + "/?fs_api_key=" + canary}},
-		{"a key as a password", exit.Usage, "", []string{"forms", "--account", "acme", "--base-url", "https://user:" + canary + "@127.0.0.1/"}},
-		{"an output that cannot be", exit.CantCreate, "", with("export", "--form", "form1", "-o", filepath.Join(w.inputs, "key", "x.csv"))},
-		{"an unknown form", exit.NoInput, "", with("status", "--form", "gone")},
-		{"an unknown account", exit.NoInput, "", []string{"forms", "--base-url", w.url, "--account", "nobody"}},
+		{"too many rejects", console.ExitData, "", []string{"run", w.definition(t, "strict", w.url, "schema: {max_rejects: 0, columns: [{name: price, from: \"item:353-0-0\", type: int64}]}\n"), "--form", "form1"}},
+		{"a key in a definition", console.ExitConfig, "", []string{"validate", literal}},
+		{"a key in a definition that is run", console.ExitConfig, "", []string{"run", literal}},
+		{"a key as a flag", console.ExitUsage, "", with("forms", "--api-key="+canary)},
+		{"a key in the address", console.ExitUsage, "", []string{"forms", "--account", "acme", "--base-url", w.url + "/?fs_api_key=" + canary}},
+		{"a key as a password", console.ExitUsage, "", []string{"forms", "--account", "acme", "--base-url", "https://user:" + canary + "@127.0.0.1/"}},
+		{"an output that cannot be", console.ExitCantCreate, "", with("export", "--form", "form1", "-o", filepath.Join(w.inputs, "key", "x.csv"))},
+		{"an unknown form", console.ExitNoInput, "", with("status", "--form", "gone")},
+		{"an unknown account", console.ExitNoInput, "", []string{"forms", "--base-url", w.url, "--account", "nobody"}},
 	}
 }
 
@@ -129,8 +128,8 @@ func (w *canaryWorld) byV2(t *testing.T) []canaryRun {
 		{"status by v2", 0, "", with("status", "--form", "form1")},
 		{"publish by v2", 0, "", with("publish", "--form", "form1")},
 		{"count by v2", 0, "", with("count", "--form", "form1")},
-		{"copy by v2", exit.Usage, "", with("copy", "--form", "form1", "--yes")},
-		{"an unknown form by v2", exit.NoInput, "", with("status", "--form", "gone")},
+		{"copy by v2", console.ExitUsage, "", with("copy", "--form", "form1", "--yes")},
+		{"an unknown form by v2", console.ExitNoInput, "", with("status", "--form", "gone")},
 	}
 }
 
@@ -272,12 +271,12 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 func TestCanaryPanic(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var stdout, stderr bytes.Buffer
-		p := &process{stdout: &stdout, stderr: &stderr, log: telemetry.NewLog(&stderr, []string{"--log-format", format})}
+		p := &process{stdout: &stdout, stderr: &stderr, log: console.NewLog(&stderr, []string{"--log-format", format})}
 		root := &cobra.Command{Use: "formetl", RunE: func(*cobra.Command, []string) error {
 			p.log.HideKey(transport.NewSecret(canary))
 			panic("https://x.invalid/?fs_api_key=" + canary + " " + echo(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?fs_api_key="+lowerHex(canary), http.NoBody)))
 		}}
-		if code := p.run(t.Context(), func() {}, root, nil); code != exit.Bug {
+		if code := p.run(t.Context(), func() {}, root, nil); code != console.ExitBug {
 			t.Errorf("%s: a panic ended with %d", format, code)
 		}
 		if found := leaks(stderr.Bytes(), canary); found != nil || !strings.Contains(stderr.String(), "a bug in formetl") {

@@ -8,15 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 type cleanFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	dryRun, unlisted bool
 }
 
@@ -41,7 +39,7 @@ globs and no --form is given: then it asks for the forms.`,
 		Example: `  formetl clean feedback.yaml --dry-run
   formetl clean feedback.yaml
   formetl clean feedback.yaml --unlisted`,
-		Args: flags.Definitions,
+		Args: console.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -55,7 +53,7 @@ globs and no --form is given: then it asks for the forms.`,
 // clean cleans the outputs of definitions, one after the other. A definition
 // that fails does not stop the others.
 func clean(ctx context.Context, p *process, files []string, f cleanFlags) error {
-	defs, options, err := p.openOutputs(ctx, &f.Definition, files, withoutKey)
+	defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, files, withoutKey)
 	if err != nil {
 		return err
 	}
@@ -70,7 +68,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
-		if err := show.Table(p.stdout, result.add(report)...); err != nil {
+		if err := console.Table(p.stdout, result.add(report)...); err != nil {
 			return err
 		}
 	}
@@ -128,19 +126,19 @@ func (r *cleanResult) why() string {
 
 // tell sums up on standard error. Where something failed it does not say that
 // there is nothing to clean, because not everything was looked at.
-func (r *cleanResult) tell(log *telemetry.Log, failed bool) {
+func (r *cleanResult) tell(log *console.Log, failed bool) {
 	did := func(verb string) string {
 		if r.dryRun {
 			return "would be " + verb
 		}
 		return verb
 	}
-	var told show.Counts
+	var told console.Counts
 	told.Add(r.finished, "commit", did("finished"))
 	told.Add(r.withdrawn, "commit", "taken back")
 	total := ""
 	if r.bytes > 0 {
-		total = " (" + show.Size(r.bytes) + ")"
+		total = " (" + console.Size(r.bytes) + ")"
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.checkpoints, "checkpoint", "of dead runs "+did("removed"))
@@ -166,7 +164,7 @@ func recoveryWord(r load.Recovery, dryRun bool) string {
 func leftoverCells(l load.Leftover) []string {
 	bytes, since := "-", "-"
 	if l.Bytes >= 0 {
-		bytes = show.Size(l.Bytes)
+		bytes = console.Size(l.Bytes)
 	}
 	if !l.Since.IsZero() {
 		since = "since " + l.Since.UTC().Format(time.RFC3339)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 )
@@ -26,25 +26,25 @@ func TestCleanAgrees(t *testing.T) {
 		code      int
 		says      string // the summary, or of a failure a part of its error
 	}{
-		{"nothing", "{path: lake/, format: ndjson}", nil, exit.OK, "nothing to clean"},
+		{"nothing", "{path: lake/, format: ndjson}", nil, console.ExitOK, "nothing to clean"},
 		{"a dead run", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
 			write(t, dir, "lake/.formetl/dead1/staged-x", "half")
-		}, exit.OK, "1 leftover removed (4 B)"},
+		}, console.ExitOK, "1 leftover removed (4 B)"},
 		{"a run that is alive", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
 			hold(t, filepath.Join(dir, "lake"), "", live)
-		}, exit.Temporary, "has been writing to"},
+		}, console.ExitTemporary, "has been writing to"},
 		{"a dead run beside one that is alive", "{path: lake/, format: ndjson}, {path: other/, format: ndjson}", func(t *testing.T, dir string) {
 			write(t, dir, "other/.formetl/dead1/staged-x", "half")
 			hold(t, filepath.Join(dir, "lake"), "", live)
-		}, exit.Temporary, "has been writing to"},
+		}, console.ExitTemporary, "has been writing to"},
 		{"what a run of another file needs", "{path: out/a.csv}", func(t *testing.T, dir string) {
 			write(t, dir, "out/.formetl/"+live+"/staged-x", "half")
 			hold(t, filepath.Join(dir, "out"), "b.csv", live)
-		}, exit.OK, "1 leftover kept, because run " + live + " is alive"},
+		}, console.ExitOK, "1 leftover kept, because run " + live + " is alive"},
 		{"parts that no manifest lists", "{path: lake/, format: ndjson}", func(t *testing.T, dir string) {
 			write(t, dir, "lake/part-20260101T000000-20260102T000000-000001-0000.ndjson", "{}\n")
-		}, exit.OK, "1 leftover kept, because no manifest lists it, and --unlisted removes it"},
-		{"a path of each run", "{path: \"{run_id}.csv\"}", nil, exit.Config, "another one for each run"},
+		}, console.ExitOK, "1 leftover kept, because no manifest lists it, and --unlisted removes it"},
+		{"a path of each run", "{path: \"{run_id}.csv\"}", nil, console.ExitConfig, "another one for each run"},
 	} {
 		for _, how := range [][]string{nil, {"--dry-run"}, {"--log-format", "json"}} {
 			t.Run(c.name+strings.Join(how, " "), func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestCleanAgrees(t *testing.T) {
 					}
 					failed = values["exit_code"] == float64(c.code) && values["hint"] != nil
 				}
-				if says := strings.Replace(c.says, "leftover removed", "leftover would be removed", strings.Count(strings.Join(how, " "), "dry-run")); code != c.code || failed != (code != exit.OK) ||
-					!strings.Contains(stderr, says) || code != exit.OK && strings.Contains(stderr, "nothing to clean") {
+				if says := strings.Replace(c.says, "leftover removed", "leftover would be removed", strings.Count(strings.Join(how, " "), "dry-run")); code != c.code || failed != (code != console.ExitOK) ||
+					!strings.Contains(stderr, says) || code != console.ExitOK && strings.Contains(stderr, "nothing to clean") {
 					t.Errorf("ended with %d, want %d and %q:\n%s%s", code, c.code, says, stdout, stderr)
 				}
 			})

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
@@ -51,9 +50,9 @@ recorded commit    /out/a.csv                   -       run done  -             
 		},
 	} {
 		var stdout, stderr bytes.Buffer
-		log := telemetry.NewLog(&stderr, nil)
+		log := console.NewLog(&stderr, nil)
 		result := &cleanResult{dryRun: c.dryRun}
-		if err := show.Table(&stdout, result.add(cleanReports())...); err != nil {
+		if err := console.Table(&stdout, result.add(cleanReports())...); err != nil {
 			t.Fatal(err)
 		}
 		result.tell(log, true)

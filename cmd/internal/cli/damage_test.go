@@ -15,8 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
@@ -51,14 +50,14 @@ func newDamagedWorld(t *testing.T) *damagedWorld {
 	w := &damagedWorld{T: t, dir: t.TempDir(), left: map[string]map[string][]byte{}}
 	w.definition = pipelineFile(t, w.dir, "nightly", server.URL, "per_day: 100000, concurrency: 1", damagedDefinition)
 	def, err := definition.Load(w.definition, definition.LoadOptions{
-		Secrets: definition.Secrets{Lookup: func(string) (string, bool) { return testKey, true }}, Formats: built.Formats(), Schemes: built.Schemes(),
+		Secrets: definition.Secrets{Lookup: func(string) (string, bool) { return testKey, true }}, Formats: console.Formats(), Schemes: console.Schemes(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: built.Tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: console.Tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {
@@ -189,17 +188,17 @@ func (w *damagedWorld) judge(where, file string) {
 	var told string
 	for _, args := range [][]string{{"plan"}, {"state", "show"}, {"clean", "--dry-run"}, {"run"}} {
 		code, _, told = inProcess(testKey, append(args, w.definition)...)
-		if !slices.Contains([]int{exit.OK, exit.CantCreate, exit.IO, exit.Config}, code) {
+		if !slices.Contains([]int{console.ExitOK, console.ExitCantCreate, console.ExitIO, console.ExitConfig}, code) {
 			w.Errorf("%s: %v ends with %d:\n%s", where, args, code, told)
 			return
 		}
 	}
-	if code != exit.OK {
-		if !strings.Contains(told, "--full") || code != exit.Config && !strings.Contains(told, filepath.Base(file)) {
+	if code != console.ExitOK {
+		if !strings.Contains(told, "--full") || code != console.ExitConfig && !strings.Contains(told, filepath.Base(file)) {
 			w.Errorf("%s: the run ends with %d and tells no cure:\n%s", where, code, told)
 			return
 		}
-		if code, _, told := inProcess(testKey, "run", "--full", w.definition); code != exit.OK {
+		if code, _, told := inProcess(testKey, "run", "--full", w.definition); code != console.ExitOK {
 			w.Errorf("%s: the cure ends with %d:\n%s", where, code, told)
 			return
 		}

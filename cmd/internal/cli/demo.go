@@ -22,10 +22,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -46,7 +43,7 @@ It leaves its definition, feedback.yaml. A folder that is not empty it writes to
 only if feedback.yaml there is as an earlier demo left it.`,
 		Example: `  formetl demo
   formetl demo --results 200000 --dir /tmp/demo`,
-		Args: flags.NoArguments,
+		Args: console.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), p, f) },
 	}
 	cmd.Flags().IntVar(&f.results, "results", demoResults, "results that the service holds")
@@ -59,7 +56,7 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	if err := generate.Validate(); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
-	o, err := p.start(slog.LevelWarn, new(flags.Range).Options)
+	o, err := p.start(slog.LevelWarn, new(console.RangeFlags).Options)
 	if err != nil {
 		return err
 	}
@@ -77,25 +74,25 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 		return errors.Join(err, listener.Close())
 	}
 	defer startDemoService(listener, key, generate)()
-	def, err := definition.Load(folder.file(), built.Checks(context.Background(), p.lookup))
+	def, err := definition.Load(folder.file(), console.Checks(context.Background(), p.lookup))
 	if err != nil {
 		return err
 	}
 	p.log.HideKey(def.Source.Key)
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", show.Plural(f.results, "result"), def.Source.BaseURL))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", console.Plural(f.results, "result"), def.Source.BaseURL))
 	return tellDemo(ctx, p, def, o, f, text)
 }
 
 // tellDemo runs the definition and tells what came of it.
 func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoSettings, text string) error {
-	bar, _ := p.log.NewProgress(telemetry.ProgressAuto) // fails for an unknown mode only
+	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
+	return console.Print(p.stdout, demoSummary(report, time.Since(started), f, text))
 }
 
 // usualAddress is where the demo's service listens, if nobody else does.
@@ -254,8 +251,8 @@ Done in %s: %s results read once, %s; %d requests.
   %s  (Parquet, %d parts by month, %s)
   %s  (the definition, which says it all:)
 
-`, took.Round(time.Millisecond), show.Thousands(form.Rows), telemetry.Verified(form), r.Requests.All(),
-		folder.path("feedback.csv"), show.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, show.Size(lake.Bytes), folder.file())
+`, took.Round(time.Millisecond), console.Thousands(form.Rows), console.Verified(form), r.Requests.All(),
+		folder.path("feedback.csv"), console.Size(csv.Bytes), folder.path("lake/feedback")+string(filepath.Separator), lake.Parts, console.Size(lake.Bytes), folder.file())
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(&b, "    %s", line)
 	}

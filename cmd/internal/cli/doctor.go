@@ -6,14 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/diagnosed"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/doctor"
 )
 
 func doctorCommand(p *process) *cobra.Command {
-	var f flags.Definition
+	var f console.DefinitionFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor DEFINITION",
@@ -37,7 +35,7 @@ exit code of what failed. A run may warn of it and go on: a zone that is wrong i
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return examine(cmd.Context(), p, args, f, asJSON) },
 	}
 	set := cmd.Flags()
@@ -49,23 +47,23 @@ exit code of what failed. A run may warn of it and go on: a zone that is wrong i
 
 // examine prints the checklist of a definition. A key that is missing does not keep the
 // other checks from being made.
-func examine(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+func examine(ctx context.Context, p *process, files []string, f console.DefinitionFlags, asJSON bool) error {
 	o, err := p.start(slog.LevelError, f.Options)
 	if err != nil {
 		return err
 	}
 	defs, noKey := p.load(ctx, &f, files, withKey)
-	if exit.Code(noKey) == exit.Usage {
+	if console.ExitCode(noKey) == console.ExitUsage {
 		return noKey
 	}
 	if noKey != nil {
 		if defs, err = p.load(ctx, &f, files, withoutKey); err != nil {
-			return diagnosed.Print(p.stdout, doctor.Unreadable(files[0], err, o.Now()), asJSON)
+			return printChecklist(p.stdout, doctor.Unreadable(files[0], err, o.Now()), asJSON)
 		}
 	}
 	report, err := doctor.Examine(ctx, defs[0], o, noKey)
 	if err != nil {
 		return err
 	}
-	return diagnosed.Print(p.stdout, report, asJSON)
+	return printChecklist(p.stdout, report, asJSON)
 }

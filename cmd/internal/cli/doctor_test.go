@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/diagnosed"
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -82,7 +81,7 @@ func (p *patient) edit(pairs ...string) {
 }
 
 // examine runs doctor and decodes its answer.
-func (p *patient) examine() (code int, told diagnosed.Result) {
+func (p *patient) examine() (code int, told checklist) {
 	p.Helper()
 	code, stdout, stderr := p.do("doctor", p.file, "--json")
 	if err := json.Unmarshal([]byte(stdout), &told); err != nil {
@@ -142,37 +141,37 @@ type fault struct {
 // serviceFaults are faults of the definition and the service.
 func serviceFaults() []fault {
 	return []fault{
-		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", doctor.Failed, exit.NoPermission, "check the API key"},
-		{"no key", func(p *patient) { p.key = "" }, "key", "", doctor.Failed, exit.Config, "set the variable"},
-		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", doctor.Failed, exit.NoInput, "check source.account"},
-		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", doctor.Failed, exit.NoInput, "correct the form's name"},
-		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", doctor.Failed, exit.NoInput, "formetl forms"},
-		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", doctor.Failed, exit.Temporary, "check source.base_url"},
-		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", doctor.Failed, exit.Config, "set source.base_url"},
-		{"busy", func(p *patient) { p.service.SetFaults(formservice.Faults{Busy: 1}) }, "service", "", doctor.Failed, exit.Temporary, "later"},
-		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", doctor.Failed, exit.Config, "source.timezone"},
+		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", doctor.Failed, console.ExitNoPermission, "check the API key"},
+		{"no key", func(p *patient) { p.key = "" }, "key", "", doctor.Failed, console.ExitConfig, "set the variable"},
+		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", doctor.Failed, console.ExitNoInput, "check source.account"},
+		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", doctor.Failed, console.ExitNoInput, "correct the form's name"},
+		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", doctor.Failed, console.ExitNoInput, "formetl forms"},
+		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", doctor.Failed, console.ExitTemporary, "check source.base_url"},
+		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", doctor.Failed, console.ExitConfig, "set source.base_url"},
+		{"busy", func(p *patient) { p.service.SetFaults(formservice.Faults{Busy: 1}) }, "service", "", doctor.Failed, console.ExitTemporary, "later"},
+		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", doctor.Failed, console.ExitConfig, "source.timezone"},
 		{"day's budget used up", func(p *patient) {
 			p.edit("per_day: 0", "per_day: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", doctor.Failed, exit.Temporary, "come back after"},
+		}, "budget", "", doctor.Failed, console.ExitTemporary, "come back after"},
 		{"minute's budget used up", func(p *patient) {
 			p.edit("per_minute: 0", "per_minute: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", doctor.Warning, exit.OK, "come back after"},
-		{"range not begun", func(p *patient) { p.edit("from: 2026-01-01", "from: 2999-01-01") }, "definition", "", doctor.Failed, exit.Config, "extract.from"},
-		{"definition wrong", func(p *patient) { p.edit("forms:", "from:") }, "definition", "", doctor.Failed, exit.Config, "formetl validate"},
+		}, "budget", "", doctor.Warning, console.ExitOK, "come back after"},
+		{"range not begun", func(p *patient) { p.edit("from: 2026-01-01", "from: 2999-01-01") }, "definition", "", doctor.Failed, console.ExitConfig, "extract.from"},
+		{"definition wrong", func(p *patient) { p.edit("forms:", "from:") }, "definition", "", doctor.Failed, console.ExitConfig, "formetl validate"},
 	}
 }
 
 // folderFaults are faults of folders, and of the disk.
 func folderFaults() []fault {
 	return []fault{
-		{"file in place of the output's folder", func(p *patient) { write(p.T, p.dir, "out", "") }, "place", "form1.csv", doctor.Failed, exit.CantCreate, "move it away"},
-		{"folder in place of the output", func(p *patient) { write(p.T, p.dir, "out/form1.csv/x", "") }, "place", "form1.csv", doctor.Failed, exit.CantCreate, "choose another name"},
-		{"file in place of the state folder", func(p *patient) { write(p.T, p.dir, ".formetl", "") }, "state", "", doctor.Failed, exit.CantCreate, "move it away"},
-		{"file in place of the checkpoints", func(p *patient) { write(p.T, p.dir, ".formetl/checkpoint", "") }, "state", "", doctor.Failed, exit.CantCreate, "move it away"},
+		{"file in place of the output's folder", func(p *patient) { write(p.T, p.dir, "out", "") }, "place", "form1.csv", doctor.Failed, console.ExitCantCreate, "move it away"},
+		{"folder in place of the output", func(p *patient) { write(p.T, p.dir, "out/form1.csv/x", "") }, "place", "form1.csv", doctor.Failed, console.ExitCantCreate, "choose another name"},
+		{"file in place of the state folder", func(p *patient) { write(p.T, p.dir, ".formetl", "") }, "state", "", doctor.Failed, console.ExitCantCreate, "move it away"},
+		{"file in place of the checkpoints", func(p *patient) { write(p.T, p.dir, ".formetl/checkpoint", "") }, "state", "", doctor.Failed, console.ExitCantCreate, "move it away"},
 		{"disk nearly full", func(p *patient) {
 			p.run()
 			file := filepath.Join(p.dir, "out", load.FileManifestName("form1.csv"))
@@ -184,7 +183,7 @@ func folderFaults() []fault {
 			data, err = m.Encode()
 			p.must(err)
 			p.must(os.WriteFile(file, data, 0o600))
-		}, "disk", "", doctor.Failed, exit.IO, "free space"},
+		}, "disk", "", doctor.Failed, console.ExitIO, "free space"},
 	}
 }
 
@@ -198,7 +197,7 @@ func runFaults() []fault {
 			lease, err := dest.Acquire(p.Context(), "", load.Holder{RunID: "20260101T000000Z-00000000", Pipeline: "other", PID: os.Getpid()})
 			p.must(err)
 			p.Cleanup(func() { _ = lease.Release(p.Context()) })
-		}, "runs", "form1/", doctor.Failed, exit.Temporary, "wait until that run has ended"},
+		}, "runs", "form1/", doctor.Failed, console.ExitTemporary, "wait until that run has ended"},
 		{"commit interrupted", func(p *patient) {
 			p.run()
 			dest, err := local.New(filepath.Join(p.dir, lake))
@@ -210,7 +209,7 @@ func runFaults() []fault {
 			m.RunID = "20260101T000000Z-00000000"
 			_, err = load.Commit{RunID: m.RunID, Manifest: *m, Base: version}.Record(p.Context(), dest)
 			p.must(err)
-		}, "runs", "form1/", doctor.Warning, exit.OK, "the next run finishes it"},
+		}, "runs", "form1/", doctor.Warning, console.ExitOK, "the next run finishes it"},
 		{"staged file left", func(p *patient) {
 			dest, err := local.New(filepath.Join(p.dir, lake))
 			p.must(err)
@@ -218,21 +217,21 @@ func runFaults() []fault {
 			p.must(err)
 			_, err = upload.Prepare(p.Context())
 			p.must(err)
-		}, "runs", "form1/", doctor.Warning, exit.OK, "formetl clean"},
+		}, "runs", "form1/", doctor.Warning, console.ExitOK, "formetl clean"},
 		{"part that no manifest lists", func(p *patient) {
 			p.run()
 			p.must(os.Remove(filepath.Join(p.dir, lake, load.ManifestName)))
-		}, "runs", "form1/", doctor.Failed, exit.CantCreate, "--unlisted"},
+		}, "runs", "form1/", doctor.Failed, console.ExitCantCreate, "--unlisted"},
 		{"manifest damaged", func(p *patient) {
 			p.run()
 			p.must(os.WriteFile(filepath.Join(p.dir, lake, load.ManifestName), []byte("{"), 0o600))
-		}, "runs", "form1/", doctor.Failed, exit.CantCreate, "--full"},
+		}, "runs", "form1/", doctor.Failed, console.ExitCantCreate, "--full"},
 		{"part damaged", func(p *patient) {
 			p.run()
 			parts, err := filepath.Glob(filepath.Join(p.dir, lake, "*", "part-*"))
 			p.must(err)
 			p.must(os.Remove(parts[0]))
-		}, "runs", "form1/", doctor.Warning, exit.OK, "formetl verify"},
+		}, "runs", "form1/", doctor.Warning, console.ExitOK, "formetl verify"},
 	}
 }
 
@@ -245,7 +244,7 @@ func (p *patient) must(err error) {
 
 // diagnose makes a fault and lets doctor find it. Every other check that was made is
 // made all the same, and nothing of it stays.
-func (p *patient) diagnose(f fault) diagnosed.Result {
+func (p *patient) diagnose(f fault) checklist {
 	p.Helper()
 	f.make(p)
 	before := p.files()
@@ -253,7 +252,7 @@ func (p *patient) diagnose(f fault) diagnosed.Result {
 	if code != f.code || told.ExitCode != f.code || told.Healthy != (f.code == 0) {
 		p.Errorf("it ends with %d, and says %d", code, told.ExitCode)
 	}
-	found := slices.ContainsFunc(told.Checks, func(c diagnosed.Check) bool {
+	found := slices.ContainsFunc(told.Checks, func(c checked) bool {
 		return c.Name == f.check && strings.HasSuffix(c.Of, f.of) && c.State == f.state && c.ExitCode == f.code && strings.Contains(c.Cure, f.cure)
 	})
 	for _, c := range told.Checks {
@@ -321,8 +320,8 @@ func onS3(t *testing.T, s store) *patient {
 func TestDoctorOnS3(t *testing.T) {
 	s := startStore(t)
 	for _, f := range []fault{
-		{"no such bucket", func(p *patient) { p.edit("s3://forms/", "s3://froms/") }, "place", "", doctor.Failed, exit.CantCreate, "create the bucket"},
-		{"wrong secret", func(p *patient) { p.secret = "another-secret-key" }, "lists", "", doctor.Failed, exit.IO, "AWS_SECRET_ACCESS_KEY"},
+		{"no such bucket", func(p *patient) { p.edit("s3://forms/", "s3://froms/") }, "place", "", doctor.Failed, console.ExitCantCreate, "create the bucket"},
+		{"wrong secret", func(p *patient) { p.secret = "another-secret-key" }, "lists", "", doctor.Failed, console.ExitIO, "AWS_SECRET_ACCESS_KEY"},
 		{name: "none", make: func(*patient) {}, check: "conditional writes", state: doctor.OK},
 	} {
 		t.Run(f.name, func(t *testing.T) {

@@ -10,13 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/owned"
-	"github.com/formetl/formetl/cmd/internal/reportpage"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -26,8 +20,8 @@ import (
 // definition's extract part is read into extract.
 type exportFlags struct {
 	pickFlags
-	service                      flags.Service
-	span                         flags.Range
+	service                      console.ServiceFlags
+	span                         console.RangeFlags
 	output                       outputFlags
 	watch                        watchFlags
 	extract                      definition.Extract
@@ -61,9 +55,9 @@ A file that formetl did not write is overwritten only with --force.`,
   formetl export --form form1 --where result_status:equals=Complete --where full_name:not_empty | head
   formetl export --form form1 --select full_name,date_finish --limit 20
   formetl export --form form1 -o s3://bucket/form1.parquet --s3-region eu-west-1`,
-		Args: flags.NoArguments,
+		Args: console.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.AboveZero(cmd.Flags(), "limit", "leave it out for all results")
+			return console.AboveZero(cmd.Flags(), "limit", "leave it out for all results")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd.Context(), p, f) },
 	}
@@ -74,7 +68,7 @@ A file that formetl did not write is overwritten only with --force.`,
 	set.StringArrayVar(&f.where, "where", nil, "COLUMN:OP[=TERM], OP one of equals contains begins ends empty not_empty; repeatable")
 	set.StringVar(&f.match, "match", "and", "how several --where combine: and, or")
 	f.output.register(set)
-	flags.RegisterNames(set, &f.names)
+	console.RegisterNames(set, &f.names)
 	set.StringArrayVar(&f.columns, "select", nil, "write only this COLUMN, in the order given; repeatable, or several with commas")
 	set.Int64Var(&f.limit, "limit", 0, "write only the first so many results, by id; nothing is verified then")
 	set.StringArrayVar(&f.forms, "form", nil, "the form's directory")
@@ -109,7 +103,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		return err
 	}
 	f.noteZone(p, def)
-	claim, err := owned.TakeOutput(ctx, def, common, f.output.force)
+	claim, err := takeOutput(ctx, def, common, f.output.force)
 	if err != nil {
 		return err
 	}
@@ -129,13 +123,13 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	quiet.Stop()
 	stop()
 	bar.Finish()
-	gone := exit.ReaderGone(err)
+	gone := console.ReaderGone(err)
 	if gone { // as with `| head`: the reader has what it wants
 		err = nil
 	}
-	telemetry.SetExitCodes(report, err)
-	p.kept = telemetry.Kept("for an hour", report)
-	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), telemetry.WriteReports(f.watch.report, []*pipelines.Report{report}, reportpage.Page)); err != nil || gone {
+	console.SetExitCodes(report, err)
+	p.kept = console.Kept("for an hour", report)
+	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}
 	p.log.Summarize(report, f.service.MachinesZone(p.lookup))
@@ -152,13 +146,13 @@ func (f *exportFlags) run(ctx context.Context, p *process, def *definition.Defin
 }
 
 // tellWait tells a person who waits for rows on standard output why there are none yet.
-func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *telemetry.Progress) {
+func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *console.Progress) {
 	const why = "rows come at the end; quick look: --limit"
 	switch {
 	case f.limit > 0 || def.Outputs[0].Path != definition.StdoutPath:
 	case bar.Shown():
 		bar.Say(why)
-	case show.IsTerminal(p.stdout):
+	case console.IsTerminal(p.stdout):
 		p.log.Tell(slog.LevelInfo, why)
 	}
 }
@@ -178,7 +172,7 @@ const resumable = time.Hour
 
 // resumption lets an export resume an earlier one and tells so at once, because
 // a person who exports again expects what the form holds by now.
-func resumption(log *telemetry.Log, now func() time.Time, fresh bool) pipelines.Resume {
+func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Resume {
 	if fresh {
 		return pipelines.Resume{Within: -1}
 	}
@@ -187,7 +181,7 @@ func resumption(log *telemetry.Log, now func() time.Time, fresh bool) pipelines.
 		if results == 1 {
 			are = "is"
 		}
-		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: %s read %s %s taken over; --fresh reads them again", show.Plural(results, "result"), show.Ago(now().Sub(oldest)), are),
+		log.Tell(slog.LevelInfo, fmt.Sprintf("resuming: %s read %s %s taken over; --fresh reads them again", console.Plural(results, "result"), console.Ago(now().Sub(oldest)), are),
 			slog.Int64("results", results), slog.Time("since", oldest.UTC()))
 	}}
 }
@@ -208,11 +202,11 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	if definition.IsGlob(form) {
 		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
 	}
-	if def.Labels, err = flags.ByLabel(f.names); err != nil {
+	if def.Labels, err = console.ByLabel(f.names); err != nil {
 		return nil, err
 	}
 	if f.noVerify && f.strict {
-		return nil, exit.Usagef("--no-verify leaves out what --strict demands: give one of them")
+		return nil, console.Usagef("--no-verify leaves out what --strict demands: give one of them")
 	}
 	def.Extract = f.extract
 	def.Extract.Settle, def.Extract.Verify, def.Extract.Proof = definition.DefaultSettle, !f.noVerify, f.strict
@@ -223,7 +217,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 		return nil, err
 	}
 	if f.schema != "" {
-		if def.Schema, err = definition.LoadSchema(f.schema, built.Secrets(ctx, p.lookup)); err != nil {
+		if def.Schema, err = definition.LoadSchema(f.schema, console.Secrets(ctx, p.lookup)); err != nil {
 			return nil, err
 		}
 	}
@@ -231,7 +225,7 @@ func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.D
 	if err != nil {
 		return nil, err
 	}
-	if err := f.output.checkTerminal(out, show.IsTerminal(p.stdout)); err != nil {
+	if err := f.output.checkTerminal(out, console.IsTerminal(p.stdout)); err != nil {
 		return nil, err
 	}
 	def.Outputs = []definition.Output{out}

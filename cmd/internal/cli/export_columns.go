@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
@@ -35,7 +35,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 	for i, c := range given {
 		from, err := sourceOf("--where", c.Column, known)
 		if err == nil && from.Kind == schemas.FromResultID {
-			err = exit.Usagef("--where %s: the service does not search by the id of a result", c.Column)
+			err = console.Usagef("--where %s: the service does not search by the id of a result", c.Column)
 		}
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.D
 		}
 		out := &def.Outputs[0]
 		if slices.Contains(out.Select, from) {
-			return exit.Usagef("--select %s: the column was given before", name)
+			return console.Usagef("--select %s: the column was given before", name)
 		}
 		out.Select = append(out.Select, from)
 	}
@@ -98,7 +98,7 @@ func columnsOf(ctx context.Context, def *definition.Definition, o account.Option
 // name that may be several is an error, and so is one that is none, unless nothing is known.
 func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
 	if strings.TrimSpace(name) == "" {
-		return schemas.Source{}, exit.Usagef("%s names no column: give one by its heading or id", flag)
+		return schemas.Source{}, console.Usagef("%s names no column: give one by its heading or id", flag)
 	}
 	for _, is := range []func(c schemas.Column) bool{
 		func(c schemas.Column) bool { return c.Name == name },
@@ -119,7 +119,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return schemas.Source{}, exit.Usagef("%s %s: several columns have this label: name one by its id, %s or %s", flag, name, found[0].ID, found[1].ID)
+			return schemas.Source{}, console.Usagef("%s %s: several columns have this label: name one by its id, %s or %s", flag, name, found[0].ID, found[1].ID)
 		}
 	}
 	if len(known) <= 1 {
@@ -139,7 +139,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 		}
 	}
 	hint := cmp.Or(nearest.Hint(name, names), "; it has "+few(names, len(known)))
-	return schemas.Source{}, exit.Usagef("%s %s: the form has no such column%s", flag, name, hint)
+	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
 // onOneLine returns a label as it is shown in a line: line breaks are blanks.
@@ -168,7 +168,7 @@ func few(names []string, columns int) string {
 func repeated(where, given []extract.Criterion) error {
 	for i, c := range where {
 		if slices.ContainsFunc(where[:i], func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
-			return exit.Usagef("--where: the service takes %q once for a column, and %s has it twice; export each by itself", c.Operator, given[i].Column)
+			return console.Usagef("--where: the service takes %q once for a column, and %s has it twice; export each by itself", c.Operator, given[i].Column)
 		}
 	}
 	return nil

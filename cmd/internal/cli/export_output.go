@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/cmd/internal/built"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -100,7 +100,7 @@ func (f *outputFlags) checkPath() error {
 		return errors.New("the --s3 flags are for -o s3://bucket/path")
 	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
 		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
-	case remote && !slices.Contains(built.Schemes(), scheme):
+	case remote && !slices.Contains(console.Schemes(), scheme):
 		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", f.path)
 	case strings.HasSuffix(f.path, "/"):
 		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.path)
@@ -116,11 +116,11 @@ func (f *outputFlags) checkPath() error {
 }
 
 // fileFormats finds the formats of files by their names.
-var fileFormats = output.Tables{Formats: built.Formats()}
+var fileFormats = output.Tables{Formats: console.Formats()}
 
 // formatNames are the names of the formats of files.
 func formatNames() (names []string) {
-	for _, f := range built.Formats() {
+	for _, f := range console.Formats() {
 		names = append(names, f.Name)
 	}
 	return names
@@ -134,7 +134,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
 		stem = lines + ".ndjson" // two names of one format
 	}
-	all := built.Formats()
+	all := console.Formats()
 	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
 	switch {
 	case flag == "" && at < 0:

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -56,7 +56,7 @@ func TestExportResumes(t *testing.T) {
 			service.Reset()
 
 			p := command(t, dir, testKey, append(args, c.flags...)...)
-			if code := p.code(t, p.Run()); code != exit.OK {
+			if code := p.code(t, p.Run()); code != console.ExitOK {
 				t.Fatalf("ended with %d:\n%s", code, &p.stderr)
 			}
 			says, pages := p.stderr.String(), service.Counts()[formservice.TransactionResults]

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -32,8 +31,8 @@ func helpCommand(p *process) *cobra.Command {
 				if err := root.Help(); err != nil {
 					return err
 				}
-				rows := show.Rows(nil, topics(), func(t topic) []string { return []string{t.name, t.about} })
-				return show.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC:\n"+show.Columns("  ", rows)))
+				rows := console.Rows(nil, topics(), func(t topic) []string { return []string{t.name, t.about} })
+				return console.Print(p.stdout, []byte("\nTopics, for formetl help TOPIC:\n"+console.Columns("  ", rows)))
 			}
 			all := topics()
 			if at := slices.IndexFunc(all, func(t topic) bool { return strings.EqualFold(t.name, args[0]) }); at >= 0 && len(args) == 1 {
@@ -41,7 +40,7 @@ func helpCommand(p *process) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.Print(p.stdout, []byte(withoutLinks(text)))
+				return console.Print(p.stdout, []byte(withoutLinks(text)))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
@@ -54,7 +53,7 @@ func helpCommand(p *process) *cobra.Command {
 				names = append(names, c.Name())
 			}
 			hint := cmp.Or(nearest.Hint(args[0], names), "; `formetl help` lists them")
-			return exit.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
+			return console.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
 		},
 	}
 }

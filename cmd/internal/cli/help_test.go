@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/formetl/formetl/cmd/internal/clitest"
 )
 
 // TestTopicsAreTheDocumentation: the README's last table lists the topics, and each page
 // beside a room is one.
 func TestTopicsAreTheDocumentation(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, "README.md"))
+	data, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +30,12 @@ func TestTopicsAreTheDocumentation(t *testing.T) {
 	if !slices.Equal(listed, actual) {
 		t.Errorf("the README lists %q, the program has %q", listed, actual)
 	}
-	pages, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
+	pages, err := filepath.Glob(filepath.Join(moduleRoot, "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range pages {
-		name, _ := filepath.Rel(clitest.ModuleRoot, page)
+		name, _ := filepath.Rel(moduleRoot, page)
 		if name := filepath.ToSlash(name); !slices.Contains(files, name) && name != "pipelines/README.md" && name != "cmd/README.md" {
 			t.Errorf("%s is no topic", name)
 		}
@@ -46,12 +44,12 @@ func TestTopicsAreTheDocumentation(t *testing.T) {
 
 // TestLinksLead: each link within the documentation leads to a file, and to a heading.
 func TestLinksLead(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
+	pages, err := filepath.Glob(filepath.Join(moduleRoot, "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	links := 0
-	for _, page := range append(pages, filepath.Join(clitest.ModuleRoot, "README.md")) {
+	for _, page := range append(pages, filepath.Join(moduleRoot, "README.md")) {
 		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

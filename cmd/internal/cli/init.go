@@ -18,10 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
@@ -56,9 +53,9 @@ its forms, and for a sample of the results if there is one form.`,
   formetl init --form form1 --path 's3://bucket/lake/{form}/' -o form1.yaml
   formetl init --form '*' --path 'out/{form}.csv' --path 'lake/{form}/' --partition day
   formetl init --form form1 --dsn '${env:PG}' --table 'forms.{form}'`,
-		Args: flags.NoArguments,
+		Args: console.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.in == nil && !s.noInput && show.IsTerminal(s.p.stdin) && show.IsTerminal(s.p.stderr) && !s.p.log.JSON() {
+			if s.in == nil && !s.noInput && console.IsTerminal(s.p.stdin) && console.IsTerminal(s.p.stderr) && !s.p.log.JSON() {
 				s.in = bufio.NewReader(s.p.stdin)
 			}
 			return s.run(cmd.Context())
@@ -79,7 +76,7 @@ its forms, and for a sample of the results if there is one form.`,
 	set.StringVar(&a.table, "table", "", "table of a PostgreSQL database to write, such as forms.{form}")
 	set.StringVar(&a.dsn, "dsn", "", "where the database of --table is, without a password: a reference such as ${env:PG} (the default), or a connection string with one")
 	set.StringVar(&a.mode, "mode", "", "what each run reads: incremental (what is new or changed, into datasets and tables only) or full (default: incremental if no output is a file)")
-	flags.RegisterNames(set, &a.names)
+	console.RegisterNames(set, &a.names)
 	set.StringVarP(&a.file, "output", "o", "", "definition to write (default: named after the form or the account)")
 	set.BoolVar(&s.force, "force", false, "replace files that are there")
 	set.BoolVar(&s.noInput, "no-input", false, "ask nothing")
@@ -103,10 +100,10 @@ type initSession struct {
 // run asks, tries the answers at the service, and writes the files.
 func (s *initSession) run(ctx context.Context) error {
 	var err error
-	if s.options, err = s.p.start(slog.LevelWarn, new(flags.Range).Options); err != nil {
+	if s.options, err = s.p.start(slog.LevelWarn, new(console.RangeFlags).Options); err != nil {
 		return err
 	}
-	s.checks = built.Checks(ctx, s.p.lookup)
+	s.checks = console.Checks(ctx, s.p.lookup)
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (s *initSession) run(ctx context.Context) error {
 		return err
 	}
 	file := definition.ShellWord(s.answers.file)
-	s.tell("\nNext:\n" + strings.TrimRight(show.Columns("  ", [][]string{
+	s.tell("\nNext:\n" + strings.TrimRight(console.Columns("  ", [][]string{
 		{callable() + " doctor " + file, "checks key, zone and outputs"},
 		{callable() + " plan " + file, "what a run would read"},
 		{callable() + " run " + file},
@@ -130,16 +127,16 @@ func (s *initSession) tell(text string) { s.p.log.Tell(slog.LevelInfo, text) }
 // begin checks what flags and the environment say, before anything is asked.
 func (s *initSession) begin() error {
 	a := &s.answers
-	api, err := flags.API(a.api, s.p.lookup)
+	api, err := console.ParseAPI(a.api, s.p.lookup)
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return console.Usagef("%w", err)
 	}
 	a.api = string(api)
 	switch ext := strings.ToLower(filepath.Ext(a.file)); {
 	case a.file != "" && ext != ".yaml" && ext != ".yml":
-		return exit.Usagef("--output: a definition's name ends with .yaml")
+		return console.Usagef("--output: a definition's name ends with .yaml")
 	case s.keyFile != "" && a.key != "":
-		return exit.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
+		return console.Usagef("--api-key-file and --api-key-reference both say where the key is: give one of them")
 	case s.keyFile != "":
 		if a.key, err = fileReference(s.keyFile, filepath.Dir(a.file)); err != nil {
 			return err
@@ -157,7 +154,7 @@ func (s *initSession) begin() error {
 			}
 		}
 		if len(missing) > 0 {
-			return exit.Usagef("nobody is there to ask: give %s", strings.Join(missing, ", "))
+			return console.Usagef("nobody is there to ask: give %s", strings.Join(missing, ", "))
 		}
 	}
 	if err := s.check(); err != nil {
@@ -215,7 +212,7 @@ func (s *initSession) ask(ctx context.Context) error {
 		if s.in == nil || ctx.Err() != nil {
 			return err
 		}
-		s.tell(fmt.Sprintf("\n%v\n%s\n", err, exit.Hint(err, "formetl init", "")))
+		s.tell(fmt.Sprintf("\n%v\n%s\n", err, console.Hint(err, "formetl init", "")))
 		for _, q := range service {
 			if err := s.put(ctx, q); err != nil {
 				return err
@@ -223,7 +220,7 @@ func (s *initSession) ask(ctx context.Context) error {
 		}
 	}
 	if s.in != nil && len(a.forms) == 0 {
-		s.tell("\n" + strings.TrimRight(show.Columns("  ", s.formRows()), "\n"))
+		s.tell("\n" + strings.TrimRight(console.Columns("  ", s.formRows()), "\n"))
 	}
 	forms := initQuestion{text: "Forms, by name, number or glob; * for every form", many: func(a *initAnswers) *[]string { return &a.forms }, check: s.checkForms}
 	if err := s.askOpen(ctx, forms); err != nil {
@@ -294,10 +291,10 @@ func (s *initSession) put(ctx context.Context, q initQuestion) error {
 			prompt += " [" + plain.Line(fallback) + "]"
 		}
 		fmt.Fprint(s.p.stderr, prompt+": ")
-		typed, err := show.ReadLine(ctx, s.in, s.p.stderr)
+		typed, err := console.ReadLine(ctx, s.in, s.p.stderr)
 		switch {
 		case errors.Is(err, io.EOF):
-			return exit.Usagef("standard input ended before the questions did; --no-input asks nothing")
+			return console.Usagef("standard input ended before the questions did; --no-input asks nothing")
 		case err != nil:
 			return err
 		}
@@ -360,7 +357,7 @@ func (s *initSession) check() error {
 	o.Command = nil                        // a command that prints the key may take long
 	_, err := s.parse(o)
 	if a := s.answers; err == nil && a.partition != "" && len(a.paths) > 0 && !a.writesTable() && !slices.ContainsFunc(a.paths, isDataset) {
-		err = exit.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
+		err = console.Usagef("--partition: no output is a dataset; a dataset's path ends with a slash")
 	}
 	return err
 }
@@ -394,7 +391,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 		for _, p := range wrong.Problems {
 			key := outputKey.ReplaceAllString(p.Key, "load[]")
 			if rest, about := strings.CutPrefix(key, known[0]); about && (rest == "" || rest[0] == '[') {
-				return nil, exit.Usagef("--%s: %s; %s", known[1], unwrittenLine.ReplaceAllString(p.Message, ""), spokenRemedy.Replace(p.Remedy))
+				return nil, console.Usagef("--%s: %s; %s", known[1], unwrittenLine.ReplaceAllString(p.Message, ""), spokenRemedy.Replace(p.Remedy))
 			}
 		}
 	}
@@ -434,7 +431,7 @@ func (s *initSession) listForms(ctx context.Context) error {
 // formRows are the account's forms by number.
 func (s *initSession) formRows() [][]string {
 	n := 0
-	return show.Rows(nil, s.listed, func(f extract.Form) []string {
+	return console.Rows(nil, s.listed, func(f extract.Form) []string {
 		n++
 		return []string{strconv.Itoa(n), plain.Line(f.Directory), plain.Cut(plain.Line(f.Name), 50)}
 	})
@@ -456,7 +453,7 @@ func (s *initSession) checkForms() error {
 			continue
 		}
 		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(nearest.Hint(form, known)))
-		return &exit.Error{Code: exit.NoInput, Err: err}
+		return &console.CodeError{Code: console.ExitNoInput, Err: err}
 	}
 	return nil
 }

@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -49,7 +48,7 @@ func (s *initSession) proposed() initAnswers {
 	a.baseURL = cmp.Or(a.baseURL, variable("FORMETL_BASE_URL"))
 	a.account = cmp.Or(a.account, variable("FORMETL_ACCOUNT"))
 	a.key = cmp.Or(a.key, "${env:"+definition.KeyVariable+"}")
-	a.zone = cmp.Or(a.zone, variable("FORMETL_TIMEZONE"), flags.MachineZone())
+	a.zone = cmp.Or(a.zone, variable("FORMETL_TIMEZONE"), console.MachineZone())
 	if len(a.forms) == 0 && len(s.listed) == 1 {
 		a.forms = []string{s.listed[0].Directory}
 	}
@@ -208,7 +207,7 @@ func (s *initSession) write(ctx context.Context) error {
 		}
 		rows = append(rows, []string{f.path, f.about})
 	}
-	s.tell("\nWritten:\n" + strings.TrimRight(show.Columns("  ", rows), "\n"))
+	s.tell("\nWritten:\n" + strings.TrimRight(console.Columns("  ", rows), "\n"))
 	return nil
 }
 
@@ -225,6 +224,6 @@ func (s *initSession) inferSchema(ctx context.Context) (data []byte, about strin
 		return nil, "", err
 	}
 	data, err = definition.FormatSchema(inferred.Schema, inferred.Notes)
-	about = show.Plural(len(inferred.Schema.Columns), "column") + ", from " + show.Plural(inferred.Sampled.Results, "result")
+	about = console.Plural(len(inferred.Schema.Columns), "column") + ", from " + console.Plural(inferred.Sampled.Results, "result")
 	return data, about, err
 }

@@ -16,9 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
@@ -115,7 +113,7 @@ func (w *initWorld) lookup(name string) (string, bool) { v, ok := w.env[name]; r
 // begin runs init. Somebody types these lines, or nobody is there if they are nil.
 func (w *initWorld) begin(ctx context.Context, typed []string, args ...string) error {
 	w.told.Reset()
-	s := &initSession{p: &process{stderr: &w.told, lookup: w.lookup, log: telemetry.NewLog(&w.told, nil)}}
+	s := &initSession{p: &process{stderr: &w.told, lookup: w.lookup, log: console.NewLog(&w.told, nil)}}
 	cmd := s.command()
 	if typed != nil {
 		s.in = bufio.NewReader(strings.NewReader(strings.Join(append(typed, ""), "\n")))
@@ -128,7 +126,7 @@ func (w *initWorld) begin(ctx context.Context, typed []string, args ...string) e
 // load reads a definition as a run does.
 func (w *initWorld) load(t *testing.T, file string) *definition.Definition {
 	t.Helper()
-	def, err := definition.Load(file, built.Checks(t.Context(), w.lookup))
+	def, err := definition.Load(file, console.Checks(t.Context(), w.lookup))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,13 +183,13 @@ func TestInitEnds(t *testing.T) {
 	w := newInitWorld(t, smallForm())
 	typed := []string{"", "", "", "", "", "", ""}
 	for lines := range typed {
-		if err := w.begin(t.Context(), typed[:lines]); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "--no-input") {
+		if err := w.begin(t.Context(), typed[:lines]); console.ExitCode(err) != console.ExitUsage || !strings.Contains(err.Error(), "--no-input") {
 			t.Errorf("after %d lines: %v", lines, err)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&exit.StopError{Signal: syscall.SIGTERM})
-	if err := w.begin(ctx, nil, "--form", "form1"); exit.Code(err) != exit.Terminated {
+	cancel(&console.StopError{Signal: syscall.SIGTERM})
+	if err := w.begin(ctx, nil, "--form", "form1"); console.ExitCode(err) != console.ExitTerminated {
 		t.Errorf("stopped: %v", err)
 	}
 	leftNothing(t)
@@ -237,7 +235,7 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 	if err := w.begin(t.Context(), []string{}, append(args, "--mode", "full")...); err != nil {
 		t.Error(err)
 	}
-	if err := w.begin(t.Context(), []string{}, append(args, "--force")...); exit.Code(err) != exit.Usage || !strings.HasSuffix(w.told.String(), "[incremental]: ") {
+	if err := w.begin(t.Context(), []string{}, append(args, "--force")...); console.ExitCode(err) != console.ExitUsage || !strings.HasSuffix(w.told.String(), "[incremental]: ") {
 		t.Errorf("%v, told %s", err, &w.told)
 	}
 }
@@ -276,8 +274,8 @@ func TestInitRefusesFlags(t *testing.T) {
 				args = append(args, "--form", "form1")
 			}
 			err := w.begin(t.Context(), typed, args...)
-			if exit.Code(err) != exit.Usage || !strings.HasPrefix(err.Error(), "--"+c.flag+": ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), testKey) {
-				t.Errorf("%s: %v (%d)", c.args, err, exit.Code(err))
+			if console.ExitCode(err) != console.ExitUsage || !strings.HasPrefix(err.Error(), "--"+c.flag+": ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), testKey) {
+				t.Errorf("%s: %v (%d)", c.args, err, console.ExitCode(err))
 			}
 		}
 	}

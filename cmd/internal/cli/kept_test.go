@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -102,7 +102,7 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				if c.text != "" {
 					answer(t, form, id, c.text)
 				}
-				if code, _, stderr := inProcess(testKey, args...); code != exit.Data {
+				if code, _, stderr := inProcess(testKey, args...); code != console.ExitData {
 					t.Fatalf("ended with %d:\n%.3000s", code, stderr)
 				}
 				if left := checkpointsIn(t, filepath.Join(dir, "state")); len(left) > 0 {
@@ -111,7 +111,7 @@ func TestDataAtFaultKeepNothing(t *testing.T) {
 				wrong.Store(false)
 				answer(t, form, id, before.Items[0].Values[0])
 				asked := service.Counts()[formservice.TransactionResults]
-				if code, _, stderr := inProcess(testKey, args...); code != exit.OK {
+				if code, _, stderr := inProcess(testKey, args...); code != console.ExitOK {
 					t.Fatalf("mended, it ended with %d:\n%.3000s", code, stderr)
 				}
 				if n := service.Counts()[formservice.TransactionResults] - asked; n < days {
@@ -204,14 +204,14 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := p.code(t, p.Wait())
-			if want := "formetl: hint: run the same command again (" + c.kept + ")\n"; code != exit.Interrupted || !strings.HasSuffix(p.stderr.String(), want) {
+			if want := "formetl: hint: run the same command again (" + c.kept + ")\n"; code != console.ExitInterrupted || !strings.HasSuffix(p.stderr.String(), want) {
 				t.Errorf("ended with %d, want %q:\n%s", code, want, &p.stderr)
 			}
 			server.CloseClientConnections()
 			service.SetFaults(formservice.Faults{})
 			before := pages.Load()
 			p = command(t, dir, testKey, args...)
-			if code := p.code(t, p.Run()); code != exit.OK {
+			if code := p.code(t, p.Run()); code != console.ExitOK {
 				t.Fatalf("the next one ended with %d:\n%s", code, &p.stderr)
 			}
 			if n := int(pages.Load() - before); n != c.again {

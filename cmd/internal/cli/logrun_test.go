@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -65,7 +65,7 @@ func TestLogOfRuns(t *testing.T) {
 	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
 	bad := pipelineFile(t, dir, "bad", server.URL, "", "forms: [form1, gone]\nload: [{path: 'bad/{form}.csv'}]")
 	p := command(t, dir, testKey, "run", good, bad, "--log-format", "json", "--log-level", "debug")
-	if code := p.code(t, p.Run()); code != exit.NoInput {
+	if code := p.code(t, p.Run()); code != console.ExitNoInput {
 		t.Fatalf("exit code %d: %s", code, p.stderr.String())
 	}
 	last := map[string]map[string]any{} // by pipeline
@@ -168,7 +168,7 @@ func TestComeBackAt(t *testing.T) {
 	began := time.Now()
 	p := command(t, dir, testKey, "run", "--log-format", "json", "--report", "report.json",
 		pipelineFile(t, dir, "poor", server.URL, "per_day: 3", "forms: [orders]\nload: [{path: 'out/{form}.csv'}]"))
-	if code := p.code(t, p.Run()); code != exit.Temporary {
+	if code := p.code(t, p.Run()); code != console.ExitTemporary {
 		t.Fatalf("exit code %d: %s", code, p.stderr.String())
 	}
 	for line := range strings.Lines(p.stderr.String()) {
@@ -202,7 +202,7 @@ func TestTooManyRejectsAreCountedOnce(t *testing.T) {
 	write(t, dir, "s.yaml", "version: 1\nmax_rejects: 20\ncolumns:\n  - {name: day, from: \"meta:user_ip\", type: date}\n")
 	file := pipelineFile(t, dir, "feedback", server.URL, "concurrency: 8", "forms: [orders]\nextract: {window: 7d, from: 2025-01-01, to: 2026-01-01}\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
 	code, _, stderr := inProcess(testKey, "run", file, "--log-format", "json")
-	if code != exit.Data {
+	if code != console.ExitData {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	told := map[string]bool{}

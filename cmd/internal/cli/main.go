@@ -20,39 +20,36 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/collector"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/program"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 )
 
 // Main runs one command and returns its exit code (contract.md, "Exit
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	ctx, settle := exit.OnSignal(context.Background()) // before anything that takes time
+	ctx, settle := console.OnSignal(context.Background()) // before anything that takes time
 	defer settle()
-	stdout, stderr = program.Freed(ctx, stdout), program.Freed(ctx, stderr)
+	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
 	// The standard library logs on its own, such as net/http on a stray answer.
 	// That is no record of ours, and it may hold an answer's bytes.
 	log.SetOutput(io.Discard)
-	defer collector.Tune(lookup)()
-	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
+	defer console.TuneCollector(lookup)()
+	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args)}
 	return p.run(ctx, settle, rootCommand(p), args)
 }
 
-// run runs a command and returns its exit code, see program.Run.
+// run runs a command and returns its exit code, see console.Run.
 func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) int {
-	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, p.kept) })
+	return console.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, p.kept) })
 }
 
 // Commands returns all commands for tools that describe them. They are not to be run.
 func Commands() *cobra.Command {
-	return rootCommand(&process{log: telemetry.NewLog(io.Discard, nil)})
+	return rootCommand(&process{log: console.NewLog(io.Discard, nil)})
 }
 
 func rootCommand(p *process) *cobra.Command {
-	root := program.Root(&cobra.Command{
+	root := console.Root(&cobra.Command{
 		Use:   "formetl",
 		Short: "Take the results of online forms to CSV, NDJSON, JSON, Arrow, Parquet and Excel",
 		Long: `formetl reads the results of online forms from a Form Results Service and

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/reportpage"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -27,24 +25,23 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 	for i, file := range files {
 		now := time.Now()
 		report := &pipelines.Report{
-			Pipeline: r.process.pipelineOf(file, f.Definition, err), Definition: file, RunID: account.NewRunID(now),
+			Pipeline: r.process.pipelineOf(file, f.DefinitionFlags, err), Definition: file, RunID: account.NewRunID(now),
 			StartedAt: now.UTC(), EndedAt: now.UTC(), Forms: []*pipelines.FormReport{},
 		}
-		telemetry.SetExitCodes(report, whyNotBegun(file, err))
+		console.SetExitCodes(report, whyNotBegun(file, err))
 		r.reports = append(r.reports, report)
 		if i == 0 {
 			r.process.log.About(report.Pipeline, report.RunID)
 		}
 	}
 	// The error tells already where one of these files cannot be written.
-	_ = telemetry.WriteReports(f.watch.report, r.reports, reportpage.Page)
-	_ = telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger)
+	_ = f.watch.write(ctx, r.process, r.reports...)
 	return err
 }
 
 // wrongIn returns the error of the definition in a file, nil if it has none.
 func wrongIn(file string, err error) *definition.Error {
-	for _, part := range telemetry.Parts(err) {
+	for _, part := range console.Parts(err) {
 		if wrong, ok := errors.AsType[*definition.Error](part); ok && wrong.File == file {
 			return wrong
 		}
@@ -65,7 +62,7 @@ func whyNotBegun(file string, err error) error {
 
 // pipelineOf is the name of the pipeline in a file. Where nobody can read it, it is the
 // name of the file.
-func (p *process) pipelineOf(file string, f flags.Definition, err error) string {
+func (p *process) pipelineOf(file string, f console.DefinitionFlags, err error) string {
 	name := ""
 	if wrong := wrongIn(file, err); wrong != nil {
 		name = wrong.Name

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -37,7 +37,7 @@ func exported(t *testing.T, names ...string) (dir string, want readAs) {
 	dir = t.TempDir()
 	for _, name := range append(names, "form1.ndjson") {
 		p := command(t, dir, testKey, append(append([]string{"export", "--form", "form1", "-o", name}, serviceArgs(server.URL)...), "--names", "id")...)
-		if code := p.code(t, p.Run()); code != exit.OK {
+		if code := p.code(t, p.Run()); code != console.ExitOK {
 			t.Fatalf("%s: %d: %s", name, code, &p.stderr)
 		}
 	}

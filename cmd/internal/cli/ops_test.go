@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
+
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/prometheus/common/model"
 )
 
 // watchedLog is standard error, on which a test waits for a text.
@@ -57,7 +59,7 @@ func TestFormsAreLoggedWhenTheyEnd(t *testing.T) {
 	tick := make(chan time.Time, 1)
 	tick <- time.Now()
 	p := &process{
-		stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: stderr, log: telemetry.NewLog(stderr, args),
+		stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: stderr, log: console.NewLog(stderr, args),
 		lookup: func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" },
 		ticks:  func() (<-chan time.Time, func()) { return tick, func() {} },
 	}
@@ -93,24 +95,24 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"a form that is not there", "error 102", exit.NoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
-		{"a refused key", "error 100", exit.NoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
-		{"an output that cannot be", "move it away, or choose another path", exit.CantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
-		{"parts that no manifest lists", "output failed", exit.CantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
-		{"a definition that is wrong", "nme", exit.Config, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
-		{"a definition that is not there", "no such file", exit.Config, []string{"run", filepath.Join(dir, "missing.yaml")}},
-		{"an export of no form", "error 102", exit.NoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},
+		{"a form that is not there", "error 102", console.ExitNoInput, []string{"run", pipelineFile(t, dir, "gone", server.URL, "", "forms: [form1, gone]\n"+out)}},
+		{"a refused key", "error 100", console.ExitNoPermission, []string{"run", pipelineFile(t, dir, "refused", server.URL, "", "forms: [form1, orders]\n"+out)}},
+		{"an output that cannot be", "move it away, or choose another path", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "blocked", server.URL, "", "forms: [form1]\nload: [{path: 'afile/x.csv'}]")}},
+		{"parts that no manifest lists", "output failed", console.ExitCantCreate, []string{"run", pipelineFile(t, dir, "lost", server.URL, "", "forms: [form1]\nload: [{path: 'lost/', format: ndjson}]")}},
+		{"a definition that is wrong", "nme", console.ExitConfig, []string{"run", write(t, dir, "bad.yaml", "version: 1\nname: bad\nnme: x\n")}},
+		{"a definition that is not there", "no such file", console.ExitConfig, []string{"run", filepath.Join(dir, "missing.yaml")}},
+		{"an export of no form", "error 102", console.ExitNoInput, append([]string{"export", "--form", "gone", "-o", filepath.Join(dir, "x.csv"), "--state", dir}, serviceArgs(server.URL)...)},
 	} {
 		for _, format := range []string{"text", "json"} {
 			key := testKey
-			if c.code == exit.NoPermission {
+			if c.code == console.ExitNoPermission {
 				key = "wrong"
 			}
 			code, _, text := inProcess(key, append(c.args, "--log-format", format)...)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			last := lines[len(lines)-1]
 			told := strings.Count(text, c.says)
-			if code != c.code || told == 0 || told > 1 && c.code != exit.Config || strings.Contains(text, "no further form") && c.code != exit.NoPermission {
+			if code != c.code || told == 0 || told > 1 && c.code != console.ExitConfig || strings.Contains(text, "no further form") && c.code != console.ExitNoPermission {
 				t.Errorf("%s, %s: ended with %d, and it is told %d times:\n%s", c.name, format, code, told, text)
 			}
 			if format == "text" {
@@ -142,10 +144,10 @@ func TestEarlyFailure(t *testing.T) {
 	bad := write(t, dir, "bad.yaml", "version: 1\nname: nightly\nnme: x\n")
 	missing := filepath.Join(dir, "missing.yaml")
 	report, prom := filepath.Join(dir, "r.json"), filepath.Join(dir, "m.prom")
-	if code, _, stderr := inProcess(testKey, "run", good, bad, missing, "--report", report, "--metrics", prom); code != exit.Config {
+	if code, _, stderr := inProcess(testKey, "run", good, bad, missing, "--report", report, "--metrics", prom); code != console.ExitConfig {
 		t.Fatalf("%d: %s", code, stderr)
 	}
-	metrics := clitest.ReadMetrics(t, prom)
+	metrics := readMetrics(t, prom)
 	for _, pipeline := range []string{"good", "nightly", "missing"} {
 		if ok, there := metrics[runSuccess][pipeline+" "]; !there || ok != 0 {
 			t.Errorf("%s: %v (%v)", pipeline, ok, there)
@@ -178,7 +180,7 @@ func TestEarlyFailure(t *testing.T) {
 	if err != nil || json.Unmarshal(data, &one) != nil || one["hint"] != nil || one["version"] == nil || one["host"] == nil {
 		t.Errorf("%v: %s", err, data)
 	}
-	if ok := clitest.ReadMetrics(t, prom)[runSuccess]["good form1"]; ok != 1 {
+	if ok := readMetrics(t, prom)[runSuccess]["good form1"]; ok != 1 {
 		t.Errorf("the success is %v", ok)
 	}
 
@@ -186,7 +188,34 @@ func TestEarlyFailure(t *testing.T) {
 	none := write(t, dir, "none.yaml", "version: 1\nname: none\n"+
 		"source: {base_url: \"http://127.0.0.1:1\", account: acme, timezone: UTC, requests: {retries: 0}}\nforms: [\"*\"]\nload: [{path: \"{form}.csv\"}]\n")
 	code, _, stderr := inProcess(testKey, "run", none, "--report", report)
-	if data, err = os.ReadFile(report); code != exit.Temporary || err != nil || !strings.Contains(string(data), `"forms": []`) {
+	if data, err = os.ReadFile(report); code != console.ExitTemporary || err != nil || !strings.Contains(string(data), `"forms": []`) {
 		t.Errorf("%d, %v: %s%s", code, err, data, stderr)
 	}
+}
+
+// readMetrics reads a metrics file: the samples by family and by the values of
+// their labels in the order of the file, joined by a space.
+func readMetrics(t testing.TB, file string) map[string]map[string]float64 {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := map[string]map[string]float64{}
+	for name, family := range families {
+		metrics[name] = map[string]float64{}
+		for _, sample := range family.GetMetric() {
+			values := make([]string, len(sample.GetLabel()))
+			for i, label := range sample.GetLabel() {
+				values[i] = label.GetValue()
+			}
+			metrics[name][strings.Join(values, " ")] = sample.GetGauge().GetValue()
+		}
+	}
+	return metrics
 }

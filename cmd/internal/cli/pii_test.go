@@ -19,8 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -155,7 +154,7 @@ func (w *privateWorld) outputs(name string, only ...string) string {
 		}
 		fmt.Fprintf(&b, "  - {path: %q, format: %s%s}\n", filepath.ToSlash(filepath.Join(w.root, "out", name))+"/"+path, format, more)
 	}
-	for _, f := range built.Formats() {
+	for _, f := range console.Formats() {
 		out(f.Name+"/{form}"+f.Extension, f.Name, "")
 		if f.Text {
 			out(f.Name+"/{form}"+f.Extension+".gz", f.Name, "")
@@ -219,11 +218,11 @@ func (w *privateWorld) everything(rules bool) {
 	w.do(0, "run", all, "--report", file("again.html"))
 	w.do(0, "replay", all, "--report", file("replay.json"))
 	w.do(0, "schema", "show", all)
-	w.do(exit.Data, "schema", "diff", all, "--json") // amounts that do not fit
+	w.do(console.ExitData, "schema", "diff", all, "--json") // amounts that do not fit
 	w.do(0, "schema", "ddl", all, "--dialect", "duckdb")
-	w.do(exit.Data, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
-	w.do(exit.Data, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.html"))
-	w.do(exit.Data, "run", w.define("unknown", "unknown: fail\n"+columns, w.file("out/unknown")))
+	w.do(console.ExitData, "run", w.define("strict", "max_rejects: 0\n"+columns, w.file("out/strict")), "--report", file("strict.json"))
+	w.do(console.ExitData, "run", w.define("fails", privateColumns(rules, `from: "item:7", type: string`, `from: "item:7", type: string, on_error: fail`), w.file("out/fails")), "--report", file("fails.html"))
+	w.do(console.ExitData, "run", w.define("unknown", "unknown: fail\n"+columns, w.file("out/unknown")))
 
 	schema := write(w.t, w.inputs, "people.schema.yaml", "version: 1\nhmac_key: ${env:FORMETL_HMAC_KEY}\nmax_rejects: 20\n"+privateColumns(rules, ", explode: true", "")) // which a file takes
 	service := serviceArgs(w.url)
@@ -247,18 +246,18 @@ func (w *privateWorld) interrupted(columns string) {
 		}
 	}
 	cut := w.define("cut", "max_rejects: 20\n"+columns, w.outputs("cut", onlyDatasets))
-	w.do(exit.Temporary, "run", cut, "--report", filepath.Join(w.root, "cut.html"))
+	w.do(console.ExitTemporary, "run", cut, "--report", filepath.Join(w.root, "cut.html"))
 	w.service.Before = nil
 	w.service.SetFaults(formservice.Faults{})
 	w.copied("state", "early")
 	def, err := definition.Load(cut, definition.LoadOptions{
-		Secrets: definition.Secrets{Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }}, Formats: built.Formats(), Schemes: built.Schemes(),
+		Secrets: definition.Secrets{Lookup: func(name string) (string, bool) { v, set := w.env[name]; return v, set }}, Formats: console.Formats(), Schemes: console.Schemes(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var once sync.Map
-	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Options: account.Options{Tables: built.Tables(slog.New(slog.DiscardHandler))}, At: func(point string) {
+	_, err = pipelines.Run(w.t.Context(), def, pipelines.Options{Options: account.Options{Tables: console.Tables(slog.New(slog.DiscardHandler))}, At: func(point string) {
 		if _, before := once.LoadOrStore(point, true); !before && (point == string(load.StepCheck) || point == string(load.StepUnmark)) {
 			w.copied(filepath.Join("out", "cut"), point)
 		}
@@ -367,7 +366,7 @@ func (w *privateWorld) kinds() []string {
 		string(load.StepCheck) + "/lake-parquet/people/" + load.ControlFolder + "/*/staged-*", string(load.StepCheck) + "/lake-csv/people/" + load.ControlFolder + "/*/staged-*",
 		"export.csv", "export.parquet", "told/*-export.stdout",
 	}
-	for _, f := range built.Formats() {
+	for _, f := range console.Formats() {
 		kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension, "out/all/"+f.Name+"/people__friends"+f.Extension)
 		if f.Text {
 			kinds = append(kinds, "out/all/"+f.Name+"/people"+f.Extension+".gz", "out/all/"+f.Name+"/people"+f.Extension+".zst")
@@ -393,7 +392,7 @@ func (w *privateWorld) badKeys() {
 	out := w.file("out/bad")
 	columns := privateColumns(true)
 	for _, line := range []string{"hmac_key: '" + hmacCanary + "'", "hmac_key: ${env:SHORT}", "hmac_key: ${env:UNSET}", "hmackey: '" + hmacCanary + "'", "hmac_key: ${env:FORMETL_HMAC_KEY}\nempty: '" + hmacCanary + "'"} {
-		w.do(exit.Config, "run", w.define("bad", line+"\n"+columns, out))
-		w.do(exit.Config, append([]string{"export", "--form", "people", "--schema", write(w.t, w.inputs, "bad.schema.yaml", "version: 1\n"+line+"\n"+columns)}, serviceArgs(w.url)...)...)
+		w.do(console.ExitConfig, "run", w.define("bad", line+"\n"+columns, out))
+		w.do(console.ExitConfig, append([]string{"export", "--form", "people", "--schema", write(w.t, w.inputs, "bad.schema.yaml", "version: 1\n"+line+"\n"+columns)}, serviceArgs(w.url)...)...)
 	}
 }

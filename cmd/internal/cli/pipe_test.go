@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -38,7 +38,7 @@ func TestReaderGone(t *testing.T) {
 			if err := out.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if code := p.code(t, p.Wait()); code != exit.OK || strings.Contains(p.stderr.String(), "pipe") {
+			if code := p.code(t, p.Wait()); code != console.ExitOK || strings.Contains(p.stderr.String(), "pipe") {
 				t.Errorf("ended with %d: %s", code, &p.stderr)
 			}
 		})
@@ -56,7 +56,7 @@ func TestFullStdout(t *testing.T) {
 		}
 		p := command(t, t.TempDir(), testKey, append([]string{"export", "--form", "form1", "--format", format}, serviceArgs(server.URL)...)...)
 		p.Stdout = full
-		if code := p.code(t, p.Run()); code != exit.IO || !strings.Contains(p.stderr.String(), "no space left") {
+		if code := p.code(t, p.Run()); code != console.ExitIO || !strings.Contains(p.stderr.String(), "no space left") {
 			t.Errorf("%s ends with %d: %s", format, code, &p.stderr)
 		}
 		_ = full.Close() // nothing was written

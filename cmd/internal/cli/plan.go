@@ -11,15 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
 type planFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	json, offline, full bool
 }
 
@@ -40,7 +39,7 @@ is read if nothing changed.`,
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
   formetl plan feedback.yaml --offline`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return plan(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -53,7 +52,7 @@ is read if nothing changed.`,
 
 // plan shows the plans of definitions; run --dry-run gives several.
 func plan(ctx context.Context, p *process, files []string, f planFlags) error {
-	defs, options, err := p.open(ctx, &f.Definition, files, slog.LevelWarn, !f.offline)
+	defs, options, err := p.open(ctx, &f.DefinitionFlags, files, slog.LevelWarn, !f.offline)
 	if err != nil {
 		return err
 	}
@@ -63,14 +62,14 @@ func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 		report, err := pipelines.MakePlan(ctx, def, options, f.offline)
 		failures = append(failures, err)
 		if f.json {
-			err = show.JSON(p.stdout, report)
+			err = console.JSON(p.stdout, report)
 		} else {
 			var b bytes.Buffer
 			if i > 0 {
 				b.WriteByte('\n')
 			}
 			writePlan(&b, report)
-			err = show.Print(p.stdout, b.Bytes())
+			err = console.Print(p.stdout, b.Bytes())
 		}
 		if err != nil {
 			return err
@@ -92,23 +91,23 @@ func writePlan(w io.Writer, r *pipelines.PlanReport) {
 			fmt.Fprintln(w, "  no plan: see the error")
 			continue
 		}
-		fmt.Fprint(w, show.Columns("  ", planRows(p)), windowsText(p))
+		fmt.Fprint(w, console.Columns("  ", planRows(p)), windowsText(p))
 	}
 	for _, pattern := range r.Patterns {
 		fmt.Fprintf(w, "\nforms that match %s: known when the service is asked\n", plain.Line(pattern))
 	}
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
-		fmt.Fprintf(w, "\nall forms\n%s", show.Columns("  ", budgetRows(r.Budget)))
+		fmt.Fprintf(w, "\nall forms\n%s", console.Columns("  ", budgetRows(r.Budget)))
 	}
 }
 
 func planRows(p *pipelines.FormPlan) [][]string {
-	windows := show.Thousands(len(p.Windows))
+	windows := console.Thousands(len(p.Windows))
 	if len(p.Windows) == 0 {
 		windows = "unknown until counted"
 	}
 	rows := [][]string{
-		{"range", show.Range(p.Range) + ", " + p.Timezone},
+		{"range", console.Range(p.Range) + ", " + p.Timezone},
 		{"windows", windows},
 		{"results", resultsText(p)},
 		{"requests", requestsText(p)},
@@ -118,7 +117,7 @@ func planRows(p *pipelines.FormPlan) [][]string {
 	}
 	if u := p.Unfinished; u != nil {
 		rows = append(rows, []string{"less", fmt.Sprintf("at least %s, if all is taken over that the run %s had read when it ended early: %s, %s whole",
-			show.Plural(u.Requests, "request"), u.RunID, show.Plural(u.Results, "result"), show.Plural(u.Windows, "window"))})
+			console.Plural(u.Requests, "request"), u.RunID, console.Plural(u.Results, "result"), console.Plural(u.Windows, "window"))})
 	}
 	rows = append(rows, budgetRows(p.Budget)...)
 	for _, w := range p.Warnings {
@@ -133,34 +132,34 @@ func resultsText(p *pipelines.FormPlan) string {
 	case p.Results == nil:
 		return "unknown until counted"
 	case p.AtMost:
-		return "at most " + show.Thousands(*p.Results) + " (counts know neither searches nor views)"
+		return "at most " + console.Thousands(*p.Results) + " (counts know neither searches nor views)"
 	case p.Undated != nil:
-		return fmt.Sprintf("%s: %s with a date, and %s without", show.Thousands(*p.Results+p.Undated.Results), show.Thousands(*p.Results), show.Thousands(p.Undated.Results))
+		return fmt.Sprintf("%s: %s with a date, and %s without", console.Thousands(*p.Results+p.Undated.Results), console.Thousands(*p.Results), console.Thousands(p.Undated.Results))
 	}
-	return show.Thousands(*p.Results)
+	return console.Thousands(*p.Results)
 }
 
 func requestsText(p *pipelines.FormPlan) string {
 	r := p.Requests
 	if r.Total == nil {
 		if r.Least != nil {
-			return fmt.Sprintf("unknown until counted, at least %s: one for each window", show.Thousands(*r.Least))
+			return fmt.Sprintf("unknown until counted, at least %s: one for each window", console.Thousands(*r.Least))
 		}
 		return "unknown until counted"
 	}
-	about, results := "about", show.Thousands(*r.Results)+" for results"
+	about, results := "about", console.Thousands(*r.Results)+" for results"
 	if p.Unfinished != nil {
 		about = "at most about"
 	}
 	if u := p.Undated; u != nil {
-		results = fmt.Sprintf("%s for results with a date, %s for those without", show.Thousands(*r.Results-u.Requests), show.Thousands(u.Requests))
+		results = fmt.Sprintf("%s for results with a date, %s for those without", console.Thousands(*r.Results-u.Requests), console.Thousands(u.Requests))
 	}
 	feed := ""
 	if n := *r.Total - *r.Results - *r.Counts; n > 0 { // of those that may be sent, the expected ones add up
-		feed = fmt.Sprintf(", %s to ask what changed", show.Thousands(n))
+		feed = fmt.Sprintf(", %s to ask what changed", console.Thousands(n))
 	}
 	return fmt.Sprintf("%s %s: %s%s, %s for counts; this plan took %s itself",
-		about, show.Thousands(*r.Total), results, feed, show.Thousands(*r.Counts), show.Plural(r.Planned, "count"))
+		about, console.Thousands(*r.Total), results, feed, console.Thousands(*r.Counts), console.Plural(r.Planned, "count"))
 }
 
 // asksFirst tells whether a run reads only what the service says has changed.
@@ -182,9 +181,9 @@ func budgetRows(b pipelines.Budget) [][]string {
 		case b.Minutes != nil && *b.Minutes <= 1:
 			minute = "under a minute"
 		case b.Minutes != nil:
-			minute = "about " + show.Plural(int64(math.Round(*b.Minutes)), "minute")
+			minute = "about " + console.Plural(int64(math.Round(*b.Minutes)), "minute")
 		}
-		minute += fmt.Sprintf(", at %s requests a minute", show.Thousands(b.PerMinute))
+		minute += fmt.Sprintf(", at %s requests a minute", console.Thousands(b.PerMinute))
 	}
 	if b.PerDay > 0 {
 		share, more := "unknown share", ""
@@ -194,7 +193,7 @@ func budgetRows(b pipelines.Budget) [][]string {
 				more = ": the run will need several days"
 			}
 		}
-		day = fmt.Sprintf("%s of %s requests a day%s", share, show.Thousands(b.PerDay), more)
+		day = fmt.Sprintf("%s of %s requests a day%s", share, console.Thousands(b.PerDay), more)
 	}
 	return [][]string{{"time", minute}, {"quota", day}}
 }
@@ -211,10 +210,10 @@ func windowsText(p *pipelines.FormPlan) string {
 	uncounted := false
 	for i, w := range windows {
 		if i == shownWindows && len(windows) > 2*shownWindows+1 {
-			rows = append(rows, []string{fmt.Sprintf("... %s more ...", show.Thousands(len(windows)-2*shownWindows)), "", "", ""})
+			rows = append(rows, []string{fmt.Sprintf("... %s more ...", console.Thousands(len(windows)-2*shownWindows)), "", "", ""})
 		}
 		if i < shownWindows || i >= len(windows)-shownWindows || len(windows) <= 2*shownWindows+1 {
-			rows = append(rows, []string{w.From.String(), w.To.String(), show.Known(w.Results, "?"), show.Known(w.Requests, "?")})
+			rows = append(rows, []string{w.From.String(), w.To.String(), console.Known(w.Results, "?"), console.Known(w.Requests, "?")})
 			uncounted = uncounted || w.Results == nil
 		}
 	}
@@ -225,5 +224,5 @@ func windowsText(p *pipelines.FormPlan) string {
 	case uncounted:
 		foot = "  ?: not counted by itself, because that would cost more requests than it saves\n"
 	}
-	return "\n" + show.Columns("  ", rows) + foot
+	return "\n" + console.Columns("  ", rows) + foot
 }

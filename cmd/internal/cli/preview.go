@@ -7,10 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/pipelines"
@@ -42,9 +39,9 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
   formetl preview --form form1 -n 3 --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && strings.Trim(args[0], "0123456789") == "" {
-				return exit.Usagef("%q is not a definition; --limit %s shows so many results", args[0], args[0])
+				return console.Usagef("%q is not a definition; --limit %s shows so many results", args[0], args[0])
 			}
-			return flags.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
+			return console.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd, p, f, args) },
 	}
@@ -61,12 +58,12 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 
 func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) error {
 	if f.limit < 1 {
-		return exit.Usagef("--limit %d: give a number above 0", f.limit)
+		return console.Usagef("--limit %d: give a number above 0", f.limit)
 	}
 	ctx := cmd.Context()
 	def, common, form, err := f.open(cmd, p, files, "preview")
 	if err == nil && f.schema != "" {
-		def.Schema, err = definition.LoadSchema(f.schema, built.Secrets(ctx, p.lookup))
+		def.Schema, err = definition.LoadSchema(f.schema, console.Secrets(ctx, p.lookup))
 	}
 	if err != nil {
 		return err
@@ -77,7 +74,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {
 			return err
 		}
-		return show.Print(p.stdout, plain.JSON(text.Bytes()))
+		return console.Print(p.stdout, plain.JSON(text.Bytes()))
 	}
 	if err := pipelines.Look(ctx, def, o, q, csvout.Format(), &text); err != nil {
 		return err
@@ -93,5 +90,5 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 			}
 		}
 	}
-	return show.Table(p.stdout, rows...)
+	return console.Table(p.stdout, rows...)
 }

@@ -14,12 +14,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/owned"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -31,11 +26,11 @@ import (
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	lookup         flags.Environment
-	log            *telemetry.Log
-	kept           string          // how much of what was read is kept for a later command, for the hint
-	pipeline       string          // what define made in place of a definition's, "" for none
-	ticks          telemetry.Ticks // when a run writes its heartbeats; nil: every half minute
+	lookup         console.Environment
+	log            *console.Log
+	kept           string        // how much of what was read is kept for a later command, for the hint
+	pipeline       string        // what define made in place of a definition's, "" for none
+	ticks          console.Ticks // when a run writes its heartbeats; nil: every half minute
 }
 
 // start begins a command's own work, after flags and arguments were checked. It
@@ -55,8 +50,8 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 		p.log.About(p.pipeline, o.RunID)
 		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
 	}
-	o.Logger, o.Tables = p.log.Logger, built.Tables(p.log.Logger)
-	o.Client.UserAgent = "formetl/" + telemetry.Version()
+	o.Logger, o.Tables = p.log.Logger, console.Tables(p.log.Logger)
+	o.Client.UserAgent = "formetl/" + console.Version()
 	return o, nil
 }
 
@@ -67,7 +62,7 @@ const (
 )
 
 // open starts a command that works from definitions, and reads them.
-func (p *process) open(ctx context.Context, f *flags.Definition, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
+func (p *process) open(ctx context.Context, f *console.DefinitionFlags, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
 	o, err := p.start(level, f.Options)
 	if err != nil {
 		return nil, o, err
@@ -81,7 +76,7 @@ func (p *process) open(ctx context.Context, f *flags.Definition, files []string,
 
 // openOutputs opens definitions for a command that looks at their outputs. Without key, the
 // key is read only of those whose forms the service must be asked for.
-func (p *process) openOutputs(ctx context.Context, f *flags.Definition, files []string, key bool) ([]*definition.Definition, account.Options, error) {
+func (p *process) openOutputs(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, account.Options, error) {
 	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, key)
 	for i, def := range defs {
 		if err == nil && !key && account.NeedsForms(def, o) {
@@ -92,7 +87,7 @@ func (p *process) openOutputs(ctx context.Context, f *flags.Definition, files []
 }
 
 // loadKey reads a definition again, with its key.
-func (p *process) loadKey(ctx context.Context, f *flags.Definition, file string) (*definition.Definition, error) {
+func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file string) (*definition.Definition, error) {
 	defs, err := p.load(ctx, f, []string{file}, withKey)
 	if err != nil {
 		return nil, err
@@ -114,19 +109,19 @@ func checkSpan(def *definition.Definition, o account.Options) error {
 	case !ok:
 		return err
 	case o.From.IsZero():
-		return exit.Usagef("--to %s: the range begins after it, at %s; give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
+		return console.Usagef("--to %s: the range begins after it, at %s; give a later --to", load.Wall(e.Window.To), load.Wall(e.Window.From))
 	}
-	return exit.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
+	return console.Usagef("--from %s: the range ends before it, at %s; give an earlier --from", load.Wall(e.Window.From), load.Wall(e.Window.To))
 }
 
 // load reads definitions and checks all of them before anything is asked of a
 // service. The error holds every problem of all of them.
-func (p *process) load(ctx context.Context, f *flags.Definition, files []string, key bool) ([]*definition.Definition, error) {
+func (p *process) load(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, error) {
 	variables, err := f.Variables()
 	if err != nil {
-		return nil, exit.Usagef("%w", err)
+		return nil, console.Usagef("%w", err)
 	}
-	o := built.Checks(ctx, p.lookup)
+	o := console.Checks(ctx, p.lookup)
 	o.Variables, o.WithoutSecrets = variables, !key
 	if f.NoCommands {
 		o.Command = nil
@@ -134,7 +129,7 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 	if f.KeyFile != "" && key {
 		secret, err := definition.KeyFromFile(f.KeyFile)
 		if err != nil {
-			return nil, exit.Usagef("--api-key-file: %w", err)
+			return nil, console.Usagef("--api-key-file: %w", err)
 		}
 		o.Key = secret
 	}
@@ -151,7 +146,7 @@ func (p *process) load(ctx context.Context, f *flags.Definition, files []string,
 		}
 		def.Given = f.Given()
 		if f.State != "" {
-			if def.State, err = flags.StatePath(f.State); err != nil {
+			if def.State, err = console.StatePath(f.State); err != nil {
 				return nil, err
 			}
 			def.StateS3 = nil
@@ -174,15 +169,15 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 		if slices.Contains(known, name) {
 			continue
 		}
-		return exit.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, nearest.Hint(name, known))
+		return console.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, nearest.Hint(name, known))
 	}
 	return nil
 }
 
 // define makes a definition from flags in place of a file. It has one form, the
 // service that the flags name, and their state folder or else the user's.
-func (p *process) define(name, form string, service *flags.Service, state string) (*definition.Definition, error) {
-	if err := flags.CheckForm(form); err != nil {
+func (p *process) define(name, form string, service *console.ServiceFlags, state string) (*definition.Definition, error) {
+	if err := console.CheckForm(form); err != nil {
 		return nil, err
 	}
 	source, err := service.Source(p.lookup)
@@ -191,7 +186,7 @@ func (p *process) define(name, form string, service *flags.Service, state string
 	}
 	p.log.HideKey(source.Key)
 	p.pipeline = name
-	state, note, err := flags.StatePlace(state, p.lookup)
+	state, note, err := console.StatePlace(state, p.lookup)
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}
@@ -206,7 +201,7 @@ func mayWrite(path string, force bool) error {
 	if !force {
 		return &load.CreateError{Op: "write", Path: path, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 	}
-	return owned.CheckOrdinary(path)
+	return console.CheckOrdinary(path)
 }
 
 // writeFile writes a file in one step.
@@ -221,8 +216,8 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 // terminal or programs read standard error. That is wrong usage. otherwise says
 // what was not done.
 func (p *process) attended(otherwise string) error {
-	if !show.IsTerminal(p.stdin) || p.log.JSON() {
-		return exit.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
+	if !console.IsTerminal(p.stdin) || p.log.JSON() {
+		return console.Usagef("nobody is there to ask: give --yes to do it without asking; %s", otherwise)
 	}
 	return nil
 }
@@ -232,7 +227,7 @@ func (p *process) confirm(ctx context.Context, question, otherwise string) (bool
 	if err := p.attended(otherwise); err != nil {
 		return false, err
 	}
-	return show.Ask(ctx, p.stdin, p.stderr, question, otherwise)
+	return console.Ask(ctx, p.stdin, p.stderr, question, otherwise)
 }
 
 // failed is the error of a command on several definitions, nil where none failed.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -33,6 +32,6 @@ func TestREADMEHasTheKeysOfSchemaFiles(t *testing.T) {
 	if len(keys) < 7 || len(columns) < 14 {
 		t.Fatalf("keys %v, of a column %v", keys, columns)
 	}
-	clitest.SameNames(t, "key", clitest.ReadmeTable(t, "Keys of a schema file"), keys)
-	clitest.SameNames(t, "key of a column", clitest.ReadmeTable(t, "Keys of a column"), columns)
+	sameNames(t, "key", readmeTable(t, "Keys of a schema file"), keys)
+	sameNames(t, "key of a column", readmeTable(t, "Keys of a column"), columns)
 }

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -43,5 +46,66 @@ func keysOf(t reflect.Type, way string) []string {
 // TestReportKeysAreDocumented holds the report to the README: what reads
 // reports is written against it, so keys come, and none goes or is renamed.
 func TestReportKeysAreDocumented(t *testing.T) {
-	clitest.SameNames(t, "key", clitest.ReadmeTable(t, "The run report"), keysOf(reflect.TypeFor[pipelines.Report](), ""))
+	sameNames(t, "key", readmeTable(t, "The run report"), keysOf(reflect.TypeFor[pipelines.Report](), ""))
+}
+
+// moduleRoot is the module's folder, seen from this package.
+const moduleRoot = "../../.."
+
+// readmeTable returns the names in the first column of the table that follows
+// a heading of the README.
+func readmeTable(t testing.TB, heading string) []string {
+	t.Helper()
+	text := docs(t)
+	at := regexp.MustCompile(`\n##+ ` + regexp.QuoteMeta(heading) + `\n`).FindStringIndex(text)
+	if at == nil {
+		t.Fatalf("the documentation has no %q", heading)
+	}
+	table, _, _ := strings.Cut(text[at[1]:], "\n#")
+	var names []string
+	for line := range strings.Lines(table) {
+		if first, _, ok := strings.Cut(strings.TrimPrefix(line, "|"), "|"); ok && strings.HasPrefix(line, "|") {
+			for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(first, -1) {
+				names = append(names, strings.Trim(name, "`"))
+			}
+		}
+	}
+	return names
+}
+
+// docs returns the README and all topics of the documentation, one behind the other.
+func docs(t testing.TB) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"README.md", "*/*.md"} {
+		files, err := filepath.Glob(filepath.Join(moduleRoot, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString("\n" + string(data))
+		}
+	}
+	return all.String()
+}
+
+// sameNames tells what one of two lists has and the other lacks.
+func sameNames(t testing.TB, what string, documented, actual []string) {
+	t.Helper()
+	for _, name := range actual {
+		if !slices.Contains(documented, name) {
+			t.Errorf("%s %s is not in the README's table", what, name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range documented {
+		if !slices.Contains(actual, name) || seen[name] {
+			t.Errorf("the README's table has the %s %s, which is not there, or twice", what, name)
+		}
+		seen[name] = true
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 )
 
 // TestOnlyFilesAreReplaced: neither an export, by force too, nor a run, a report or a schema
@@ -47,7 +47,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		for i, args := range commands {
 			service.Reset()
 			code, _, told := inProcess(testKey, args...)
-			if code != exit.CantCreate || !strings.Contains(told, problem) {
+			if code != console.ExitCantCreate || !strings.Contains(told, problem) {
 				t.Errorf("%v ends with %d: %s", args, code, told)
 			}
 			if resolved := i == 1 && beside; len(service.Log()) != 0 && !resolved { // --select asks before what lies beside is looked at
@@ -82,6 +82,6 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("it is told too late: %s", told)
 		}
 	}
-	do(exit.OK, true, "run", file)
-	do(exit.OK, false, "run", file)
+	do(console.ExitOK, true, "run", file)
+	do(console.ExitOK, false, "run", file)
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -35,7 +34,7 @@ all its dead letters.`,
 		Example: `  formetl replay feedback.yaml --dry-run
   formetl replay feedback.yaml
   formetl replay feedback.yaml --form form1 --report replay.json`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return replay(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -49,7 +48,7 @@ all its dead letters.`,
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(ctx, p, files)
 	if err == nil && f.dryRun && account.NeedsForms(defs[0], r.options.Options) {
-		defs[0], err = p.loadKey(ctx, &f.Definition, files[0])
+		defs[0], err = p.loadKey(ctx, &f.DefinitionFlags, files[0])
 	}
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
@@ -59,7 +58,7 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 		return r.notBegun(ctx, f, files, err)
 	}
 	if f.dryRun {
-		return show.Table(p.stdout, replayRows(found)...)
+		return console.Table(p.stdout, replayRows(found)...)
 	}
 	for _, form := range found.Forms {
 		r.replay(ctx, defs[0], form)
@@ -91,11 +90,11 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	for _, f := range left.Forms {
 		still += f.Results
 	}
-	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, show.Plural(form.Results, "result"), show.Plural(form.Objects, "file"))
+	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file"))
 	if len(r.failures) > failed {
 		level, text = slog.LevelWarn, form.Form+": not all was replayed"
 	}
-	text += fmt.Sprintf("; %s there now", show.Plural(still, "result"))
+	text += fmt.Sprintf("; %s there now", console.Plural(still, "result"))
 	if still > 0 {
 		text += ", which still do not fit, or lie beyond the range that was read"
 	}
@@ -111,7 +110,7 @@ func replayRows(found *pipelines.Replay) [][]string {
 			continue
 		}
 		for _, r := range f.Ranges {
-			rows = append(rows, append(head, show.Range(r)))
+			rows = append(rows, append(head, console.Range(r)))
 			head = []string{"", "", ""}
 		}
 	}

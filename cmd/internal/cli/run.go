@@ -9,12 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/program"
-	"github.com/formetl/formetl/cmd/internal/reportpage"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/cmd/internal/report"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -22,7 +18,7 @@ import (
 
 // runFlags are the flags of commands that run definitions: run and replay.
 type runFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	watch        watchFlags
 	full, dryRun bool
 	strict       bool
@@ -41,10 +37,10 @@ that fails does not stop the others.`,
   formetl run a.yaml b.yaml --log-format json --report report.json
   formetl run feedback.yaml --metrics /var/lib/prometheus/node-exporter/feedback.prom
   formetl run feedback.yaml --dry-run`,
-		Args: flags.Definitions,
+		Args: console.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dryRun {
-				return plan(cmd.Context(), p, args, planFlags{Definition: f.Definition, full: f.full})
+				return plan(cmd.Context(), p, args, planFlags{DefinitionFlags: f.DefinitionFlags, full: f.full})
 			}
 			return run(cmd.Context(), p, args, f)
 		},
@@ -73,7 +69,7 @@ func run(ctx context.Context, p *process, files []string, f runFlags) error {
 // runs are the runs of one command, with their reports and what failed.
 type runs struct {
 	process  *process
-	bar      *telemetry.Progress
+	bar      *console.Progress
 	options  pipelines.Options
 	reports  []*pipelines.Report
 	failures []error
@@ -86,13 +82,13 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	if err != nil {
 		return nil, nil, err
 	}
-	defs, common, err := p.open(ctx, &f.Definition, files, bar.LogLevel(), !f.dryRun)
+	defs, common, err := p.open(ctx, &f.DefinitionFlags, files, bar.LogLevel(), !f.dryRun)
 	if err == nil && !f.dryRun {
-		telemetry.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
+		console.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
 	}
 	for _, def := range defs {
 		if f.strict && !def.Extract.Verify && err == nil {
-			err = exit.Usagef("%s says verify: false, which leaves out what --strict demands", def.File)
+			err = console.Usagef("%s says verify: false, which leaves out what --strict demands", def.File)
 		}
 		def.Extract.Proof = def.Extract.Proof || f.strict
 	}
@@ -110,17 +106,22 @@ type watchFlags struct{ report, metrics, progress string }
 // register adds --progress, and --report with the command's own help text.
 func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 	set.StringVar(&f.report, "report", "", report)
-	set.StringVar(&f.progress, "progress", telemetry.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
+	set.StringVar(&f.progress, "progress", console.ProgressAuto, "progress bar: auto (on a terminal), on or off; never with --log-format json")
 }
 
 // prepare checks that the files can be written, and completes the options of a run
 // with its progress, its standard output and what tests set.
-func (f *watchFlags) prepare(p *process, bar *telemetry.Progress, o *pipelines.Options) error {
-	if err := cmp.Or(telemetry.CheckFile("report", f.report), telemetry.CheckFile("metrics", f.metrics)); err != nil {
+func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Options) error {
+	if err := cmp.Or(console.CheckFile("report", f.report), console.CheckFile("metrics", f.metrics)); err != nil {
 		return err
 	}
 	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.stdout
-	return program.TestHooks(p.lookup, o)
+	return console.TestHooks(p.lookup, o)
+}
+
+// write writes report and metrics, those of them that the flags ask for.
+func (f *watchFlags) write(ctx context.Context, p *process, reports ...*pipelines.Report) error {
+	return errors.Join(console.WriteReports(f.report, reports, report.Page), console.WriteMetrics(ctx, f.metrics, reports, p.log.Logger))
 }
 
 // one runs a definition. Its name goes before its error where the command runs
@@ -129,16 +130,16 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	options.RunID = account.NewRunID(options.Now())
 	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
-	options.Logger, options.Tables = log, built.Tables(log)
+	options.Logger, options.Tables = log, console.Tables(log)
 	report, err := r.watched(ctx, def, options)
 	r.reports = append(r.reports, report)
-	telemetry.SetExitCodes(report, err)
+	console.SetExitCodes(report, err)
 	if err != nil {
-		r.failures = append(r.failures, &telemetry.RunError{Pipeline: def.Name, RunID: options.RunID, Named: several, Err: err})
+		r.failures = append(r.failures, &console.RunError{Pipeline: def.Name, RunID: options.RunID, Named: several, Err: err})
 	}
-	telemetry.LogRejects(ctx, log, report)
+	console.LogRejects(ctx, log, report)
 	if !r.bar.Shown() || log.Enabled(ctx, slog.LevelInfo) {
-		telemetry.LogSummary(ctx, log, report, err)
+		console.LogSummary(ctx, log, report, err)
 	}
 	if r.bar.Shown() { // a person watches, and the log keeps out of the way of the bars
 		r.process.log.Summarize(report, false)
@@ -149,7 +150,7 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 // logged when it ends, and under a bar after the run, because both would meet.
 func (r *runs) watched(ctx context.Context, def *definition.Definition, options pipelines.Options) (*pipelines.Report, error) {
 	logForm := func(f *pipelines.FormReport) {
-		telemetry.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
+		console.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
 	}
 	if r.bar.Shown() {
 		report, err := pipelines.Run(ctx, def, options)
@@ -168,18 +169,17 @@ func (r *runs) watched(ctx context.Context, def *definition.Definition, options 
 func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) {
 	ticks := p.ticks
 	if ticks == nil {
-		ticks = telemetry.EveryHalfMinute
+		ticks = console.EveryHalfMinute
 	}
-	beats, stop := telemetry.StartHeartbeat(ctx, o.Logger, o.Now(), ticks)
+	beats, stop := console.StartHeartbeat(ctx, o.Logger, o.Now(), ticks)
 	o.Progress, o.Client.Waits = beats.Update, beats.Wait
 	return stop
 }
 
 // end writes report and metrics, and returns all that failed.
 func (r *runs) end(ctx context.Context, f runFlags) []error {
-	r.process.kept = telemetry.Kept("for the next run", r.reports...)
-	err := errors.Join(telemetry.WriteReports(f.watch.report, r.reports, reportpage.Page), telemetry.WriteMetrics(ctx, f.watch.metrics, r.reports, r.process.log.Logger))
-	if err != nil {
+	r.process.kept = console.Kept("for the next run", r.reports...)
+	if err := f.watch.write(ctx, r.process, r.reports...); err != nil {
 		r.failures = append(r.failures, err)
 	}
 	return r.failures

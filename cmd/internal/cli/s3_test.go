@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
 )
@@ -132,8 +132,8 @@ func TestExportToS3(t *testing.T) {
 		code         int
 		says         []string
 	}{
-		{"wrong-secret", "s3://forms/x.csv", exit.IO, []string{"s3://forms/", "does not fit the access key", "AWS_SECRET_ACCESS_KEY"}},
-		{s3server.SecretKey, "s3://nowhere/x.csv", exit.CantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
+		{"wrong-secret", "s3://forms/x.csv", console.ExitIO, []string{"s3://forms/", "does not fit the access key", "AWS_SECRET_ACCESS_KEY"}},
+		{s3server.SecretKey, "s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
 	} {
 		code, stderr := s.formetl(t, dir, c.secret, export("-o", c.path)...)
 		if code != c.code {
@@ -146,7 +146,7 @@ func TestExportToS3(t *testing.T) {
 		}
 	}
 	code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "s3://forms/x.csv", "--s3-region", "eu-central-9")...)
-	if code != exit.CantCreate || !strings.Contains(stderr, "another region") {
+	if code != console.ExitCantCreate || !strings.Contains(stderr, "another region") {
 		t.Errorf("a wrong region ends with %d: %s", code, stderr)
 	}
 }

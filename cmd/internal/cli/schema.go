@@ -5,8 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -14,7 +13,7 @@ func schemaCommand(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write a schema file from a live form, or show a definition's columns",
-		Args:  flags.Subcommand,
+		Args:  console.Subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  formetl schema infer --form form1 -o form1.schema.yaml
   formetl schema show feedback.yaml
@@ -29,12 +28,12 @@ func schemaDefinitionCommand(p *process) *cobra.Command {
 		Use:     "definition",
 		Short:   "Print the JSON Schema of definitions, for editors",
 		Example: `  formetl schema definition > definition.schema.json`,
-		Args:    flags.NoArguments,
+		Args:    console.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := p.log.Start(slog.LevelWarn); err != nil {
 				return err
 			}
-			return show.Print(p.stdout, pipelines.DefinitionSchema)
+			return console.Print(p.stdout, pipelines.DefinitionSchema)
 		},
 	}
 }

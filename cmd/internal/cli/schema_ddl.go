@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -24,7 +22,7 @@ import (
 )
 
 type ddlFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	dialect, table string
 }
 
@@ -41,7 +39,7 @@ requests.`,
 		Example: `  formetl schema ddl feedback.schema.yaml --dialect postgres
   formetl schema ddl feedback.yaml --dialect duckdb | duckdb lake.db
   formetl schema ddl feedback.yaml --dialect bigquery --table project.forms.feedback`,
-		Args: flags.Arguments(1, 1, "one schema file or definition, such as feedback.yaml"),
+		Args: console.Arguments(1, 1, "one schema file or definition, such as feedback.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaDDL(cmd.Context(), p, args[0], f) },
 	}
 	set := cmd.Flags()
@@ -73,7 +71,7 @@ func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	if err != nil {
 		return err
 	}
-	return show.Print(p.stdout, sql)
+	return console.Print(p.stdout, sql)
 }
 
 func (f *ddlFlags) check() (*ddl.Dialect, error) {
@@ -119,17 +117,17 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 }
 
 func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options account.Options) ([]byte, error) {
-	defs, err := p.load(ctx, &f.Definition, []string{file}, withoutKey)
+	defs, err := p.load(ctx, &f.DefinitionFlags, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
 	}
-	s := &columnSource{process: p, flags: f.Definition, file: file, options: options, def: defs[0]}
+	s := &columnSource{process: p, flags: f.DefinitionFlags, file: file, options: options, def: defs[0]}
 	forms, err := s.forms(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(forms) > 1 && f.table != "" {
-		return nil, exit.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
+		return nil, console.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var statements []string
 	for _, form := range forms {

@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -22,8 +20,8 @@ import (
 )
 
 type diffFlags struct {
-	service    flags.Service
-	definition flags.Definition
+	service    console.ServiceFlags
+	definition console.DefinitionFlags
 	json       bool
 }
 
@@ -40,7 +38,7 @@ columns, or runs by them.`,
 		Example: `  formetl schema diff old.schema.yaml new.schema.yaml
   formetl schema diff form1.schema.yaml --form form1 --base-url https://fs1.example.com --account acme
   formetl schema diff feedback.yaml --json`,
-		Args: flags.Arguments(1, 2, "two schema files, one with --form, or a definition"),
+		Args: console.Arguments(1, 2, "two schema files, one with --form, or a definition"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return schemaDiff(cmd.Context(), p, cmd.Flags(), args, f)
 		},
@@ -93,15 +91,15 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 		return err
 	}
 	if breaking > 0 {
-		return &exit.Error{Code: exit.Data, Err: fmt.Errorf("%d of %s would break what reads the columns, or runs by them; mend the schema, restore the form, or write the new columns to another path (or over the old ones with --full)",
-			breaking, show.Plural(changes, "change"))}
+		return &console.CodeError{Code: console.ExitData, Err: fmt.Errorf("%d of %s would break what reads the columns, or runs by them; mend the schema, restore the form, or write the new columns to another path (or over the old ones with --full)",
+			breaking, console.Plural(changes, "change"))}
 	}
 	return nil
 }
 
 func diffFiles(set *pflag.FlagSet, files []string) ([]comparison, error) {
 	if name := otherThan(set, "json"); name != "" {
-		return nil, exit.Usagef("two schema files are compared without a service: --%s does not apply", name)
+		return nil, console.Usagef("two schema files are compared without a service: --%s does not apply", name)
 	}
 	was, err := definition.LoadSchema(files[0], nil)
 	is, other := definition.LoadSchema(files[1], nil)
@@ -132,7 +130,7 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 	if !isDefinition {
 		return diffForm(ctx, p, file, options, f)
 	}
-	if err := flags.BesideDefinition(set, file); err != nil {
+	if err := console.BesideDefinition(set, file); err != nil {
 		return nil, err
 	}
 	defs, err := p.load(ctx, &f.definition, []string{file}, withKey)
@@ -144,11 +142,11 @@ func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, 
 
 func diffForm(ctx context.Context, p *process, file string, options account.Options, f diffFlags) ([]comparison, error) {
 	if len(options.Forms) != 1 {
-		return nil, exit.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
+		return nil, console.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
 	}
 	def, err := p.define("schema", options.Forms[0], &f.service, f.definition.State)
 	if err != nil {
-		return nil, &exit.Error{Code: exit.Usage, Err: err}
+		return nil, &console.CodeError{Code: console.ExitUsage, Err: err}
 	}
 	known, err := definition.LoadSchema(file, nil)
 	if err != nil {
@@ -196,7 +194,7 @@ func diffOne(ctx context.Context, was string, def *definition.Definition, option
 // showComparisons prints comparisons, and sums each up on standard error.
 func showComparisons(p *process, list []comparison, asJSON bool) error {
 	if asJSON {
-		return show.JSON(p.stdout, struct {
+		return console.JSON(p.stdout, struct {
 			Comparisons []comparison `json:"comparisons"`
 		}{list})
 	}
@@ -206,9 +204,9 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 			if i > 0 && len(list[i-1].Changes) > 0 {
 				text = "\n"
 			}
-			text += show.Columns("", c.rows())
+			text += console.Columns("", c.rows())
 		}
-		if err := show.Print(p.stdout, []byte(text)); err != nil {
+		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
 		p.log.Tell(slog.LevelInfo, c.summary())
@@ -217,7 +215,7 @@ func showComparisons(p *process, list []comparison, asJSON bool) error {
 }
 
 func (c comparison) rows() [][]string {
-	return show.Rows([][]string{{"CHANGE", "COLUMN", "FROM", "WAS", "IS", "BREAKING"}}, c.Changes, func(x schemas.Change) []string {
+	return console.Rows([][]string{{"CHANGE", "COLUMN", "FROM", "WAS", "IS", "BREAKING"}}, c.Changes, func(x schemas.Change) []string {
 		kind, was, is, breaking := string(x.Kind), x.Was, x.Is, ""
 		if x.Key != "" && x.Key != "type" {
 			kind += " " + x.Key
@@ -231,7 +229,7 @@ func (c comparison) rows() [][]string {
 			}
 		}
 		if x.Count > 0 {
-			is += " (" + show.Plural(x.Count, "value") + ")"
+			is += " (" + console.Plural(x.Count, "value") + ")"
 		}
 		if x.Breaking {
 			breaking = "breaking"
@@ -243,13 +241,13 @@ func (c comparison) rows() [][]string {
 func (c comparison) summary() string {
 	s := fmt.Sprintf("%s and %s: no changes", plain.Line(c.Was), plain.Line(c.Is))
 	if n := len(c.Changes); n > 0 {
-		s = fmt.Sprintf("%s and %s: %s, %d breaking", plain.Line(c.Was), plain.Line(c.Is), show.Plural(n, "change"), c.Breaking)
+		s = fmt.Sprintf("%s and %s: %s, %d breaking", plain.Line(c.Was), plain.Line(c.Is), console.Plural(n, "change"), c.Breaking)
 	}
 	if c.Sampled == nil {
 		return s
 	}
 	if !*c.Listed {
-		return s + "; by " + show.Plural(*c.Sampled, "result") + " alone, as the headings list no items: what these lack need not be gone"
+		return s + "; by " + console.Plural(*c.Sampled, "result") + " alone, as the headings list no items: what these lack need not be gone"
 	}
-	return s + "; by headings and " + show.Plural(*c.Sampled, "result")
+	return s + "; by headings and " + console.Plural(*c.Sampled, "result")
 }

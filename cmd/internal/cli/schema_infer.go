@@ -6,9 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
 )
@@ -41,7 +39,7 @@ schema diff tells how a schema file and the form differ.`,
   formetl schema infer feedback.yaml -o feedback.schema.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
   formetl schema infer --form form1 --pii -o form1.schema.yaml --force`,
-		Args: flags.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		Args: console.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaInfer(cmd, p, f, args) },
 	}
 	set := cmd.Flags()
@@ -56,7 +54,7 @@ schema diff tells how a schema file and the form differ.`,
 
 func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) error {
 	if f.sample < 1 || f.sample > infer.MaxSample {
-		return exit.Usagef("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
+		return console.Usagef("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
 	}
 	def, options, form, err := f.open(cmd, p, files, "schema")
 	if err != nil {
@@ -83,11 +81,11 @@ func writeInferred(p *process, f inferFlags, form string, inferred *infer.Inferr
 		return err
 	}
 	if !f.toFile() {
-		return show.Print(p.stdout, data)
+		return console.Print(p.stdout, data)
 	}
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err
 	}
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, show.Plural(len(inferred.Schema.Columns), "column"), f.output))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil
 }

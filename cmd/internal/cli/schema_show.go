@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/infer"
@@ -17,7 +16,7 @@ import (
 )
 
 func schemaShowCommand(p *process) *cobra.Command {
-	var f flags.Definition
+	var f console.DefinitionFlags
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
 		Short: "Show the columns that a definition gives",
@@ -26,14 +25,14 @@ else those that an earlier run left in its manifest, else those that a sample
 of the live form gives. Only the last asks the service.`,
 		Example: `  formetl schema show feedback.yaml
   formetl schema show feedback.yaml --form form1`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f) },
 	}
 	f.Register(cmd.Flags())
 	return cmd
 }
 
-func schemaShow(ctx context.Context, p *process, files []string, f flags.Definition) error {
+func schemaShow(ctx context.Context, p *process, files []string, f console.DefinitionFlags) error {
 	defs, options, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
 	if err != nil {
 		return err
@@ -53,14 +52,14 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 			return err
 		}
 		columns := found.Schema.Columns
-		text := show.Columns("", columnRows(columns))
+		text := console.Columns("", columnRows(columns))
 		if i > 0 {
 			text = "\n" + text
 		}
-		if err := show.Print(p.stdout, []byte(text)); err != nil {
+		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
-		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, show.Plural(len(columns), "column"), from[found.Origin]))
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, console.Plural(len(columns), "column"), from[found.Origin]))
 	}
 	return nil
 }
@@ -69,7 +68,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f flags.Definit
 // only when it must ask the service.
 type columnSource struct {
 	process *process
-	flags   flags.Definition
+	flags   console.DefinitionFlags
 	file    string
 	options account.Options
 	def     *definition.Definition // without its key until withKey has read it
@@ -107,7 +106,7 @@ func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormCol
 }
 
 func columnRows(columns []schemas.Column) [][]string {
-	rows := show.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, columns, func(c schemas.Column) []string {
+	rows := console.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, columns, func(c schemas.Column) []string {
 		return []string{c.Name, c.Type.String(), c.From.String(), string(c.ErrorRule()), c.Label}
 	})
 	if !slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.PII.String() != "" }) {

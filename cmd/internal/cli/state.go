@@ -6,8 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/maintain"
 )
 
@@ -20,7 +19,7 @@ Neither command asks the service for anything or needs an API key, unless the
 definition has globs and no --form is given: then it asks for the forms.`,
 		Example: `  formetl state show feedback.yaml
   formetl state reset feedback.yaml`,
-		Args: flags.Subcommand,
+		Args: console.Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(stateShowCommand(p), stateResetCommand(p))
@@ -28,7 +27,7 @@ definition has globs and no --form is given: then it asks for the forms.`,
 }
 
 func stateShowCommand(p *process) *cobra.Command {
-	var f flags.Definition
+	var f console.DefinitionFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DEFINITION",
@@ -40,7 +39,7 @@ no lease and changes nothing.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return stateShow(cmd.Context(), p, args, f, asJSON) },
 	}
 	f.RegisterForms(cmd.Flags())
@@ -49,7 +48,7 @@ no lease and changes nothing.`,
 	return cmd
 }
 
-func stateShow(ctx context.Context, p *process, files []string, f flags.Definition, asJSON bool) error {
+func stateShow(ctx context.Context, p *process, files []string, f console.DefinitionFlags, asJSON bool) error {
 	defs, o, err := p.openOutputs(ctx, &f, files, withoutKey)
 	if err != nil {
 		return err
@@ -59,11 +58,11 @@ func stateShow(ctx context.Context, p *process, files []string, f flags.Definiti
 		return failed
 	}
 	if asJSON {
-		err = show.JSON(p.stdout, stateJSONOf(report))
+		err = console.JSON(p.stdout, stateJSONOf(report))
 	} else {
 		var b bytes.Buffer
 		writeState(&b, report)
-		err = show.Print(p.stdout, b.Bytes())
+		err = console.Print(p.stdout, b.Bytes())
 	}
 	if err != nil {
 		return err

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -18,7 +17,7 @@ import (
 )
 
 type resetFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	watermark string
 	yes       bool
 }
@@ -37,7 +36,7 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 		Example: `  formetl state reset feedback.yaml
   formetl state reset feedback.yaml --watermark 2026-01-01 --yes
   formetl state reset feedback.yaml --form form1 --yes`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return stateReset(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -63,7 +62,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return err
 		}
 	}
-	defs, o, err := p.openOutputs(ctx, &f.Definition, files, withoutKey)
+	defs, o, err := p.openOutputs(ctx, &f.DefinitionFlags, files, withoutKey)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func resetQuestion(s *maintain.StateReport, to load.WallTime, unread bool) strin
 		if !to.IsZero() {
 			from = to.String()
 		}
-		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", show.Plural(datasets, "dataset"), plain.Line(s.Pipeline), from)
+		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", console.Plural(datasets, "dataset"), plain.Line(s.Pipeline), from)
 	} else {
 		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Pipeline))
 	}
@@ -141,12 +140,12 @@ func showReset(p *process, r *maintain.ResetReport, failed bool) error {
 		}
 	}
 	for _, s := range r.Checkpoints {
-		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), show.Plural(s.Windows, "window") + " dropped"})
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), console.Plural(s.Windows, "window") + " dropped"})
 	}
-	if err := show.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
+	if err := console.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
 		return err
 	}
-	var told show.Counts
+	var told console.Counts
 	told.Add(commits, "commit", "finished")
 	told.Add(marks, "watermark", "set back")
 	told.Add(len(r.Checkpoints), "checkpoint", "dropped")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/maintain"
@@ -126,7 +126,7 @@ func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSO
 		j.Error = out.Err.Error()
 	}
 	if w := out.Watermark(); !w.IsZero() {
-		j.WatermarkAge = new(int64(r.Now.Sub(show.FirstInstant(w, r.Zone)) / time.Second))
+		j.WatermarkAge = new(int64(r.Now.Sub(console.FirstInstant(w, r.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
@@ -199,20 +199,20 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
-			fmt.Fprintf(w, "  the next run begins at %s%s\n", show.Beginning(*form.Next), unlessTold(form))
+			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unlessTold(form))
 		}
 		for _, out := range form.Outputs {
-			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), show.Columns("    ", outputRows(r, out)))
+			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), console.Columns("    ", outputRows(r, out)))
 		}
 	}
 	if rows := bookedRows(r); len(rows) > 0 {
-		fmt.Fprintf(w, "\nbudget\n%s", show.Columns("  ", rows))
+		fmt.Fprintf(w, "\nbudget\n%s", console.Columns("  ", rows))
 	}
 	if len(r.Checkpoints) > 0 {
-		rows := show.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
-			return []string{"form " + s.Form, "run " + s.RunID, show.Plural(s.Windows, "window"), show.Plural(s.Rows, "result"), show.Size(s.Bytes)}
+		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
+			return []string{"form " + s.Form, "run " + s.RunID, console.Plural(s.Windows, "window"), console.Plural(s.Rows, "result"), console.Size(s.Bytes)}
 		})
-		fmt.Fprintf(w, "\nread by runs that ended early\n%s", show.Columns("  ", rows))
+		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))
 	}
 }
 
@@ -239,19 +239,19 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 	if out.Dataset {
 		watermark := "none"
 		if w := out.Watermark(); !w.IsZero() {
-			watermark = w.String() + ", " + show.Ago(r.Now.Sub(show.FirstInstant(w, r.Zone)))
+			watermark = w.String() + ", " + console.Ago(r.Now.Sub(console.FirstInstant(w, r.Zone)))
 		}
 		rows = append(rows, []string{"watermark", watermark})
 		rows = append(rows, changesRows(out)...)
 	}
 	if m := out.Manifest; m != nil {
-		rowsText := show.Thousands(m.Rows)
+		rowsText := console.Thousands(m.Rows)
 		if out.Dataset {
-			rowsText += " in " + show.Plural(len(m.Parts), "part") + ", " + show.Covered(m)
+			rowsText += " in " + console.Plural(len(m.Parts), "part") + ", " + console.Covered(m)
 		}
 		rows = append(rows,
-			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, show.Since(r.Now, m.CreatedAt))},
-			[]string{"range", show.Range(m.Range)},
+			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, console.Since(r.Now, m.CreatedAt))},
+			[]string{"range", console.Range(m.Range)},
 			[]string{"rows", rowsText},
 		)
 	} else {
@@ -287,7 +287,7 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 	if h := out.Holder; h != nil {
 		text := "a run is under way"
 		if h.RunID != "" {
-			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, show.Since(r.Now, h.Since))
+			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, console.Since(r.Now, h.Since))
 		}
 		rows = append(rows, []string{"under way", text})
 	}
@@ -295,14 +295,14 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
 	}
 	if n := len(out.Inventory.Unlisted); n > 0 {
-		text := show.Plural(n, "part") + " that no manifest lists; the next run ends with 73; `" + r.Definition.Command("clean", "--unlisted") + "` removes them"
+		text := console.Plural(n, "part") + " that no manifest lists; the next run ends with 73; `" + r.Definition.Command("clean", "--unlisted") + "` removes them"
 		if out.Manifest == nil {
-			text = show.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; `" + r.Definition.Command("run", "--full") + "` replaces everything"
+			text = console.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; `" + r.Definition.Command("run", "--full") + "` replaces everything"
 		}
 		rows = append(rows, []string{"unlisted", text})
 	}
 	if n := len(out.Inventory.Damaged); n > 0 {
-		rows = append(rows, []string{"damaged", show.Plural(n, "part") + " missing or of another size; the next run makes them again"})
+		rows = append(rows, []string{"damaged", console.Plural(n, "part") + " missing or of another size; the next run makes them again"})
 	}
 	if n := len(out.Leftovers); n > 0 {
 		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; `%s` removes them", n, r.Definition.Command("clean"))})
@@ -322,7 +322,7 @@ func bookedRows(r *maintain.StateReport) [][]string {
 	}
 	next := "now"
 	if b.Next.After(r.Now) {
-		next = "at " + show.Since(r.Now, b.Next)
+		next = "at " + console.Since(r.Now, b.Next)
 	}
 	if len(rows) > 0 {
 		rows = append(rows, []string{"next", "a request may be sent " + next})
@@ -331,5 +331,5 @@ func bookedRows(r *maintain.StateReport) [][]string {
 }
 
 func booked(n, limit int) string {
-	return fmt.Sprintf("%s of %s requests booked", show.Thousands(n), show.Thousands(limit))
+	return fmt.Sprintf("%s of %s requests booked", console.Thousands(n), console.Thousands(limit))
 }

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -135,7 +133,7 @@ read by runs that ended early
 
 func TestStateAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := show.JSON(&out, stateJSONOf(stateReport(t))); err != nil {
+	if err := console.JSON(&out, stateJSONOf(stateReport(t))); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", "state.json")
@@ -148,7 +146,7 @@ func TestStateAsJSON(t *testing.T) {
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
 	empty := &maintain.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
-	if err := show.JSON(&out, stateJSONOf(empty)); err != nil {
+	if err := console.JSON(&out, stateJSONOf(empty)); err != nil {
 		t.Fatal(err)
 	}
 	var full, least map[string]any
@@ -200,7 +198,7 @@ func TestResetAsks(t *testing.T) {
 
 func TestResetTells(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	log := telemetry.NewLog(&stderr, nil)
+	log := console.NewLog(&stderr, nil)
 	r := &maintain.ResetReport{
 		Outputs: []*maintain.ResetOutput{
 			{Path: "/a/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}}},
@@ -236,7 +234,7 @@ load: [{path: "out/{form}.csv"}]
 `, server.URL))
 	p := command(t, dir, testKey, "run", file)
 	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_MAX_ATTEMPTS=1", "AWS_EC2_METADATA_DISABLED=true")
-	if code := p.code(t, p.Run()); code != exit.IO || len(service.Log()) > 0 || !strings.Contains(p.stderr.String(), "the state in s3://bucket/state/") {
+	if code := p.code(t, p.Run()); code != console.ExitIO || len(service.Log()) > 0 || !strings.Contains(p.stderr.String(), "the state in s3://bucket/state/") {
 		t.Errorf("it ends with %d after %d requests:\n%s", code, len(service.Log()), &p.stderr)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -119,7 +118,7 @@ func TestStopBeforeFlags(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			var once sync.Once
 			code := Main(args, strings.NewReader(""), &stdout, &stderr, environ(dir, func() { once.Do(func() { interrupt(s) }) }))
-			if want := exit.Code(&exit.StopError{Signal: s}); code != want || !strings.Contains(stderr.String(), (&exit.StopError{Signal: s}).Error()) {
+			if want := console.ExitCode(&console.StopError{Signal: s}); code != want || !strings.Contains(stderr.String(), (&console.StopError{Signal: s}).Error()) {
 				t.Errorf("%v: ended with %d, want %d:\n%s", args, code, want, &stderr)
 			}
 		}
@@ -143,11 +142,11 @@ func TestStopInTheCommand(t *testing.T) {
 			report, damaged := filepath.Join(dir, "report.json"), write(t, dir, "damaged.prom", "{")
 			stderr := &trigger{text: c.at}
 			code := Main([]string{"run", one, two, "--report", report, "--metrics", damaged, "--log-format", "json"}, strings.NewReader(""), &bytes.Buffer{}, stderr, environ(dir, never))
-			if code != exit.Terminated {
+			if code != console.ExitTerminated {
 				t.Errorf("ended with %d:\n%s", code, stderr)
 			}
 			checkStopped(t, report, c.done)
-			metrics := clitest.ReadMetrics(t, damaged)
+			metrics := readMetrics(t, damaged)
 			for i, key := range []string{"one form1", "two form2"} {
 				got, there := metrics[runSuccess][key]
 				if want := map[bool]float64{true: 1, false: 0}[i < c.done]; !there || got != want {
@@ -172,7 +171,7 @@ func checkStopped(t *testing.T, file string, done int) {
 	for i, r := range reports {
 		code, failure := 0, ""
 		if i >= done { // it had not begun, or just begun, when the run heard of the signal
-			code, failure = exit.Terminated, "stopped by SIGTERM"
+			code, failure = console.ExitTerminated, "stopped by SIGTERM"
 		}
 		if r.Pipeline != []string{"one", "two"}[i] || r.ExitCode != code || !strings.Contains(r.Error, failure) || len(r.Forms) != 1 || r.Forms[0].ExitCode != code {
 			t.Errorf("the report of definition %d is %+v", i+1, r)

@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -28,7 +27,7 @@ func formsCommand(p *process) *cobra.Command {
 }
 
 func formRows(forms ...extract.Form) [][]string {
-	return show.Rows([][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
+	return console.Rows([][]string{{"FORM", "NAME", "ID", "DESCRIPTION"}}, forms, func(f extract.Form) []string {
 		return []string{f.Directory, f.Name, f.ID, f.Description}
 	})
 }
@@ -43,11 +42,11 @@ func statusCommand(p *process) *cobra.Command {
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
-		rows = show.Rows(rows, status.Limits, func(l extract.Limit) []string {
+		rows = console.Rows(rows, status.Limits, func(l extract.Limit) []string {
 			if l.Total == 0 { // API v2 names no quotas
-				return []string{l.Type, show.Thousands(l.Used)}
+				return []string{l.Type, console.Thousands(l.Used)}
 			}
-			return []string{l.Type, show.Thousands(l.Used) + " of " + show.Thousands(l.Total)}
+			return []string{l.Type, console.Thousands(l.Used) + " of " + console.Thousands(l.Total)}
 		})
 		status.Limits = append([]extract.Limit{}, status.Limits...) // none is [] and not null
 		return reply{struct {
@@ -67,8 +66,8 @@ func publishCommand(p *process) *cobra.Command {
   formetl publish feedback.yaml --secure --json`,
 	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
-		rows := show.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
-		rows = show.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
+		rows := console.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
+		rows = console.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
 		// None is [] and not null.
 		publish.URLs, publish.Codes = append([]extract.PublishURL{}, publish.URLs...), append([]string{}, publish.Codes...)
 		return reply{struct {
@@ -82,7 +81,7 @@ func publishCommand(p *process) *cobra.Command {
 
 func countCommand(p *process) *cobra.Command {
 	var form string
-	var span flags.Range
+	var span console.RangeFlags
 	var q extract.CountQuery
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "count [DEFINITION] [--form FORM]",
@@ -103,7 +102,7 @@ the form, but not its range: --from and --to give one.`,
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := span.Options()
 		const otherwise = "leave it out for no bound"
-		if err = cmp.Or(err, flags.AboveZero(cmd.Flags(), "min-id", otherwise), flags.AboveZero(cmd.Flags(), "max-id", otherwise)); err != nil {
+		if err = cmp.Or(err, console.AboveZero(cmd.Flags(), "min-id", otherwise), console.AboveZero(cmd.Flags(), "max-id", otherwise)); err != nil {
 			return err
 		}
 		q.Window = extract.Window{From: o.From, To: o.To}
@@ -135,7 +134,7 @@ changes something at the service, so it asks first, or takes --yes. It is never 
 	})
 	send := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.CheckForm(form); err != nil {
+		if err := console.CheckForm(form); err != nil {
 			return err
 		}
 		if !yes {

@@ -10,14 +10,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/formetl/formetl/cmd/internal/clitest"
 )
 
 // TestTranscript goes the way of the README, with formserver in place of the service. The
 // definition is the README's own, but for the address.
 func TestTranscript(t *testing.T) {
-	root, err := filepath.Abs(clitest.ModuleRoot)
+	root, err := filepath.Abs(moduleRoot)
 	if err != nil {
 		t.Fatal(err)
 	}

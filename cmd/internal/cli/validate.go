@@ -8,15 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
 func validateCommand(p *process) *cobra.Command {
 	strict := false
-	f := flags.Definition{NoCommands: true} // a command may need the network
+	f := console.DefinitionFlags{NoCommands: true} // a command may need the network
 	cmd := &cobra.Command{
 		Use:   "validate DEFINITION...",
 		Short: "Check definitions and their schemas without any network",
@@ -30,7 +28,7 @@ problem of every file is shown; the exit code is 78 if there is one, with
   formetl validate pipelines/*.yaml
   formetl validate feedback.yaml --strict
   formetl validate form1.schema.yaml`,
-		Args: flags.Definitions,
+		Args: console.Definitions,
 		RunE: func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), p, args, f, strict) },
 	}
 	f.RegisterVariables(cmd.Flags())
@@ -38,7 +36,7 @@ problem of every file is shown; the exit code is 78 if there is one, with
 	return cmd
 }
 
-func validate(ctx context.Context, p *process, files []string, f flags.Definition, strict bool) error {
+func validate(ctx context.Context, p *process, files []string, f console.DefinitionFlags, strict bool) error {
 	if err := p.log.Start(slog.LevelWarn); err != nil {
 		return err
 	}
@@ -57,10 +55,10 @@ func validate(ctx context.Context, p *process, files []string, f flags.Definitio
 			continue
 		}
 		if lacking != nil {
-			text := "\n" + strings.TrimRight(telemetry.Explain(lacking), "\n")
+			text := "\n" + strings.TrimRight(console.Explain(lacking), "\n")
 			p.log.Tell(slog.LevelWarn, strings.ReplaceAll(text, "\n"+file+":", "\nwarning: "+file+":")[1:])
 		}
-		if err := show.Print(p.stdout, []byte(file+": ok ("+found+")\n")); err != nil {
+		if err := console.Print(p.stdout, []byte(file+": ok ("+found+")\n")); err != nil {
 			return err
 		}
 	}
@@ -69,7 +67,7 @@ func validate(ctx context.Context, p *process, files []string, f flags.Definitio
 
 // checkDefinition checks a definition. found says what it holds. lacking names
 // the keys that a run would need and that are not there.
-func checkDefinition(ctx context.Context, p *process, file string, f flags.Definition) (found string, lacking, err error) {
+func checkDefinition(ctx context.Context, p *process, file string, f console.DefinitionFlags) (found string, lacking, err error) {
 	defs, err := p.load(ctx, &f, []string{file}, withoutKey)
 	if err != nil {
 		return "", nil, err
@@ -79,13 +77,13 @@ func checkDefinition(ctx context.Context, p *process, file string, f flags.Defin
 }
 
 // checkSchema checks a schema file by itself, as checkDefinition does.
-func checkSchema(_ context.Context, p *process, file string, _ flags.Definition) (found string, lacking, err error) {
+func checkSchema(_ context.Context, p *process, file string, _ console.DefinitionFlags) (found string, lacking, err error) {
 	s, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return "", nil, err
 	}
 	_, lacking = definition.LoadSchema(file, &definition.Secrets{Lookup: p.lookup})
-	return "schema of " + show.Plural(len(s.Columns), "column"), lacking, nil
+	return "schema of " + console.Plural(len(s.Columns), "column"), lacking, nil
 }
 
 // contents says what a definition holds: "1 form, 2 outputs".
@@ -98,10 +96,10 @@ func contents(def *definition.Definition) string {
 	}
 	var parts []string
 	if names := len(def.Forms) - globs; names > 0 {
-		parts = append(parts, show.Plural(names, "form"))
+		parts = append(parts, console.Plural(names, "form"))
 	}
 	if globs > 0 {
-		parts = append(parts, show.Plural(globs, "pattern")+" of forms")
+		parts = append(parts, console.Plural(globs, "pattern")+" of forms")
 	}
-	return strings.Join(append(parts, show.Plural(len(def.Outputs), "output")), ", ")
+	return strings.Join(append(parts, console.Plural(len(def.Outputs), "output")), ", ")
 }

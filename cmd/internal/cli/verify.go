@@ -10,14 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/show"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/verify"
 )
 
 type verifyFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	json, against bool
 }
 
@@ -39,7 +37,7 @@ It ends with 65 where something is damaged.`,
 		Example: `  formetl verify feedback.yaml
   formetl verify feedback.yaml --against-service
   formetl verify lake/feedback/ --json`,
-		Args: flags.Arguments(1, maxPaths, "definitions, such as feedback.yaml, or paths, such as lake/feedback/"),
+		Args: console.Arguments(1, maxPaths, "definitions, such as feedback.yaml, or paths, such as lake/feedback/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -73,10 +71,10 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 	}
 	all.Sound = len(failures) == 0
 	if f.json {
-		if err := show.JSON(p.stdout, all); err != nil {
+		if err := console.JSON(p.stdout, all); err != nil {
 			return err
 		}
-	} else if err := show.Print(p.stdout, []byte(verifyText(all))); err != nil {
+	} else if err := console.Print(p.stdout, []byte(verifyText(all))); err != nil {
 		return err
 	}
 	return failed(len(args), failures)
@@ -88,13 +86,13 @@ func verifyText(r *verify.Report) string {
 	for _, o := range r.Outputs {
 		state := "sound"
 		if !o.Sound {
-			state = show.Plural(len(o.Problems), "problem")
+			state = console.Plural(len(o.Problems), "problem")
 		}
 		run := "no run"
 		if m := o.Manifest; m != nil {
-			run = fmt.Sprintf("%s, last run %s", show.Covered(m), m.RunID)
+			run = fmt.Sprintf("%s, last run %s", console.Covered(m), m.RunID)
 		}
-		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, show.Plural(o.Parts, "part"), show.Plural(o.Rows, "row"), run, state)
+		fmt.Fprintf(&b, "%s: %s, %s, %s: %s\n", o.Path, console.Plural(o.Parts, "part"), console.Plural(o.Rows, "row"), run, state)
 		for _, p := range o.Problems {
 			text := strings.TrimPrefix(p.Part+": "+p.Text, ": ") // of the whole output, if it is no part's
 			fmt.Fprintf(&b, "  %-10s  %s\n", p.Kind, text)
@@ -116,16 +114,16 @@ func verifyText(r *verify.Report) string {
 func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*verify.Report, error) {
 	nothing := &verify.Report{}
 	if isDefinition(arg) {
-		defs, options, err := p.openOutputs(ctx, &f.Definition, []string{arg}, f.against)
+		defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, []string{arg}, f.against)
 		if err != nil {
 			return nothing, err
 		}
 		return verify.Definition(ctx, defs[0], options, f.against)
 	}
 	if f.against {
-		return nothing, exit.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
+		return nothing, console.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
 	}
-	options, err := p.start(slog.LevelWarn, new(flags.Range).Options)
+	options, err := p.start(slog.LevelWarn, new(console.RangeFlags).Options)
 	if err != nil {
 		return nothing, err
 	}

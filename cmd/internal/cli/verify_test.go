@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -141,13 +141,13 @@ func (w *verifyWorld) mended(kinds ...string) {
 	for _, p := range told.Outputs[0].Problems {
 		got = append(got, p.Kind)
 	}
-	if code != exit.Data || told.Sound || told.Outputs[0].Sound || !slices.Equal(got, kinds) || !strings.Contains(stderr, "hint: run what stands under the problems; then") {
+	if code != console.ExitData || told.Sound || told.Outputs[0].Sound || !slices.Equal(got, kinds) || !strings.Contains(stderr, "hint: run what stands under the problems; then") {
 		w.Fatalf("it ends with %d and finds %q, not %q: %s%s", code, got, kinds, stdout, stderr)
 	}
 	for _, command := range told.Outputs[0].Commands {
 		w.must(strings.Fields(strings.TrimPrefix(command, "formetl "))...)
 	}
-	if code, stdout, stderr := w.do("verify", w.file); code != exit.OK || !strings.Contains(stdout, ": sound\n") {
+	if code, stdout, stderr := w.do("verify", w.file); code != console.ExitOK || !strings.Contains(stdout, ": sound\n") {
 		w.Errorf("after %q it ends with %d: %s%s", told.Outputs[0].Commands, code, stdout, stderr)
 	}
 }
@@ -194,7 +194,7 @@ func TestVerify(t *testing.T) {
 	w.mended("manifest")
 	w.put(t, load.ManifestName, []byte("{"))
 	code, stdout, stderr := w.do("verify", w.file)
-	if code != exit.Data || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to mend it") || !strings.Contains(stderr, "hint: do what the problems and the notes say; then") {
+	if code != console.ExitData || !strings.Contains(stdout, "1 problem") || strings.Contains(stdout, "to mend it") || !strings.Contains(stderr, "hint: do what the problems and the notes say; then") {
 		t.Errorf("a damaged manifest ends with %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -215,7 +215,7 @@ func TestVerifyOnS3(t *testing.T) {
 	w.flipped(1)
 	w.mended("ids", "sha256")
 	for _, url := range []string{"s3://forms/none/", "s3://forms/none.csv"} {
-		if code, stdout, stderr := s.output(t, t.TempDir(), s3server.SecretKey, "verify", url); code != exit.Usage || !strings.Contains(stderr, "there is no manifest at "+url) {
+		if code, stdout, stderr := s.output(t, t.TempDir(), s3server.SecretKey, "verify", url); code != console.ExitUsage || !strings.Contains(stderr, "there is no manifest at "+url) {
 			t.Errorf("%s ends with %d: %s%s", url, code, stdout, stderr)
 		}
 	}
@@ -245,9 +245,9 @@ func TestProposalsRepeatFlags(t *testing.T) {
 		code int
 		told []string
 	}{
-		"verify": {[]string{"verify", file}, exit.Data, []string{"formetl run" + quoted + " --from 2026-01-01 --to 2026-02-01\n"}},
-		"state":  {[]string{"state", "show", file}, exit.OK, []string{"`formetl clean" + quoted + " --unlisted`"}},
-		"run":    {[]string{"run", file}, exit.CantCreate, []string{"`formetl run" + quoted + " --full`", "`formetl clean" + quoted + " --unlisted`"}},
+		"verify": {[]string{"verify", file}, console.ExitData, []string{"formetl run" + quoted + " --from 2026-01-01 --to 2026-02-01\n"}},
+		"state":  {[]string{"state", "show", file}, console.ExitOK, []string{"`formetl clean" + quoted + " --unlisted`"}},
+		"run":    {[]string{"run", file}, console.ExitCantCreate, []string{"`formetl run" + quoted + " --full`", "`formetl clean" + quoted + " --unlisted`"}},
 	} {
 		code, stdout, stderr := w.do(append(c.args, given...)...)
 		for _, want := range c.told {
@@ -274,7 +274,7 @@ func TestVerifyRange(t *testing.T) {
 		"nothere": "there is no manifest at nothere", lake + "/form1/nothing.csv": "there is no manifest at", lake + "/other/": "there is no manifest at",
 	} {
 		code, stdout, stderr := w.do("verify", path)
-		if code != exit.Usage || !strings.Contains(stderr, want) || stdout != "" {
+		if code != console.ExitUsage || !strings.Contains(stderr, want) || stdout != "" {
 			t.Errorf("%s ends with %d: %s%s", path, code, stdout, stderr)
 		}
 	}
@@ -297,15 +297,15 @@ func TestVerifyAgainstService(t *testing.T) {
 		}
 		return stdout
 	}
-	check(exit.OK, "sound")
+	check(console.ExitOK, "sound")
 	m := w.manifest()
 	w.form.Delete(m.Parts[0].MinID)
-	told := check(exit.Data, "count")
+	told := check(console.ExitData, "count")
 	if !strings.Contains(told, m.Parts[0].Path) || strings.Contains(told, m.Parts[1].Path) {
 		t.Errorf("another part is named: %s", told)
 	}
 	w.must("run", w.file)
-	check(exit.OK, "sound")
+	check(console.ExitOK, "sound")
 	result, ok := w.form.Get(m.Parts[1].MinID)
 	if !ok {
 		t.Fatal("no such result")
@@ -314,8 +314,8 @@ func TestVerifyAgainstService(t *testing.T) {
 	if _, err := w.form.Insert(result); err != nil {
 		t.Fatal(err)
 	}
-	check(exit.Data, "count")
-	if code, _, stderr := w.do("verify", filepath.Dir(w.file)+"/lake/form1", "--against-service"); code != exit.Usage {
+	check(console.ExitData, "count")
+	if code, _, stderr := w.do("verify", filepath.Dir(w.file)+"/lake/form1", "--against-service"); code != console.ExitUsage {
 		t.Errorf("a path ends with %d: %s", code, stderr)
 	}
 }
@@ -359,11 +359,11 @@ func TestVerifyFiles(t *testing.T) {
 		if err := os.WriteFile(path, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, told := do("verify", path); code != exit.Data || !strings.Contains(told, "sha256") {
+		if code, told := do("verify", path); code != console.ExitData || !strings.Contains(told, "sha256") {
 			t.Errorf("%s ends with %d: %s", name, code, told)
 		}
 	}
-	if code, told := do("verify", filepath.Join(dir, "nothing.csv")); code != exit.Usage || !strings.Contains(told, "there is no manifest at") {
+	if code, told := do("verify", filepath.Join(dir, "nothing.csv")); code != console.ExitUsage || !strings.Contains(told, "there is no manifest at") {
 		t.Errorf("nothing ends with %d: %s", code, told)
 	}
 	// A part of the dataset is mended by a run of everything, which spares the files.
@@ -377,7 +377,7 @@ func TestVerifyFiles(t *testing.T) {
 	if _, told := do("verify", file); !strings.Contains(told, "to mend it  formetl run "+file+"\n") || strings.Contains(told, "--from") {
 		t.Errorf("a part beside files: %s", told)
 	}
-	if code, told := do("verify", parts[0]); code != exit.Usage || !strings.Contains(told, "name a definition, the folder of a dataset") {
+	if code, told := do("verify", parts[0]); code != console.ExitUsage || !strings.Contains(told, "name a definition, the folder of a dataset") {
 		t.Errorf("a part alone ends with %d: %s", code, told)
 	}
 	_, _ = do("run", file)

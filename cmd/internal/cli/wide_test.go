@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
@@ -44,11 +44,11 @@ func TestMaxColumns(t *testing.T) {
 		code           int
 		told           string
 	}{
-		"inferred":                {10_050, 1, "", exit.Data, "max_columns is 10000"},
-		"declared, in one result": {40, 1, columns(30, "add"), exit.Data, "max_columns is 30"},
-		"declared, over windows":  {40, 8, columns(30, "add"), exit.Data, "max_columns is 30"},
-		"ignored":                 {40, 8, columns(30, "ignore"), exit.OK, ""},
-		"just enough":             {40, 8, columns(42, "add"), exit.OK, ""}, // with id and date_finish
+		"inferred":                {10_050, 1, "", console.ExitData, "max_columns is 10000"},
+		"declared, in one result": {40, 1, columns(30, "add"), console.ExitData, "max_columns is 30"},
+		"declared, over windows":  {40, 8, columns(30, "add"), console.ExitData, "max_columns is 30"},
+		"ignored":                 {40, 8, columns(30, "ignore"), console.ExitOK, ""},
+		"just enough":             {40, 8, columns(42, "add"), console.ExitOK, ""}, // with id and date_finish
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, server := newService(testKey, wideForm(c.items, c.results))
@@ -59,10 +59,10 @@ state: state
 extract: {from: 2026-01-11, to: 2026-01-21, window: 1d}
 load: [{path: out/form1.csv}, {path: lake/, format: ndjson, partition: day}]`)
 			code, _, told := inProcess(testKey, "run", file)
-			if code != c.code || !strings.Contains(told, c.told) || code != exit.OK && (!strings.Contains(told, "form form1") || !strings.Contains(told, "unknown: ignore")) {
+			if code != c.code || !strings.Contains(told, c.told) || code != console.ExitOK && (!strings.Contains(told, "form form1") || !strings.Contains(told, "unknown: ignore")) {
 				t.Fatalf("ended with %d, not %d:\n%.2000s", code, c.code, told)
 			}
-			if code == exit.OK {
+			if code == console.ExitOK {
 				return
 			}
 			if left, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(left) > 0 {
@@ -72,7 +72,7 @@ load: [{path: out/form1.csv}, {path: lake/, format: ndjson, partition: day}]`)
 				t.Errorf("a checkpoint is kept for the next run: %v", left)
 			}
 			again, _, told := inProcess(testKey, "run", file)
-			if again != exit.Data || strings.Contains(told, "resuming") {
+			if again != console.ExitData || strings.Contains(told, "resuming") {
 				t.Errorf("the next run ended with %d:\n%.2000s", again, told)
 			}
 		})

@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
@@ -21,7 +20,7 @@ import (
 // runs again, and those that want a person.
 func exitCodes(t *testing.T) (again, person []int) {
 	t.Helper()
-	table := read(t, filepath.Join(clitest.ModuleRoot, "pipelines", "exit-codes.md"))
+	table := read(t, filepath.Join(moduleRoot, "pipelines", "exit-codes.md"))
 	for _, row := range regexp.MustCompile(`(?m)^\| (\d+(?:, \d+)*) \|.*\| ([a-z ]+) \|$`).FindAllStringSubmatch(table, -1) {
 		codes := numbers(t, row[1])
 		switch row[2] {

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -19,8 +18,8 @@ import (
 // TestDockerfile has a linter judge the Dockerfiles, and a broken copy of one.
 func TestDockerfile(t *testing.T) {
 	linter := needs.Program(t, "dockerfile-utils", "npm install dockerfile-utils")
-	file := filepath.Join(clitest.ModuleRoot, "cmd", "formetl", "Dockerfile")
-	for _, file := range []string{file, filepath.Join(clitest.ModuleRoot, "cmd", "formetl-worker", "Dockerfile")} {
+	file := filepath.Join(moduleRoot, "cmd", "formetl", "Dockerfile")
+	for _, file := range []string{file, filepath.Join(moduleRoot, "cmd", "formetl-worker", "Dockerfile")} {
 		if out, err := output(t, linter, "lint", file); err != nil || out != "" {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
@@ -51,7 +50,7 @@ func newImage(t *testing.T) image {
 		needs.Missing(t, "the right to change the root folder", "run the tests as root")
 	}
 	shell := needs.Program(t, "sh", "any POSIX shell")
-	text := read(t, filepath.Join(clitest.ModuleRoot, "cmd", "formetl", "Dockerfile"))
+	text := read(t, filepath.Join(moduleRoot, "cmd", "formetl", "Dockerfile"))
 	first, second, ok := strings.Cut(text, "\nFROM scratch\n")
 	if !ok || !strings.Contains(second, "COPY --from=build /image /\n") || strings.Count(second, "COPY") != 1 {
 		t.Fatal("the image does not begin empty, or holds more than the folder /image")
@@ -60,7 +59,7 @@ func newImage(t *testing.T) image {
 	i.user = uint32(numbers(t, regexp.MustCompile(`USER (\d+):`).FindStringSubmatch(second)[1])[0]) //nolint:gosec // a user of the test's choice
 	script := strings.ReplaceAll(first[strings.LastIndex(first, "\nRUN ")+5:], "/image", i.root)
 	cmd := exec.CommandContext(t.Context(), shell, "-e", "-c", script)
-	cmd.Dir = clitest.ModuleRoot
+	cmd.Dir = moduleRoot
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

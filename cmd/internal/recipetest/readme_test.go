@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/cli"
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
 )
@@ -19,12 +18,12 @@ import (
 // readme is the text of README.md and of all topics of the documentation.
 func readme(t *testing.T) string {
 	t.Helper()
-	topics, err := filepath.Glob(filepath.Join(clitest.ModuleRoot, "*", "*.md"))
+	topics, err := filepath.Glob(filepath.Join(moduleRoot, "*", "*.md"))
 	if err != nil || len(topics) < 15 {
 		t.Fatal(topics, err)
 	}
 	var text strings.Builder
-	for _, file := range append([]string{filepath.Join(clitest.ModuleRoot, "README.md")}, topics...) {
+	for _, file := range append([]string{filepath.Join(moduleRoot, "README.md")}, topics...) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +62,7 @@ func shown(text string) []string {
 // service in place of the one that its examples name.
 func TestReadmeCommands(t *testing.T) {
 	text := readme(t)
-	ci, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, ".ci", "run"))
+	ci, err := os.ReadFile(filepath.Join(moduleRoot, ".ci", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func TestReadmeCommands(t *testing.T) {
 // TestReadmeScheduling adds the README's line for a scheduler to the README's definition. It
 // runs it after a run without the line, and again.
 func TestReadmeScheduling(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, "README.md"))
+	data, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
@@ -178,7 +177,7 @@ func TestJobsFitTheirDefinition(t *testing.T) {
 // TestDocumentationShowsTheRecipes holds that what scheduling.md shows of a recipe is in
 // it, line by line, and that it links to each.
 func TestDocumentationShowsTheRecipes(t *testing.T) {
-	docs := read(t, filepath.Join(clitest.ModuleRoot, "pipelines", "scheduling.md"))
+	docs := read(t, filepath.Join(moduleRoot, "pipelines", "scheduling.md"))
 	files, err := os.ReadDir(recipes)
 	if err != nil {
 		t.Fatal(err)

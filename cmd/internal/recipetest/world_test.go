@@ -12,15 +12,17 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/cli"
-	"github.com/formetl/formetl/cmd/internal/clitest"
 	"github.com/formetl/formetl/extract/formservice"
 )
 
-const testKey = "recipe-test-key"
+const (
+	testKey    = "recipe-test-key"
+	moduleRoot = "../../.." // seen from this package
+)
 
 // examples and recipes are the folders under test.
 var (
-	examples = filepath.Join(clitest.ModuleRoot, "pipelines", "examples")
+	examples = filepath.Join(moduleRoot, "pipelines", "examples")
 	recipes  = filepath.Join(examples, "recipes")
 )
 
@@ -42,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(server.Close)
 	w := &world{t: t, form: form, url: server.URL, dir: filepath.Join(t.TempDir(), "pipelines", "examples")}
 	schemas := filepath.Join("schemas", "examples", "feedback.yaml")
-	w.write(filepath.Join("..", "..", schemas), read(t, filepath.Join(clitest.ModuleRoot, schemas)))
+	w.write(filepath.Join("..", "..", schemas), read(t, filepath.Join(moduleRoot, schemas)))
 	return w
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
@@ -123,7 +123,7 @@ func TestCommands(t *testing.T) {
 	}
 	w.query("DELETE FROM forms.form1 WHERE id IN (SELECT id FROM forms.form1 ORDER BY id DESC LIMIT 3)")
 	code, out, _ := w.try("verify", file)
-	if code != exit.Data || !strings.Contains(out, "rows of its results are missing") {
+	if code != console.ExitData || !strings.Contains(out, "rows of its results are missing") {
 		t.Errorf("verify where rows are missing ends with %d:\n%s", code, out)
 	}
 	w.run() // it notices that rows are missing, and reads their part again
@@ -177,10 +177,10 @@ func TestPasswordInDSN(t *testing.T) {
 	}{
 		"a reference in an address": {strings.Replace(dsn, "PASSWORD", "${env:PGPASS}", 1), 0},
 		"a reference in keywords":   {"host=127.0.0.1 port=" + strings.Split(strings.Split(dsn, "127.0.0.1:")[1], "/")[0] + " user=loader dbname=" + w.database + " password=${env:PGPASS}", 0},
-		"a password in an address":  {strings.Replace(dsn, "PASSWORD", "canary", 1), exit.Config},
-		"a password in keywords":    {"host=127.0.0.1 password=canary", exit.Config},
-		"an unset variable":         {"${env:NOTHING}", exit.Config},
-		"no connection string":      {"${env:PGPASS}", exit.Config},
+		"a password in an address":  {strings.Replace(dsn, "PASSWORD", "canary", 1), console.ExitConfig},
+		"a password in keywords":    {"host=127.0.0.1 password=canary", console.ExitConfig},
+		"an unset variable":         {"${env:NOTHING}", console.ExitConfig},
+		"no connection string":      {"${env:PGPASS}", console.ExitConfig},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(w.dir, "dsn.yaml")
@@ -237,7 +237,7 @@ func TestRestored(t *testing.T) {
 			}
 			if c.says != "" {
 				w.query("CREATE SCHEMA formetl AUTHORIZATION loader")
-				if code, _, stderr := w.try("run", w.definition()); code != exit.CantCreate || !strings.Contains(stderr, c.says) {
+				if code, _, stderr := w.try("run", w.definition()); code != console.ExitCantCreate || !strings.Contains(stderr, c.says) {
 					t.Errorf("the run ends with %d:\n%s", code, stderr)
 				}
 				w.options += ", adopt: true"

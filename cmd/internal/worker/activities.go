@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -56,7 +56,7 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 		}
 		listed = &Listed{Pipeline: def.Name, Forms: forms}
 		for _, clash := range clashes {
-			listed.Clashes = append(listed.Clashes, FormEnd{Form: clash.Form, Code: exit.Code(clash), Error: clash.Error()})
+			listed.Clashes = append(listed.Clashes, FormEnd{Form: clash.Form, Code: console.ExitCode(clash), Error: clash.Error()})
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 	log := a.Log.With(slog.String("workflow", info.WorkflowExecution.ID), slog.String("activity", info.ActivityType.Name), slog.Int("try", int(info.Attempt)))
 	p := &progress{}
 	var beats sync.WaitGroup
-	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&exit.StopError{Signal: syscall.SIGTERM}) }) })
+	beats.Go(func() { p.beat(own, ctx.Done(), func() { cancel(&console.StopError{Signal: syscall.SIGTERM}) }) })
 	defer func() {
 		if v := recover(); v != nil {
 			err = errors.New(transport.RedactAll(fmt.Sprint("a bug: ", v), p.secrets...))
@@ -123,7 +123,7 @@ func (a *Activities) do(own context.Context, work func(context.Context, *slog.Lo
 		cancel(nil)
 		beats.Wait()
 		if err != nil {
-			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("exit_code", exit.Code(err)))
+			log.LogAttrs(own, slog.LevelWarn, "the activity failed", slog.String("error", err.Error()), slog.Int("exit_code", console.ExitCode(err)))
 		}
 		err = failure(own, err)
 	}()
@@ -188,7 +188,7 @@ func failure(own context.Context, err error) error {
 	if own.Err() != nil {
 		return own.Err()
 	}
-	code := exit.Code(err)
+	code := console.ExitCode(err)
 	_, atStart := errors.AsType[*checkpoint.UnreachedError](err)
 	_, away := errors.AsType[*load.TemporaryError](err)
 	text := err.Error()
@@ -202,7 +202,7 @@ func failure(own context.Context, err error) error {
 
 // passes tells whether an error of this exit code may pass by itself.
 func passes(code int) bool {
-	return code == exit.Temporary || code == exit.HungUp || code == exit.Interrupted || code == exit.Terminated
+	return code == console.ExitTemporary || code == console.ExitHungUp || code == console.ExitInterrupted || code == console.ExitTerminated
 }
 
 // pauseAfter is how long to wait before the next try; 0 leaves that to the retry policy.
@@ -213,7 +213,7 @@ func pauseAfter(err error) time.Duration {
 	if _, ok := errors.AsType[*load.HeldError](err); ok {
 		return heldPause
 	}
-	if _, ok := errors.AsType[*exit.StopError](err); ok {
+	if _, ok := errors.AsType[*console.StopError](err); ok {
 		return time.Second
 	}
 	return 0
@@ -222,22 +222,22 @@ func pauseAfter(err error) time.Duration {
 // codeOf is the exit code and the text of an error that a workflow got.
 func codeOf(err error) (int, string) {
 	if err == nil {
-		return exit.OK, ""
+		return console.ExitOK, ""
 	}
 	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		if n, wrong := strconv.Atoi(strings.TrimPrefix(failed.Type(), typePrefix)); wrong == nil && strings.HasPrefix(failed.Type(), typePrefix) {
 			return n, failed.Message()
 		}
-		return exit.Bug, failed.Message()
+		return console.ExitBug, failed.Message()
 	}
 	if temporal.IsCanceledError(err) {
-		return exit.Interrupted, "it was cancelled"
+		return console.ExitInterrupted, "it was cancelled"
 	}
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
-		return exit.Temporary, "another workflow of this definition is under way; it goes on"
+		return console.ExitTemporary, "another workflow of this definition is under way; it goes on"
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return exit.Temporary, fmt.Sprintf("no worker has ended the work in time: %v", timeout)
+		return console.ExitTemporary, fmt.Sprintf("no worker has ended the work in time: %v", timeout)
 	}
-	return exit.Bug, err.Error()
+	return console.ExitBug, err.Error()
 }

@@ -22,12 +22,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/formetl/formetl/cmd/internal/built"
-	"github.com/formetl/formetl/cmd/internal/collector"
-	"github.com/formetl/formetl/cmd/internal/exit"
-	"github.com/formetl/formetl/cmd/internal/flags"
-	"github.com/formetl/formetl/cmd/internal/program"
-	"github.com/formetl/formetl/cmd/internal/telemetry"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -36,8 +31,8 @@ import (
 // process is what a command gets from the process, and the flags that both commands have.
 type process struct {
 	stdout, stderr io.Writer
-	lookup         flags.Environment
-	log            *telemetry.Log
+	lookup         console.Environment
+	log            *console.Log
 
 	queue, folder string
 }
@@ -45,13 +40,13 @@ type process struct {
 // Main runs one command of formetl-worker and returns its exit code. Data goes to stdout,
 // everything else to stderr; lookup reads the environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	ctx, settle := exit.OnSignal(context.Background())
+	ctx, settle := console.OnSignal(context.Background())
 	defer settle()
-	stdout, stderr = program.Freed(ctx, stdout), program.Freed(ctx, stderr)
+	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
 	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
-	defer collector.Tune(lookup)()
-	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: telemetry.NewLog(stderr, args)}
-	root := program.Root(&cobra.Command{
+	defer console.TuneCollector(lookup)()
+	p := &process{stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args)}
+	root := console.Root(&cobra.Command{
 		Use:   "formetl-worker",
 		Short: "Run formetl's pipelines on Temporal, on several machines",
 		Long: `formetl-worker runs pipeline definitions as workflows of Temporal. Any number of
@@ -73,7 +68,7 @@ variables, or a profile of temporal.toml.`,
 		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "task queue of the workers")
 		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder of the definitions; no others are run")
 	}
-	return program.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return exit.Hint(err, command, "") })
+	return console.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
 
 // Environ is for Temporal's configuration. It returns none: no group of variables is looked for.
@@ -87,13 +82,13 @@ func (p *process) LookupEnv(name string) (string, bool) { return p.lookup(name) 
 func (p *process) temporal() (o client.Options, err error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: p})
 	if err != nil {
-		return o, exit.Usagef("what is set of Temporal cannot be read: %w", err)
+		return o, console.Usagef("what is set of Temporal cannot be read: %w", err)
 	}
 	profile.Address = cmp.Or(profile.Address, client.DefaultHostPort)
 	profile.Namespace = cmp.Or(profile.Namespace, client.DefaultNamespace)
 	profile.APIKey = strings.TrimSpace(profile.APIKey) // files of secrets end with a line feed
 	if o, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err != nil {
-		return o, exit.Usagef("what is set of Temporal cannot be used: %w; see TEMPORAL_TLS_… in the documentation", err)
+		return o, console.Usagef("what is set of Temporal cannot be used: %w; see TEMPORAL_TLS_… in the documentation", err)
 	}
 	return o, nil
 }
@@ -114,24 +109,24 @@ func (p *process) dial(ctx context.Context) (client.Client, error) {
 
 // temporalError says what failed at Temporal, and with which exit code.
 func temporalError(what string, err error) error {
-	code := exit.Temporary
+	code := console.ExitTemporary
 	denied, refused := errors.AsType[*serviceerror.PermissionDenied](err)
 	_, noNamespace := errors.AsType[*serviceerror.NamespaceNotFound](err)
 	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
 	switch {
 	case refused:
-		code, err = exit.NoPermission, denied
+		code, err = console.ExitNoPermission, denied
 	case noNamespace || invalid:
-		code = exit.Config
+		code = console.ExitConfig
 	}
-	return &exit.Error{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server runs", what, err)}
+	return &console.CodeError{Code: code, Err: fmt.Errorf("cannot %s: %w; check the address, the namespace and the key, and that the server runs", what, err)}
 }
 
 // load reads a definition that lies in the folder of the definitions, and checks that a worker can
 // run it.
 func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definition, error) {
 	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
-		return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("the definition %q does not lie in the folder of the definitions; give its path below --definitions", s.Path)}
+		return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("the definition %q does not lie in the folder of the definitions; give its path below --definitions", s.Path)}
 	}
 	o.Variables = s.Variables
 	def, err := definition.Load(filepath.Join(p.folder, filepath.FromSlash(s.Path)), o)
@@ -140,7 +135,7 @@ func (p *process) load(s Source, o definition.LoadOptions) (*definition.Definiti
 	}
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath {
-			return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
+			return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("%s: nobody reads a worker's standard output; write a path", def.File)}
 		}
 	}
 	return def, nil
@@ -162,7 +157,7 @@ activities have read, and other workers go on at once if they have the same stat
 After kill -9 they go on when it has been silent for half a minute.`,
 		Example: `  TEMPORAL_ADDRESS=temporal:7233 formetl-worker run --definitions /etc/formetl
   TEMPORAL_ADDRESS=… TEMPORAL_NAMESPACE=… TEMPORAL_API_KEY=… formetl-worker run`,
-		Args: flags.NoArguments,
+		Args: console.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), f) },
 	}
 	set := cmd.Flags()
@@ -174,7 +169,7 @@ After kill -9 they go on when it has been silent for half a minute.`,
 
 const (
 	// stopWithin is how long a worker that is told to stop waits for its activities, which
-	// keep what they have read. The process ends soon after, see program.Run.
+	// keep what they have read. The process ends soon after, see console.Run.
 	stopWithin = 2 * time.Second
 	// mostSilence is how seldom Temporal is told of an activity, and so how long a
 	// cancellation may take to arrive.
@@ -184,9 +179,9 @@ const (
 // run works until ctx ends.
 func (p *process) run(ctx context.Context, f runFlags) error {
 	if f.activities < 1 {
-		return exit.Usagef("--activities %d: give 1 or more", f.activities)
+		return console.Usagef("--activities %d: give 1 or more", f.activities)
 	}
-	state, err := flags.StatePath(f.state)
+	state, err := console.StatePath(f.state)
 	if err != nil {
 		return err
 	}
@@ -206,18 +201,18 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 	})
 	w.RegisterWorkflow(Pipeline)
 	w.RegisterActivity(&Activities{
-		State: state, Tables: built.Tables, Log: p.log.Logger, At: program.FaultPoint(p.lookup),
+		State: state, Tables: console.Tables, Log: p.log.Logger, At: console.FaultPoint(p.lookup),
 		Load: func(ctx context.Context, s Source) (*definition.Definition, error) {
-			o := built.Checks(ctx, p.lookup)
+			o := console.Checks(ctx, p.lookup)
 			if f.keyFile != "" {
 				var err error
 				if o.Key, err = definition.KeyFromFile(f.keyFile); err != nil {
-					return nil, &exit.Error{Code: exit.Config, Err: fmt.Errorf("--api-key-file: %w", err)}
+					return nil, &console.CodeError{Code: console.ExitConfig, Err: fmt.Errorf("--api-key-file: %w", err)}
 				}
 			}
 			return p.load(s, o)
 		},
-		Client: account.ClientOptions{UserAgent: "formetl-worker/" + telemetry.Version(), Budgets: &budget.Budgets{}},
+		Client: account.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &budget.Budgets{}},
 	})
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+p.queue, err)
@@ -225,12 +220,12 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 	p.log.LogAttrs(ctx, slog.LevelInfo, "the worker works", slog.String("task_queue", p.queue), slog.String("definitions", p.folder), slog.Int("activities", f.activities))
 	<-ctx.Done()
 	w.Stop()
-	return &exit.ServedError{}
+	return &console.ServedError{}
 }
 
 // startFlags are the flags of start.
 type startFlags struct {
-	flags.Definition
+	console.DefinitionFlags
 	wait bool
 }
 
@@ -244,7 +239,7 @@ starts its workflow. The workflow's id is formetl/PIPELINE, so that one is under
 way at a time. With --wait it ends when that has ended, with its exit code.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
-		Args: flags.OneDefinition(),
+		Args: console.OneDefinition(),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.start(cmd.Context(), &f, args[0]) },
 	}
 	set := cmd.Flags()
@@ -257,13 +252,13 @@ way at a time. With --wait it ends when that has ended, with its exit code.`,
 func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 	variables, err := f.Variables()
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return console.Usagef("%w", err)
 	}
 	if err := p.log.Start(slog.LevelWarn); err != nil {
 		return err
 	}
 	in := PipelineInput{Source: Source{Path: filepath.ToSlash(filepath.Clean(path)), Variables: variables}, Forms: f.Forms}
-	o := built.Checks(ctx, p.lookup)
+	o := console.Checks(ctx, p.lookup)
 	o.WithoutSecrets = true
 	def, err := p.load(in.Source, o)
 	if err != nil {
@@ -281,7 +276,7 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 	}, Pipeline, in)
 	switch {
 	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
-		return &exit.Error{Code: exit.Temporary, Err: fmt.Errorf("the workflow %s is under way; start it again when it has ended", id)}
+		return &console.CodeError{Code: console.ExitTemporary, Err: fmt.Errorf("the workflow %s is under way; start it again when it has ended", id)}
 	case err != nil:
 		return temporalError("start the workflow "+id, err)
 	}
@@ -294,12 +289,12 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 		return context.Cause(ctx)
 	} else if err != nil {
 		code, text := codeOf(err)
-		return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s", def.Name, text)}
+		return &console.CodeError{Code: code, Err: fmt.Errorf("%s: %s", def.Name, text)}
 	}
 	failed := &account.FormsError{Forms: len(end.Forms)}
 	for _, form := range end.Forms {
-		if form.Code != exit.OK {
-			failed.Errors = append(failed.Errors, &exit.Error{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, form.Error)})
+		if form.Code != console.ExitOK {
+			failed.Errors = append(failed.Errors, &console.CodeError{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, form.Error)})
 		}
 		for _, o := range form.Outputs {
 			fmt.Fprintf(p.stdout, "%s\t%s\t%d\t%s\n", def.Name, form.Form, o.Rows, o.Path)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -40,7 +40,7 @@ func TestTemporal(t *testing.T) {
 		p := process{lookup: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }}
 		o, err := p.temporal()
 		if c.problem != "" {
-			if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), c.problem) {
+			if err == nil || console.ExitCode(err) != console.ExitUsage || !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("%q: %v", c.env, err)
 			}
 			continue
@@ -55,7 +55,7 @@ func TestTemporal(t *testing.T) {
 func TestFolder(t *testing.T) {
 	p := process{folder: t.TempDir()}
 	for _, path := range []string{"../a.yaml", "/etc/passwd", "a/../../b.yaml", ""} {
-		if _, err := p.load(Source{Path: path}, definition.LoadOptions{}); exit.Code(err) != exit.Config || !strings.Contains(err.Error(), "--definitions") {
+		if _, err := p.load(Source{Path: path}, definition.LoadOptions{}); console.ExitCode(err) != console.ExitConfig || !strings.Contains(err.Error(), "--definitions") {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

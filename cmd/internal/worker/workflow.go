@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/formetl/formetl/cmd/internal/exit"
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 )
 
@@ -141,12 +141,12 @@ func runForms(ctx workflow.Context, in PipelineInput, forms []string) []FormEnd 
 	refused := "" // why no further form is begun
 	for i, form := range forms {
 		if slots.Acquire(ctx, 1) != nil {
-			ends[i] = FormEnd{Form: form, Code: exit.Interrupted, Error: "not begun: the workflow was cancelled"}
+			ends[i] = FormEnd{Form: form, Code: console.ExitInterrupted, Error: "not begun: the workflow was cancelled"}
 			continue
 		}
 		if refused != "" {
 			slots.Release(1)
-			ends[i] = FormEnd{Form: form, Code: exit.NoPermission, Error: "not begun: " + refused}
+			ends[i] = FormEnd{Form: form, Code: console.ExitNoPermission, Error: "not begun: " + refused}
 			continue
 		}
 		wait.Add(1)
@@ -158,7 +158,7 @@ func runForms(ctx workflow.Context, in PipelineInput, forms []string) []FormEnd 
 				*end = FormEnd{Form: form}
 				end.Code, end.Error = codeOf(err)
 			}
-			if end.Code == exit.NoPermission {
+			if end.Code == console.ExitNoPermission {
 				refused = end.Error
 			}
 		})

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/nearest"
+)
+
+// Subcommand is the check of a command that has subcommands: an argument that
+// is left over names no command.
+func Subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if args[0] == "version" {
+		return Usagef("%s; did you mean --version?", text)
+	}
+	return Usagef("%s%s", text, cmp.Or(nearest.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
+}
+
+// NoArguments is the check of a command that takes flags alone.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return Usagef("%s takes flags and no arguments, not %q", cmd.CommandPath(), args[0])
+}
+
+// Arguments is the check of a command that takes least to most arguments; what
+// names them in the error: "one definition, such as feedback.yaml".
+func Arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if least <= len(args) && len(args) <= most {
+			return nil
+		}
+		return Usagef("%s takes %s; %d were given", cmd.CommandPath(), what, len(args))
+	}
+}
+
+// OneDefinition is the check of a command on one definition.
+func OneDefinition() cobra.PositionalArgs {
+	return Arguments(1, 1, "one definition, such as feedback.yaml")
+}
+
+// Definitions is the check of a command on one or more definitions.
+func Definitions(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return nil
+	}
+	return Usagef("%s takes one or more definitions, such as feedback.yaml; none was given", cmd.CommandPath())
+}
+
+// Paths checks the paths that flags give. A shell does not replace what stands behind "=",
+// such as --state=~/x.
+func checkPaths(cmd *cobra.Command, _ []string) error {
+	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed || (name == "output" || name == "state") && definition.OnS3(f.Value.String()) {
+			continue
+		}
+		if err := definition.CheckLocal(f.Value.String()); err != nil {
+			return Usagef("--%s %s: %w", name, f.Value, err)
+		}
+	}
+	return nil
+}
+
+// Unknown is the error of flags that cannot be read. To an unknown flag it adds
+// the flag of the command that was most likely meant.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return Usagef("--%s %q: give %s", wrong.GetFlag().Name, wrong.GetValue(), kindOf(wrong.GetFlag().Value.Type()))
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return &CodeError{Code: ExitUsage, Err: err}
+	}
+	dash, name := "--", unknown.GetSpecifiedName()
+	if group := unknown.GetSpecifiedShortnames(); group != "" {
+		dash = "-"
+		if len(group) > 1 && group[:1] == name { // as in -form for --form
+			name = group
+		}
+	}
+	text := fmt.Sprintf("%s has no flag %s%s", cmd.CommandPath(), dash, name)
+	if name == "api-key" {
+		return Usagef("%s: a key on the command line can be read by everybody on the machine; use --api-key-file or %s", text, definition.KeyVariable)
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return Usagef("%s%s", text, nearest.Hint(name, known))
+}
+
+// kindOf says what a flag of a type takes.
+func kindOf(flagType string) string {
+	switch flagType {
+	case "int", "int64":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a length of time such as 30s or 5m"
+	}
+	return "another value"
+}
+
+// AboveZero refuses a number of a flag that is 0 or less. A flag that was not given
+// has its default, which may mean that there is no bound; otherwise says so.
+func AboveZero(set *pflag.FlagSet, name, otherwise string) error {
+	if !set.Changed(name) {
+		return nil
+	}
+	if n, err := set.GetInt64(name); err != nil || n < 1 {
+		return fmt.Errorf("--%s %d: give a number above 0, or %s", name, n, otherwise)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Package console holds what formetl and formetl-worker share: how a root command is made
+// and run, flags, exit codes, telemetry, tables and JSON on a terminal, and the formats and
+// destinations that both are built with.
+//
+// Data goes to standard output in one write. Everything else goes to standard error through
+// a Log, as lines for people or as JSON records. Names come from services and files, so
+// nothing is printed that could steer a terminal. Names and help of flags, exit codes, keys
+// of log records, and the report are a contract with users.
+//
+// Begin reading at Run, then ExitCode, ServiceFlags and Log.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Root gives a program's root command what all of them have: the version, the flags of the
+// log, and help in place of an action. The command has its texts, and gets its streams and
+// its commands from the caller.
+func Root(root *cobra.Command, log *Log) *cobra.Command {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.Version = fmt.Sprintf("%s (%s, %s/%s)", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	root.Args = Subcommand
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentPreRunE = checkPaths
+	root.SetFlagErrorFunc(unknownFlag)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	log.Register(root.PersistentFlags())
+	return root
+}
+
+// longest is how long a command may take to end in order after a signal.
+const longest = 2200 * time.Millisecond
+
+// Run runs a command and returns its exit code. settle stops the catching of signals, see
+// OnSignal. hint says what to do about an error of the command of that path. A panic is
+// reported as a bug.
+//
+// A command that a signal stops ends in order. Where something holds it, such as a store
+// that does not answer, Run returns without it, and what still hangs ends with the process.
+func Run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) int {
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, settle, root, args, log, hint) }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+	}
+	stopped, ok := errors.AsType[*StopError](context.Cause(ctx))
+	if !ok {
+		return <-ended
+	}
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(longest):
+		log.Fail(fmt.Errorf("%w, and not in order, because something did not answer for %s; a lease that it holds at a store may last for a minute", stopped, longest),
+			func(error) string { return "" })
+		return ExitCode(stopped)
+	}
+}
+
+// run is Run without its bound.
+func run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			code = ExitBug
+			log.Panic(fmt.Sprint(v), string(debug.Stack()))
+		}
+	}()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	settle()
+	if err = judge(ctx, err, log.Started()); err != nil {
+		log.Fail(err, func(err error) string { return hint(err, cmd.CommandPath()) })
+	}
+	return ExitCode(err)
+}

@@ -1,0 +1,291 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	v1 "github.com/formetl/formetl/extract/v1"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/doctor"
+	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/pipelines/verify"
+	"github.com/formetl/formetl/schemas/ddl"
+	"github.com/formetl/formetl/transform"
+)
+
+func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
+
+// unreadable is the error of an answer that cannot be read.
+func unreadable(body string) error {
+	_, err := v1.DecodePage([]byte(body), "")
+	return err
+}
+
+func TestExitCode(t *testing.T) {
+	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	for _, c := range []struct {
+		want int
+		err  error
+	}{
+		{ExitOK, nil},
+		{ExitUsage, &CodeError{ExitUsage, errors.New("x")}},
+		{ExitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
+		{ExitUsage, &CodeError{ExitUsage, &definition.Error{}}}, // the outermost class decides
+		{ExitData, &transport.AnswerError{}},
+		{ExitData, fmt.Errorf("x: %w", &extract.BreachError{})},
+		{ExitTemporary, unreadable("")},
+		{ExitTemporary, unreadable("<html><br></html>")},
+		{ExitTemporary, unreadable("hello")},
+		{ExitTemporary, unreadable(`<fs_response status="success"><results>`)},
+		{ExitTemporary, unreadable(`<fs_response status="success"></x>`)},
+		{ExitData, unreadable(`<fs_response status="success"/>`)},
+		{ExitTemporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
+		{ExitTemporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
+		{ExitConfig, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
+		{ExitUnavailable, &extract.FinalError{Err: &transport.NetworkError{}}},
+		{ExitData, &reading.RejectsError{}},
+		{ExitData, &output.DamagedPartsError{}},
+		{ExitCantCreate, &output.UnlistedPartsError{}},
+		{ExitData, &load.CellError{}},
+		{ExitData, &reconcile.VerifyError{}},
+		{ExitData, &reconcile.UnprovenError{}},
+		{ExitTemporary, &reconcile.BusyError{}},
+		{ExitData, &transform.ValueError{}},
+		{ExitData, &transform.UnknownFieldError{}},
+		{ExitData, &output.ChoicesError{}},
+		{ExitData, &output.LettersError{}},
+		{ExitData, &ddl.UnfitError{}},
+		{ExitData, &extract.FeedError{}},
+		{ExitData, &transform.ColumnsError{}},
+		{ExitData, &verify.Error{}},
+		{ExitData, &transport.RequestError{Err: &transport.AnswerError{}}},
+		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
+		{ExitUnavailable, &extract.FinalError{Err: &transport.AnswerError{}}}, // what it wraps does not count
+		{ExitData, &extract.BreachError{}},
+		{ExitNoInput, service(extract.CodeInvalidUser, 0)},
+		{ExitNoInput, service(extract.CodeInvalidForm, 0)},
+		{ExitNoInput, &account.NoFormsError{}},
+		{ExitNoInput, &infer.NoColumnsError{}},
+		{ExitData, &CodeError{ExitData, errors.New("x")}},
+		{ExitUnavailable, service(extract.CodeUnexpected, 500)},
+		{ExitUnavailable, service(extract.CodeInvalidValue, 0)},
+		{ExitUnavailable, service(extract.CodeInvalidID, 0)},
+		{ExitUnavailable, service(4711, 200)},
+		{ExitUnavailable, &transport.StatusError{Status: 403}},
+		{ExitUnavailable, &transport.NetworkError{Final: true}},
+		{ExitBug, errors.New("nobody knows")},
+		{ExitBug, fmt.Errorf("wrapped: %w", errors.New("nobody knows"))},
+		{ExitCantCreate, &load.CreateError{Err: errors.New("x")}},
+		{ExitCantCreate, &load.ManifestError{}},
+		{ExitCantCreate, &checkpoint.StateError{Err: &load.CreateError{Err: fs.ErrPermission}}},
+		{ExitCantCreate, &checkpoint.StateError{Err: &fs.PathError{Err: syscall.ENOTDIR}}},
+		{ExitCantCreate, &os.LinkError{Err: syscall.EROFS}},
+		{ExitIO, &checkpoint.StateError{Err: &load.IOError{Err: disk}}},
+		{ExitIO, &load.IOError{Err: disk}},
+		{ExitIO, &output.StdoutError{Err: syscall.EPIPE}},
+		{ExitIO, disk},
+		{ExitTemporary, service(extract.CodeBusy, 200)},
+		{ExitTemporary, service(extract.CodeUnexpected, 429)},
+		{ExitTemporary, &transport.StatusError{Status: 502}},
+		{ExitTemporary, &transport.NetworkError{}},
+		{ExitTemporary, &transport.BudgetError{}},
+		{ExitTemporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.StatusError{Status: 502}}}},
+		{ExitTemporary, &transport.OutageError{Last: errors.New("nobody knows")}},
+		{ExitTemporary, &transport.RequestError{Err: &transport.OutageError{Last: &transport.AnswerError{}}}},
+		{ExitTemporary, &load.HeldError{}},
+		{ExitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
+		{ExitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
+		{ExitNoPermission, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
+		{ExitConfig, &definition.PathError{}},
+		{ExitConfig, &pipelines.CollisionError{}},
+		{ExitConfig, &interval.RangeError{}},
+		{ExitConfig, &definition.UnsupportedError{}},
+		{ExitConfig, &output.SchemaChangedError{}},
+		{ExitConfig, &output.DatasetChangedError{}},
+		{ExitConfig, &load.NameError{}},
+		{ExitConfig, &transport.ConfigError{}},
+		{ExitConfig, service(extract.CodeInvalidURL, 404)},
+		{ExitConfig, &doctor.ZoneError{}},
+		{ExitData, &doctor.BrokenError{}},
+		{ExitIO, &doctor.ClockError{}},
+		{ExitNoPermission, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &doctor.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
+		{ExitTemporary, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
+		{ExitHungUp, &StopError{syscall.SIGHUP}},
+		{ExitInterrupted, &StopError{syscall.SIGINT}},
+		{ExitInterrupted, fmt.Errorf("x: %w", context.Canceled)},
+		{ExitTerminated, fmt.Errorf("x: %w", &StopError{syscall.SIGTERM})},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
+		}
+		// A run keeps what it read by the same rule.
+		if got := pipelines.DataAtFault(c.err); got != (c.want == ExitData) {
+			t.Errorf("%T %v: the data are at fault: %t, and the exit code is %d", c.err, c.err, got, c.want)
+		}
+	}
+}
+
+// TestExitCodeOfSeveral holds contract.md's order: 75 only if all are
+// temporary, else the first of 70 78 77 66 65 73 74 69.
+func TestExitCodeOfSeveral(t *testing.T) {
+	one := map[int]error{
+		ExitBug: errors.New("x"), ExitConfig: &definition.PathError{}, ExitNoPermission: service(extract.CodeInvalidKey, 401),
+		ExitNoInput: service(extract.CodeInvalidForm, 404), ExitData: &reconcile.VerifyError{},
+		ExitCantCreate: &load.CreateError{Err: errors.New("x")}, ExitIO: &load.IOError{Err: errors.New("x")},
+		ExitUnavailable: service(extract.CodeUnexpected, 500), ExitTemporary: service(extract.CodeBusy, 503),
+	}
+	order := []int{ExitBug, ExitConfig, ExitNoPermission, ExitNoInput, ExitData, ExitCantCreate, ExitIO, ExitUnavailable, ExitTemporary}
+	for i, first := range order {
+		for _, second := range order[i:] {
+			errs := []error{fmt.Errorf("form a: %w", one[second]), nil, fmt.Errorf("form b: %w", one[first])}
+			for _, err := range []error{
+				errors.Join(errs...),
+				&account.FormsError{Errors: []error{errs[0], errs[2]}},
+				&output.OutputsError{Errors: []error{errs[0], errs[2]}},
+				fmt.Errorf("x: %w", &account.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+			} {
+				if got := ExitCode(err); got != first {
+					t.Errorf("%d and %d give %d", second, first, got)
+				}
+			}
+		}
+	}
+	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	notRun := &account.FormsError{Forms: 3, Errors: []error{
+		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
+		fmt.Errorf("form c: %w", &account.NotRunError{Form: "c", Err: refused}),
+	}}
+	if got := ExitCode(notRun); got != ExitNoPermission {
+		t.Errorf("forms that were not run give %d", got)
+	}
+	stopped := errors.Join(&load.CellError{}, &StopError{syscall.SIGTERM})
+	if got := ExitCode(stopped); got != ExitTerminated || !pipelines.DataAtFault(stopped) {
+		t.Errorf("a stop beside data at fault is %d, and the data are at fault: %t", got, pipelines.DataAtFault(stopped))
+	}
+}
+
+// TestJudge holds that a command which was told to stop counts as stopped,
+// whatever it came to, and that an error before a command's own work is wrong
+// usage, unless it has a class.
+func TestJudge(t *testing.T) {
+	stopped, cancel := context.WithCancelCause(t.Context())
+	cancel(&StopError{syscall.SIGTERM})
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		began bool
+		err   error
+		want  int
+	}{
+		{"a wrong flag", t.Context(), false, errors.New("x"), ExitUsage},
+		{"a wrong schema among the flags", t.Context(), false, &definition.Error{}, ExitConfig},
+		{"a bug", t.Context(), true, errors.New("x"), ExitBug},
+		{"broken off", stopped, true, errors.New("half a file"), ExitTerminated},
+		{"broken off by the context", stopped, true, context.Canceled, ExitTerminated},
+		{"failed, and told to stop before it ended", stopped, true, service(extract.CodeInvalidKey, 401), ExitTerminated},
+		{"told to stop in an answer of a store", stopped, true, &load.IOError{Err: context.Canceled}, ExitTerminated},
+		{"told to stop before its flags were read", stopped, false, nil, ExitTerminated},
+		{"told to stop, and wrong flags", stopped, false, errors.New("x"), ExitTerminated},
+		{"told to stop while tidying up", stopped, true, nil, ExitTerminated},
+		{"left to finish", t.Context(), true, nil, ExitOK},
+		{"a service that was told to stop", stopped, true, &ServedError{}, ExitOK},
+	} {
+		if got := ExitCode(judge(c.ctx, c.err, c.began)); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestHint(t *testing.T) {
+	for _, c := range []struct {
+		err           error
+		command, kept string
+		want          string
+	}{
+		{service(extract.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
+		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
+		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
+		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
+		{
+			&transport.RequestError{Err: &transport.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
+			"export", "no result is kept", "run the same command again after 2026-02-03T04:05:07+01:00 (no result is kept)",
+		},
+		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "run the same command again later (kept for the next run: 7 results)"},
+		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
+		{&StopError{syscall.SIGINT}, "export", "no result is kept", "run the same command again (no result is kept)"},
+		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
+		{&extract.LacksError{Generation: "API v2", Other: "v1"}, "copy", "", "ask by the other generation: give --api v1, or in a definition `source.api: v1`"},
+		{&extract.LacksError{Generation: "API v3"}, "copy", "", "see formetl copy --help"},
+		{&transport.NetworkError{}, "forms", "", "run the same command again later"},
+		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
+		{&load.HeldError{}, "run", "", "wait until that run has ended; then run the same command again"},
+		{&CodeError{ExitUsage, errors.New("x")}, "run", "", "see formetl run --help"},
+		{errors.New("x"), "run", "", "this is a bug in formetl; please report it with the command and this message"},
+		{&definition.Error{}, "run", "", "mend what the message names; `formetl validate` checks a definition without the service"},
+		{&definition.Error{}, "validate", "", ""},
+		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
+		{&output.DatasetChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
+		{&extract.CostError{}, "export", "", "shorten the range, or raise `max_requests`; then run the same command again"},
+		{&output.UnlistedPartsError{}, "run", "", "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"},
+		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
+		{&reconcile.UnprovenError{}, "run", "no result is kept", "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"},
+		{&reconcile.BusyError{}, "run", "", "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)"},
+		{&transport.RequestError{Asked: "view 77", Err: service(extract.CodeInvalidValue, 400)}, "export", "", "the likely cause is what was asked for: check view 77"},
+		{&transport.RequestError{Err: service(extract.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
+		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{unreadable("<html></html>"), "run", "", "run the same command again later"},
+		{unreadable(`<fs_response status="success"/>`), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
+		{&account.NoFormsError{}, "run", "", "check account and forms; `formetl forms` lists the forms"},
+		{&load.CreateError{Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
+		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
+		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
+		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", ""},
+		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
+	} {
+		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
+			t.Errorf("%T: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+// TestEveryFailureHasAHint holds that each class of errors of a run has a hint, by an
+// error of its own and one without more.
+func TestEveryFailureHasAHint(t *testing.T) {
+	for _, err := range []error{
+		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
+		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.CostError{},
+		&load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
+		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
+		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
+	} {
+		if Hint(err, "formetl run", "") == "" {
+			t.Errorf("%T has no hint", err)
+		}
+	}
+}
+
+func TestStopErrorNamesTheSignal(t *testing.T) {
+	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM", syscall.SIGHUP: "stopped by SIGHUP (the terminal is gone)"} {
+		if got := (&StopError{signal}).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+//go:build formetl_faults
+
+package console
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/formetl/formetl/pipelines"
+)
+
+// FaultPoint kills the process by SIGKILL when a run comes to the point that
+// FORMETL_FAULT names: "parts", or "parts:3" for the third time there. Where
+// FORMETL_SIGNAL is INT, TERM or HUP it sends that signal instead, and the run
+// proceeds when the signal has arrived. It is nil without the variable, and without the
+// build tag formetl_faults.
+func FaultPoint(lookup func(string) (string, bool)) func(string) {
+	text, ok := lookup("FORMETL_FAULT")
+	if !ok {
+		return nil
+	}
+	which, _ := lookup("FORMETL_SIGNAL")
+	send, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[which]
+	if !ok {
+		send = syscall.SIGKILL
+	}
+	name, times, _ := strings.Cut(text, ":")
+	left, err := strconv.Atoi(times)
+	if err != nil {
+		left = 1
+	}
+	var mu sync.Mutex
+	return func(point string) {
+		if point != name {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left != 0 {
+			return
+		}
+		arrived := make(chan os.Signal, 1)
+		signal.Notify(arrived, send)
+		defer signal.Stop(arrived)
+		_ = syscall.Kill(os.Getpid(), send)
+		<-arrived // SIGKILL never arrives: the process ends here
+	}
+}
+
+// TestHooks sets what tests of the real program choose by variables: the point at
+// which the process dies, the instant at which its clock begins (FORMETL_NOW, in
+// RFC 3339), and the least and the longest pause between two attempts and how long a
+// service is waited for (FORMETL_BACKOFF, as in "1ms,5ms,1s"). A run whose clock is set does not wait
+// for the clock of the service. The build tag formetl_faults compiles it in.
+func TestHooks(lookup func(string) (string, bool), o *pipelines.Options) (err error) {
+	o.At = FaultPoint(lookup)
+	if text, ok := lookup("FORMETL_NOW"); ok {
+		began, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return fmt.Errorf("FORMETL_NOW: %w; give an instant like 2026-01-31T12:00:00Z", err)
+		}
+		started := time.Now()
+		o.Now = func() time.Time { return began.Add(time.Since(started)) }
+		o.Wait = func(context.Context, time.Duration) error { return nil }
+	}
+	text, ok := lookup("FORMETL_BACKOFF")
+	if !ok {
+		return nil
+	}
+	into := []*time.Duration{&o.Client.BackoffMin, &o.Client.BackoffMax, &o.Client.Patience}
+	for i, d := range strings.SplitN(text, ",", len(into)) {
+		if *into[i], err = time.ParseDuration(d); err != nil {
+			return fmt.Errorf("FORMETL_BACKOFF: %w; give the least and the longest pause, and the patience, as in 1ms,5ms,1s", err)
+		}
+	}
+	return nil
+}

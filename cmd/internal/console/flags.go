@@ -1,0 +1,397 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+)
+
+// Environment reads a variable; false: it is not set.
+type Environment func(name string) (string, bool)
+
+// ServiceFlags are the flags that name a service, SERVICE in contract.md.
+type ServiceFlags struct {
+	KeyFile  string
+	source   definition.Source
+	api      string
+	timezone string
+	given    *pflag.FlagSet
+}
+
+// Register adds the flags.
+func (s *ServiceFlags) Register(f *pflag.FlagSet) {
+	s.given = f
+	f.StringVar(&s.source.BaseURL, "base-url", "", "address of the service (or FORMETL_BASE_URL)")
+	f.StringVar(&s.api, "api", "", "generation of the service: v1, v2, or auto to ask it (or FORMETL_API; default v1)")
+	f.StringVar(&s.source.Account, "account", "", "the account's URL extension (or FORMETL_ACCOUNT)")
+	f.StringVar(&s.timezone, "timezone", "", "the account's zone, an IANA name (or FORMETL_TIMEZONE; default: this machine's)")
+	f.StringVar(&s.KeyFile, "api-key-file", "", "file that holds the API key (default: FORMETL_API_KEY)")
+	f.BoolVar(&s.source.AllowHTTP, "allow-http", false, "send the key over plain HTTP to hosts other than loopback")
+	r := &s.source.Requests
+	f.DurationVar(&r.Timeout, "timeout", transport.DefaultTimeout, "longest wait for one answer")
+	f.IntVar(&r.Retries, "retries", transport.DefaultRetries, "how often a request that may succeed later is tried again")
+	f.DurationVar(&r.Patience, "patience", 0, fmt.Sprintf("how long a request is tried, and a service that is not there is waited for (default %s, before the first answer %s)", transport.DefaultPatience, transport.DefaultFirstPatience))
+	f.IntVar(&r.Concurrency, "concurrency", transport.DefaultConcurrency, "most requests under way at once")
+	f.IntVar(&r.PerMinute, "requests-per-minute", 0, "most requests in any minute; 0 is no budget")
+}
+
+// RegisterMaxRequests adds the bound of what a plan may cost.
+func (s *ServiceFlags) RegisterMaxRequests(f *pflag.FlagSet) {
+	f.IntVar(&s.source.Requests.MaxRequests, "max-requests", definition.DefaultMaxRequests, "most requests that the plan may need; one that needs more is not begun")
+}
+
+// Source checks the flags, with the environment in place of those that were not
+// given. It holds the API key.
+func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
+	src := s.source
+	src.BaseURL, src.Account = or(src.BaseURL, env, "FORMETL_BASE_URL"), or(src.Account, env, "FORMETL_ACCOUNT")
+	switch r := src.Requests; {
+	case src.BaseURL == "":
+		return src, errors.New("no service: give --base-url, or set FORMETL_BASE_URL")
+	case src.Account == "":
+		return src, errors.New("no account: give --account, or set FORMETL_ACCOUNT")
+	case r.Concurrency < 1:
+		return src, fmt.Errorf("--concurrency %d: give a number above 0", r.Concurrency)
+	case r.PerMinute < 0:
+		return src, fmt.Errorf("--requests-per-minute %d: give a number above 0, or 0 for no budget", r.PerMinute)
+	case r.Retries < 0:
+		return src, fmt.Errorf("--retries %d: give a number from 0 on", r.Retries)
+	case r.MaxRequests < 0:
+		return src, fmt.Errorf("--max-requests %d: give a number above 0, or 0 for no bound", r.MaxRequests)
+	case r.Patience < 0:
+		return src, fmt.Errorf("--patience %s: give a length of time such as 30s or 5m", r.Patience)
+	case r.Timeout <= 0:
+		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
+	}
+	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
+		return src, fmt.Errorf("%s%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), shownURL(src.BaseURL, env),
+			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
+	}
+	if err := s.setAPI(&src, env); err != nil {
+		return src, err
+	}
+	var err error
+	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
+		return src, err
+	}
+	zone := or(s.timezone, env, "FORMETL_TIMEZONE")
+	if zone == "" {
+		zone = MachineZone()
+	}
+	if src.Zone, err = definition.LoadZone(zone); err != nil {
+		return src, fmt.Errorf("%s: %w", named("--timezone", s.timezone, "FORMETL_TIMEZONE"), err)
+	}
+	return src, nil
+}
+
+// ParseAPI is the generation of the service that --api names, or the environment, "" if neither
+// does.
+func ParseAPI(flag string, env Environment) (definition.API, error) {
+	switch api := definition.API(or(flag, env, "FORMETL_API")); api {
+	case "", definition.APIv1, definition.APIv2, definition.APIAuto:
+		return api, nil
+	default:
+		return "", fmt.Errorf("%s: %q is no generation of the service; give v1, v2 or auto", named("--api", flag, "FORMETL_API"), string(api))
+	}
+}
+
+// setAPI sets the generation of the service, and its limits if no budget was given.
+func (s *ServiceFlags) setAPI(src *definition.Source, env Environment) error {
+	var err error
+	if src.API, err = ParseAPI(s.api, env); err != nil {
+		return err
+	}
+	if s.given == nil || !s.given.Changed("requests-per-minute") {
+		src.SetBudgets()
+	}
+	return nil
+}
+
+// BesideDefinition refuses the flags of a service where a definition names the service.
+// The key alone may come from elsewhere.
+func BesideDefinition(given *pflag.FlagSet, file string) error {
+	service := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(ServiceFlags).Register(service)
+	var err error
+	given.Visit(func(f *pflag.Flag) {
+		if err == nil && f.Name != "api-key-file" && service.Lookup(f.Name) != nil {
+			err = Usagef("%s is a definition and says itself how to ask the service: --%s does not apply", file, f.Name)
+		}
+	})
+	return err
+}
+
+// MachinesZone tells whether nobody named the account's zone.
+func (s *ServiceFlags) MachinesZone(env Environment) bool {
+	return or(s.timezone, env, "FORMETL_TIMEZONE") == ""
+}
+
+// or is a flag's value, or else that of a variable, "" where neither is given.
+func or(flag string, env Environment, name string) string {
+	if value, set := env(name); flag == "" && set {
+		return value
+	}
+	return flag
+}
+
+// named is the name of a flag, or of the variable that stands in for it where its value
+// was not given.
+func named(flag, value, variable string) string {
+	if value == "" {
+		return variable
+	}
+	return flag
+}
+
+// shownURL is an address in quotes behind a blank, without what may hold a secret: its
+// user, query and fragment. It is "" where the address cannot be read.
+func shownURL(raw string, env Environment) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || strings.Contains(u.Path, "@") {
+		return ""
+	}
+	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return fmt.Sprintf(" %q", transport.NewSecret(or("", env, definition.KeyVariable)).RedactSent(plain.String()))
+}
+
+// apiKey reads the key from a file, or else from the environment.
+func apiKey(file string, env Environment) (transport.Secret, error) {
+	if file != "" {
+		key, err := definition.KeyFromFile(file)
+		if err != nil {
+			return key, fmt.Errorf("--api-key-file: %w; give the path of a file that holds nothing but the key", err)
+		}
+		return key, nil
+	}
+	key := transport.NewSecret(or("", env, definition.KeyVariable))
+	if key.IsZero() {
+		return key, fmt.Errorf("no API key: set %s, or give --api-key-file", definition.KeyVariable)
+	}
+	return key, nil
+}
+
+// MachineZone is the IANA name of the machine's zone, UTC where it has none.
+func MachineZone() string {
+	if name := time.Local.String(); name != "Local" && name != "" {
+		return name
+	}
+	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			return name
+		}
+	}
+	if data, err := os.ReadFile("/etc/timezone"); err == nil {
+		if name := strings.TrimSpace(string(data)); name != "" {
+			return name
+		}
+	}
+	return "UTC"
+}
+
+// StatePath is where the state lies by a flag or a variable: an absolute path or an address,
+// "" for "".
+func StatePath(given string) (string, error) {
+	if given == "" || definition.OnS3(given) {
+		return given, nil
+	}
+	return filepath.Abs(given)
+}
+
+// StateVariable is the variable of the environment that says where the state lies, where
+// neither a flag nor a definition does.
+const StateVariable = "FORMETL_STATE"
+
+// StatePlace is where the state of a command without a definition lies. If neither a flag nor
+// the environment says it, it lies in the user's cache folder. Where that cannot be written, it lies in the system's
+// temporary folder, and note says so.
+func StatePlace(given string, env Environment) (folder, note string, err error) {
+	if given = or(given, env, StateVariable); given != "" {
+		folder, err = StatePath(given)
+		return folder, "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		folder = filepath.Join(cache, "formetl")
+		if err = writable(folder); err == nil {
+			return folder, "", nil
+		}
+	}
+	note = fmt.Sprintf("note: %s cannot be written, so that nothing is remembered there; --state names another folder", cmp.Or(folder, "your cache folder"))
+	folder = filepath.Join(os.TempDir(), fmt.Sprintf("formetl-%d", os.Getuid()))
+	if info, err := os.Lstat(folder); err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
+		folder, err = os.MkdirTemp("", "formetl-") // somebody else's
+		return folder, note, err
+	}
+	return folder, note, writable(folder)
+}
+
+// writable makes a folder if it is not there, and tells whether files can be made in it.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(folder, ".try-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// CheckForm checks the --form of a command on one form.
+func CheckForm(form string) error {
+	switch {
+	case form == "":
+		return errors.New("no form: give --form; `formetl forms` lists them")
+	case form == "." || form == "..":
+		return fmt.Errorf("--form %q is no form; `formetl forms` lists them", form)
+	case strings.ContainsAny(form, "/\\\x00"):
+		return fmt.Errorf("--form %q: a form's directory holds no slash; `formetl forms` lists them", form)
+	}
+	return nil
+}
+
+// RegisterNames adds --names, which says what columns are named by.
+func RegisterNames(f *pflag.FlagSet, names *string) {
+	f.StringVar(names, "names", "label", "columns are named by label or id")
+}
+
+// ByLabel tells whether --names says label, and not id.
+func ByLabel(names string) (bool, error) {
+	if names != "label" && names != "id" {
+		return false, fmt.Errorf("--names %q: give label or id", names)
+	}
+	return names == "label", nil
+}
+
+// DefinitionFlags are the flags of commands that work from definitions. A flag takes
+// precedence over the definition; the environment never does.
+type DefinitionFlags struct {
+	RangeFlags
+	KeyFile, State string
+	Forms          []string
+	// NoCommands tells that no command is run that prints a key.
+	NoCommands bool
+	variables  []string
+}
+
+// Register adds all flags.
+func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
+	d.register(set, "beginning of the range, wall clock of the account's zone (default: the definition's)", "end of the range, exclusive")
+	d.RegisterForms(set)
+	d.RegisterKey(set, ", instead of the definition's reference")
+}
+
+// RegisterForms adds --form and --state alone.
+func (d *DefinitionFlags) RegisterForms(set *pflag.FlagSet) {
+	set.StringArrayVar(&d.Forms, "form", nil, "only this form of the definition; repeatable")
+	set.StringVar(&d.State, "state", "", "folder of budgets and checkpoints, or s3://bucket/prefix/ (default: the definition's)")
+	d.RegisterVariables(set)
+}
+
+// RegisterVariables adds --var alone.
+func (d *DefinitionFlags) RegisterVariables(set *pflag.FlagSet) {
+	set.StringArrayVar(&d.variables, "var", nil, "NAME=VALUE for ${var:NAME} in the definition; repeatable")
+}
+
+// Variables are the values of --var by name.
+func (d *DefinitionFlags) Variables() (map[string]string, error) {
+	values := map[string]string{}
+	for _, given := range d.variables {
+		name, value, ok := strings.Cut(given, "=")
+		_, twice := values[name]
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--var %q: give NAME=VALUE, such as --var stage=test", given)
+		case strings.TrimSpace(value) == "": // as a variable of the environment that is empty
+			return nil, fmt.Errorf("--var %s: the value is empty; give --var %s=VALUE, or leave it out for the default by vars", name, name)
+		case twice:
+			return nil, fmt.Errorf("--var %s was given twice: give it once", name)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// Given are the flags that a command must repeat so that it does the same with the
+// definition: those that say what its values are, and which of its forms are meant.
+func (d *DefinitionFlags) Given() (words []string) {
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"--var", d.variables}, {"--form", d.Forms}, {"--state", []string{d.State}}, {"--api-key-file", []string{d.KeyFile}}} {
+		for _, value := range f.values {
+			if value != "" {
+				words = append(words, f.name, value)
+			}
+		}
+	}
+	return words
+}
+
+// RegisterKey adds --api-key-file. The end of its help says when the key is used.
+func (d *DefinitionFlags) RegisterKey(set *pflag.FlagSet, when string) {
+	set.StringVar(&d.KeyFile, "api-key-file", "", "file that holds the API key"+when)
+}
+
+// Options are what the flags tell a run besides its definition.
+func (d *DefinitionFlags) Options() (account.Options, error) {
+	o, err := d.RangeFlags.Options()
+	o.Forms = d.Forms
+	return o, err
+}
+
+// RangeFlags are the flags --from and --to: wall-clock time of the account's zone.
+type RangeFlags struct {
+	from, to string
+	set      *pflag.FlagSet
+}
+
+// RegisterSample adds the flags for a command that samples the range.
+func (r *RangeFlags) RegisterSample(set *pflag.FlagSet) {
+	r.register(set, "sample from here on, wall clock of the account's zone", "sample up to here, exclusive")
+}
+
+// Register adds the flags for a command that reads the range.
+func (r *RangeFlags) Register(set *pflag.FlagSet) {
+	r.register(set, "beginning of the range, wall clock of the account's zone", "end of the range, exclusive")
+}
+
+func (r *RangeFlags) register(set *pflag.FlagSet, from, to string) {
+	r.set = set
+	set.StringVar(&r.from, "from", "", from)
+	set.StringVar(&r.to, "to", "", to)
+}
+
+// Options holds the range, From and To zero where the flags were not given. The
+// error is of a time that cannot be read, or of an empty range.
+func (r *RangeFlags) Options() (o account.Options, err error) {
+	for _, flag := range []struct {
+		name, value string
+		into        *time.Time
+	}{{"from", r.from, &o.From}, {"to", r.to, &o.To}} {
+		if flag.value == "" && (r.set == nil || !r.set.Changed(flag.name)) {
+			continue
+		}
+		if flag.value == "" { // a variable of the shell that is not set
+			return o, fmt.Errorf("--%s: the value is empty; give a date such as 2026-01-31, or leave the flag out", flag.name)
+		}
+		if *flag.into, err = definition.ParseWallTime(flag.value); err != nil {
+			return o, fmt.Errorf("--%s: %w", flag.name, err)
+		}
+	}
+	if !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To) {
+		return o, fmt.Errorf("--to %s does not lie after --from %s (--to is exclusive)", r.to, r.from)
+	}
+	return o, nil
+}

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// jsonLog is a log of JSON records that was started.
+func jsonLog(t *testing.T, out io.Writer) *Log {
+	t.Helper()
+	l := NewLog(out, []string{"--log-format", "json"})
+	if err := l.Start(slog.LevelInfo); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestFormatIn(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "text", "run x": "text", "--log-format json run": "json", "run --log-format=json": "json",
+		"run --log-format": "text", "run -- --log-format json": "text", "run --log-format json --log-format text": "text",
+	} {
+		if got := formatIn(strings.Fields(args)); got != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
+
+// TestTellJSON holds that every line is an object, whatever it is about.
+func TestTellJSON(t *testing.T) {
+	var out bytes.Buffer
+	l := jsonLog(t, &out)
+	l.level = "error"
+	if err := l.Start(slog.LevelInfo); err != nil {
+		t.Fatal(err)
+	}
+	l.Tell(slog.LevelInfo, "two\nlines", slog.Int("n", 1))
+	l.Info("below the level")
+	l.Fail(errors.Join(&definition.Error{File: "a.yaml", Problems: []definition.Problem{{Line: 1, Column: 2, Message: "bad"}}}, errors.New("x\ny")), func(error) string { return "see formetl run --help" })
+	l.Panic("it\nbroke", "goroutine 1\n")
+	l.Summarize(&pipelines.Report{Forms: []*pipelines.FormReport{{
+		Form: "f", Timezone: "UTC",
+		ReadReport: pipelines.ReadReport{Rejected: 2, Replaced: 1},
+		CheckReport: pipelines.CheckReport{
+			Verified: &load.Verified{Match: true, Counted: 4}, ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, Changed: 5},
+		},
+		NoticeReport: pipelines.NoticeReport{Undated: 3, Drift: []string{"a column more"}},
+		Outputs:      []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
+	}, {Form: "g", Error: "failed"}}}, true)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 7 {
+		t.Errorf("%d lines:\n%s", len(lines), &out)
+	}
+	for _, line := range lines {
+		if err := json.Unmarshal([]byte(line), &map[string]any{}); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, want := range []string{"7 results to standard output", "2 rejected", "1 forbidden character replaced", "with a date, and 3 without one", "this machine's zone", "5 results changed since the last run", "note: a column more", "note: 2 results rejected; -o FILE"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+// TestLengthsOfTime holds that JSON has the seconds that people would write.
+func TestLengthsOfTime(t *testing.T) {
+	var out bytes.Buffer
+	jsonLog(t, &out).Info("x", slog.Duration("pause", 1511*time.Millisecond))
+	if !strings.Contains(out.String(), `"pause":1.511}`) {
+		t.Error(out.String())
+	}
+}
+
+// TestLogRejects holds the warning of a run whose results were rejected in part.
+func TestLogRejects(t *testing.T) {
+	var out bytes.Buffer
+	log := jsonLog(t, &out).Logger
+	report := &pipelines.Report{Definition: "p.yaml", Forms: []*pipelines.FormReport{
+		{Form: "a", ReadReport: pipelines.ReadReport{Rejected: 2}, Outputs: []output.Report{{DeadLetters: "/lake/a/_rejects/r.jsonl"}, {DeadLetters: "/out/a.csv.rejects.jsonl"}}},
+		{Form: "b", Outputs: []output.Report{{Path: "/lake/b/"}}},
+		{Form: "c", ReadReport: pipelines.ReadReport{Rejected: 3}, Outputs: []output.Report{{DeadLetters: "/lake/c/_rejects/r.jsonl"}}},
+		{Form: "too many", ReadReport: pipelines.ReadReport{Rejected: 500}, Error: "failed"}, // its error tells it
+	}}
+	LogRejects(t.Context(), log, report)
+	const want = `"level":"WARN","msg":"results were rejected and are in no output","rejected":5,` +
+		`"dead_letters":"/lake/a/_rejects/r.jsonl, /out/a.csv.rejects.jsonl, /lake/c/_rejects/r.jsonl","hint":"mend the schema, then run ` + "`formetl replay p.yaml`" + `"}`
+	if !strings.HasSuffix(out.String(), want+"\n") {
+		t.Errorf("%s\nwant %s", &out, want)
+	}
+	out.Reset()
+	report.Forms = report.Forms[1:2]
+	if LogRejects(t.Context(), log, report); out.Len() > 0 {
+		t.Errorf("nothing was rejected: %s", &out)
+	}
+}
+
+func TestNoteMetrics(t *testing.T) {
+	for file, warns := range map[string]bool{"": false, "/x/formetl.prom": false, "x.txt": true} {
+		var out bytes.Buffer
+		NoteMetrics(t.Context(), jsonLog(t, &out).Logger, file)
+		if strings.Contains(out.String(), ".prom") != warns {
+			t.Errorf("%q: %s", file, &out)
+		}
+	}
+}
+
+// TestExplain holds that all definitions' problems are shown, each with its line.
+func TestExplain(t *testing.T) {
+	wrong := func(file string) error {
+		return &definition.Error{File: file, Problems: []definition.Problem{{Line: 3, Column: 1, Key: "k", Message: "is bad"}}}
+	}
+	both := errors.Join(wrong("a.yaml"), wrong("b.yaml"))
+	want := "a.yaml:3:1: k: is bad\nb.yaml:3:1: k: is bad"
+	if got := Explain(both); got != want || !allDefinitions(both) {
+		t.Errorf("%s", got)
+	}
+	if allDefinitions(errors.Join(wrong("a"), errors.New("x"))) || allDefinitions(errors.New("x")) {
+		t.Error("other errors are not about definitions")
+	}
+}
+
+// TestFailJSON: each failed run has a record of its own, which names it, and so has what
+// failed besides.
+func TestFailJSON(t *testing.T) {
+	held := &RunError{Pipeline: "a", RunID: "run1", Named: true, Err: &load.HeldError{Path: "/lake/"}}
+	full := &RunError{Pipeline: "b", RunID: "run2", Named: true, Err: &load.IOError{Op: "write", Path: "/x", Err: errors.New("disk full")}}
+	report := &load.CreateError{Op: "write the report", Path: "r.json", Err: errors.New("denied")}
+	for _, c := range []struct {
+		err  error
+		want []string // of each record the run and the exit code
+	}{
+		{held, []string{"a run1 75"}},
+		{errors.New("no run"), []string{"last run9 70"}},
+		{fmt.Errorf("stopped; %w", held), []string{"a run1 75"}},
+		{&account.FormsError{Forms: 3, Errors: []error{held, full, report}}, []string{"a run1 75", "b run2 74", "last run9 73"}},
+	} {
+		var out bytes.Buffer
+		l := jsonLog(t, &out)
+		l.About("last", "run9")
+		l.Fail(c.err, func(err error) string { return fmt.Sprint("code ", ExitCode(err)) })
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) != len(c.want) {
+			t.Fatalf("%v: %d records:\n%s", c.err, len(lines), &out)
+		}
+		for i, line := range lines {
+			var r struct {
+				Msg      string `json:"msg"`
+				Pipeline string `json:"pipeline"`
+				RunID    string `json:"run_id"`
+				ExitCode int    `json:"exit_code"`
+				Hint     string `json:"hint"`
+				Error    string `json:"error"`
+			}
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%s %s %d", r.Pipeline, r.RunID, r.ExitCode); got != c.want[i] || r.Msg != "failed" || r.Error == "" || r.Hint != fmt.Sprint("code ", r.ExitCode) {
+				t.Errorf("%v: %s, want %s", c.err, line, c.want[i])
+			}
+		}
+	}
+}
+
+// TestOutcomes: each exit code of a form has a word of its own kind.
+func TestOutcomes(t *testing.T) {
+	for code, want := range map[int]string{ExitOK: "done", ExitData: "data at fault", ExitInterrupted: "stopped", ExitTerminated: "stopped", 1: "failed"} {
+		if got := Outcome(code, true); got != want {
+			t.Errorf("%d is %q", code, got)
+		}
+	}
+	if got := Outcome(ExitNoPermission, false); got != "not begun" {
+		t.Errorf("a form that was not begun is %q", got)
+	}
+}

@@ -1,0 +1,289 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/formetl/formetl/pipelines"
+)
+
+// Families that need more than a number of the report. Some are kept from run to
+// run, or decide what is kept.
+const (
+	lastSuccess = "formetl_last_success_timestamp_seconds"
+	lastRun     = "formetl_last_run_timestamp_seconds"
+	runSuccess  = "formetl_last_run_success"
+	watermark   = "formetl_watermark_timestamp_seconds"
+)
+
+// family is a metric of the file. All metrics are gauges, because they tell of
+// the last run, and a counter may not fall from one run to the next.
+type family struct {
+	name, help string
+	labels     []string
+}
+
+// families are all metrics, in the order of the file.
+func families() []family {
+	pipeline, form, output := []string{"pipeline"}, []string{"pipeline", "form"}, []string{"pipeline", "form", "output"}
+	return []family{
+		{"formetl_build_info", "The version of formetl that wrote this file; always 1.", []string{"version"}},
+		{"formetl_pipeline_last_run_timestamp_seconds", "When the last run of the pipeline ended.", pipeline},
+		{"formetl_pipeline_duration_seconds", "How long the last run of the pipeline took.", pipeline},
+		{"formetl_pipeline_exit_code", "Exit code of the last run of the pipeline, 0 if all of it was done.", pipeline},
+		{"formetl_requests", "Attempts of requests in the last run, by what became of them.", []string{"pipeline", "outcome"}},
+		{"formetl_day_budget_used", "Requests of the account's budget that were booked in the 24 hours before the last run ended.", pipeline},
+		{"formetl_day_budget", "Requests that the account's budget of 24 hours allows.", pipeline},
+		{lastSuccess, "When the form was last read and written as a whole; kept while runs fail.", form},
+		{lastRun, "When the last run of the form ended.", form},
+		{runSuccess, "Whether the last run of the form read and wrote it as a whole.", form},
+		{"formetl_unproven", "Whether the last run of the form did not prove that nothing is missing, as its report says.", form},
+		{"formetl_run_duration_seconds", "How long the last run of the form took.", form},
+		{"formetl_rows", "Results that the last run read and did not reject.", form},
+		{"formetl_rejects", "Results that the last run rejected.", form},
+		{"formetl_nulled_values", "Values that did not fit their column and became null in the last run.", form},
+		{"formetl_windows", "Windows of time in the last run.", form},
+		{"formetl_windows_read_again", "Windows that the last run read again because results had changed or moved.", form},
+		{"formetl_older_windows", "Windows of older parts that the last run read again because a result of theirs had moved.", form},
+		{"formetl_drift_changes", "Changes of the form that the last run noted.", form},
+		{"formetl_output_rows", "Rows of the output, of a dataset those of all its parts.", output},
+		{"formetl_output_bytes", "Bytes of the output's data objects.", output},
+		{watermark, "Up to when the output is complete; kept while runs fail.", output},
+	}
+}
+
+// sample names a sample: its family, and the values of its labels joined by NUL.
+type sample struct{ family, labels string }
+
+// sampleOf replaces bytes that are not UTF-8, because the format cannot hold them.
+func sampleOf(family string, labels ...string) sample {
+	for i, v := range labels {
+		labels[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
+	}
+	return sample{family, strings.Join(labels, "\x00")}
+}
+
+// metrics are the samples of a file.
+type metrics map[sample]float64
+
+// newMetrics are the metrics of runs. The last success and the watermark of an
+// earlier file stay where these runs have nothing newer, so that an alert can
+// watch their age.
+func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
+	m := metrics{sampleOf("formetl_build_info", Version()): 1}
+	for _, r := range reports {
+		m.addRun(r)
+		if r.Error != "" && len(r.Forms) == 0 {
+			m.addNone(r, earlier)
+		}
+	}
+	for s, ok := range maps.Clone(m) {
+		if s.family == runSuccess && ok == 1 {
+			m[sample{lastSuccess, s.labels}] = m[sample{lastRun, s.labels}]
+		}
+	}
+	for s, at := range earlier {
+		// A form that succeeded reports all its outputs: one that is missing was
+		// taken out of the definition.
+		kept := s.family == lastSuccess || s.family == watermark && m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1
+		if _, newer := m[s]; kept && !newer {
+			m[s] = at
+		}
+	}
+	return m
+}
+
+// addRun adds a run. Definitions of the same name count as one pipeline.
+func (m metrics) addRun(r *pipelines.Report) {
+	m[sampleOf("formetl_pipeline_last_run_timestamp_seconds", r.Pipeline)] = unix(r.EndedAt)
+	m[sampleOf("formetl_pipeline_duration_seconds", r.Pipeline)] += r.EndedAt.Sub(r.StartedAt).Seconds()
+	if code := sampleOf("formetl_pipeline_exit_code", r.Pipeline); m[code] == 0 {
+		m[code] = float64(r.ExitCode)
+	}
+	if b := r.DayBudget; b != nil {
+		m[sampleOf("formetl_day_budget_used", r.Pipeline)], m[sampleOf("formetl_day_budget", r.Pipeline)] = float64(b.Used), float64(b.Of)
+	}
+	for outcome, n := range r.RequestOutcomes {
+		m[sampleOf("formetl_requests", r.Pipeline, outcome)] += float64(n)
+	}
+	for _, f := range r.Forms {
+		m.addForm(r, f)
+	}
+}
+
+// addNone adds a run that failed before it knew its forms. It counts as failed
+// for the forms of the earlier file. Where that knows none, a series with an
+// empty form says so until a run knows its forms.
+func (m metrics) addNone(r *pipelines.Report, earlier metrics) {
+	none := sampleOf(runSuccess, r.Pipeline, "")
+	known := []string{}
+	for s := range earlier {
+		if s.family == runSuccess && strings.HasPrefix(s.labels, none.labels) {
+			known = append(known, s.labels)
+		}
+	}
+	if len(known) == 0 {
+		known = append(known, none.labels)
+	}
+	for _, labels := range known {
+		m[sample{runSuccess, labels}], m[sample{lastRun, labels}] = 0, unix(r.EndedAt)
+	}
+}
+
+// addForm adds what a run did with a form. A replay may run a form more than
+// once, and then the entries count together.
+func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
+	success := sampleOf(runSuccess, r.Pipeline, f.Form)
+	if before, known := m[success]; f.Error != "" || known && before == 0 {
+		m[success] = 0
+	} else {
+		m[success] = 1
+	}
+	m[sample{lastRun, success.labels}] = unix(f.EndedAt)
+	if v := f.Verified; v != nil {
+		m[sample{"formetl_unproven", success.labels}] = map[bool]float64{v.Unproven != "": 1}[true]
+	}
+	var nulled int64
+	for _, n := range f.Nulled {
+		nulled += n.Count
+	}
+	for family, value := range map[string]float64{
+		"formetl_run_duration_seconds": f.EndedAt.Sub(f.StartedAt).Seconds(),
+		"formetl_rows":                 float64(f.Rows),
+		"formetl_rejects":              float64(f.Rejected),
+		"formetl_nulled_values":        float64(nulled),
+		"formetl_windows":              float64(f.Windows),
+		"formetl_windows_read_again":   float64(f.Reread),
+		"formetl_older_windows":        float64(f.Older),
+		"formetl_drift_changes":        float64(len(f.Changes)),
+	} {
+		m[sample{family, success.labels}] += value
+	}
+	for _, out := range f.Outputs {
+		if out.Error != "" {
+			continue
+		}
+		// A path that differs from run to run would begin a new series each time.
+		path := regexp.MustCompile(`\d{8}T\d{6}Z-[0-9a-f]{8}`).ReplaceAllString(out.Path, "{run_id}")
+		m[sampleOf("formetl_output_rows", r.Pipeline, f.Form, path)] = float64(out.Rows)
+		m[sampleOf("formetl_output_bytes", r.Pipeline, f.Form, path)] = float64(out.Bytes)
+		if zone, err := time.LoadLocation(f.Timezone); err == nil && !out.Watermark.IsZero() {
+			m[sampleOf(watermark, r.Pipeline, f.Form, path)] = unix(FirstInstant(out.Watermark, zone))
+		}
+	}
+}
+
+// unix is an instant as Prometheus writes it: seconds, to the millisecond.
+func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// gauges are the metrics as the library of the format takes them, in the order of
+// families.
+func (m metrics) gauges() []*dto.MetricFamily {
+	var list []*dto.MetricFamily
+	for _, f := range families() {
+		var keys []string
+		for s := range m {
+			if s.family == f.name {
+				keys = append(keys, s.labels)
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		slices.Sort(keys)
+		g := &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: dto.MetricType_GAUGE.Enum()}
+		for _, key := range keys {
+			value, labels := m[sample{f.name, key}], []*dto.LabelPair{}
+			for i, v := range strings.Split(key, "\x00") {
+				labels = append(labels, &dto.LabelPair{Name: &f.labels[i], Value: &v})
+			}
+			g.Metric = append(g.Metric, &dto.Metric{Label: labels, Gauge: &dto.Gauge{Value: &value}})
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// metricsIn are the samples of a file that belong to a known family and have
+// exactly its labels. Anything else was not written by formetl.
+func metricsIn(found map[string]*dto.MetricFamily) metrics {
+	m := metrics{}
+	for _, f := range families() {
+		for _, metric := range found[f.name].GetMetric() {
+			values := make([]string, len(f.labels))
+			known := len(metric.GetLabel()) == len(f.labels) && metric.GetGauge() != nil
+			for _, l := range metric.GetLabel() {
+				i := slices.Index(f.labels, l.GetName())
+				if known = known && i >= 0; known {
+					values[i] = l.GetValue()
+				}
+			}
+			if v := metric.GetGauge().GetValue(); known && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				m[sampleOf(f.name, values...)] = v
+			}
+		}
+	}
+	return m
+}
+
+// metricsMode lets everybody on the machine read the file, because node_exporter
+// runs as a user of its own. A mode that somebody gave the file stays.
+const metricsMode = 0o644
+
+// WriteMetrics writes the file of --metrics for node_exporter's textfile
+// collector. It replaces the file by a rename, because the collector may read at
+// any time. An earlier file that cannot be read is a warning in log.
+func WriteMetrics(ctx context.Context, file string, reports []*pipelines.Report, log *slog.Logger) error {
+	if err := CheckFile("metrics", file); file == "" || err != nil { // a device is never replaced
+		return err
+	}
+	earlier, err := readMetrics(file)
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "the earlier metrics file cannot be read and is replaced; times of the last success begin anew",
+			slog.String("path", file), slog.String("error", err.Error()))
+	}
+	var b bytes.Buffer
+	for _, f := range newMetrics(reports, earlier).gauges() {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return err
+		}
+	}
+	if err := replace(file, b.Bytes()); err != nil {
+		return unwritable("metrics", file, err)
+	}
+	return nil
+}
+
+// readMetrics reads the file of an earlier run; no file is no metrics.
+func readMetrics(file string) (metrics, error) {
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !utf8.Valid(data):
+		return nil, errors.New("it is not text")
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	found, err := parser.TextToMetricFamilies(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return metricsIn(found), nil
+}

@@ -1,0 +1,130 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/schemas/plain"
+)
+
+// Print writes data in one go. A failure is a *output.StdoutError, so that a
+// full disk behind a redirection does not go unnoticed.
+func Print(w io.Writer, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return &output.StdoutError{Err: err}
+	}
+	return nil
+}
+
+// JSON prints a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // an embed code is HTML and must stay readable
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	return Print(w, plain.JSON(b.Bytes()))
+}
+
+// Table prints rows in columns.
+func Table(w io.Writer, rows ...[]string) error {
+	return Print(w, []byte(Columns("", rows)))
+}
+
+// Rows appends a row for each item to the first rows of a table.
+func Rows[T any](first [][]string, items []T, row func(T) []string) [][]string {
+	rows := slices.Grow(first, len(items))
+	for _, item := range items {
+		rows = append(rows, row(item))
+	}
+	return rows
+}
+
+// Columns is the text of a table, each line behind an indent.
+func Columns(indent string, rows [][]string) string {
+	var aligned, b strings.Builder
+	t := tabwriter.NewWriter(&aligned, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = plain.Line(c)
+		}
+		_, _ = t.Write([]byte(strings.Join(cells, "\t") + "\n")) // into memory
+	}
+	_ = t.Flush()
+	for line := range strings.Lines(aligned.String()) {
+		b.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
+	}
+	return b.String()
+}
+
+// IsTerminal tells whether a person sits at the other end of a stream.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
+}
+
+// Width is how many columns a bar may take: those of a terminal, as far as it is no very
+// wide one, else a few.
+func Width(stream any) int {
+	const few, most = 60, 100
+	if file, ok := stream.(interface{ Fd() uintptr }); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { //nolint:gosec // as above
+			return min(width, most)
+		}
+	}
+	return few
+}
+
+// Ask puts a yes-or-no question to a person and reads the answer. Anything but
+// y or yes is a no, and then a line says what that means: otherwise, such as
+// "nothing was sent". The error is the cause of a context that ends first.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, question, otherwise string) (bool, error) {
+	fmt.Fprint(out, question)
+	line, err := ReadLine(ctx, bufio.NewReader(in), out)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		line = "" // an unfinished line is no answer
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	}
+	fmt.Fprintln(out, strings.ToUpper(otherwise[:1])+otherwise[1:]+".")
+	return false, nil
+}
+
+// ReadLine reads what a person types behind a question on out. The error is io.EOF where the
+// input ends before the line does, or the cause of a context that ends first.
+func ReadLine(ctx context.Context, in *bufio.Reader, out io.Writer) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // ends with the process if nobody types
+		line, err := in.ReadString('\n')
+		done <- read{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return "", context.Cause(ctx)
+	case r := <-done:
+		return r.line, r.err
+	}
+}

@@ -1,0 +1,8 @@
+package console
+
+import "github.com/google/renameio/v2/maybe"
+
+// replace writes a file, which Windows cannot do in one step.
+func replace(file string, data []byte) error {
+	return maybe.WriteFile(file, data, metricsMode)
+}

@@ -1,0 +1,157 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// StopError is the end of a command that a signal stopped in order.
+type StopError struct{ Signal os.Signal }
+
+// Error names the signal.
+func (e *StopError) Error() string {
+	switch e.Signal {
+	case os.Interrupt:
+		return "stopped by SIGINT (Ctrl-C)"
+	case syscall.SIGTERM:
+		return "stopped by SIGTERM"
+	case syscall.SIGHUP:
+		return "stopped by SIGHUP (the terminal is gone)"
+	}
+	return "stopped by " + e.Signal.String()
+}
+
+// OnSignal ends the context on SIGINT, SIGTERM and SIGHUP, with a *StopError as its
+// cause. A SIGHUP that the process was started to ignore stays ignored, as nohup wants. A second signal ends the process at once. SIGPIPE is caught too, so
+// that a reader of standard output that goes away is an error of that write and
+// staged files are still removed.
+//
+// settle stops catching signals. A signal that came before settle has ended the
+// context by its return. It may be called more than once.
+func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	caught := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		caught = append(caught, syscall.SIGHUP)
+	}
+	signal.Notify(signals, caught...)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if s, came := <-signals; came {
+			signal.Stop(signals)
+			cancel(&StopError{s})
+		}
+	})
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals) // after Stop no signal is on its way to the channel
+		signal.Stop(pipes)
+		close(signals) // a signal that is in it is received first
+		watch.Wait()
+		cancel(nil)
+	})
+}
+
+// ServedError is the end of a command that works until it is stopped, such as a service.
+// A signal ends it as it should end, so that its exit code is 0.
+type ServedError struct{}
+
+// Error says that nothing failed.
+func (e *ServedError) Error() string { return "stopped, as it should be" }
+
+// Judge gives a command's error its class where the error alone does not tell it.
+// An error without a class from before the command's own work began is wrong
+// usage. A command that a signal told to stop ends as stopped, whatever error it
+// ended with, because it could not finish.
+func judge(ctx context.Context, err error, began bool) error {
+	if err != nil && !began && ExitCode(err) == ExitBug {
+		err = &CodeError{ExitUsage, err}
+	}
+	if is[*ServedError](err) {
+		return nil
+	}
+	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
+	switch code := ExitCode(err); {
+	case !ok || is[*StopError](err) && code == ExitCode(stopped):
+		return err
+	case code == ExitOK || code == ExitBug || code == ExitInterrupted:
+		return stopped
+	}
+	return fmt.Errorf("%w; %w", stopped, err)
+}
+
+// grace is how long a write may take after a signal before it is given up.
+const grace = 400 * time.Millisecond
+
+// Freed returns a stream of the process whose writers a signal sets free, also where nobody
+// reads the other end: a write that has not ended soon after it fails with the cause of ctx,
+// and so do all later ones. Other writers are returned as they are.
+func Freed(ctx context.Context, to io.Writer) io.Writer {
+	if file, ok := to.(*os.File); ok {
+		return &stream{ctx: ctx, file: file}
+	}
+	return to
+}
+
+// stream is a file with the methods by which a terminal is known. A write to a pipe or a
+// terminal cannot be cancelled, because the file is shared with other processes and must not
+// be set to another mode. So a goroutine writes, which ends with the process at the latest.
+type stream struct {
+	ctx  context.Context //nolint:containedctx // it is that of the process
+	file *os.File
+
+	mu     sync.Mutex
+	buffer []byte // what is written; the caller has its own again when Write returns
+	stuck  error  // the goroutine of an earlier write still hangs
+}
+
+// Write implements io.Writer.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stuck != nil {
+		return 0, s.stuck
+	}
+	s.buffer = append(s.buffer[:0], p...)
+	var n int
+	var err error
+	written := make(chan struct{})
+	go func() {
+		n, err = s.file.Write(s.buffer)
+		close(written)
+	}()
+	select {
+	case <-written:
+		return n, err
+	case <-s.ctx.Done():
+	}
+	stopped, ok := errors.AsType[*StopError](context.Cause(s.ctx))
+	if !ok { // the command is over, and its last lines are worth waiting for
+		<-written
+		return n, err
+	}
+	select {
+	case <-written:
+		return n, err
+	case <-time.After(grace):
+		s.stuck = stopped
+		return 0, stopped
+	}
+}
+
+// Fd is the descriptor of the file.
+func (s *stream) Fd() uintptr { return s.file.Fd() }
+
+// Read reads from the file.
+func (s *stream) Read(p []byte) (int, error) { return s.file.Read(p) }
+
+// Close closes the file.
+func (s *stream) Close() error { return s.file.Close() }

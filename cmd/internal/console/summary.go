@@ -1,0 +1,276 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
+)
+
+// LogForm writes what became of a form when it has ended: its changes and its figures.
+// The command tells the error at its end. An output's error is logged here where the
+// form's error does not tell it.
+func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
+	f.ExitCode = ExitCode(f.Err)
+	for _, d := range f.Drift {
+		log.LogAttrs(ctx, slog.LevelWarn, "drift", slog.String("change", d))
+	}
+	logChanges(ctx, log, f.Changes)
+	for _, out := range f.Outputs {
+		if out.Error != "" && !strings.Contains(f.Error, out.Error) {
+			log.LogAttrs(ctx, slog.LevelError, "an output failed before the form did", slog.String("path", out.Path), slog.String("error", out.Error))
+		}
+	}
+	attrs := []slog.Attr{
+		slog.Int("windows", f.Windows), slog.Int64("rows", f.Rows), slog.Int64("rejected", f.Rejected),
+		slog.Int64("undated", f.Undated), slog.String("verified", VerifiedWord(f)), slog.Int("exit_code", f.ExitCode),
+		slog.String("outcome", Outcome(f.ExitCode, Begun(f))), slog.Int64("requests", f.Requests.Results+f.Requests.Count),
+		slog.Int64("retries", f.Requests.Retries), slog.Duration("duration", f.EndedAt.Sub(f.StartedAt).Round(time.Millisecond)),
+	}
+	if f.Verified != nil && f.Verified.Unproven != "" {
+		attrs = append(attrs, slog.String("unproven", f.Verified.Unproven))
+	}
+	if f.Continued != "" {
+		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
+	}
+	if c := f.ResultChanges; c != nil {
+		attrs = append(attrs, slog.String("method", c.Method), slog.String("known_to", c.KnownTo.String()),
+			slog.Int("changed", c.Changed), slog.Int("stale_parts", c.StaleParts))
+		if c.Reason != "" {
+			attrs = append(attrs, slog.String("reason", c.Reason))
+		}
+	}
+	if f.Error == "" {
+		log.LogAttrs(ctx, slog.LevelInfo, "form done", attrs...)
+		return
+	}
+	log.LogAttrs(ctx, slog.LevelError, "form failed", attrs...)
+}
+
+// Begun tells whether a form was begun.
+func Begun(f *pipelines.FormReport) bool {
+	_, not := errors.AsType[*account.NotRunError](f.Err)
+	return !not
+}
+
+// mostChanges is how many changes of a form are logged; the report has all.
+const mostChanges = 50
+
+// logChanges writes a record for each change of the form, and one for all that
+// go beyond mostChanges.
+func logChanges(ctx context.Context, log *slog.Logger, changes []schemas.Change) {
+	for i, c := range changes {
+		if i == mostChanges {
+			log.LogAttrs(ctx, slog.LevelWarn, "the form changed more than is logged; the report has it all", slog.Int("changes", len(changes)))
+			return
+		}
+		attrs := []slog.Attr{slog.String("change", string(c.Kind)), slog.String("from", c.From), slog.Bool("breaking", c.Breaking)}
+		for _, a := range []slog.Attr{
+			slog.String("column", c.Column), slog.String("key", c.Key), slog.String("was", c.Was), slog.String("is", c.Is), slog.String("label", c.Label),
+		} {
+			if a.Value.String() != "" {
+				attrs = append(attrs, a)
+			}
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "the form changed", attrs...)
+	}
+}
+
+// Totals are sums over forms of a run.
+type Totals struct {
+	Rows, Rejected, Bytes int64
+	Failed                int           // forms
+	Watermark             load.WallTime // up to when all outputs are complete, zero if none tells
+}
+
+// TotalsOf sums up forms.
+func TotalsOf(forms ...*pipelines.FormReport) (t Totals) {
+	for _, f := range forms {
+		t.Rows, t.Rejected = t.Rows+f.Rows, t.Rejected+f.Rejected
+		if f.Error != "" {
+			t.Failed++
+		}
+		for _, out := range f.Outputs {
+			t.Bytes += out.Bytes
+			if w := out.Watermark; !w.IsZero() && (t.Watermark.IsZero() || w.Before(t.Watermark.Time)) {
+				t.Watermark = w
+			}
+		}
+	}
+	return t
+}
+
+// LogSummary writes the last record of a run that ended with err. log holds the
+// pipeline's name and the run's id. Programs read the keys, so none ever changes.
+func LogSummary(ctx context.Context, log *slog.Logger, r *pipelines.Report, err error) {
+	t := TotalsOf(r.Forms...)
+	attrs := []slog.Attr{
+		slog.Int("exit_code", r.ExitCode), slog.Int64("rows", t.Rows), slog.Int64("rejected", t.Rejected),
+		slog.Int64("requests", r.Requests.All()-r.Requests.Retries), slog.Int64("retries", r.Requests.Retries),
+		slog.Int64("bytes", t.Bytes), slog.Duration("duration", r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond)),
+		slog.Int("forms", len(r.Forms)), slog.Int("forms_failed", t.Failed),
+	}
+	if !t.Watermark.IsZero() {
+		attrs = append(attrs, slog.String("watermark", t.Watermark.String()))
+	}
+	if used, ok := errors.AsType[*transport.BudgetError](err); ok && ExitCode(err) == ExitTemporary {
+		until := used.Until.Add(time.Second - 1).UTC().Truncate(time.Second) // rounded up
+		attrs = append(attrs, slog.String("come_back_at", until.Format(time.RFC3339)))
+	}
+	level, text := slog.LevelInfo, "run finished"
+	if err != nil {
+		level, text = slog.LevelError, "run failed" // the command tells the error at its end
+	}
+	log.LogAttrs(ctx, level, text, attrs...)
+}
+
+// VerifiedWord says in a word whether what was read agrees with the service's counts, or
+// why they are not compared.
+func VerifiedWord(f *pipelines.FormReport) string {
+	switch {
+	case f.Verified == nil, f.Verified.Unproven != "":
+		return "no"
+	case f.Verified.Match:
+		return "yes"
+	case f.Verified.Reason == "":
+		return "between counts"
+	}
+	return f.Verified.Reason
+}
+
+// Summarize tells a person what a run wrote and how it was verified.
+// machinesZone says that the times are in this machine's zone because nobody
+// named the account's.
+func (l *Log) Summarize(r *pipelines.Report, machinesZone bool) {
+	for _, f := range r.Forms {
+		if f.Error != "" {
+			continue // the error says it
+		}
+		for _, out := range f.Outputs {
+			what, place := "result", out.Path
+			if out.Explode != "" {
+				what = "row"
+			}
+			if place == definition.StdoutPath {
+				place = "standard output"
+			}
+			l.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s (%s)", f.Form, Plural(out.Rows, what), place, Size(out.Bytes)),
+				slog.String("form", f.Form), slog.Int64("rows", out.Rows), slog.String("path", out.Path), slog.Int64("bytes", out.Bytes))
+		}
+		l.Tell(slog.LevelInfo, f.Form+": "+strings.Join(remarks(f, machinesZone), "; "))
+		for _, d := range f.Drift {
+			l.Tell(slog.LevelWarn, f.Form+": note: "+d)
+		}
+		if r.Definition == "" { // of a definition's run the log tells it
+			l.noteRejects(r, f)
+		}
+	}
+}
+
+func remarks(f *pipelines.FormReport, machinesZone bool) []string {
+	parts := []string{Verified(f), Plural(f.Requests.All(), "request")}
+	parts = append(parts, Changed(f.ResultChanges)...)
+	if f.Rejected > 0 {
+		parts = append(parts, Thousands(f.Rejected)+" rejected")
+	}
+	if f.Replaced > 0 {
+		parts = append(parts, Plural(f.Replaced, "forbidden character")+" replaced")
+	}
+	zone := "times in " + f.Timezone
+	if machinesZone {
+		zone += ", this machine's zone (--timezone names the account's)"
+	}
+	return append(parts, zone)
+}
+
+// Changed says in words what changed since the last run.
+func Changed(c *pipelines.ChangesReport) (parts []string) {
+	switch {
+	case c == nil:
+		return nil
+	case c.Method == load.MethodChanges:
+		parts = append(parts, Plural(c.Changed, "result")+" changed since the last run")
+	case c.Reason != "":
+		parts = append(parts, "the lookback was read again: "+c.Reason)
+	}
+	return parts
+}
+
+// Verified says in words whether what was read agrees with the service's counts.
+func Verified(f *pipelines.FormReport) string {
+	switch {
+	case f.Verified == nil:
+		return "not verified"
+	case f.Verified.Reason == pipelines.LimitGiven:
+		return "not verified: " + f.Verified.Reason
+	case f.Verified.Unproven != "":
+		return "not verified: " + f.Verified.Unproven
+	case f.Verified.Match && f.Undated > 0:
+		return fmt.Sprintf("verified: the service counts %s with a date, and %s without one", Thousands(f.Verified.Counted), Thousands(f.Undated))
+	case f.Verified.Match:
+		return "verified: the service counts " + Thousands(f.Verified.Counted)
+	case f.Verified.Reason == "":
+		return fmt.Sprintf("verified: %s lies between the service's counts before and after, as results came and went; the last is %s",
+			Thousands(f.Verified.Extracted), Thousands(f.Verified.Counted))
+	}
+	return "read to the end of each window, without counts (" + f.Verified.Reason + ")"
+}
+
+// LogRejects warns of the results that a run rejected and wrote without. It says where
+// they stand, and how they are read again. A run that failed because of too many says so
+// itself.
+func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
+	var rejected int64
+	var letters []string
+	for _, f := range r.Forms {
+		if paths := deadLetters(f); len(paths) > 0 {
+			rejected, letters = rejected+f.Rejected, append(letters, paths...)
+		}
+	}
+	if len(letters) > 0 {
+		log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.Int64("rejected", rejected),
+			slog.String("dead_letters", strings.Join(letters, ", ")), slog.String("hint", replayHint(r)))
+	}
+}
+
+// noteRejects tells a person who watched a form's export what it rejected.
+func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
+	if f.Rejected == 0 {
+		return
+	}
+	letters := deadLetters(f)
+	where := "-o FILE writes them down beside the file"
+	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
+	if len(letters) > 0 {
+		where = "they stand in " + strings.Join(letters, ", ")
+		attrs = append(attrs, slog.String("dead_letters", strings.Join(letters, ", ")))
+	}
+	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
+}
+
+// deadLetters are the files with what a form's run rejected, one for each output.
+func deadLetters(f *pipelines.FormReport) (paths []string) {
+	for _, out := range f.Outputs {
+		if out.DeadLetters != "" {
+			paths = append(paths, out.DeadLetters)
+		}
+	}
+	return paths
+}
+
+// replayHint says how rejected results are read again.
+func replayHint(r *pipelines.Report) string {
+	if r.Definition == "" {
+		return "mend the schema, then export again"
+	}
+	return "mend the schema, then run `formetl replay " + r.Definition + "`"
+}

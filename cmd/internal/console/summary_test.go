@@ -1,0 +1,54 @@
+package console
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/schemas"
+)
+
+// TestLogOfChanges: one line a change, with what applies, and no more of them
+// than people read.
+func TestLogOfChanges(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&out, nil))
+	changes := slices.Repeat([]schemas.Change{{Kind: schemas.ColumnAdded, From: "item:9"}}, mostChanges+21)
+	changes[0] = schemas.Change{Kind: schemas.ColumnRemoved, From: "item:3", Column: "fax", Was: "string", Label: "Fax", Breaking: true}
+	LogForm(t.Context(), log, &pipelines.FormReport{NoticeReport: pipelines.NoticeReport{Changes: changes}})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != mostChanges+2 { // and the form's own
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	for i, want := range map[int]string{
+		0:           `"level":"WARN","msg":"the form changed","change":"removed","from":"item:3","breaking":true,"column":"fax","was":"string","label":"Fax"}`,
+		1:           `"level":"WARN","msg":"the form changed","change":"added","from":"item:9","breaking":false}`,
+		mostChanges: `"level":"WARN","msg":"the form changed more than is logged; the report has it all","changes":71}`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
+	}
+}
+
+// TestSummaryOfForms: each form is told with the requests that it took, and not with those
+// of the run.
+func TestSummaryOfForms(t *testing.T) {
+	var out bytes.Buffer
+	NewLog(&out, nil).Summarize(&pipelines.Report{
+		Requests: pipelines.RunRequests{Requests: load.Requests{Results: 9, Count: 5, Retries: 1}, Other: 1},
+		Forms: []*pipelines.FormReport{
+			{Form: "feedback", Requests: load.Requests{Results: 7, Count: 3, Retries: 1}},
+			{Form: "orders", Requests: load.Requests{Results: 2, Count: 2}},
+		},
+	}, false)
+	for _, want := range []string{"feedback: not verified; 11 requests;", "orders: not verified; 4 requests;"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, &out)
+		}
+	}
+}

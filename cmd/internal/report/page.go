@@ -1,0 +1,134 @@
+// Package report makes a page of the reports of runs: one file of HTML that people open,
+// print and send on.
+//
+// page.html is the template of the page and style.css its style. html/template escapes every
+// value by the place where it stands. The page loads nothing and runs nothing: its content
+// security policy refuses what is not part of it. It is made from the report that programs read as
+// JSON, which holds no value of a result but where an error names one.
+//
+// Begin reading at Page and page.html.
+package report
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/pipelines"
+)
+
+//go:embed page.html style.css
+var files embed.FS
+
+// mostForms is how many forms the page shows. Of more it shows those that failed.
+const mostForms = 30
+
+// run is a run as the page shows it.
+type run struct {
+	*pipelines.Report
+	console.Totals
+
+	ID       string
+	Forms    []form
+	Verified string // how many forms agree with the service's counts
+}
+
+// Page makes a page of the reports of runs. There may be none or several.
+func Page(reports []*pipelines.Report) ([]byte, error) {
+	forms := 0
+	for _, r := range reports {
+		forms += len(r.Forms)
+	}
+	most := max(8, 400/max(1, forms)) // entries of a list, so that the page stays small
+	runs := make([]run, len(reports))
+	for i, r := range reports {
+		runs[i] = newRun(r, fmt.Sprintf("run%d", i+1), forms > mostForms)
+	}
+	t := template.New("").Funcs(words).Funcs(template.FuncMap{
+		"most":      func() int { return most },
+		"mostForms": func() int { return mostForms },
+		"first": func(list any) any {
+			v := reflect.ValueOf(list)
+			return v.Slice(0, min(most, v.Len())).Interface()
+		},
+	})
+	if _, err := t.ParseFS(files, "*"); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, "page.html", runs); err != nil {
+		return nil, err
+	}
+	return bytes.Map(allowed, b.Bytes()), nil
+}
+
+// allowed replaces characters that no page may hold, and marks that would turn the text
+// around them.
+func allowed(r rune) rune {
+	switch {
+	case r == '\t', r == '\n':
+		return r
+	case r < ' ', r >= 0x7f && r < 0xa0, r == 0xfffe, r == 0xffff, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return '\uFFFD'
+	}
+	return r // of bytes that are not UTF-8 it is U+FFFD
+}
+
+func newRun(r *pipelines.Report, id string, onlyFailed bool) run {
+	v := run{Report: r, Totals: console.TotalsOf(r.Forms...), ID: id, Verified: "no"}
+	agree := 0
+	for i, f := range r.Forms {
+		shown := form{
+			FormReport: f, ID: fmt.Sprintf("%s-form%d", id, i+1), Several: len(r.Forms) > 1, Shown: !onlyFailed || f.Error != "",
+			Verified: "no", Watermark: console.TotalsOf(f).Watermark,
+		}
+		if word := console.VerifiedWord(f); word == "yes" || word == "between counts" {
+			agree++
+			shown.Verified = word
+		}
+		v.Forms = append(v.Forms, shown)
+	}
+	switch {
+	case len(v.Forms) == 1:
+		v.Verified = v.Forms[0].Verified
+	case agree > 0:
+		v.Verified = fmt.Sprintf("%d of %d", agree, len(v.Forms))
+	}
+	return v
+}
+
+// Begun tells whether the run was begun.
+func (r run) Begun() bool { return r.Error == "" || len(r.Forms) > 0 }
+
+// Attempts lists what became of attempts, the most frequent first.
+func (r run) Attempts() string {
+	of := r.RequestOutcomes
+	names := slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(of))), func(a, b string) int { return int(of[b] - of[a]) })
+	var list []string
+	for _, name := range names {
+		if of[name] > 0 {
+			list = append(list, console.Thousands(of[name])+" "+name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// badge says how a run or a form ended.
+type badge struct{ Class, Mark, Word string }
+
+func outcome(code int, begun bool) badge {
+	word := console.Outcome(code, begun)
+	switch {
+	case code == console.ExitOK:
+		return badge{"good", "✓", word}
+	case code == console.ExitTemporary, code == console.ExitHungUp, code == console.ExitInterrupted, code == console.ExitTerminated, !begun:
+		return badge{"warn", "!", word}
+	}
+	return badge{"bad", "✕", word}
+}

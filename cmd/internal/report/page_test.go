@@ -1,0 +1,235 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/formetl/formetl/pipelines"
+)
+
+// pageOf is the page of reports. What must hold of every page was checked.
+func pageOf(t *testing.T, name string, reports ...*pipelines.Report) []byte {
+	t.Helper()
+	page, err := Page(reports)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	checkPage(t, name, page)
+	return page
+}
+
+// TestPageSays looks for what a reader looks for.
+func TestPageSays(t *testing.T) {
+	all := pages()
+	for name, words := range map[string][]string{
+		"done":     {"feedback", "✓ done", "720", "Verified", "v1.2.3", "20260411T000000Z-5ac1d0e2", "2026-01-01 to 2026-01-09 (exclusive), America/Chicago", "2026-01-09 00:00:00", "100 ok, 3 busy, 1 failed", "Plan against fact", "−1 (0.1 %)", "Time line", "Windows of time in numbers", "Your name", "its result was rejected", "resumed from run"},
+		"nothing":  {"Nothing was new", "✓ done"},
+		"notbegun": {"78 – definition wrong", "What to do: mend what the message names"},
+		"several":  {"2 runs", "3 forms", "! not begun", "✕ data at fault", "1 of 3", "the disk is full", "Kept for the next run: 300 results"},
+		"none":     {"There was nothing to run"},
+	} {
+		text := text(t, pageOf(t, name, all[name]...))
+		for _, word := range words {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s: the page does not say %q", name, word)
+			}
+		}
+	}
+}
+
+// TestPageOfAYear: a year of daily windows and 200 changes are less than 1 MB, and so are
+// more of everything.
+func TestPageOfAYear(t *testing.T) {
+	many := make([]*pipelines.FormReport, 10*mostForms)
+	wide := year(400).Forms[0]
+	for i := range many {
+		many[i] = wide
+	}
+	for name, reports := range map[string][]*pipelines.Report{
+		"200 changes": {year(200)}, "5,000 changes": {year(5000)}, "many forms": {runOf(many[:mostForms]...)}, "too many forms": {runOf(many...)},
+	} {
+		page := pageOf(t, name, reports...)
+		t.Logf("%s: %d bytes", name, len(page))
+		if len(page) >= 1_000_000 {
+			t.Errorf("%s: the page has %d bytes", name, len(page))
+		}
+	}
+	if text := text(t, pageOf(t, "200", year(200))); !strings.Contains(text, "item_199_") || strings.Contains(text, "more change") {
+		t.Error("not all of 200 changes are on the page")
+	}
+	if text := text(t, pageOf(t, "5,000", year(5000))); !strings.Contains(text, "4,600 more changes") {
+		t.Error("the page does not say how many changes it leaves out")
+	}
+}
+
+// TestHostileTexts: whatever texts come from a form stay texts. No attribute holds one, and
+// neither does a script, a style or an address, since the page has none that are not its own.
+func TestHostileTexts(t *testing.T) {
+	everywhere := doneForm("feedback", 6)
+	replaceTexts(reflect.ValueOf(everywhere).Elem())
+	everywhere.ExitCode, everywhere.Err = 65, errors.New(hostile)
+	all := runOf(everywhere, everywhere)
+	all.RequestOutcomes = map[string]int64{hostile: 1}
+	replaceTexts(reflect.ValueOf(all).Elem())
+	for name, reports := range map[string][]*pipelines.Report{"where texts come from elsewhere": {hostileRun(), hostileRun()}, "in every field": {all, all}} {
+		page := pageOf(t, name, reports...)
+		if n := strings.Count(text(t, page), "</script></style></title><img src=/stolen"); n < 50 {
+			t.Errorf("%s: only %d of the hostile texts are on the page as texts", name, n)
+		}
+		each(t, page, func(e xml.StartElement) {
+			for _, a := range e.Attr {
+				if strings.Contains(a.Value, "stolen") {
+					t.Errorf("%s: <%s> has %s=%q", name, e.Name.Local, a.Name.Local, a.Value)
+				}
+			}
+		})
+	}
+}
+
+// replaceTexts makes each text that a value holds a hostile one.
+func replaceTexts(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			replaceTexts(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			replaceTexts(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				replaceTexts(v.Field(i))
+			}
+		}
+	}
+}
+
+// TestTimeLine: each window with results has a bar, with a part of it for what was rejected
+// and one for what was planned and not read. The colours are explained.
+func TestTimeLine(t *testing.T) {
+	page, bars := pageOf(t, "done", pages()["done"]...), map[string]int{}
+	each(t, page, func(e xml.StartElement) {
+		if e.Name.Local == "rect" {
+			bars[e.Attr[0].Value]++
+		}
+	})
+	if bars["accent"] != 7 || bars["bad"] != 3 || bars["soft"] != 1 || bars["grid"] == 0 { // of 8 windows one was empty
+		t.Errorf("%v", bars)
+	}
+	for _, word := range []string{"planned and not read", "626 results of 8 windows, 3 rejected", "2026-01-02 to 2026-01-03: 91 results, 1 rejected"} {
+		if said := text(t, page); !strings.Contains(said, word) {
+			t.Errorf("the page does not say %q", word)
+		}
+	}
+}
+
+// checkPage holds what must hold of every page: it is well-formed, in UTF-8, loads and runs
+// nothing, and its references lead to elements of its own.
+func checkPage(t *testing.T, name string, page []byte) {
+	t.Helper()
+	if !utf8.Valid(page) {
+		t.Errorf("%s: the page is not UTF-8", name)
+	}
+	elements := []string{
+		"html", "head", "meta", "title", "link", "style", "body", "main", "header", "section", "div", "span", "p", "h1", "h2", "h3", "ul", "ol", "li", "dl", "dt", "dd",
+		"a", "i", "small", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "figure", "figcaption", "svg", "rect", "text", "desc",
+	}
+	attributes := []string{
+		"lang", "charset", "name", "content", "http-equiv", "class", "id", "scope", "open", "viewBox", "role", "x", "y", "width", "height", "text-anchor",
+	}
+	ids, references := map[string]bool{}, []string{}
+	each(t, page, func(e xml.StartElement) {
+		if !slices.Contains(elements, e.Name.Local) {
+			t.Errorf("%s: the page has an element <%s>", name, e.Name.Local)
+		}
+		for _, a := range e.Attr {
+			switch v := a.Value; {
+			case a.Name.Local == "id":
+				if ids[v] {
+					t.Errorf("%s: the id %s is there twice", name, v)
+				}
+				ids[v] = true
+				continue
+			case a.Name.Local == "href" && e.Name.Local == "a" && strings.HasPrefix(v, "#"):
+				references = append(references, v[1:])
+				continue
+			case e.Name.Local == "link" && (a.Name.Local == "rel" && v == "icon" || a.Name.Local == "href" && v == "data:,"):
+				continue
+			}
+			if !slices.Contains(attributes, a.Name.Local) {
+				t.Errorf("%s: <%s> has %s=%q", name, e.Name.Local, a.Name.Local, a.Value)
+			}
+		}
+	})
+	for _, r := range references {
+		if !ids[r] {
+			t.Errorf("%s: nothing has the id %q", name, r)
+		}
+	}
+	if !bytes.Contains(page, []byte(`http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`)) {
+		t.Errorf("%s: the page has no policy that lets it load nothing", name)
+	}
+	for _, never := range []string{"url(", "@import", "http:", "https:", "\v", "\x00", "\u202e"} {
+		if bytes.Contains(page, []byte(never)) {
+			t.Errorf("%s: the page holds %q", name, never)
+		}
+	}
+}
+
+// each parses a page as XML, strictly.
+func each(t *testing.T, page []byte, visit func(xml.StartElement)) {
+	t.Helper()
+	walk(t, page, func(token xml.Token) {
+		if e, ok := token.(xml.StartElement); ok {
+			visit(e)
+		}
+	})
+}
+
+// text is what a page says: its texts, a blank between two of them.
+func text(t *testing.T, page []byte) string {
+	t.Helper()
+	var b strings.Builder
+	walk(t, page, func(token xml.Token) {
+		if data, ok := token.(xml.CharData); ok {
+			b.WriteString(string(data) + " ")
+		}
+	})
+	return b.String()
+}
+
+func walk(t *testing.T, page []byte, visit func(xml.Token)) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(page))
+	depth := 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+		switch token.(type) {
+		case xml.StartElement:
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+		visit(token)
+	}
+	if depth != 0 {
+		t.Error("an element is open at the end")
+	}
+}

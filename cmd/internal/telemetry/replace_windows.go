@@ -1,8 +1,0 @@
-package telemetry
-
-import "github.com/google/renameio/v2/maybe"
-
-// replace writes a file, which Windows cannot do in one step.
-func replace(file string, data []byte) error {
-	return maybe.WriteFile(file, data, metricsMode)
-}
