@@ -33,6 +33,7 @@ type ServiceError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
 	Sent       string        // the parameters of the request, with the API key redacted
+	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
 	// ByStatus is set if the service has no codes (API v2). Then Code is the code with
 	// the meaning of Status.
 	ByStatus bool
@@ -52,6 +53,36 @@ func (e *ServiceError) Error() string {
 	meaning := cmp.Or(codeMeanings[e.Code], "a code that the specification does not list")
 	message := cmp.Or(e.Message, "without a message")
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, transport.ComeBack(e.RetryAfter))
+}
+
+// ExitCode is that of what the service refuses, 75 where the same request may succeed later, else 69.
+func (e *ServiceError) ExitCode() int {
+	switch {
+	case e.Code == CodeInvalidKey:
+		return 77
+	case e.Code == CodeInvalidUser, e.Code == CodeInvalidForm:
+		return 66
+	case e.Code == CodeInvalidURL:
+		return 78
+	case e.Temporary():
+		return 75
+	}
+	return 69
+}
+
+// Hint says where what was refused can be looked up.
+func (e *ServiceError) Hint() string {
+	switch {
+	case e.Code == CodeInvalidKey:
+		return "check the API key: it stands on the form's API page"
+	case e.Code == CodeInvalidUser:
+		return "check the account: it is the first part of the form's own address"
+	case e.Code == CodeInvalidForm:
+		return "check the form's directory; `formetl forms` lists the forms"
+	case e.Code == CodeInvalidValue && e.Asked != "":
+		return "the likely cause is what was asked for: check " + e.Asked
+	}
+	return ""
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429
@@ -88,7 +119,8 @@ func Send(ctx context.Context, s *transport.Sender, call transport.Call) error {
 			if e.ByStatus {
 				e.Code = codeOf(e.Status, call.Form != "")
 			}
-			e.RetryAfter, e.Message, e.Sent = h.RetryAfter, s.Redact(e.Message), s.Redact(call.Parameters.String())
+			e.RetryAfter, e.Message = h.RetryAfter, s.Redact(e.Message)
+			e.Sent, e.Asked = s.Redact(call.Parameters.String()), s.Redact(call.Asked)
 		}
 		return err
 	}
@@ -149,6 +181,17 @@ type LacksError struct {
 // Error says what the generation cannot do.
 func (e *LacksError) Error() string { return e.Generation + " cannot " + e.Transaction }
 
+// ExitCode is 64: the command is for the other generation.
+func (e *LacksError) ExitCode() int { return 64 }
+
+// Hint names the generation that can.
+func (e *LacksError) Hint() string {
+	if e.Other == "" {
+		return ""
+	}
+	return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", e.Other)
+}
+
 // FinalError reports that asking again does not help, or must not be tried, whatever the
 // error that it wraps says.
 type FinalError struct {
@@ -157,13 +200,11 @@ type FinalError struct {
 	Err     error
 }
 
-// Error says what happened and what to do.
-func (e *FinalError) Error() string {
-	if e.Remedy == "" {
-		return e.Problem + ": " + e.Err.Error()
-	}
-	return e.Err.Error() + "; " + e.Problem + ": " + e.Remedy
-}
+// Error says what happened.
+func (e *FinalError) Error() string { return e.Problem + ": " + e.Err.Error() }
+
+// Hint is the remedy.
+func (e *FinalError) Hint() string { return e.Remedy }
 
 // Unwrap returns the error of the last request.
 func (e *FinalError) Unwrap() error { return e.Err }
@@ -171,8 +212,8 @@ func (e *FinalError) Unwrap() error { return e.Err }
 // Temporary is false, as the type says.
 func (e *FinalError) Temporary() bool { return false }
 
-// DataFault is false: it is not the data that are wrong.
-func (e *FinalError) DataFault() bool { return false }
+// ExitCode is 69: to run the command again does not help.
+func (e *FinalError) ExitCode() int { return 69 }
 
 // BreachError reports that the service breaks its specification: it ignores what it was
 // asked for, also when it was asked once more.
@@ -186,5 +227,11 @@ func (e *BreachError) Error() string {
 	return fmt.Sprintf("the service breaks its specification: it ignores %s (asked twice, %s); `formetl doctor` shows what it honours", e.Ignores, e.Proof)
 }
 
-// DataFault is true: another run would meet the same service.
-func (e *BreachError) DataFault() bool { return true }
+// ExitCode is 65: another run would meet the same service.
+func (e *BreachError) ExitCode() int { return 65 }
+
+// Hint says what to show to those who can mend it.
+func (e *BreachError) Hint() string { return ShowDoctor }
+
+// ShowDoctor is the hint where a service does not do what it promises.
+const ShowDoctor = "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"

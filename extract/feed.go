@@ -68,8 +68,8 @@ type FeedError struct {
 // Error says what is wrong with the feed.
 func (e *FeedError) Error() string { return e.Problem }
 
-// DataFault is true, because the answers do not hold what was asked for.
-func (e *FeedError) DataFault() bool { return true }
+// ExitCode is 65: because the answers do not hold what was asked for.
+func (e *FeedError) ExitCode() int { return 65 }
 
 // ReadFeed reads the feed of the results that a query asks for, by its window, search and
 // view, back to the time that since returns for its newest change. ReadFeed

@@ -82,3 +82,11 @@ func (p *Plan) TooCostly(most int64) error {
 	}
 	return &CostError{fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Step, len(p.Windows), most, remedy)}
 }
+
+// ExitCode is 78: the definition bounds the requests.
+func (e *CostError) ExitCode() int { return 78 }
+
+// Hint says what to do next.
+func (e *CostError) Hint() string {
+	return "shorten the range, or raise `max_requests`; then run the same command again"
+}

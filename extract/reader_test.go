@@ -187,7 +187,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 				server, c := serve(t, generation, faults, numberedForm(1, 1100))
 				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, tc.ids, extract.Unknown)
 				breach := extracttest.MustAs[*extract.BreachError](t, err)
-				if breach.Ignores != tc.ignores || breach.Proof == "" || !breach.DataFault() {
+				if breach.Ignores != tc.ignores || breach.Proof == "" || breach.ExitCode() != 65 {
 					t.Errorf("%+v", breach)
 				}
 				if generation == formservice.V1 && tc.proof != "" && breach.Proof != tc.proof {

@@ -158,8 +158,16 @@ var (
 	ErrNotExist = errors.New("no such object")
 	// ErrConflict means that the object has other content or another version
 	// than the caller expects (exit 75).
-	ErrConflict = errors.New("the object was changed by someone else")
+	ErrConflict error = passing("the object was changed by someone else")
 	// ErrStagedGone means that the bytes of a prepared object are gone. It must
 	// be staged again.
-	ErrStagedGone = errors.New("the staged object is gone")
+	ErrStagedGone error = passing("the staged object is gone")
 )
+
+// passing is an error that may not come again.
+type passing string
+
+func (e passing) Error() string { return string(e) }
+
+// ExitCode is 75: the same command may succeed later.
+func (e passing) ExitCode() int { return 75 }

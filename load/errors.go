@@ -28,6 +28,9 @@ func (e *CreateError) Error() string {
 // Unwrap gives the cause.
 func (e *CreateError) Unwrap() error { return e.Err }
 
+// ExitCode is 73: the output cannot be where it is wanted.
+func (e *CreateError) ExitCode() int { return 73 }
+
 // NotOrdinary returns a *CreateError if what lies at a path is a device, a pipe, a socket or
 // a link. A file that is written in one step would take its place, and nobody wants that.
 // info is what Lstat returns, and link returns where a link leads. A folder is left to the
@@ -63,6 +66,9 @@ func (e *IOError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *IOError) Unwrap() error { return e.Err }
 
+// ExitCode is 74: what the output lies in is at fault.
+func (e *IOError) ExitCode() int { return 74 }
+
 // HeldError means that another run holds the lease (exit code 75).
 type HeldError struct {
 	Path string // of the destination
@@ -79,6 +85,14 @@ func (e *HeldError) Error() string {
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }
 
+// ExitCode is 75: the other run ends.
+func (e *HeldError) ExitCode() int { return 75 }
+
+// Hint says what to do next.
+func (e *HeldError) Hint() string {
+	return "wait until that run has ended; then run the same command again"
+}
+
 // TemporaryError means that an output could not be reached or was busy, even
 // after retries (exit code 75). It has the fields of a CreateError.
 type TemporaryError CreateError
@@ -89,6 +103,9 @@ func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
 // Unwrap gives the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
+// ExitCode is 75: the output may answer later.
+func (e *TemporaryError) ExitCode() int { return 75 }
+
 // DeniedError means that a database refused the credentials (exit code 77). It has the
 // fields of a CreateError.
 type DeniedError CreateError
@@ -98,6 +115,9 @@ func (e *DeniedError) Error() string { return (*CreateError)(e).Error() }
 
 // Unwrap gives the cause.
 func (e *DeniedError) Unwrap() error { return e.Err }
+
+// ExitCode is 77: the credentials have to be mended.
+func (e *DeniedError) ExitCode() int { return 77 }
 
 // TableError means that a table of a database cannot hold the results as they are declared,
 // or is not as formetl made it (exit code 78).
@@ -111,6 +131,9 @@ type TableError struct {
 func (e *TableError) Error() string {
 	return fmt.Sprintf("the table %s %s; %s", e.Table, e.Problem, e.Hint)
 }
+
+// ExitCode is 78: the definition and the table do not fit.
+func (e *TableError) ExitCode() int { return 78 }
 
 // CellError means that a format cannot hold a value without changing it (exit
 // code 65).
@@ -139,5 +162,5 @@ func (e *CellError) Error() string {
 	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
 }
 
-// DataFault returns true, because the fault is in the data.
-func (e *CellError) DataFault() bool { return true }
+// ExitCode is 65: because the fault is in the data.
+func (e *CellError) ExitCode() int { return 65 }

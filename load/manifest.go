@@ -242,6 +242,9 @@ func (e *ManifestError) Error() string {
 // Unwrap gives the cause.
 func (e *ManifestError) Unwrap() error { return e.Err }
 
+// ExitCode is 73: an output cannot be where something else lies.
+func (e *ManifestError) ExitCode() int { return 73 }
+
 // partJSON is a Part in JSON: its ids are null if the part has no rows.
 type partJSON struct {
 	Path     string   `json:"path"`

@@ -70,6 +70,9 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the name %q cannot be an object of a destination: %s; use a relative path of plain names separated by /", e.Name, e.Problem)
 }
 
+// ExitCode is 78: the definition gives the name.
+func (e *NameError) ExitCode() int { return 78 }
+
 // CheckName checks the name of an object. It must be relative, slash-separated
 // and valid UTF-8, without empty, "." or ".." elements, backslashes or control
 // characters. The error is a *NameError.

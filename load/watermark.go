@@ -21,6 +21,9 @@ func (e *WatermarkError) Error() string {
 	return fmt.Sprintf("the watermark of the dataset cannot be set to %s: %s, and those in between would be missing; give an earlier time, or none", e.To, known)
 }
 
+// ExitCode is 64: only the flag --watermark gives such a time.
+func (e *WatermarkError) ExitCode() int { return 64 }
+
 // ResetWatermark sets the watermark of the dataset at s back to an earlier time. The
 // zero time removes it, and the next incremental run begins like the first. What is
 // known of changes is removed with it. With another time it stays, because changes

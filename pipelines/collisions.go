@@ -30,6 +30,9 @@ func (e *CollisionError) Error() string {
 	return what + "; exclude one of them, or write paths that keep them apart"
 }
 
+// ExitCode is 78: the definition has to keep the forms apart.
+func (e *CollisionError) ExitCode() int { return 78 }
+
 // foldsCase tells whether the file systems of this machine take names that
 // differ in case alone for one.
 func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "windows" }

@@ -25,8 +25,8 @@ func (e *ValueError) Error() string {
 		e.ResultID, e.Column, e.From, e.Type, e.Reason)
 }
 
-// DataFault is true: the value is not what the schema says.
-func (e *ValueError) DataFault() bool { return true }
+// ExitCode is 65: the value is not what the schema says.
+func (e *ValueError) ExitCode() int { return 65 }
 
 // ColumnsError reports results that need more columns than a schema may have.
 // It is a data error (exit code 65).
@@ -41,8 +41,8 @@ func (e *ColumnsError) Error() string {
 		e.Columns, e.Max)
 }
 
-// DataFault is true: the results have more fields than the schema allows.
-func (e *ColumnsError) DataFault() bool { return true }
+// ExitCode is 65: the results have more fields than the schema allows.
+func (e *ColumnsError) ExitCode() int { return 65 }
 
 // UnknownFieldError reports a field that the schema does not list, although it
 // says unknown: fail. It is a data error (exit code 65).
@@ -79,5 +79,5 @@ func (e *UnknownFieldError) Error() string {
 // mostOthers is how many further fields an error names.
 const mostOthers = 10
 
-// DataFault is true: the form has a field that the schema does not list.
-func (e *UnknownFieldError) DataFault() bool { return true }
+// ExitCode is 65: the form has a field that the schema does not list.
+func (e *UnknownFieldError) ExitCode() int { return 65 }

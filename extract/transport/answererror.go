@@ -49,8 +49,13 @@ func (e *AnswerError) Error() string {
 // faulty answer comes again, unless another attempt of the request ended in another way.
 func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.isPage() || e.varies }
 
-// DataFault tells whether the service sends the unreadable answer each time.
-func (e *AnswerError) DataFault() bool { return !e.Temporary() }
+// ExitCode is 65 where the service sends the unreadable answer each time, else 75.
+func (e *AnswerError) ExitCode() int {
+	if e.Temporary() {
+		return 75
+	}
+	return 65
+}
 
 // isPage tells whether the whole answer comes from something other than the
 // service, such as the web page of a proxy.
@@ -85,8 +90,13 @@ func (e *NotServiceError) Unwrap() error { return e.Err }
 // Temporary is false: the base URL has to change.
 func (e *NotServiceError) Temporary() bool { return false }
 
-// DataFault is false, because the web page is not data of the service.
-func (e *NotServiceError) DataFault() bool { return false }
+// ExitCode is 78: the definition names another address than the service's.
+func (e *NotServiceError) ExitCode() int { return 78 }
+
+// Hint says what to check.
+func (e *NotServiceError) Hint() string { return checkBaseURL }
+
+const checkBaseURL = "check that the base URL is the service's own address"
 
 // Wrong returns the error for a well-formed answer that lacks required content.
 func Wrong(problem string) error {

@@ -48,6 +48,22 @@ type NetworkError struct {
 // Error names the problem.
 func (e *NetworkError) Error() string { return "network: " + e.Problem }
 
+// ExitCode is 75 where trying again may help, else 69.
+func (e *NetworkError) ExitCode() int {
+	if e.Temporary() {
+		return 75
+	}
+	return 69
+}
+
+// Hint says what to check where there was no connection.
+func (e *NetworkError) Hint() string {
+	if !e.Unreached() || e.Final {
+		return ""
+	}
+	return "check that the service is there, and its address; then run the same command again later"
+}
+
 // Unreached tells whether there was no connection, so that the address may be wrong.
 func (e *NetworkError) Unreached() bool { return e.unsent || e.doubtful }
 
@@ -64,6 +80,14 @@ type StatusError struct {
 // Error names the status.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP status %d with an answer that is not the service's%s", e.Status, ComeBack(e.RetryAfter))
+}
+
+// ExitCode is 75 where trying again may help, else 69.
+func (e *StatusError) ExitCode() int {
+	if e.Temporary() {
+		return 75
+	}
+	return 69
 }
 
 // Temporary tells whether trying again may help: 429 and 5xx.
@@ -103,6 +127,12 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget of %d requests per %s is used up; the next one may be sent at %s", e.Limit, per, e.ComeBack())
 }
 
+// ExitCode is 75: the budget refills.
+func (e *BudgetError) ExitCode() int { return 75 }
+
+// Hint says when it has.
+func (e *BudgetError) Hint() string { return "run the same command again after " + e.ComeBack() }
+
 // Temporary is true, because the budget refills.
 func (e *BudgetError) Temporary() bool { return true }
 
@@ -122,6 +152,17 @@ func (e *OutageError) Error() string {
 // Unwrap returns the last attempt's error.
 func (e *OutageError) Unwrap() error { return e.Last }
 
+// ExitCode is 75: outages end.
+func (e *OutageError) ExitCode() int { return 75 }
+
+// Hint is that of the last attempt.
+func (e *OutageError) Hint() string {
+	if last, ok := errors.AsType[*NetworkError](e.Last); ok {
+		return last.Hint()
+	}
+	return ""
+}
+
 // Temporary is true, because outages end.
 func (e *OutageError) Temporary() bool { return true }
 
@@ -136,3 +177,6 @@ type ConfigError struct{ Problem string }
 
 // Error says what is wrong and what to do.
 func (e *ConfigError) Error() string { return e.Problem }
+
+// ExitCode is 78: the definition is the configuration.
+func (e *ConfigError) ExitCode() int { return 78 }

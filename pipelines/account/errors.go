@@ -162,3 +162,6 @@ func (e *NoFormsError) Error() string {
 	}
 	return s + "; `formetl forms` lists those of the account"
 }
+
+// ExitCode is 66: the service has no such form.
+func (e *NoFormsError) ExitCode() int { return 66 }

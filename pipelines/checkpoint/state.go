@@ -66,6 +66,9 @@ func (e *UnreachedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UnreachedError) Unwrap() error { return e.Err }
 
+// ExitCode is 74: what the state lies in does not answer.
+func (e *UnreachedError) ExitCode() int { return 74 }
+
 // Fail wraps an error of the state in a *StateError. A missing object, a lost race and a lease
 // that another run holds are none: they are part of how the state is used.
 func (s State) Fail(err error) error {

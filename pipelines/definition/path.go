@@ -35,6 +35,9 @@ func (e *PathError) Error() string {
 	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, strictyaml.Quote(e.Value), e.Reason, e.remedy())
 }
 
+// ExitCode is 78: the definition has to write another path.
+func (e *PathError) ExitCode() int { return 78 }
+
 func (e *PathError) remedy() string {
 	if e.Placeholder == "form" || e.Placeholder == "account" {
 		return "exclude it, or write a path without {" + e.Placeholder + "}"

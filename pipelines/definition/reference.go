@@ -135,7 +135,7 @@ func RunCommand(ctx context.Context, dir, line string) (string, error) {
 	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded: //nolint:errorlint // a cause is not wrapped
 		return "", fmt.Errorf("the command took longer than %s", maxCommand)
 	case err != nil:
-		return "", fmt.Errorf("the command failed (%w); run it by hand to see why", err)
+		return "", fmt.Errorf("the command failed (%v); run it by hand to see why", err) //nolint:errorlint // its exit code is not formetl's
 	}
 	return out.String(), nil
 }

@@ -98,6 +98,9 @@ func (e *ClockError) Error() string {
 		rounded(e.Off.Abs()), direction, e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
 }
 
+// ExitCode is 74: the machine is at fault.
+func (e *ClockError) ExitCode() int { return 74 }
+
 // rounded is a length of time in words that people read.
 func rounded(d time.Duration) string {
 	switch {
@@ -139,6 +142,9 @@ func (e *ZoneError) Error() string {
 	return fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
 		e.Form, load.Wall(e.Newest), rounded(e.Ahead), e.Zone)
 }
+
+// ExitCode is 78: the definition names a wrong zone.
+func (e *ZoneError) ExitCode() int { return 78 }
 
 // ahead returns by how much a wall-clock time lies in the future of a zone. It is 0 for as
 // little as a service's clock may be off, or as clocks were set back in the last hours.

@@ -94,6 +94,11 @@ func (e *FaultsError) Unwrap() []error {
 	return errs
 }
 
+// Hint says what to do next.
+func (e *FaultsError) Hint() string {
+	return "do what stands under each failed check; then run the same command again"
+}
+
 // patience bounds how long one request to the service is tried. A run is more patient.
 const patience = 10 * time.Second
 

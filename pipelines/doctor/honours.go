@@ -49,8 +49,8 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", e.Form, e.Rows)
 }
 
-// DataFault is true: what is read of such a service may lack results.
-func (e *BrokenError) DataFault() bool { return true }
+// ExitCode is 65: what is read of such a service may lack results.
+func (e *BrokenError) ExitCode() int { return 65 }
 
 // probe asks what the service honours with one form.
 type probe struct {

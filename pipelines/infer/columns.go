@@ -134,3 +134,6 @@ type NoColumnsError struct{ File, Form string }
 func (e *NoColumnsError) Error() string {
 	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
 }
+
+// ExitCode is 66: there is nothing to compare the form with.
+func (e *NoColumnsError) ExitCode() int { return 66 }

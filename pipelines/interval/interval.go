@@ -72,6 +72,9 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
 }
 
+// ExitCode is 78: the definition names the range.
+func (e *RangeError) ExitCode() int { return 78 }
+
 // Ask returns the interval for a run at the instant now, before anything is
 // known about the outputs. The error is a *RangeError.
 func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, error) {

@@ -117,6 +117,9 @@ func (e *StdoutError) Error() string { return "cannot write to standard output: 
 // Unwrap returns the cause.
 func (e *StdoutError) Unwrap() error { return e.Err }
 
+// ExitCode is 74: what reads standard output does not take it.
+func (e *StdoutError) ExitCode() int { return 74 }
+
 // stdoutWriter wraps errors of its writer in a *StdoutError.
 type stdoutWriter struct{ w io.Writer }
 

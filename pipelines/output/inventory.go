@@ -36,6 +36,14 @@ func (e *UnlistedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Names)), few(e.Names), e.Replace, e.Remove)
 }
 
+// ExitCode is 73: nothing can be written beside these parts.
+func (e *UnlistedPartsError) ExitCode() int { return 73 }
+
+// Hint says how to get rid of them.
+func (e *UnlistedPartsError) Hint() string {
+	return "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"
+}
+
 // DamagedPartsError means that a run noticed damaged parts outside its range
 // (exit code 65). What the run itself read is committed.
 type DamagedPartsError struct {
@@ -59,8 +67,8 @@ func (e *DamagedPartsError) Error() string {
 		e.Dataset, countOf(len(e.Parts)), few(names), strings.Join(commands, ", and by "))
 }
 
-// DataFault returns true, because data that the manifest lists is missing.
-func (e *DamagedPartsError) DataFault() bool { return true }
+// ExitCode is 65: data that the manifest lists is missing.
+func (e *DamagedPartsError) ExitCode() int { return 65 }
 
 // ReadAgain returns the flags of each of the runs that replace parts. A part that lacks a
 // bound needs --full, because no range includes it.

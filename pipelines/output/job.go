@@ -112,6 +112,8 @@ func Failed(errs []error) error {
 // Unwrap returns the outputs' errors.
 func (e *OutputsError) Unwrap() []error { return e.Errors }
 
+const changedHint = "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
+
 // SchemaChangedError reports a column of a committed dataset that the
 // definition now describes differently.
 type SchemaChangedError struct {
@@ -125,6 +127,12 @@ func (e *SchemaChangedError) Error() string {
 		e.Path, e.Column, e.Was, e.Is, cmp.Or(e.Why, "readers of the older parts would break"))
 }
 
+// ExitCode is 78: the definition and the dataset do not fit.
+func (e *SchemaChangedError) ExitCode() int { return 78 }
+
+// Hint says what to do next.
+func (e *SchemaChangedError) Hint() string { return changedHint }
+
 // DatasetChangedError reports that the definition now describes a committed
 // dataset differently as a whole.
 type DatasetChangedError struct{ Path, What, Was, Is string }
@@ -134,8 +142,14 @@ func (e *DatasetChangedError) Error() string {
 	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
 }
 
-// DataFault returns true: another run would find the same values.
-func (e *ChoicesError) DataFault() bool { return true }
+// ExitCode is 78: the definition and the dataset do not fit.
+func (e *DatasetChangedError) ExitCode() int { return 78 }
 
-// DataFault returns true: the user must repair the dead letters.
-func (e *LettersError) DataFault() bool { return true }
+// Hint says what to do next.
+func (e *DatasetChangedError) Hint() string { return changedHint }
+
+// ExitCode is 65: another run would find the same values.
+func (e *ChoicesError) ExitCode() int { return 65 }
+
+// ExitCode is 65: the user must repair the dead letters.
+func (e *LettersError) ExitCode() int { return 65 }

@@ -237,8 +237,8 @@ func (e *RejectsError) Error() string {
 	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s)%s; mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "), such)
 }
 
-// DataFault returns true: another run would meet the same values.
-func (e *RejectsError) DataFault() bool { return true }
+// ExitCode is 65: another run would meet the same values.
+func (e *RejectsError) ExitCode() int { return 65 }
 
 // FaultCount is how many values of a column were rejected or nulled for one reason.
 type FaultCount struct {

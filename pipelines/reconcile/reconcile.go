@@ -243,8 +243,13 @@ func (e *VerifyError) Error() string {
 		e.Counted, what, e.Extracted, where)
 }
 
-// DataFault returns true: another run would meet the same counts.
-func (e *VerifyError) DataFault() bool { return true }
+// ExitCode is 65: another run would meet the same counts.
+func (e *VerifyError) ExitCode() int { return 65 }
+
+// Hint says what to show to those who can mend it.
+func (e *VerifyError) Hint() string {
+	return extract.ShowDoctor
+}
 
 // UnprovenError reports that a run which must prove what it promises cannot.
 type UnprovenError struct{ What string } // what is not proven, and why
@@ -254,8 +259,13 @@ func (e *UnprovenError) Error() string {
 	return "not verified: " + e.What + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)"
 }
 
-// DataFault returns true: another run would prove no more.
-func (e *UnprovenError) DataFault() bool { return true }
+// ExitCode is 65: another run would prove no more.
+func (e *UnprovenError) ExitCode() int { return 65 }
+
+// Hint says how to do without the proof.
+func (e *UnprovenError) Hint() string {
+	return "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"
+}
 
 // BusyError reports a form that changes faster than it can be read.
 type BusyError struct {
@@ -270,8 +280,13 @@ func (e *BusyError) Error() string {
 		e.Requests, e.Window, e.Times)
 }
 
-// Temporary returns true: the form may be quieter later.
-func (e *BusyError) Temporary() bool { return true }
+// ExitCode is 75: the form may be quieter later.
+func (e *BusyError) ExitCode() int { return 75 }
+
+// Hint says when the form can be read.
+func (e *BusyError) Hint() string {
+	return "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
+}
 
 // leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200

@@ -146,8 +146,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", e.Problems, e.Outputs)
 }
 
-// DataFault is true: data are damaged.
-func (e *Error) DataFault() bool { return true }
+// ExitCode is 65: data are damaged.
+func (e *Error) ExitCode() int { return 65 }
+
+// Hint says what mends it.
+func (e *Error) Hint() string {
+	if e.Commands > 0 {
+		return "run what stands under the problems; then run the same command again"
+	}
+	return "do what the problems and the notes say; then run the same command again"
+}
 
 // Damaged returns an *Error if one of the outputs has problems, otherwise nil.
 func Damaged(outputs []*Output) error {

@@ -264,3 +264,6 @@ type NothingError struct{ Path string }
 func (e *NothingError) Error() string {
 	return "there is no manifest at " + e.Path + ": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"
 }
+
+// ExitCode is 64: the argument names no output.
+func (e *NothingError) ExitCode() int { return 64 }

@@ -44,8 +44,8 @@ func (e *UnfitError) Error() string {
 		e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
-// DataFault returns true, because the fault is in the schema and not in the call.
-func (e *UnfitError) DataFault() bool { return true }
+// ExitCode is 65: because the fault is in the schema and not in the call.
+func (e *UnfitError) ExitCode() int { return 65 }
 
 // check returns an *UnfitError if the engine cannot hold the table, otherwise nil.
 func (d *Dialect) check(t Table) error {

@@ -248,7 +248,7 @@ func TestHint(t *testing.T) {
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&reconcile.UnprovenError{}, "run", "no result is kept", "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"},
 		{&reconcile.BusyError{}, "run", "", "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)"},
-		{&transport.RequestError{Asked: "view 77", Err: service(extract.CodeInvalidValue, 400)}, "export", "", "the likely cause is what was asked for: check view 77"},
+		{&extract.ServiceError{Code: extract.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
 		{&transport.RequestError{Err: service(extract.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
 		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
@@ -257,7 +257,7 @@ func TestHint(t *testing.T) {
 		{&load.CreateError{Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
 		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
-		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", ""},
+		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
 		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {

@@ -28,6 +28,17 @@ func (e *StopError) Error() string {
 	return "stopped by " + e.Signal.String()
 }
 
+// ExitCode is 128 and the number of the signal, as a shell tells it.
+func (e *StopError) ExitCode() int {
+	switch e.Signal {
+	case syscall.SIGTERM:
+		return ExitTerminated
+	case syscall.SIGHUP:
+		return ExitHungUp
+	}
+	return ExitInterrupted
+}
+
 // OnSignal ends the context on SIGINT, SIGTERM and SIGHUP, with a *StopError as its
 // cause. A SIGHUP that the process was started to ignore stays ignored, as nohup wants. A second signal ends the process at once. SIGPIPE is caught too, so
 // that a reader of standard output that goes away is an error of that write and
@@ -75,12 +86,13 @@ func judge(ctx context.Context, err error, began bool) error {
 	if err != nil && !began && ExitCode(err) == ExitBug {
 		err = &CodeError{ExitUsage, err}
 	}
-	if is[*ServedError](err) {
+	if _, served := errors.AsType[*ServedError](err); served {
 		return nil
 	}
 	stopped, ok := context.Cause(ctx).(*StopError) //nolint:errorlint // OnSignal sets it bare
+	_, told := errors.AsType[*StopError](err)
 	switch code := ExitCode(err); {
-	case !ok || is[*StopError](err) && code == ExitCode(stopped):
+	case !ok || told && code == ExitCode(stopped):
 		return err
 	case code == ExitOK || code == ExitBug || code == ExitInterrupted:
 		return stopped

@@ -65,3 +65,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the system's error where the file cannot be read.
 func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is 78, also where the file is missing: both are mended in the job's files.
+func (e *Error) ExitCode() int { return 78 }
