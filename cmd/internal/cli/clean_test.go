@@ -1,16 +1,20 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines/maintain"
 )
 
 // TestCleanAgrees holds that the last lines of clean and its exit code say one thing,
@@ -84,4 +88,55 @@ func hold(t *testing.T, root, scope, run string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lease.Release(context.Background()) })
+}
+
+// cleanReports hold all that clean can tell.
+func cleanReports() *maintain.CleanReport {
+	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
+	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
+	return &maintain.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []maintain.CleanedOutput{
+		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
+			Removed:  []load.Leftover{upload},
+			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},
+			Recovery: load.Recovery{RunID: "lost"},
+		}},
+		{Path: "/out/a.csv", Cleaned: load.Cleaned{Recovery: load.Recovery{RunID: "done", Finished: true}}, Err: errors.New("denied")},
+	}}
+}
+
+func TestCleanTells(t *testing.T) {
+	for _, c := range []struct {
+		dryRun           bool
+		stdout, sentence string
+	}{
+		{
+			false,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           taken back: it could not be finished
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  removed
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           finished
+`,
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive\n",
+		},
+		{
+			true,
+			`recorded commit    s3://b/lake/                 -       run lost  -                           would finish
+unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-01T09:00:00Z  would remove
+temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
+recorded commit    /out/a.csv                   -       run done  -                           would finish
+`,
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive\n",
+		},
+	} {
+		var stdout, stderr bytes.Buffer
+		log := console.NewLog(&stderr, nil)
+		result := &cleanResult{dryRun: c.dryRun}
+		if err := console.Table(&stdout, result.add(cleanReports())...); err != nil {
+			t.Fatal(err)
+		}
+		result.tell(log, true)
+		if stdout.String() != c.stdout || stderr.String() != c.sentence {
+			t.Errorf("dry run %v: got\n%s%s\nwant\n%s%s", c.dryRun, &stdout, &stderr, c.stdout, c.sentence)
+		}
+	}
 }

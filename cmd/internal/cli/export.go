@@ -1,19 +1,33 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/transform"
 )
 
 // exportFlags are the flags of export. A flag that stands for a key of a
@@ -269,4 +283,291 @@ func criterion(text string) (extract.Criterion, error) {
 		return c, fmt.Errorf("--where %q: the operator %q is none of equals contains begins ends empty not_empty", text, op)
 	}
 	return c, nil
+}
+
+// outputFlags say where export writes, and how.
+type outputFlags struct {
+	path, format                     string
+	excel, codebook, manifest, force bool
+	s3                               definition.S3
+}
+
+func (f *outputFlags) register(set *pflag.FlagSet) {
+	set.StringVarP(&f.path, "output", "o", definition.StdoutPath, "file to write, or s3://bucket/path; - for standard output")
+	set.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+" (default: from the file's extension, csv for standard output)")
+	set.BoolVar(&f.excel, "excel", false, "CSV for spreadsheets: a byte-order mark, CR LF, local times, no cell that is a formula")
+	set.BoolVar(&f.codebook, "codebook", false, "also write what describes the columns beside the file: .schema.json and .codebook.csv")
+	set.BoolVar(&f.manifest, "manifest", false, "also write what was done beside the file: FILE.manifest.json, with the file's SHA-256")
+	set.BoolVar(&f.force, "force", false, "overwrite a file that formetl did not write")
+	set.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "URL of an S3 server other than AWS")
+	set.StringVar(&f.s3.Region, "s3-region", "", "the bucket's region (default: AWS_REGION, or the profile's)")
+	set.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path instead of the host name")
+}
+
+func (f *outputFlags) output() (definition.Output, error) {
+	out, err := f.place()
+	if err != nil || !f.excel {
+		return out, err
+	}
+	out.Profile = "excel"
+	if format, _ := fileFormats.Format(out.Format); !format.Profiles {
+		return out, fmt.Errorf("--excel is for CSV, and the format is %s", out.Format)
+	}
+	return out, nil
+}
+
+// checkTerminal refuses to write bytes to a terminal that are no text.
+func (f *outputFlags) checkTerminal(out definition.Output, terminal bool) error {
+	if !terminal || out.Path != definition.StdoutPath {
+		return nil
+	}
+	if format, _ := fileFormats.Format(out.Format); format.Text {
+		return nil
+	}
+	return fmt.Errorf("--format %s is not for a terminal: give -o FILE, or send it through a pipe", out.Format)
+}
+
+// place is where the results go, and in what format.
+func (f *outputFlags) place() (definition.Output, error) {
+	out := definition.Output{Path: f.path, Format: f.format, Profile: "strict", Partition: definition.PartitionNone, NoCodebook: !f.codebook, NoManifest: !f.manifest}
+	if f.format != "" {
+		names := formatNames()
+		if !slices.Contains(names, f.format) {
+			return out, fmt.Errorf("--format %q: give one of %s", f.format, strings.Join(names, ", "))
+		}
+	}
+	if f.path == definition.StdoutPath || f.path == "" {
+		out.Path, out.Format = definition.StdoutPath, cmp.Or(f.format, csvout.Format().Name)
+		return out, nil
+	}
+	err := f.checkPath()
+	if err != nil {
+		return out, err
+	}
+	if out.Format, out.Compression, err = formatOf(f.path, f.format); err != nil {
+		return out, err
+	}
+	if strings.Contains(f.path, "://") {
+		out.Path, out.S3 = f.path, &f.s3
+		return out, nil
+	}
+	out.Path, err = filepath.Abs(f.path)
+	return out, err
+}
+
+// checkPath checks the path of a file, and the --s3 flags, which are for s3://
+// paths alone.
+func (f *outputFlags) checkPath() error {
+	scheme, rest, remote := strings.Cut(f.path, "://")
+	bucket, key, _ := strings.Cut(rest, "/")
+	forS3 := f.s3.Endpoint != "" || f.s3.Region != "" || f.s3.PathStyle
+	switch {
+	case forS3 && !definition.OnS3(f.path):
+		return errors.New("the --s3 flags are for -o s3://bucket/path")
+	case f.s3.Endpoint != "" && !definition.IsEndpoint(f.s3.Endpoint):
+		return errors.New("--s3-endpoint: give an address such as https://s3.example.com or http://127.0.0.1:9000; credentials come from the environment")
+	case remote && !slices.Contains(console.Schemes(), scheme):
+		return fmt.Errorf("-o %s: give a local path or s3://bucket/path", f.path)
+	case strings.HasSuffix(f.path, "/"):
+		return fmt.Errorf("-o %s is a folder; export writes one file, a definition writes datasets", f.path)
+	case remote && (bucket == "" || key == "" || path.Clean("/"+key) != "/"+key):
+		return fmt.Errorf("-o %s: write s3://bucket/path in its shortest form", f.path)
+	case remote:
+		return nil
+	}
+	if info, err := os.Stat(f.path); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s is a folder; give the file's name too", f.path)
+	}
+	return nil
+}
+
+// fileFormats finds the formats of files by their names.
+var fileFormats = output.Tables{Formats: console.Formats()}
+
+// formatNames are the names of the formats of files.
+func formatNames() (names []string) {
+	for _, f := range console.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// formatOf finds a file's format, and the codec around it, by its extensions and
+// by --format. The two must not contradict each other, because everybody else
+// goes by the file's name.
+func formatOf(file, flag string) (format, codec string, err error) {
+	stem, codec := load.SplitCodec(strings.ToLower(file))
+	if lines, ok := strings.CutSuffix(stem, ".jsonl"); ok {
+		stem = lines + ".ndjson" // two names of one format
+	}
+	all := console.Formats()
+	at := slices.IndexFunc(all, func(f load.Format) bool { return strings.HasSuffix(stem, f.Extension) })
+	switch {
+	case flag == "" && at < 0:
+		return "", "", fmt.Errorf("-o %s: its extension names no format; use the name of one: %s, or give --format", file, strings.Join(formatNames(), ", "))
+	case flag != "" && at >= 0 && all[at].Name != flag:
+		return "", "", fmt.Errorf("-o %s is a name for %s, and --format says %s; change one of them", file, all[at].Name, flag)
+	case flag != "":
+		at = slices.IndexFunc(all, func(f load.Format) bool { return f.Name == flag })
+	}
+	if codec != "" && !all[at].Text {
+		return "", "", fmt.Errorf("-o %s: the format %s is compressed inside, not around; leave %s out", file, all[at].Name, load.CompressionExtension(codec))
+	}
+	return all[at].Name, codec, nil
+}
+
+// resolve replaces the columns that --where and --select name by what the service calls
+// them. It asks for one result and the headings.
+func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.Definition, o account.Options) error {
+	if len(f.where)+len(f.columns) == 0 {
+		return nil
+	}
+	known, err := columnsOf(ctx, def, o)
+	if err != nil {
+		return err
+	}
+	if len(known) <= 1 { // the id of a result is always there
+		p.log.Tell(slog.LevelWarn, "note: the form shows neither headings nor results, so nobody knows whether the columns are right")
+	}
+	given := slices.Clone(def.Extract.Search.Where)
+	for i, c := range given {
+		from, err := sourceOf("--where", c.Column, known)
+		if err == nil && from.Kind == schemas.FromResultID {
+			err = console.Usagef("--where %s: the service does not search by the id of a result", c.Column)
+		}
+		if err != nil {
+			return err
+		}
+		def.Extract.Search.Where[i].Column = from.ID
+	}
+	if err := repeated(def.Extract.Search.Where, given); err != nil {
+		return err
+	}
+	for _, name := range listed(f.columns, known) {
+		from, err := sourceOf("--select", name, known)
+		if err != nil {
+			return err
+		}
+		out := &def.Outputs[0]
+		if slices.Contains(out.Select, from) {
+			return console.Usagef("--select %s: the column was given before", name)
+		}
+		out.Select = append(out.Select, from)
+	}
+	return nil
+}
+
+// listed divides at its commas what is not the name of one column.
+func listed(given []string, known []schemas.Column) []string {
+	var names []string
+	for _, name := range given {
+		if _, err := sourceOf("", name, known); err == nil && len(known) > 1 {
+			names = append(names, name)
+			continue
+		}
+		for part := range strings.SplitSeq(name, ",") {
+			names = append(names, strings.TrimSpace(part))
+		}
+	}
+	return names
+}
+
+// columnsOf returns the columns that an export of the form shows.
+func columnsOf(ctx context.Context, def *definition.Definition, o account.Options) ([]schemas.Column, error) {
+	client, err := account.NewClient(ctx, def, o)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	form := def.Forms[0]
+	p, err := client.Results(ctx, form, extract.ResultsQuery{Limit: 1, Headings: true, CustomLabels: def.Extract.CustomLabels})
+	if err != nil {
+		return nil, fmt.Errorf("form %s: its headings: %w", form, err)
+	}
+	defer p.Release()
+	columns := transform.Infer(form, []*page.Page{p}, def.Labels).Columns
+	if def.Schema != nil {
+		columns = slices.Concat(def.Schema.Columns, columns) // its names come first
+	}
+	return columns, nil
+}
+
+// sourceOf finds a column by its heading, the label on the form, item_<id> or its id. A
+// name that may be several is an error, and so is one that is none, unless nothing is known.
+func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error) {
+	if strings.TrimSpace(name) == "" {
+		return schemas.Source{}, console.Usagef("%s names no column: give one by its heading or id", flag)
+	}
+	for _, is := range []func(c schemas.Column) bool{
+		func(c schemas.Column) bool { return c.Name == name },
+		func(c schemas.Column) bool { return c.From.ID == name || c.From.String() == name },
+		func(c schemas.Column) bool { return c.From.Kind == schemas.FromItem && "item_"+c.From.ID == name },
+		func(c schemas.Column) bool { return c.Label == name },
+		func(c schemas.Column) bool {
+			return strings.EqualFold(c.Name, name) || strings.EqualFold(onOneLine(c.Label), onOneLine(name))
+		},
+	} {
+		var found []schemas.Source
+		for _, c := range known {
+			if is(c) && !slices.Contains(found, c.From) {
+				found = append(found, c.From)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return schemas.Source{}, console.Usagef("%s %s: several columns have this label: name one by its id, %s or %s", flag, name, found[0].ID, found[1].ID)
+		}
+	}
+	if len(known) <= 1 {
+		return guess(name), nil
+	}
+	names := make([]string, 0, 2*len(known))
+	// The questions of a form are more telling than its metas, so that they come first.
+	ordered := slices.SortedStableFunc(slices.Values(known), func(a, b schemas.Column) int {
+		return cmp.Compare(b.From.Kind, a.From.Kind)
+	})
+	for _, c := range ordered {
+		names = append(names, c.Name)
+	}
+	for _, c := range known {
+		if c.Label != "" && c.Label != c.Name {
+			names = append(names, c.Label)
+		}
+	}
+	hint := cmp.Or(nearest.Hint(name, names), "; it has "+few(names, len(known)))
+	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
+}
+
+// onOneLine returns a label as it is shown in a line: line breaks are blanks.
+func onOneLine(label string) string { return strings.Join(strings.Fields(label), " ") }
+
+// guess takes a name for an item if it is a number, and else for a meta.
+func guess(name string) schemas.Source {
+	id := strings.TrimPrefix(name, "item_")
+	if id != "" && strings.Trim(id, "0123456789-") == "" {
+		return schemas.Source{Kind: schemas.FromItem, ID: id}
+	}
+	return schemas.Source{Kind: schemas.FromMeta, ID: name}
+}
+
+// few names up to twelve columns out of so many.
+func few(names []string, columns int) string {
+	const most = 12
+	if columns <= most {
+		return strings.Join(names[:columns], ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), columns-most)
+}
+
+// repeated refuses what the service takes only once. given are the criteria as they were
+// typed.
+func repeated(where, given []extract.Criterion) error {
+	for i, c := range where {
+		if slices.ContainsFunc(where[:i], func(o extract.Criterion) bool { return o.Column == c.Column && o.Operator == c.Operator }) {
+			return console.Usagef("--where: the service takes %q once for a column, and %s has it twice; export each by itself", c.Operator, given[i].Column)
+		}
+	}
+	return nil
 }

@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/schemas"
 )
 
 func schemaCommand(p *process) *cobra.Command {
@@ -36,4 +43,187 @@ func schemaDefinitionCommand(p *process) *cobra.Command {
 			return console.Print(p.stdout, pipelines.DefinitionSchema)
 		},
 	}
+}
+
+type inferFlags struct {
+	formFlags
+	output     string
+	sample     int
+	force, pii bool
+}
+
+func schemaInferCommand(p *process) *cobra.Command {
+	var f inferFlags
+	cmd := &cobra.Command{
+		Use:   "infer [DEFINITION] [--form FORM] [-o FILE]",
+		Short: "Write a schema file from a live form",
+		Long: `Infer makes a schema file of a form's headings and a sample of its results: the
+first of the range, the last, and pages spread evenly between them. A request
+brings a hundred results, so that the default sample costs about ten. A definition
+gives the service, the form and the range; without one, flags name the service.
+
+A column has another type than string only where every sampled value fits it and
+nothing is lost by it. Leading zeros, phone numbers, ids and dates such as
+12/31/2025 stay strings: a type with a format declares them. Comments show each
+column's label and say why its type was chosen; they hold no values.
+
+A file that is there is replaced by --force, with all that was edited in it;
+schema diff tells how a schema file and the form differ.`,
+		Example: `  formetl schema infer --base-url https://fs1.example.com --account acme --form form1 -o form1.schema.yaml
+  formetl schema infer feedback.yaml -o feedback.schema.yaml
+  formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
+  formetl schema infer --form form1 --pii -o form1.schema.yaml --force`,
+		Args: console.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaInfer(cmd, p, f, args) },
+	}
+	set := cmd.Flags()
+	f.register(set)
+	f.span.RegisterSample(set)
+	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
+	set.IntVar(&f.sample, "sample", infer.DefaultSample, "about how many results to look at")
+	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
+	set.BoolVar(&f.force, "force", false, "replace the file if it is there")
+	return cmd
+}
+
+func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) error {
+	if f.sample < 1 || f.sample > infer.MaxSample {
+		return console.Usagef("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
+	}
+	def, options, form, err := f.open(cmd, p, files, "schema")
+	if err != nil {
+		return err
+	}
+	if f.toFile() {
+		if err := mayWrite(f.output, f.force); err != nil {
+			return err
+		}
+	}
+	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Personal: f.pii})
+	if err != nil {
+		return err
+	}
+	return writeInferred(p, f, form, inferred)
+}
+
+func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
+
+// writeInferred writes the schema file.
+func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema) error {
+	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
+	if err != nil {
+		return err
+	}
+	if !f.toFile() {
+		return console.Print(p.stdout, data)
+	}
+	if err := writeFile(f.output, data, 0o640); err != nil {
+		return err
+	}
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
+	return nil
+}
+
+func schemaShowCommand(p *process) *cobra.Command {
+	var f console.DefinitionFlags
+	cmd := &cobra.Command{
+		Use:   "show DEFINITION",
+		Short: "Show the columns that a definition gives",
+		Long: `Show lists the columns that a run of the definition writes: those of its schema,
+else those that an earlier run left in its manifest, else those that a sample
+of the live form gives. Only the last asks the service.`,
+		Example: `  formetl schema show feedback.yaml
+  formetl schema show feedback.yaml --form form1`,
+		Args: console.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f) },
+	}
+	f.Register(cmd.Flags())
+	return cmd
+}
+
+func schemaShow(ctx context.Context, p *process, files []string, f console.DefinitionFlags) error {
+	defs, options, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
+	if err != nil {
+		return err
+	}
+	s := &columnSource{process: p, flags: f, file: files[0], options: options, def: defs[0]}
+	forms, err := s.forms(ctx)
+	if err != nil {
+		return err
+	}
+	from := map[string]string{
+		infer.OriginSchema: "the definition's schema", infer.OriginManifest: "the manifest of an earlier run",
+		infer.OriginSample: "the form's headings and a sample",
+	}
+	for i, form := range forms {
+		found, err := s.columns(ctx, form)
+		if err != nil {
+			return err
+		}
+		columns := found.Schema.Columns
+		text := console.Columns("", columnRows(columns))
+		if i > 0 {
+			text = "\n" + text
+		}
+		if err := console.Print(p.stdout, []byte(text)); err != nil {
+			return err
+		}
+		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, console.Plural(len(columns), "column"), from[found.Origin]))
+	}
+	return nil
+}
+
+// columnSource finds the columns of a definition's forms. It reads the API key
+// only when it must ask the service.
+type columnSource struct {
+	process *process
+	flags   console.DefinitionFlags
+	file    string
+	options account.Options
+	def     *definition.Definition // without its key until withKey has read it
+}
+
+func (s *columnSource) withKey(ctx context.Context) error {
+	if !s.def.Source.Key.IsZero() {
+		return nil
+	}
+	def, err := s.process.loadKey(ctx, &s.flags, s.file)
+	if err == nil {
+		s.def = def
+	}
+	return err
+}
+
+func (s *columnSource) forms(ctx context.Context) ([]string, error) {
+	if account.NeedsForms(s.def, s.options) {
+		if err := s.withKey(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return account.ListForms(ctx, s.def, s.options)
+}
+
+func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormColumns, error) {
+	columns, err := infer.KnownColumns(ctx, s.def, s.options, form)
+	if err != nil || columns != nil {
+		return columns, err
+	}
+	if err := s.withKey(ctx); err != nil {
+		return nil, err
+	}
+	return infer.Columns(ctx, s.def, s.options, form)
+}
+
+func columnRows(columns []schemas.Column) [][]string {
+	rows := console.Rows([][]string{{"NAME", "TYPE", "FROM", "ON ERROR", "LABEL"}}, columns, func(c schemas.Column) []string {
+		return []string{c.Name, c.Type.String(), c.From.String(), string(c.ErrorRule()), c.Label}
+	})
+	if !slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.PII.String() != "" }) {
+		return rows
+	}
+	rows[0] = slices.Insert(rows[0], 4, "PII")
+	for i, c := range columns {
+		rows[i+1] = slices.Insert(rows[i+1], 4, c.PII.String())
+	}
+	return rows
 }

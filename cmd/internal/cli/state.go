@@ -3,11 +3,21 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 func stateCommand(p *process) *cobra.Command {
@@ -68,4 +78,463 @@ func stateShow(ctx context.Context, p *process, files []string, f console.Defini
 		return err
 	}
 	return failed
+}
+
+// stateJSON is what state show --json prints. What does not apply is null.
+type stateJSON struct {
+	Pipeline   string          `json:"pipeline"`
+	Definition string          `json:"definition"`
+	Mode       string          `json:"mode"`
+	Timezone   string          `json:"timezone"` // of watermarks and ranges
+	Forms      []formStateJSON `json:"forms"`
+	Budget     struct {
+		PerMinute    int       `json:"per_minute"` // 0: no budget
+		BookedMinute *int      `json:"booked_minute"`
+		PerDay       int       `json:"per_day"` // 0: no budget
+		BookedDay    *int      `json:"booked_day"`
+		Next         time.Time `json:"next_request"` // not before
+	} `json:"budget"`
+	// Checkpoints are what runs that ended early had read.
+	Checkpoints []checkpointJSON `json:"checkpoints"`
+}
+
+type formStateJSON struct {
+	Form    string            `json:"form"`
+	Next    *nextJSON         `json:"next"` // null where runs are not incremental, or an output is unknown
+	Outputs []outputStateJSON `json:"outputs"`
+}
+
+type nextJSON struct {
+	From load.WallTime `json:"from"` // null: the first result
+}
+
+type outputStateJSON struct {
+	Path         string        `json:"path"`
+	Dataset      bool          `json:"dataset"`
+	PerRun       bool          `json:"per_run"` // another path for each run
+	Watermark    load.WallTime `json:"watermark"`
+	WatermarkAge *int64        `json:"watermark_age_seconds"`
+	Changes      *changesJSON  `json:"changes"` // null where the last run did not tell
+	lastCommitJSON
+	UnderWay  *underWayJSON  `json:"under_way"`
+	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
+	Leftovers []leftoverJSON `json:"leftovers"`
+	// UnlistedParts end the next run with 73; DamagedParts are made again by it.
+	UnlistedParts []string `json:"unlisted_parts"`
+	DamagedParts  []string `json:"damaged_parts"`
+	Error         string   `json:"error,omitempty"`
+}
+
+// changesJSON says how the last run found the results that had changed.
+type changesJSON struct {
+	Method  string        `json:"method"`   // changes or lookback
+	Reason  *string       `json:"reason"`   // why the service could not be asked
+	KnownTo load.WallTime `json:"known_to"` // by the service's clock; null: not known
+}
+
+type lastCommitJSON struct {
+	RunID     *string     `json:"run_id"`
+	CreatedAt *time.Time  `json:"created_at"`
+	Range     *load.Range `json:"range"`
+	Rows      *int64      `json:"rows"`
+	Parts     *int        `json:"parts"`
+}
+
+type underWayJSON struct {
+	load.Holder            // without a run_id where the lease cannot be read
+	Since       *time.Time `json:"since"` // in place of the holder's
+}
+
+type checkpointJSON struct {
+	Form     string    `json:"form"`
+	RunID    string    `json:"run_id"`
+	OpenedAt time.Time `json:"opened_at"`
+	Windows  int       `json:"windows"`
+	Rows     int64     `json:"rows"`
+	Bytes    int64     `json:"bytes"`
+}
+
+// stateJSONOf returns the state of a pipeline as JSON.
+func stateJSONOf(r *maintain.StateReport) stateJSON {
+	s := stateJSON{
+		Pipeline: r.Pipeline, Definition: r.Definition.File, Mode: modeOf(r), Timezone: r.Zone.String(),
+		Forms: []formStateJSON{}, Checkpoints: []checkpointJSON{},
+	}
+	s.Budget.PerMinute, s.Budget.PerDay, s.Budget.Next = r.Budget.PerMinute, r.Budget.PerDay, whole(r.Budget.Next)
+	if r.Budget.PerMinute > 0 {
+		s.Budget.BookedMinute = &r.Budget.Minute
+	}
+	if r.Budget.PerDay > 0 {
+		s.Budget.BookedDay = &r.Budget.Day
+	}
+	for _, f := range r.Forms {
+		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
+		if f.Next != nil {
+			form.Next = &nextJSON{From: *f.Next}
+		}
+		for _, out := range f.Outputs {
+			form.Outputs = append(form.Outputs, outputOf(r, out))
+		}
+		s.Forms = append(s.Forms, form)
+	}
+	for _, left := range r.Checkpoints {
+		s.Checkpoints = append(s.Checkpoints, checkpointJSON{
+			Form: left.Form, RunID: left.RunID, OpenedAt: whole(left.OpenedAt), Windows: left.Windows, Rows: left.Rows, Bytes: left.Bytes,
+		})
+	}
+	return s
+}
+
+func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSON {
+	j := outputStateJSON{
+		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{}, UnlistedParts: []string{}, DamagedParts: []string{},
+	}
+	if out.Err != nil {
+		j.Error = out.Err.Error()
+	}
+	if w := out.Watermark(); !w.IsZero() {
+		j.WatermarkAge = new(int64(r.Now.Sub(console.FirstInstant(w, r.Zone)) / time.Second))
+	}
+	if m := out.Manifest; m != nil {
+		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
+		if c := m.Changes; c != nil {
+			j.Changes = &changesJSON{Method: c.Method, KnownTo: c.KnownTo}
+			if c.Reason != "" {
+				j.Changes.Reason = &c.Reason
+			}
+		}
+	}
+	if h := out.Holder; h != nil {
+		j.UnderWay = &underWayJSON{*h, wholeOrNull(h.Since)}
+	}
+	if out.Pending != "" {
+		j.Recorded = &out.Pending
+	}
+	for _, o := range out.Inventory.Unlisted {
+		j.UnlistedParts = append(j.UnlistedParts, o.Name)
+	}
+	for _, p := range out.Inventory.Damaged {
+		j.DamagedParts = append(j.DamagedParts, p.Path)
+	}
+	for _, l := range out.Leftovers {
+		j.Leftovers = append(j.Leftovers, leftoverOf(l))
+	}
+	return j
+}
+
+// whole is a time in UTC at whole seconds.
+func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// wholeOrNull is whole, and null for the zero time.
+func wholeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(whole(t))
+}
+
+// leftoverJSON is what a dead run left at an output. Bytes and Since are null if nobody knows.
+type leftoverJSON struct {
+	Kind  string     `json:"kind"`
+	Path  string     `json:"path"`
+	Name  string     `json:"name,omitempty"`
+	Run   string     `json:"run_id,omitempty"`
+	Bytes *int64     `json:"bytes"`
+	Since *time.Time `json:"since"`
+}
+
+// leftoverOf is a leftover as JSON.
+func leftoverOf(l load.Leftover) leftoverJSON {
+	j := leftoverJSON{Kind: string(l.Kind), Path: l.Path, Name: l.Name, Run: l.Run, Since: wholeOrNull(l.Since)}
+	if l.Bytes >= 0 {
+		j.Bytes = &l.Bytes
+	}
+	return j
+}
+
+// modeOf is the mode of a pipeline as a definition names it.
+func modeOf(r *maintain.StateReport) string {
+	if r.Incremental {
+		return "incremental"
+	}
+	return "full"
+}
+
+// writeState shows the state as text.
+func writeState(w io.Writer, r *maintain.StateReport) {
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Pipeline), modeOf(r), r.Zone)
+	for _, form := range r.Forms {
+		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
+		if form.Next != nil {
+			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unlessTold(form))
+		}
+		for _, out := range form.Outputs {
+			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), console.Columns("    ", outputRows(r, out)))
+		}
+	}
+	if rows := bookedRows(r); len(rows) > 0 {
+		fmt.Fprintf(w, "\nbudget\n%s", console.Columns("  ", rows))
+	}
+	if len(r.Checkpoints) > 0 {
+		rows := console.Rows(nil, r.Checkpoints, func(s checkpoint.Left) []string {
+			return []string{"form " + s.Form, "run " + s.RunID, console.Plural(s.Windows, "window"), console.Plural(s.Rows, "result"), console.Size(s.Bytes)}
+		})
+		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))
+	}
+}
+
+// unlessTold limits where the next run of a form begins, if the last one knew what
+// had changed.
+func unlessTold(form *maintain.FormState) string {
+	told := slices.ContainsFunc(form.Outputs, func(o *maintain.OutputState) bool {
+		return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
+	})
+	if !told {
+		return ""
+	}
+	return ", or at the watermark if the service tells what changed"
+}
+
+func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
+	switch {
+	case out.Err != nil:
+		return [][]string{{"unknown", "see the error"}}
+	case out.PerRun:
+		return [][]string{{"unknown", "another path for each run: no run continues it"}}
+	}
+	var rows [][]string
+	if out.Dataset {
+		watermark := "none"
+		if w := out.Watermark(); !w.IsZero() {
+			watermark = w.String() + ", " + console.Ago(r.Now.Sub(console.FirstInstant(w, r.Zone)))
+		}
+		rows = append(rows, []string{"watermark", watermark})
+		rows = append(rows, changesRows(out)...)
+	}
+	if m := out.Manifest; m != nil {
+		rowsText := console.Thousands(m.Rows)
+		if out.Dataset {
+			rowsText += " in " + console.Plural(len(m.Parts), "part") + ", " + console.Covered(m)
+		}
+		rows = append(rows,
+			[]string{"last run", fmt.Sprintf("%s, %s", m.RunID, console.Since(r.Now, m.CreatedAt))},
+			[]string{"range", console.Range(m.Range)},
+			[]string{"rows", rowsText},
+		)
+	} else {
+		rows = append(rows, []string{"last run", "none"})
+	}
+	return append(rows, underWayRows(r, out)...)
+}
+
+// changesRows tell how the last run found what had changed, and what is left of it.
+func changesRows(out *maintain.OutputState) [][]string {
+	if out.Manifest == nil || out.Manifest.Changes == nil {
+		return nil
+	}
+	c := out.Manifest.Changes
+	known := "not known"
+	if !c.KnownTo.IsZero() {
+		known = "known to " + c.KnownTo.String() + " by the service's clock"
+	}
+	if c.Method == load.MethodLookback {
+		known += "; the lookback was read again"
+	}
+	if c.Reason != "" {
+		known += ": " + plain.Line(c.Reason)
+	}
+	rows := [][]string{{"changes", known}}
+	return rows
+}
+
+// underWayRows tell what is not committed: a run that is alive, a recorded
+// commit, and what dead runs were staging.
+func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
+	var rows [][]string
+	if h := out.Holder; h != nil {
+		text := "a run is under way"
+		if h.RunID != "" {
+			text = fmt.Sprintf("run %s of pipeline %s, process %d on %s, since %s", h.RunID, h.Pipeline, h.PID, h.Host, console.Since(r.Now, h.Since))
+		}
+		rows = append(rows, []string{"under way", text})
+	}
+	if out.Pending != "" {
+		rows = append(rows, []string{"commit", fmt.Sprintf("of run %s is recorded; the next run finishes it", out.Pending)})
+	}
+	if n := len(out.Inventory.Unlisted); n > 0 {
+		text := console.Plural(n, "part") + " that no manifest lists; the next run ends with 73; `" + r.Definition.Command("clean", "--unlisted") + "` removes them"
+		if out.Manifest == nil {
+			text = console.Plural(n, "part") + " and no manifest; put it back, or the next run ends with 73; `" + r.Definition.Command("run", "--full") + "` replaces everything"
+		}
+		rows = append(rows, []string{"unlisted", text})
+	}
+	if n := len(out.Inventory.Damaged); n > 0 {
+		rows = append(rows, []string{"damaged", console.Plural(n, "part") + " missing or of another size; the next run makes them again"})
+	}
+	if n := len(out.Leftovers); n > 0 {
+		rows = append(rows, []string{"leftovers", fmt.Sprintf("%d of dead runs; `%s` removes them", n, r.Definition.Command("clean"))})
+	}
+	return rows
+}
+
+// bookedRows are the lines of the budget, none where there is none.
+func bookedRows(r *maintain.StateReport) [][]string {
+	b := r.Budget
+	var rows [][]string
+	if b.PerMinute > 0 {
+		rows = append(rows, []string{"minute", booked(b.Minute, b.PerMinute) + " in the last minute"})
+	}
+	if b.PerDay > 0 {
+		rows = append(rows, []string{"day", booked(b.Day, b.PerDay) + " in the last 24 hours"})
+	}
+	next := "now"
+	if b.Next.After(r.Now) {
+		next = "at " + console.Since(r.Now, b.Next)
+	}
+	if len(rows) > 0 {
+		rows = append(rows, []string{"next", "a request may be sent " + next})
+	}
+	return rows
+}
+
+func booked(n, limit int) string {
+	return fmt.Sprintf("%s of %s requests booked", console.Thousands(n), console.Thousands(limit))
+}
+
+type resetFlags struct {
+	console.DefinitionFlags
+	watermark string
+	yes       bool
+}
+
+func stateResetCommand(p *process) *cobra.Command {
+	var f resetFlags
+	cmd := &cobra.Command{
+		Use:   "reset DEFINITION",
+		Short: "Set watermarks back, and drop what runs that ended early left",
+		Long: `Reset removes the watermarks of a definition's datasets, so that the next
+incremental run begins like the first, or sets them back to a time. What runs
+that ended early had prepared is dropped; a commit that was under way is
+finished. It removes no data, and asks before it does anything, or takes --yes.
+
+A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
+		Example: `  formetl state reset feedback.yaml
+  formetl state reset feedback.yaml --watermark 2026-01-01 --yes
+  formetl state reset feedback.yaml --form form1 --yes`,
+		Args: console.OneDefinition(),
+		RunE: func(cmd *cobra.Command, args []string) error { return stateReset(cmd.Context(), p, args, f) },
+	}
+	set := cmd.Flags()
+	f.RegisterForms(set)
+	f.RegisterKey(set, keyForForms)
+	set.StringVar(&f.watermark, "watermark", "", "set it back to this date or date-time, wall clock of the account's zone, instead of removing it")
+	set.BoolVar(&f.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+const nothingChanged = "nothing was changed"
+
+func stateReset(ctx context.Context, p *process, files []string, f resetFlags) error {
+	var to time.Time
+	var err error
+	if f.watermark != "" {
+		if to, err = definition.ParseWallTime(f.watermark); err != nil {
+			return fmt.Errorf("--watermark: %w", err)
+		}
+	}
+	if !f.yes { // even where there is nothing to reset, so that a job that cannot answer fails at once
+		if err := p.attended(nothingChanged); err != nil {
+			return err
+		}
+	}
+	defs, o, err := p.openOutputs(ctx, &f.DefinitionFlags, files, withoutKey)
+	if err != nil {
+		return err
+	}
+	if !f.yes {
+		state, unread := maintain.State(ctx, defs[0], o)
+		if unread != nil && len(state.Forms) == 0 {
+			return unread
+		}
+		if question := resetQuestion(state, load.Wall(to), unread != nil); question != "" {
+			agreed, err := p.confirm(ctx, question, nothingChanged)
+			if err != nil || !agreed {
+				return err
+			}
+		}
+		o.Forms = nil
+		for _, form := range state.Forms { // no other forms than were asked about
+			o.Forms = append(o.Forms, form.Form)
+		}
+	}
+	report, failed := maintain.ResetState(ctx, defs[0], o, to)
+	if err := showReset(p, report, failed != nil); err != nil {
+		return err
+	}
+	return failed
+}
+
+// resetQuestion says what is about to be done, "" where there is nothing. unread tells that
+// something could not be looked at.
+func resetQuestion(s *maintain.StateReport, to load.WallTime, unread bool) string {
+	datasets := 0
+	for _, form := range s.Forms {
+		for _, out := range form.Outputs {
+			if w := out.Watermark(); !w.IsZero() && !w.Equal(to.Time) {
+				datasets++
+			}
+		}
+	}
+	if datasets+len(s.Checkpoints) == 0 && !unread {
+		return ""
+	}
+	var b strings.Builder
+	if datasets > 0 {
+		from := "the beginning"
+		if !to.IsZero() {
+			from = to.String()
+		}
+		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", console.Plural(datasets, "dataset"), plain.Line(s.Pipeline), from)
+	} else {
+		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Pipeline))
+	}
+	if len(s.Checkpoints) > 0 {
+		b.WriteString(" What runs that ended early had read is dropped.")
+	}
+	return b.String() + " No data is removed. [y/N] "
+}
+
+// showReset prints what was done, and sums it up on standard error.
+func showReset(p *process, r *maintain.ResetReport, failed bool) error {
+	var rows [][]string
+	marks, commits := 0, 0
+	for _, out := range r.Outputs {
+		if c := out.Recovery; c.RunID != "" {
+			rows = append(rows, []string{"recorded commit", out.Path, runCell(c.RunID), recoveryWord(c, false)})
+		}
+		if out.Recovery.Finished {
+			commits++
+		}
+		if !out.Before.Equal(out.After.Time) {
+			marks++
+			to := "none"
+			if !out.After.IsZero() {
+				to = out.After.String()
+			}
+			rows = append(rows, []string{"watermark", out.Path, "was " + out.Before.String(), "now " + to})
+		}
+	}
+	for _, s := range r.Checkpoints {
+		rows = append(rows, []string{"checkpoint", "form " + s.Form, runCell(s.RunID), console.Plural(s.Windows, "window") + " dropped"})
+	}
+	if err := console.Table(p.stdout, rows...); err != nil || failed && len(rows) == 0 {
+		return err
+	}
+	var told console.Counts
+	told.Add(commits, "commit", "finished")
+	told.Add(marks, "watermark", "set back")
+	told.Add(len(r.Checkpoints), "checkpoint", "dropped")
+	p.log.Tell(slog.LevelInfo, told.Or("nothing to reset"), slog.Int("watermarks", marks),
+		slog.Int("checkpoints", len(r.Checkpoints)), slog.Int("finished_commits", commits))
+	return nil
 }
