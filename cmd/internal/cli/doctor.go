@@ -127,13 +127,7 @@ func checklistOf(r *doctor.Report) checklist {
 // Print prints a report, and returns a *doctor.FaultsError of what failed.
 func printChecklist(w io.Writer, r *doctor.Report, asJSON bool) error {
 	result := checklistOf(r)
-	var err error
-	if asJSON {
-		err = console.JSON(w, result)
-	} else {
-		err = console.Print(w, []byte(result.Text()))
-	}
-	if err != nil {
+	if err := console.Show(w, asJSON, result, result.Text()); err != nil {
 		return err
 	}
 	return r.Err()

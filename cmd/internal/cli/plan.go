@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -61,25 +60,19 @@ func plan(ctx context.Context, p *process, files []string, f planFlags) error {
 	for i, def := range defs {
 		report, err := pipelines.MakePlan(ctx, def, options, f.offline)
 		failures = append(failures, err)
-		if f.json {
-			err = console.JSON(p.stdout, report)
-		} else {
-			var b bytes.Buffer
-			if i > 0 {
-				b.WriteByte('\n')
-			}
-			writePlan(&b, report)
-			err = console.Print(p.stdout, b.Bytes())
+		text := planText(report)
+		if i > 0 {
+			text = "\n" + text
 		}
-		if err != nil {
+		if err := console.Show(p.stdout, f.json, report, text); err != nil {
 			return err
 		}
 	}
 	return errors.Join(failures...)
 }
 
-// writePlan shows a plan.
-func writePlan(w io.Writer, r *pipelines.PlanReport) {
+func planText(r *pipelines.PlanReport) string {
+	w := new(strings.Builder)
 	fmt.Fprintf(w, "pipeline %s", plain.Line(r.Pipeline))
 	if r.Offline {
 		fmt.Fprint(w, ", without asking the service")
@@ -99,6 +92,7 @@ func writePlan(w io.Writer, r *pipelines.PlanReport) {
 	if len(r.Forms) > 1 && len(r.Patterns) == 0 {
 		fmt.Fprintf(w, "\nall forms\n%s", console.Columns("  ", budgetRows(r.Budget)))
 	}
+	return w.String()
 }
 
 func planRows(p *pipelines.FormPlan) [][]string {

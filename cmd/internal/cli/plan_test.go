@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,10 +24,8 @@ func formPlan(undated *pipelines.PlannedUndated, left *pipelines.Unfinished) *pi
 	}
 }
 
-func planText(p *pipelines.FormPlan) string {
-	var b bytes.Buffer
-	writePlan(&b, &pipelines.PlanReport{Pipeline: "feedback", Forms: []*pipelines.FormPlan{p}})
-	return b.String()
+func textOf(p *pipelines.FormPlan) string {
+	return planText(&pipelines.PlanReport{Pipeline: "feedback", Forms: []*pipelines.FormPlan{p}})
 }
 
 // TestPlanExplainsItself: the requests that a plan names add up to its total, the results
@@ -46,7 +43,7 @@ func TestPlanExplainsItself(t *testing.T) {
 			"at most about 141: ", "less      at least 28 requests, if all is taken over that the run run1 had read when it ended early: 2,869 results, 17 windows whole\n",
 		}},
 	} {
-		got := planText(c.plan)
+		got := textOf(c.plan)
 		for _, want := range append(c.want, "  ?: not counted by itself, because that would cost more requests than it saves\n") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing:\n%s", name, want, got)
@@ -70,12 +67,12 @@ func TestPlanExplainsItself(t *testing.T) {
 	}
 	counted := formPlan(nil, nil)
 	counted.Windows = counted.Windows[:1]
-	if got := planText(counted); strings.Contains(got, "?") {
+	if got := textOf(counted); strings.Contains(got, "?") {
 		t.Errorf("all windows were counted:\n%s", got)
 	}
 	nothing := formPlan(nil, nil)
 	nothing.Results = nil
-	if got := planText(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
+	if got := textOf(nothing); !strings.Contains(got, "  ?: nothing was counted\n") {
 		t.Errorf("nothing was counted:\n%s", got)
 	}
 }

@@ -88,7 +88,7 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	}
 	defs, common, err := p.open(ctx, &f.DefinitionFlags, files, bar.LogLevel(), !f.dryRun)
 	if err == nil && !f.dryRun {
-		console.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
+		report.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
 	}
 	for _, def := range defs {
 		if f.strict && !def.Extract.Verify && err == nil {
@@ -116,7 +116,7 @@ func (f *watchFlags) register(set *pflag.FlagSet, report string) {
 // prepare checks that the files can be written, and completes the options of a run
 // with its progress, its standard output and what tests set.
 func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Options) error {
-	if err := cmp.Or(console.CheckFile("report", f.report), console.CheckFile("metrics", f.metrics)); err != nil {
+	if err := cmp.Or(report.CheckFile("report", f.report), report.CheckFile("metrics", f.metrics)); err != nil {
 		return err
 	}
 	o.Progress, o.Client.Waits, o.Stdout = bar.Update, bar.Wait, p.stdout
@@ -125,7 +125,7 @@ func (f *watchFlags) prepare(p *process, bar *console.Progress, o *pipelines.Opt
 
 // write writes report and metrics, those of them that the flags ask for.
 func (f *watchFlags) write(ctx context.Context, p *process, reports ...*pipelines.Report) error {
-	return errors.Join(console.WriteReports(f.report, reports, report.Page), console.WriteMetrics(ctx, f.metrics, reports, p.log.Logger))
+	return errors.Join(report.Write(f.report, reports), report.WriteMetrics(ctx, f.metrics, reports, p.log.Logger))
 }
 
 // one runs a definition. Its name goes before its error where the command runs

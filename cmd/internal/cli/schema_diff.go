@@ -194,9 +194,9 @@ func diffOne(ctx context.Context, was string, def *definition.Definition, option
 // showComparisons prints comparisons, and sums each up on standard error.
 func showComparisons(p *process, list []comparison, asJSON bool) error {
 	if asJSON {
-		return console.JSON(p.stdout, struct {
+		return console.Show(p.stdout, true, struct {
 			Comparisons []comparison `json:"comparisons"`
-		}{list})
+		}{list}, "")
 	}
 	for i, c := range list {
 		text := ""

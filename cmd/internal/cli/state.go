@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -67,14 +65,7 @@ func stateShow(ctx context.Context, p *process, files []string, f console.Defini
 	if failed != nil && len(report.Forms) == 0 {
 		return failed
 	}
-	if asJSON {
-		err = console.JSON(p.stdout, stateJSONOf(report))
-	} else {
-		var b bytes.Buffer
-		writeState(&b, report)
-		err = console.Print(p.stdout, b.Bytes())
-	}
-	if err != nil {
+	if err := console.Show(p.stdout, asJSON, stateJSONOf(report), stateText(report)); err != nil {
 		return err
 	}
 	return failed
@@ -260,8 +251,8 @@ func modeOf(r *maintain.StateReport) string {
 	return "full"
 }
 
-// writeState shows the state as text.
-func writeState(w io.Writer, r *maintain.StateReport) {
+func stateText(r *maintain.StateReport) string {
+	w := new(strings.Builder)
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
@@ -281,6 +272,7 @@ func writeState(w io.Writer, r *maintain.StateReport) {
 		})
 		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))
 	}
+	return w.String()
 }
 
 // unlessTold limits where the next run of a form begins, if the last one knew what

@@ -124,16 +124,14 @@ budget
 read by runs that ended early
   form form2  run run5  4 windows  1,200 results  34.0 kB
 `
-	var out bytes.Buffer
-	writeState(&out, stateReport(t))
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	if got := stateText(stateReport(t)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 func TestStateAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := console.JSON(&out, stateJSONOf(stateReport(t))); err != nil {
+	if err := console.Show(&out, true, stateJSONOf(stateReport(t)), ""); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("testdata", "state.json")
@@ -146,7 +144,7 @@ func TestStateAsJSON(t *testing.T) {
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
 	empty := &maintain.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
-	if err := console.JSON(&out, stateJSONOf(empty)); err != nil {
+	if err := console.Show(&out, true, stateJSONOf(empty), ""); err != nil {
 		t.Fatal(err)
 	}
 	var full, least map[string]any

@@ -74,10 +74,8 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		switch {
 		case err != nil || r.value == nil: // nil: a person did not agree
 			return err
-		case asJSON:
-			return console.JSON(p.stdout, r.value)
 		}
-		return console.Table(p.stdout, r.rows...)
+		return console.Show(p.stdout, asJSON, r.value, console.Columns("", r.rows))
 	}
 	return cmd
 }

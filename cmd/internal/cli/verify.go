@@ -70,11 +70,7 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 		failures = append(failures, err)
 	}
 	all.Sound = len(failures) == 0
-	if f.json {
-		if err := console.JSON(p.stdout, all); err != nil {
-			return err
-		}
-	} else if err := console.Print(p.stdout, []byte(verifyText(all))); err != nil {
+	if err := console.Show(p.stdout, f.json, all, verifyText(all)); err != nil {
 		return err
 	}
 	return failed(len(args), failures)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -394,4 +395,14 @@ func (r *RangeFlags) Options() (o account.Options, err error) {
 		return o, fmt.Errorf("--to %s does not lie after --from %s (--to is exclusive)", r.to, r.from)
 	}
 	return o, nil
+}
+
+// CheckOrdinary returns a *load.CreateError if a device, a pipe, a socket or a link lies at a
+// local path, or has the place of a file. No force makes formetl write there.
+func CheckOrdinary(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is there; or it cannot be written to either
+	}
+	return load.NotOrdinary(path, info, func() (string, error) { return os.Readlink(path) })
 }

@@ -108,16 +108,6 @@ func TestLogRejects(t *testing.T) {
 	}
 }
 
-func TestNoteMetrics(t *testing.T) {
-	for file, warns := range map[string]bool{"": false, "/x/formetl.prom": false, "x.txt": true} {
-		var out bytes.Buffer
-		NoteMetrics(t.Context(), jsonLog(t, &out).Logger, file)
-		if strings.Contains(out.String(), ".prom") != warns {
-			t.Errorf("%q: %s", file, &out)
-		}
-	}
-}
-
 // TestExplain holds that all definitions' problems are shown, each with its line.
 func TestExplain(t *testing.T) {
 	wrong := func(file string) error {

@@ -26,8 +26,11 @@ func Print(w io.Writer, data []byte) error {
 	return nil
 }
 
-// JSON prints a value as indented JSON.
-func JSON(w io.Writer, v any) error {
+// Show prints what a command found: a value as indented JSON, or a text for people.
+func Show(w io.Writer, asJSON bool, v any, text string) error {
+	if !asJSON {
+		return Print(w, []byte(text))
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // an embed code is HTML and must stay readable

@@ -17,7 +17,7 @@ func TestColumns(t *testing.T) {
 }
 
 func TestPrintFails(t *testing.T) {
-	for _, err := range []error{Print(failing{}, []byte("x")), JSON(failing{}, 1), Table(failing{}, []string{"a"})} {
+	for _, err := range []error{Print(failing{}, []byte("x")), Show(failing{}, true, 1, ""), Table(failing{}, []string{"a"})} {
 		if ExitCode(err) != ExitIO {
 			t.Errorf("%v: %d", err, ExitCode(err))
 		}

@@ -274,3 +274,39 @@ func replayHint(r *pipelines.Report) string {
 	}
 	return "mend the schema, then run `formetl replay " + r.Definition + "`"
 }
+
+// SetExitCodes fills in the exit codes of a run that ended with err and of each
+// of its forms, and what to do next.
+func SetExitCodes(r *pipelines.Report, err error) {
+	command, whom := "formetl run", "for the next run"
+	if r.Definition == "" {
+		command, whom = "formetl export", "for an hour"
+	}
+	if err != nil {
+		r.ExitCode, r.Error, r.Hint = ExitCode(err), err.Error(), Hint(err, command, Kept(whom, r))
+	}
+	for _, f := range r.Forms {
+		f.ExitCode = ExitCode(f.Err)
+	}
+}
+
+// Kept says how much of what failed runs had read is kept, and for whom, such as
+// "for the next run". It is "" where they had read nothing.
+func Kept(whom string, reports ...*pipelines.Report) string {
+	var kept int64
+	read := false
+	for _, r := range reports {
+		for _, f := range r.Forms {
+			if f.ResultsKept != nil {
+				read, kept = true, kept+*f.ResultsKept
+			}
+		}
+	}
+	switch {
+	case !read:
+		return ""
+	case kept == 0:
+		return "no result is kept"
+	}
+	return "kept " + whom + ": " + Plural(kept, "result")
+}

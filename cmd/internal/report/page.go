@@ -1,12 +1,13 @@
-// Package report makes a page of the reports of runs: one file of HTML that people open,
-// print and send on.
+// Package report writes the files that tell of runs: the report as JSON, or as a page of HTML
+// that people open, print and send on, and the metrics for node_exporter's textfile collector.
+// All are made of the reports that package pipelines returns.
 //
 // page.html is the template of the page and style.css its style. html/template escapes every
 // value by the place where it stands. The page loads nothing and runs nothing: its content
 // security policy refuses what is not part of it. It is made from the report that programs read as
 // JSON, which holds no value of a result but where an error names one.
 //
-// Begin reading at Page and page.html.
+// Begin reading at Write, page and page.html.
 package report
 
 import (
@@ -39,8 +40,8 @@ type run struct {
 	Verified string // how many forms agree with the service's counts
 }
 
-// Page makes a page of the reports of runs. There may be none or several.
-func Page(reports []*pipelines.Report) ([]byte, error) {
+// page makes a page of the reports of runs. There may be none or several.
+func page(reports []*pipelines.Report) ([]byte, error) {
 	forms := 0
 	for _, r := range reports {
 		forms += len(r.Forms)

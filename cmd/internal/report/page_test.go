@@ -17,12 +17,12 @@ import (
 // pageOf is the page of reports. What must hold of every page was checked.
 func pageOf(t *testing.T, name string, reports ...*pipelines.Report) []byte {
 	t.Helper()
-	page, err := Page(reports)
+	html, err := page(reports)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	checkPage(t, name, page)
-	return page
+	checkPage(t, name, html)
+	return html
 }
 
 // TestPageSays looks for what a reader looks for.

@@ -1,4 +1,4 @@
-package console
+package report
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
 )
 
@@ -85,7 +86,7 @@ type metrics map[sample]float64
 // earlier file stay where these runs have nothing newer, so that an alert can
 // watch their age.
 func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
-	m := metrics{sampleOf("formetl_build_info", Version()): 1}
+	m := metrics{sampleOf("formetl_build_info", console.Version()): 1}
 	for _, r := range reports {
 		m.addRun(r)
 		if r.Error != "" && len(r.Forms) == 0 {
@@ -183,7 +184,7 @@ func (m metrics) addForm(r *pipelines.Report, f *pipelines.FormReport) {
 		m[sampleOf("formetl_output_rows", r.Pipeline, f.Form, path)] = float64(out.Rows)
 		m[sampleOf("formetl_output_bytes", r.Pipeline, f.Form, path)] = float64(out.Bytes)
 		if zone, err := time.LoadLocation(f.Timezone); err == nil && !out.Watermark.IsZero() {
-			m[sampleOf(watermark, r.Pipeline, f.Form, path)] = unix(FirstInstant(out.Watermark, zone))
+			m[sampleOf(watermark, r.Pipeline, f.Form, path)] = unix(console.FirstInstant(out.Watermark, zone))
 		}
 	}
 }

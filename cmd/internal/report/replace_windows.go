@@ -1,4 +1,4 @@
-package console
+package report
 
 import "github.com/google/renameio/v2/maybe"
 

@@ -1,4 +1,4 @@
-package console
+package report
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -97,7 +98,7 @@ func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 
 // failedBefore is a run that failed before its first form.
 func failedBefore(r *pipelines.Report) *pipelines.Report {
-	r.ExitCode, r.Error = ExitTemporary, "Get Forms failed"
+	r.ExitCode, r.Error = console.ExitTemporary, "Get Forms failed"
 	return r
 }
 
@@ -132,12 +133,12 @@ func TestMetricsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		want = []byte(strings.ReplaceAll(got, Version(), "VERSION"))
+		want = []byte(strings.ReplaceAll(got, console.Version(), "VERSION"))
 		if err := os.WriteFile("testdata/metrics.prom", want, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text := strings.ReplaceAll(string(want), "VERSION", Version()); got != text {
+	if text := strings.ReplaceAll(string(want), "VERSION", console.Version()); got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
 }
@@ -253,7 +254,7 @@ func TestEarlierMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := writeFile(t, c.text)
 			var log bytes.Buffer
-			err := WriteMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, jsonLog(t, &log).Logger)
+			err := WriteMetrics(t.Context(), file, []*pipelines.Report{noon(0, formOf("f", "busy"))}, slog.New(slog.NewJSONHandler(&log, nil)))
 			if err != nil || strings.Contains(log.String(), "is replaced") != c.warned || strings.Contains(log.String(), `"level":"WARN"`) != c.warned {
 				t.Errorf("%v; log %s", err, log.String())
 			}
@@ -345,4 +346,14 @@ func checkMetrics(t *testing.T, data []byte) {
 			t.Errorf("%v\n%s\nof\n%s", err, out, data)
 		}
 	})
+}
+
+func TestNoteMetrics(t *testing.T) {
+	for file, warns := range map[string]bool{"": false, "/x/formetl.prom": false, "x.txt": true} {
+		var out bytes.Buffer
+		NoteMetrics(t.Context(), slog.New(slog.NewTextHandler(&out, nil)), file)
+		if strings.Contains(out.String(), ".prom") != warns {
+			t.Errorf("%q: %s", file, &out)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package console
+package report
 
 import "github.com/google/renameio/v2"
 
