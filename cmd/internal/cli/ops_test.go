@@ -61,7 +61,7 @@ func TestFormsAreLoggedWhenTheyEnd(t *testing.T) {
 	p := &process{
 		stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: stderr, log: console.NewLog(stderr, args),
 		lookup: func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" },
-		ticks:  func() (<-chan time.Time, func()) { return tick, func() {} },
+		ticks:  tick,
 	}
 	if code := p.run(t.Context(), func() {}, rootCommand(p), args); code != 0 || !strings.Contains(stderr.text.String(), `"msg":"running"`) {
 		t.Fatalf("%d:\n%s", code, &stderr.text)

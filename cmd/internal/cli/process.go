@@ -28,9 +28,9 @@ type process struct {
 	stdout, stderr io.Writer
 	lookup         console.Environment
 	log            *console.Log
-	kept           string        // how much of what was read is kept for a later command, for the hint
-	pipeline       string        // what define made in place of a definition's, "" for none
-	ticks          console.Ticks // when a run writes its heartbeats; nil: every half minute
+	kept           string           // how much of what was read is kept for a later command, for the hint
+	pipeline       string           // what define made in place of a definition's, "" for none
+	ticks          <-chan time.Time // when a run writes its heartbeats; nil: every half minute
 }
 
 // start begins a command's own work, after flags and arguments were checked. It

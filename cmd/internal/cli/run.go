@@ -171,11 +171,7 @@ func (r *runs) watched(ctx context.Context, def *definition.Definition, options 
 
 // beat lets a run say in the log every half minute how far it is, until stop.
 func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) {
-	ticks := p.ticks
-	if ticks == nil {
-		ticks = console.EveryHalfMinute
-	}
-	beats, stop := console.StartHeartbeat(ctx, o.Logger, o.Now(), ticks)
+	beats, stop := console.StartHeartbeat(ctx, o.Logger, o.Now(), p.ticks)
 	o.Progress, o.Client.Waits = beats.Update, beats.Wait
 	return stop
 }

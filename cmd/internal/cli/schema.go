@@ -142,12 +142,7 @@ of the live form gives. Only the last asks the service.`,
 }
 
 func schemaShow(ctx context.Context, p *process, files []string, f console.DefinitionFlags) error {
-	defs, options, err := p.open(ctx, &f, files, slog.LevelWarn, withoutKey)
-	if err != nil {
-		return err
-	}
-	s := &columnSource{process: p, flags: f, file: files[0], options: options, def: defs[0]}
-	forms, err := s.forms(ctx)
+	defs, options, err := p.openOutputs(ctx, &f, files, withoutKey)
 	if err != nil {
 		return err
 	}
@@ -155,63 +150,42 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 		infer.OriginSchema: "the definition's schema", infer.OriginManifest: "the manifest of an earlier run",
 		infer.OriginSample: "the form's headings and a sample",
 	}
-	for i, form := range forms {
-		found, err := s.columns(ctx, form)
-		if err != nil {
-			return err
-		}
+	forms, err := account.ListForms(ctx, defs[0], options)
+	if err != nil {
+		return err
+	}
+	text := ""
+	return p.eachForm(ctx, &f, defs[0], options, forms, func(form string, found *infer.FormColumns) error {
 		columns := found.Schema.Columns
-		text := console.Columns("", columnRows(columns))
-		if i > 0 {
-			text = "\n" + text
-		}
+		text += console.Columns("", columnRows(columns))
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
 			return err
 		}
 		p.log.Tell(slog.LevelInfo, fmt.Sprintf("form %s: %s, from %s", form, console.Plural(len(columns), "column"), from[found.Origin]))
-	}
-	return nil
-}
-
-// columnSource finds the columns of a definition's forms. It reads the API key
-// only when it must ask the service.
-type columnSource struct {
-	process *process
-	flags   console.DefinitionFlags
-	file    string
-	options account.Options
-	def     *definition.Definition // without its key until withKey has read it
-}
-
-func (s *columnSource) withKey(ctx context.Context) error {
-	if !s.def.Source.Key.IsZero() {
+		text = "\n" // between two tables
 		return nil
-	}
-	def, err := s.process.loadKey(ctx, &s.flags, s.file)
-	if err == nil {
-		s.def = def
-	}
-	return err
+	})
 }
 
-func (s *columnSource) forms(ctx context.Context) ([]string, error) {
-	if account.NeedsForms(s.def, s.options) {
-		if err := s.withKey(ctx); err != nil {
-			return nil, err
+// eachForm visits forms of a definition that openOutputs has opened, with their columns. The
+// API key is read only where the service must be asked for them.
+func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o account.Options, forms []string, visit func(string, *infer.FormColumns) error) error {
+	for _, form := range forms {
+		columns, err := infer.KnownColumns(ctx, def, o, form)
+		if err == nil && columns == nil && def.Source.Key.IsZero() {
+			def, err = p.loadKey(ctx, f, def.File)
+		}
+		if err == nil && columns == nil {
+			columns, err = infer.Columns(ctx, def, o, form)
+		}
+		if err == nil {
+			err = visit(form, columns)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return account.ListForms(ctx, s.def, s.options)
-}
-
-func (s *columnSource) columns(ctx context.Context, form string) (*infer.FormColumns, error) {
-	columns, err := infer.KnownColumns(ctx, s.def, s.options, form)
-	if err != nil || columns != nil {
-		return columns, err
-	}
-	if err := s.withKey(ctx); err != nil {
-		return nil, err
-	}
-	return infer.Columns(ctx, s.def, s.options, form)
+	return nil
 }
 
 func columnRows(columns []schemas.Column) [][]string {

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
@@ -54,19 +55,15 @@ func schemaDDL(ctx context.Context, p *process, file string, f ddlFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := p.start(slog.LevelWarn, f.Options)
-	if err != nil {
-		return err
-	}
-	definition, err := definition.Is(file)
+	isDefinition, err := definition.Is(file)
 	if err != nil {
 		return err
 	}
 	var sql []byte
-	if definition {
-		sql, err = ddlOfDefinition(ctx, p, d, file, f, options)
+	if isDefinition {
+		sql, err = ddlOfDefinition(ctx, p, d, file, f)
 	} else {
-		sql, err = ddlOfSchema(d, file, f)
+		sql, err = ddlOfSchema(p, d, file, f)
 	}
 	if err != nil {
 		return err
@@ -107,7 +104,10 @@ func (f *ddlFlags) nameOf(def *definition.Definition, d *ddl.Dialect, form strin
 
 // ddlOfSchema returns the statements for the table of a schema file. Such a file names no
 // outputs, so there is nothing for a view to read.
-func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
+func ddlOfSchema(p *process, d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
+	if _, err := p.start(slog.LevelWarn, f.Options); err != nil {
+		return nil, err
+	}
 	schema, err := definition.LoadSchema(file, nil)
 	if err != nil {
 		return nil, err
@@ -116,13 +116,12 @@ func ddlOfSchema(d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
 	return []byte(sql), err
 }
 
-func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags, options account.Options) ([]byte, error) {
-	defs, err := p.load(ctx, &f.DefinitionFlags, []string{file}, withoutKey)
+func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file string, f ddlFlags) ([]byte, error) {
+	defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, []string{file}, withoutKey)
 	if err != nil {
 		return nil, err
 	}
-	s := &columnSource{process: p, flags: f.DefinitionFlags, file: file, options: options, def: defs[0]}
-	forms, err := s.forms(ctx)
+	forms, err := account.ListForms(ctx, defs[0], options)
 	if err != nil {
 		return nil, err
 	}
@@ -130,29 +129,26 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		return nil, console.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var statements []string
-	for _, form := range forms {
-		columns, err := s.columns(ctx, form)
-		if err != nil {
-			return nil, err
-		}
+	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(form string, columns *infer.FormColumns) error {
 		var lists []schemas.Source // whose statements are there; the results' own is the empty one
-		for _, list := range listsOf(s.def, columns.Schema) {
+		for _, list := range listsOf(defs[0], columns.Schema) {
 			if slices.Contains(lists, list) {
 				continue
 			}
 			lists = append(lists, list)
-			table, err := tableOf(list, form, f.nameOf(s.def, d, form), columns.Schema)
+			table, err := tableOf(list, form, f.nameOf(defs[0], d, form), columns.Schema)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			sql, err := tableOrView(d, table, s.def, form, list)
+			sql, err := tableOrView(d, table, defs[0], form, list)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			statements = append(statements, sql)
 		}
-	}
-	return []byte(strings.Join(statements, "\n")), nil
+		return nil
+	})
+	return []byte(strings.Join(statements, "\n")), err
 }
 
 // listsOf returns the exploded lists of the outputs, and for each output the empty source of

@@ -14,15 +14,6 @@ import (
 // heartbeatEvery is the time between two heartbeats.
 const heartbeatEvery = 30 * time.Second
 
-// Ticks gives a channel that tells when to write a heartbeat, and a function that ends it.
-type Ticks func() (ticks <-chan time.Time, stop func())
-
-// EveryHalfMinute are the ticks of a real clock.
-func EveryHalfMinute() (ticks <-chan time.Time, stop func()) {
-	t := time.NewTicker(heartbeatEvery)
-	return t.C, t.Stop
-}
-
 // Heartbeat logs how far a run is, at each tick. So an operator sees that the run is
 // alive, how fast it is and how long it will take.
 type Heartbeat struct {
@@ -45,16 +36,18 @@ type mark struct {
 // mostMarks bounds the time over which the rate is taken to five minutes.
 const mostMarks = 11
 
-// StartHeartbeat begins to log at each tick. stop ends that and waits for its end.
-func StartHeartbeat(ctx context.Context, log *slog.Logger, began time.Time, ticks Ticks) (h *Heartbeat, stop func()) {
+// StartHeartbeat begins to log at each tick, every half minute where ticks is nil. stop ends that and waits for its end.
+func StartHeartbeat(ctx context.Context, log *slog.Logger, began time.Time, ticks <-chan time.Time) (h *Heartbeat, stop func()) {
 	h = &Heartbeat{log: log, forms: map[string]pipelines.Progress{}, ended: map[string]bool{}, marks: []mark{{at: began}}}
-	tick, end := ticks()
+	if ticks == nil {
+		ticks = time.Tick(heartbeatEvery)
+	}
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
 			select {
-			case now := <-tick:
+			case now := <-ticks:
 				h.beat(ctx, now)
 			case <-done:
 				return
@@ -62,7 +55,6 @@ func StartHeartbeat(ctx context.Context, log *slog.Logger, began time.Time, tick
 		}
 	})
 	return h, func() {
-		end()
 		close(done)
 		group.Wait()
 	}

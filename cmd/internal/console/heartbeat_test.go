@@ -30,10 +30,8 @@ func (s *signalled) Write(b []byte) (int, error) {
 // fast, and how long the rest takes once all forms are known.
 func TestHeartbeat(t *testing.T) {
 	out := &signalled{wrote: make(chan bool, 1)}
-	tick, began, stopped := make(chan time.Time), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), false
-	h, stop := StartHeartbeat(t.Context(), slog.New(jsonHandler(out, slog.LevelInfo)), began, func() (<-chan time.Time, func()) {
-		return tick, func() { stopped = true }
-	})
+	tick, began := make(chan time.Time), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	h, stop := StartHeartbeat(t.Context(), slog.New(jsonHandler(out, slog.LevelInfo)), began, tick)
 	beat := func(after time.Duration, want map[string]float64) {
 		t.Helper()
 		out.text.Reset()
@@ -68,7 +66,4 @@ func TestHeartbeat(t *testing.T) {
 	}
 	beat(2*time.Hour, map[string]float64{"rate": 0, "time_left": none}) // the rate is that of the last beats
 	stop()
-	if !stopped {
-		t.Error("the ticks go on")
-	}
 }
