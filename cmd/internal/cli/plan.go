@@ -156,15 +156,11 @@ func requestsText(p *pipelines.FormPlan) string {
 		about, console.Thousands(*r.Total), results, feed, console.Thousands(*r.Counts), console.Plural(r.Planned, "count"))
 }
 
-// asksFirst tells whether a run reads only what the service says has changed.
-func asksFirst(c *pipelines.PlannedChanges) bool { return c != nil && c.Method == load.MethodChanges }
-
 func plannedChangesText(c *pipelines.PlannedChanges) string {
-	text := "lookback is read again: " + c.Reason
-	if asksFirst(c) {
-		text = fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
+	if c.Method == load.MethodChanges {
+		return fmt.Sprintf("known to %s by the service's clock; what changed since is read too, in parts that only the run finds out", c.KnownTo)
 	}
-	return text
+	return "lookback is read again: " + c.Reason
 }
 
 func budgetRows(b pipelines.Budget) [][]string {

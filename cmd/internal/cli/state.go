@@ -335,8 +335,7 @@ func changesRows(out *maintain.OutputState) [][]string {
 	if c.Reason != "" {
 		known += ": " + plain.Line(c.Reason)
 	}
-	rows := [][]string{{"changes", known}}
-	return rows
+	return [][]string{{"changes", known}}
 }
 
 // underWayRows tell what is not committed: a run that is alive, a recorded
