@@ -71,8 +71,7 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 		}
 		defer client.Close()
 		r, err := ask(cmd.Context(), client)
-		switch {
-		case err != nil || r.value == nil: // nil: a person did not agree
+		if err != nil {
 			return err
 		}
 		return console.Show(p.stdout, asJSON, r.value, console.Columns("", r.rows))
