@@ -10,7 +10,7 @@
 //
 // A decoded answer is a page.Page (extract/page). Retries, the bound on
 // requests and the budget are in extract/transport. The requests and answers of
-// the XML generation of the service are in extract/v1, which this package does
+// the two generations of the service are in extract/v1 and extract/v2, which this package does
 // not import.
 //
 // The package knows no schema, no file format and no destination. Begin
