@@ -228,7 +228,7 @@ func TestHostsShareABudget(t *testing.T) {
 		}
 		writes := hosts[0].writes + hosts[1].writes + hosts[2].writes
 		t.Logf("%d requests of %d, %d writes", len(sent), limit*minutes, writes)
-		if len(sent)*10 < 9*limit*minutes || writes*3 > len(sent)*2 {
+		if len(sent)*10 < 9*limit*minutes || writes*5 > len(sent)*4 {
 			t.Errorf("%d requests of %d, by %d writes", len(sent), limit*minutes, writes)
 		}
 	})
