@@ -36,6 +36,9 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 			}
 			return err
 		})
+		if err != nil {
+			prune(root, dir) // it may have been made in vain
+		}
 		switch {
 		case errors.Is(err, load.ErrStagedGone):
 			return d.committed(root, p)

@@ -159,6 +159,41 @@ func TestRemoveWaitsForPut(t *testing.T) {
 	}
 }
 
+// TestStoppedCommitLeavesNoFolder: a commit that is stopped while it waits for the lock takes
+// the partition's folder away that it had made.
+func TestStoppedCommitLeavesNoFolder(t *testing.T) {
+	d := at(t, t.TempDir())
+	u, err := d.Stage(t.Context(), "run1", "dt=2026-01-01/part.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := d.open(t.Context(), "open", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	unlock, err := d.lock(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*lockRetry)
+	defer cancel()
+	if err := d.Commit(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another one writes: %v", err)
+	}
+	unlock()
+	if _, err := os.Stat(filepath.Join(d.root, "dt=2026-01-01")); !os.IsNotExist(err) {
+		t.Errorf("the folder is left: %v", err)
+	}
+	if err := d.Commit(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+}
+
 // A lease whose lock somebody shares is not held; who shares it for long keeps
 // runs out all the same, and they are told.
 func TestLeaseIsShared(t *testing.T) {
