@@ -200,6 +200,7 @@ func TestHostsShareABudget(t *testing.T) {
 			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*Budget)
 			for range 4 {
 				group.Go(func() {
+					time.Sleep(time.Duration(i) * 300 * time.Millisecond) // so that each knows the bucket's clock a little differently
 					for time.Since(began) < minutes*time.Minute {
 						if i == 1 && time.Since(began) > 90*time.Second {
 							return // killed: it gives nothing back
@@ -228,7 +229,7 @@ func TestHostsShareABudget(t *testing.T) {
 		}
 		writes := hosts[0].writes + hosts[1].writes + hosts[2].writes
 		t.Logf("%d requests of %d, %d writes", len(sent), limit*minutes, writes)
-		if len(sent)*10 < 9*limit*minutes || writes*5 > len(sent)*4 {
+		if len(sent)*10 < 9*limit*minutes || writes*3 > len(sent)*2 {
 			t.Errorf("%d requests of %d, by %d writes", len(sent), limit*minutes, writes)
 		}
 	})
