@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"golang.org/x/sync/errgroup"
+	"slices"
 )
 
 // The prefixes of files in the control folder.
@@ -73,16 +72,11 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 	if written, err := r.written(ctx); written || err != nil {
 		return err
 	}
-	group, checking := errgroup.WithContext(ctx)
-	group.SetLimit(SideBySide)
-	for _, p := range r.New {
-		group.Go(func() error { return r.d.Check(checking, p) })
+	failures := sideBySide(ctx, r.New, r.d.Check)
+	if i := slices.IndexFunc(failures, NotThere); i >= 0 {
+		return r.rollBack(ctx, failures[i])
 	}
-	err := group.Wait()
-	if NotThere(err) {
-		return r.rollBack(ctx, err)
-	}
-	return err
+	return first(ctx, failures)
 }
 
 // refused tells whether the destination refused a step of a commit, so that it would refuse it

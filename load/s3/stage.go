@@ -279,5 +279,7 @@ func (u *upload) Abort() error {
 		}
 		_ = load.Pause(ctx, abortPause) // nothing stops it
 	}
-	return u.d.Abort(ctx, load.Prepared{Name: u.name, Staged: staged{ID: u.id, Run: u.run, Upload: u.upload}.encode()})
+	s := u.staged()
+	s.Parts = nil // those that did not arrive have no ETag
+	return u.d.Abort(ctx, load.Prepared{Name: u.name, Staged: s.encode()})
 }
