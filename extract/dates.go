@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
@@ -18,6 +19,14 @@ import (
 // window. A service may filter by a date that it does not show.
 const mostDoubts = 2
 
+// dateDoubts is what a reader knows about whether the service honours dates. Windows that are
+// read side by side wait for each other's check: one that fails ends the run, and the others
+// need no requests.
+type dateDoubts struct {
+	mu   sync.Mutex
+	left int // checks that may still be made
+}
+
 // checkDates looks for a result whose dates all lie outside the window, and asks for it in
 // the window of its dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
@@ -26,9 +35,15 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 		return nil
 	}
 	i, elsewhere := w.stray(p)
-	if i < 0 || r.doubts.Add(1) > mostDoubts {
+	if i < 0 {
 		return nil
 	}
+	r.doubts.mu.Lock()
+	defer r.doubts.mu.Unlock()
+	if r.doubts.left == 0 {
+		return nil
+	}
+	r.doubts.left--
 	return r.ProveDates(ctx, p.ID(i), elsewhere, w.window)
 }
 

@@ -27,14 +27,14 @@ type Reader struct {
 	stamps  atomic.Bool  // see CountUnstamped
 	lacking atomic.Int64 // results without a date_update
 	newest  atomic.Pointer[string]
-	dated   atomic.Bool  // see Dated
-	doubts  atomic.Int64 // results whose dates lay outside their window, see checkDates
+	dated   atomic.Bool // see Dated
+	doubts  dateDoubts
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func NewReader(service Service, form string, common ResultsQuery) *Reader {
-	r := &Reader{service: service, form: form, common: common}
+	r := &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
 	r.limit.Store(int64(service.PageSize()))
 	return r
 }
