@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/formetl/formetl/schemas"
 )
@@ -9,23 +10,20 @@ import (
 // ownTime is the form of the service's own times.
 const ownTime = "YYYY-MM-DD HH:mm:SS"
 
-// dateForms are forms of dates and times beside the service's own. Where two of them read
+// dateForms returns forms of dates and times beside the service's own. Where two of them read
 // a value, a human must say what it means: 3/4/2025 is a day in March or in April.
-var dateForms = compiled(
-	"M/D/YYYY", "M/D/YYYY HH:mm", "M/D/YYYY HH:mm:SS", "D/M/YYYY", "D/M/YYYY HH:mm", "D/M/YYYY HH:mm:SS",
-	"M-D-YYYY", "M-D-YYYY HH:mm", "M-D-YYYY HH:mm:SS", "D-M-YYYY", "D-M-YYYY HH:mm", "D-M-YYYY HH:mm:SS",
-	"D.M.YYYY", "D.M.YYYY HH:mm", "D.M.YYYY HH:mm:SS", "YYYY/MM/DD", "YYYY.MM.DD", "YYYY-MM-DD HH:mm",
-)
-
-func compiled(texts ...string) []*schemas.Format {
-	var formats []*schemas.Format
-	for _, text := range texts {
+var dateForms = sync.OnceValue(func() (forms []*schemas.Format) {
+	for _, text := range []string{
+		"M/D/YYYY", "M/D/YYYY HH:mm", "M/D/YYYY HH:mm:SS", "D/M/YYYY", "D/M/YYYY HH:mm", "D/M/YYYY HH:mm:SS",
+		"M-D-YYYY", "M-D-YYYY HH:mm", "M-D-YYYY HH:mm:SS", "D-M-YYYY", "D-M-YYYY HH:mm", "D-M-YYYY HH:mm:SS",
+		"D.M.YYYY", "D.M.YYYY HH:mm", "D.M.YYYY HH:mm:SS", "YYYY/MM/DD", "YYYY.MM.DD", "YYYY-MM-DD HH:mm",
+	} {
 		if f, err := schemas.ParseFormat(text); err == nil {
-			formats = append(formats, f)
+			forms = append(forms, f)
 		}
 	}
-	return formats
-}
+	return forms
+})
 
 // foreign counts the values that each of dateForms reads.
 type foreign map[*schemas.Format]int
@@ -35,7 +33,7 @@ func (f *foreign) add(v []byte) {
 	if !digit(v[0]) || len(v) > len(ownTime) {
 		return
 	}
-	for _, form := range dateForms {
+	for _, form := range dateForms() {
 		if _, ok := form.Read(v); ok {
 			if *f == nil {
 				*f = foreign{}
@@ -47,7 +45,7 @@ func (f *foreign) add(v []byte) {
 
 // forms returns the forms that read n values each.
 func (f foreign) forms(n int) (fit []*schemas.Format) {
-	for _, form := range dateForms {
+	for _, form := range dateForms() {
 		if f[form] == n {
 			fit = append(fit, form)
 		}

@@ -1,7 +1,5 @@
 package page
 
-import "bytes"
-
 // Layout remembers the steps in which a page's results were read, which are mostly the same
 // in each. So a decoder guesses the next step and compares bytes. Only after a wrong guess
 // it parses names and looks up the field.
@@ -37,24 +35,25 @@ func (l *Layout) Follow(step int32) {
 	l.prev = step
 }
 
-// Guess returns the step at a place whose tag comes next in text, from the offset at. It is
-// -1 if no step was guessed right. It tries the guessed step, and then those after it,
+// Guess returns the step at a place whose tag comes next in text, and the tag's length. The
+// step is -1 if none was guessed right. It tries the guessed step, and then those after it,
 // because a result may lack fields.
-func (l *Layout) Guess(text []byte, at int, place uint8) int32 {
+func (l *Layout) Guess(text []byte, at int, place uint8) (step int32, length int) {
 	guess := l.start
 	if l.prev >= 0 {
 		guess = l.Steps[l.prev].next
 	}
 	for range 3 {
 		if guess < 0 {
-			return -1
+			return -1, 0
 		}
 		step := &l.Steps[guess]
-		if step.Place == place && step.Tag.Start < step.Tag.End && bytes.HasPrefix(text[at:], text[step.Tag.Start:step.Tag.End]) {
+		n := int(step.Tag.End - step.Tag.Start)
+		if step.Place == place && n > 0 && n <= len(text)-at && string(text[at:at+n]) == string(text[step.Tag.Start:step.Tag.End]) {
 			l.prev = guess
-			return guess
+			return guess, n
 		}
 		guess = step.next
 	}
-	return -1
+	return -1, 0
 }

@@ -112,7 +112,7 @@ func (d *decoder) guessCell(kind page.Kind) int32 {
 		return -1
 	}
 	at := blanksEnd(s.Buf, s.Pos)
-	field := d.layout.Guess(s.Buf, at, uint8(kind))
+	field, _ := d.layout.Guess(s.Buf, at, uint8(kind))
 	if field >= 0 {
 		tag := d.layout.Steps[field].Tag
 		s.opened(at, at+int(tag.End-tag.Start), len(kind.String()))

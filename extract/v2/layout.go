@@ -48,11 +48,8 @@ func place(items, first bool) (place uint8) {
 // nothing read.
 func (d *decoder) guess(place uint8) int32 {
 	s := &d.scan
-	at := d.layout.Guess(s.Buf, s.Pos, place)
-	if at >= 0 {
-		tag := d.layout.Steps[at].Tag
-		s.Pos += int(tag.End - tag.Start)
-	}
+	at, length := d.layout.Guess(s.Buf, s.Pos, place)
+	s.Pos += length
 	return at
 }
 

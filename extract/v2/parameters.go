@@ -118,12 +118,20 @@ func toWall(buf []byte, text page.Span, zone *time.Location) (wall page.Span, in
 	if !ok {
 		return text, latest
 	}
-	at = at.In(zone)
-	if year := at.Year(); year < 0 || year > 9999 {
+	_, offset := at.In(zone).Zone()
+	shown := at.UTC().Add(time.Duration(offset) * time.Second)
+	year, month, day := shown.Date()
+	if year < 0 || year > 9999 {
 		return text, at.Unix()
 	}
-	out := at.AppendFormat(buf[:text.Start], extract.WireTime) // shorter than any instant
-	return page.Span{Start: text.Start, End: int32(len(out))}, at.Unix()
+	hour, minute, second := shown.Clock()
+	out := buf[text.Start:]
+	wall = page.Span{Start: text.Start, End: text.Start + int32(copy(out, "0000-00-00 00:00:00"))}
+	for i, two := range [...]int{year / 100, year % 100, int(month), day, hour, minute, second} {
+		place := [...]int{0, 2, 5, 8, 11, 14, 17}[i]
+		out[place], out[place+1] = byte('0'+two/10), byte('0'+two%10)
+	}
+	return wall, at.Unix()
 }
 
 // parseInstant reads an instant in UTC or with an offset. Package time would also read an

@@ -155,9 +155,14 @@ var spellings = strings.NewReplacer(`\\`, `\\`, `\b`, `\u0008`, `\f`, `\u000c`)
 
 // respell spells a text so that it can be decoded in place.
 func respell(text []byte) []byte {
-	i := max(0, bytes.IndexByte(text, '\\'))
-	if bytes.Contains(text[i:], []byte(`\b`)) || bytes.Contains(text[i:], []byte(`\f`)) {
-		return []byte(spellings.Replace(string(text)))
+	for rest := text; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 == len(rest) {
+			return text
+		}
+		if c := rest[i+1]; c == 'b' || c == 'f' {
+			return []byte(spellings.Replace(string(text)))
+		}
+		rest = rest[i+2:]
 	}
-	return text
 }

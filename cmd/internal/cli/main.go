@@ -33,8 +33,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(
 	// The standard library logs on its own, such as net/http on a stray answer.
 	// That is no record of ours, and it may hold an answer's bytes.
 	log.SetOutput(io.Discard)
-	defer console.TuneCollector(lookup)()
-	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args)}
+	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args), restore: func() {}}
+	defer func() { p.restore() }()
 	return p.run(ctx, settle, rootCommand(p), args)
 }
 

@@ -30,6 +30,7 @@ type process struct {
 	log            *console.Log
 	kept           string           // how much of what was read is kept for a later command, for the hint
 	pipeline       string           // what define made in place of a definition's, "" for none
+	restore        func()           // sets Go's collector back, which start tunes
 	ticks          <-chan time.Time // when a run writes its heartbeats; nil: every half minute
 }
 
@@ -44,6 +45,7 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 	if err != nil {
 		return o, err
 	}
+	p.restore = console.TuneCollector(p.lookup)
 	o.Now = time.Now
 	if p.pipeline != "" {
 		o.RunID = account.NewRunID(o.Now())
