@@ -18,50 +18,35 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		return err
 	}
 	err := d.in(ctx, "commit", p.Name, func(root *os.Root) error {
+		dir := path.Dir(p.Name)
 		info, err := root.Lstat(p.Staged)
-		if missing(err) {
-			return d.committed(root, p)
-		}
-		if err != nil {
-			return fail("read", d.path(p.Staged), err)
-		}
-		if info.Size() != p.Bytes {
+		if err == nil && info.Size() != p.Bytes {
 			return fail("commit", d.path(p.Staged), errLength)
 		}
-		dir := path.Dir(p.Name)
-		err = inFolder(root, dir, func() error {
-			err := d.publish(ctx, root, p)
-			if _, gone := root.Lstat(p.Staged); errors.Is(err, fs.ErrNotExist) && missing(gone) {
-				return load.ErrStagedGone // someone else committed it: a retry would fail too
+		if err == nil {
+			if err = inFolder(root, dir, func() error { return d.publish(ctx, root, p) }); err != nil {
+				prune(root, dir) // it may have been made in vain
 			}
-			return err
-		})
+		}
+		// Another run made the same part or committed this one, or the name belongs to someone else.
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && !p.Replace {
+			err = d.committed(root, p)
+		}
+		if err == nil {
+			err = syncDir(root, dir)
+		}
 		if err != nil {
-			prune(root, dir) // it may have been made in vain
-		}
-		switch {
-		case errors.Is(err, load.ErrStagedGone):
-			return d.committed(root, p)
-		case errors.Is(err, fs.ErrExist) && !p.Replace:
-			// Another run made the same part, or the name belongs to someone else.
-			if err := d.committed(root, p); err != nil {
-				return err
-			}
-		case err != nil:
 			return fail("create", d.path(p.Name), err)
-		}
-		if err := syncDir(root, dir); err != nil {
-			return fail("sync the folder of", d.path(p.Name), err)
 		}
 		return removeStaged(root, p.Staged, d.path(p.Staged))
 	})
-	return d.goneWithRoot(p, err)
+	return d.stagedGone(p, err)
 }
 
-// goneWithRoot returns an error that wraps load.ErrStagedGone if the root is missing,
-// otherwise err.
-func (d *Destination) goneWithRoot(p load.Prepared, err error) error {
-	if errors.Is(err, errNoRoot) {
+// stagedGone returns an error that wraps load.ErrStagedGone if err says that the root is
+// missing, otherwise err.
+func (d *Destination) stagedGone(p load.Prepared, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
 	}
 	return err
@@ -70,13 +55,13 @@ func (d *Destination) goneWithRoot(p load.Prepared, err error) error {
 // committed returns nil if the final name holds exactly what was prepared. Otherwise the
 // error wraps load.ErrStagedGone or load.ErrConflict, or says why the file cannot be read.
 func (d *Destination) committed(root *os.Root, p load.Prepared) error {
-	size, digest, err := sum(root, p.Name)
+	same, err := holds(root, p.Name, p)
 	switch {
 	case missing(err):
-		return fmt.Errorf("cannot commit %s: neither it nor its staged file is there: %w", d.path(p.Name), load.ErrStagedGone)
+		return fmt.Errorf("cannot commit %s: neither it nor its staged file is there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return fail("create", d.path(p.Name), err)
-	case size == p.Bytes && digest == p.SHA256:
+	case same:
 		return nil
 	case p.Replace:
 		// This is no conflict, because the name was taken before. The staged
@@ -114,23 +99,18 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 		return err
 	}
 	err := d.in(ctx, "check", p.Name, func(root *os.Root) error {
-		bytes, digest, err := sum(root, p.Staged)
-		problem := "its staged file has other content than was written"
-		switch {
-		case err == nil && bytes == p.Bytes && digest == p.SHA256:
+		same, err := holds(root, p.Staged, p)
+		if same {
 			return nil
-		case missing(err):
-			problem = "its staged file is gone"
-		case err != nil:
+		}
+		if err != nil && !missing(err) {
 			return failRead("read", d.path(p.Staged), err)
 		}
 		err = d.committed(root, p)
-		if errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) {
-			// Here it does not matter whether another file has the name. What
-			// matters is that the staged file is gone.
-			return fmt.Errorf("%s cannot be committed: %s: %w", d.path(p.Name), problem, load.ErrStagedGone)
+		if errors.Is(err, load.ErrConflict) { // another file has the name, which does not matter here
+			return fmt.Errorf("%s cannot be committed: its staged file is not there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
 		}
 		return err
 	})
-	return d.goneWithRoot(p, err)
+	return d.stagedGone(p, err)
 }

@@ -12,7 +12,6 @@ import (
 )
 
 var (
-	errNotFolder   = errors.New("it is there and is not a folder")
 	errNotReadable = errors.New("it is no ordinary file")
 	errLength      = errors.New("the file does not have the length that was written")
 )
@@ -24,7 +23,7 @@ var (
 func fail(op, path string, err error) error {
 	_, cannot := errors.AsType[*load.CreateError](err)
 	_, failed := errors.AsType[*load.IOError](err)
-	if err == nil || cannot || failed ||
+	if err == nil || cannot || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -57,7 +56,7 @@ func cause(err error) (hint string, device bool) {
 		return "let this user write there, or choose another path", false
 	case errors.Is(err, fs.ErrNotExist):
 		return "check that the path is right and that what should be mounted there is", false
-	case errors.Is(err, errNotFolder), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, syscall.ENOTDIR):
 		return "a file lies where a folder should be: move it away, or choose another path", false
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		return "something else lies in its place: move it away, or choose another path", false

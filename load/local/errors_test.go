@@ -43,7 +43,6 @@ func TestFail(t *testing.T) {
 		{wrap(syscall.EPERM), false, "let this user write there"},
 		{wrap(syscall.ENOENT), false, "what should be mounted there"},
 		{wrap(syscall.ENOTDIR), false, "a file lies where a folder should be"},
-		{wrap(errNotFolder), false, "a file lies where a folder should be"},
 		{wrap(syscall.EISDIR), false, "something else lies in its place"},
 		{wrap(syscall.EEXIST), false, "something else lies in its place"},
 		{wrap(syscall.ENAMETOOLONG), false, "choose a shorter path"},

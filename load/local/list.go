@@ -32,9 +32,12 @@ func (d *Destination) List(ctx context.Context, prefix string) (objects []load.O
 			case !strings.HasPrefix(name, prefix):
 				return nil
 			}
-			info, err := object(root, name, entry)
-			if err == nil && info != nil {
+			info, err := root.Stat(name)
+			switch link := entry.Type() == fs.ModeSymlink; {
+			case err == nil && !info.IsDir():
 				objects = append(objects, load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()})
+			case err == nil, link, missing(err):
+				return nil // it is gone, or a link that Get cannot read
 			}
 			return err
 		})
@@ -45,23 +48,6 @@ func (d *Destination) List(ctx context.Context, prefix string) (objects []load.O
 	// A walk gives "a/b" before "a-b", which is not the order of their bytes.
 	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return objects, nil
-}
-
-// object describes a file that is an object. It returns nil and no error for a
-// file that is gone, and for a link that Get cannot read.
-func object(root *os.Root, name string, entry fs.DirEntry) (fs.FileInfo, error) {
-	if entry.Type() == fs.ModeSymlink {
-		info, err := root.Stat(name)
-		if err != nil || info.IsDir() {
-			return nil, nil //nolint:nilerr // it is no object
-		}
-		return info, nil
-	}
-	info, err := entry.Info()
-	if missing(err) {
-		return nil, nil
-	}
-	return info, err
 }
 
 // Staged returns the staged files of all runs.

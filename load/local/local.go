@@ -88,28 +88,20 @@ func (d *Destination) open(ctx context.Context, op, name string, create bool) (*
 	return root, fail("open the folder", d.root, err)
 }
 
-// openFolder does what os.OpenRoot does. If something else lies in the folder's
-// place, its error is errNotFolder, which is clearer.
+// openFolder does what os.OpenRoot does. If something else lies in the folder's place, its
+// error is ENOTDIR, which os.OpenRoot tells by a text of its own.
 func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-			err = errNotFolder
-		}
+	if info, there := os.Stat(dir); err != nil && there == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
 	}
 	return root, err
 }
 
-// errNoRoot means that the root is missing.
-var errNoRoot = errors.New("the folder is gone")
-
 // in calls do in the root, for an operation op on the object name. If the root is missing, the
-// error wraps errNoRoot.
+// error is one that missing tells.
 func (d *Destination) in(ctx context.Context, op, name string, do func(root *os.Root) error) error {
 	root, err := d.open(ctx, op, name, false)
-	if missing(err) {
-		return fmt.Errorf("%w: %w", errNoRoot, err)
-	}
 	if err != nil {
 		return err
 	}
@@ -128,7 +120,7 @@ func unlessMissing(err error) error {
 // missing tells whether an error means that there is no such file. It is also
 // true if a file lies where the path needs a folder.
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errNotFolder)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // makeRoot makes a folder and its parents, beginning at the nearest parent that
@@ -148,46 +140,26 @@ func makeRoot(dir string) error {
 // inFolder calls do, which writes to dir. It makes dir if that is missing, and calls do
 // again. It repeats both if another run removes the empty folder in between.
 func inFolder(root *os.Root, dir string, do func() error) error {
-	err := do()
+	var err error
 	for range attempts {
-		if err == nil {
-			return nil
+		if err = do(); !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		// What is in the folder's place says more than the error of do.
 		if made := makeFolder(root, dir); made != nil && !errors.Is(made, fs.ErrNotExist) {
 			return made
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		err = do()
 	}
 	return err
 }
 
-// makeFolder makes dir and its parents below the root. It syncs each folder
-// that gets a new entry.
+// makeFolder makes dir and its parents below the root, and syncs the folders that may have
+// got a new entry.
 func makeFolder(root *os.Root, dir string) error {
-	if dir == "." {
-		return nil
+	err := root.MkdirAll(dir, folderMode)
+	for ; err == nil && dir != "."; dir = path.Dir(dir) {
+		err = syncDir(root, path.Dir(dir))
 	}
-	info, err := root.Stat(dir)
-	if err == nil {
-		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: errNotFolder}
-		}
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeFolder(root, path.Dir(dir)); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(root, path.Dir(dir))
+	return err
 }
 
 // prune removes dir and its parents below the root as long as they are empty.

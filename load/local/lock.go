@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path"
 	"sync"
@@ -22,6 +21,8 @@ const (
 	// lockRetry is the pause before the next attempt to take a lock. Its holder
 	// keeps it for one small write.
 	lockRetry = 2 * time.Millisecond
+	// leaseWait is how long a run tries to take a lease before it says that another one holds it.
+	leaseWait = 300 * time.Millisecond
 )
 
 // lock takes the destination's lock for one small write. The caller must call
@@ -34,13 +35,7 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 	case <-ctx.Done():
 		return nil, fail("lock", d.path(name), context.Cause(ctx))
 	}
-	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) {
-		// Who waits leaves the file to its holder. So one that nobody holds is locked in any case.
-		if locked, err := f.TryLock(); locked || err != nil {
-			return locked, err
-		}
-		return f.TryLockContext(ctx, lockRetry)
-	})
+	held, err := d.hold(ctx, root, name)
 	if err != nil {
 		<-d.turn
 		return nil, fail("lock", d.path(name), err)
@@ -51,12 +46,10 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 	}, nil
 }
 
-// hold locks the file of that name by calling try, and returns nil and no error
-// if try returns false. Holders remove their lock file, so a lock is valid only
-// if the name still leads to the locked file.
-func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (bool, error)) (*flock.Flock, error) {
-	var held *flock.Flock
-	err := inFolder(root, path.Dir(name), func() error {
+// hold locks the file of that name, and waits for it as long as ctx lasts. Holders remove
+// their lock file, so a lock is valid only if the name still leads to the locked file.
+func (d *Destination) hold(ctx context.Context, root *os.Root, name string) (held *flock.Flock, err error) {
+	err = inFolder(root, path.Dir(name), func() error {
 		// os.Root refuses a control folder that is a link out of the destination.
 		// The lock library would follow the link.
 		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, d.mode())
@@ -67,8 +60,11 @@ func (d *Destination) hold(root *os.Root, name string, try func(*flock.Flock) (b
 			return err
 		}
 		lock := flock.New(d.path(name), flock.SetFlag(os.O_RDWR))
-		ok, err := try(lock)
-		if err != nil || !ok {
+		locked, err := lock.TryLock() // also where a slow device has used up the time
+		if !locked && err == nil {
+			_, err = lock.TryLockContext(ctx, lockRetry)
+		}
+		if err != nil {
 			return errors.Join(err, lock.Close())
 		}
 		if !current(root, name, lock) {
@@ -125,10 +121,14 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
 	name := load.ScopeName(load.LeaseName, scope)
-	held, err := d.hold(root, name, func(f *flock.Flock) (bool, error) { return tryLease(ctx, f) })
-	if err == nil && held == nil {
+	// Who asks whether a lease is held locks it for a moment, so one attempt is not enough.
+	while, cancel := context.WithTimeout(ctx, leaseWait)
+	defer cancel()
+	held, err := d.hold(while, root, name)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		err = &load.HeldError{Path: d.path(scope), Holder: readLease(root, name).Holder}
-	} else if err != nil {
+	case err != nil:
 		err = fail("lock", d.path(name), err)
 	}
 	if err != nil {
@@ -136,39 +136,17 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	l := &lease{root: root, name: name, lock: held}
-	if err := writeHolder(root, name, load.ScopedHolder{Scope: scope, Holder: h}); err != nil {
+	// The holder is written into the locked file itself, because a renamed file would not be
+	// locked. A reader may find it incomplete and then does not know the holder's name.
+	data, err := json.Marshal(load.ScopedHolder{Scope: scope, Holder: h})
+	if err == nil {
+		err = root.WriteFile(name, append(data, '\n'), 0)
+	}
+	if err != nil {
 		_ = l.Release(ctx) // the first error is returned
 		return nil, fail("write", d.path(name), err)
 	}
 	return l, nil
-}
-
-// tryLease takes a lease's lock, and returns false if another run holds it. A
-// run's lock is exclusive. A shared lock belongs to leaseFree or to another
-// tryLease. They give it back at once, so tryLease tries again. A program that
-// shares the lock for long is treated like a run that holds it.
-func tryLease(ctx context.Context, lock *flock.Flock) (bool, error) {
-	for range attempts {
-		ok, err := lock.TryLock()
-		if ok || err != nil {
-			return ok, err
-		}
-		shared, err := lock.TryRLock()
-		if err != nil || !shared {
-			return false, err
-		}
-		if err := lock.Unlock(); err != nil {
-			return false, err
-		}
-		pause := time.NewTimer(rand.N(lockRetry))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return false, context.Cause(ctx)
-		case <-pause.C:
-		}
-	}
-	return false, nil
 }
 
 // Holders returns the leases whose locks are held. It does not disturb a run
@@ -181,7 +159,7 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			if entry.IsDir() || !load.IsScopeName(name, load.LeaseName) {
 				continue
 			}
-			free, err := d.leaseFree(root, name)
+			free, err := d.leaseFree(name)
 			if err != nil {
 				return err
 			}
@@ -199,23 +177,10 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 
 // leaseFree tells whether no run holds a lease, by taking a shared lock for a
 // moment. It neither makes nor removes the file.
-func (d *Destination) leaseFree(root *os.Root, name string) (bool, error) {
-	// os.Root refuses a control folder that is a link out of the destination.
-	// The lock library would follow the link.
-	f, err := root.Open(name)
-	if missing(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if err := f.Close(); err != nil {
-		return false, err
-	}
+func (d *Destination) leaseFree(name string) (bool, error) {
 	lock := flock.New(d.path(name), flock.SetFlag(os.O_RDONLY))
 	shared, err := lock.TryRLock()
-	err = errors.Join(err, lock.Close())
-	if missing(err) {
+	if err = errors.Join(err, lock.Close()); missing(err) {
 		return true, nil // it was released meanwhile
 	}
 	return shared, err
@@ -230,22 +195,6 @@ func readLease(root *os.Root, name string) load.ScopedHolder {
 		return load.ScopedHolder{}
 	}
 	return h
-}
-
-// writeHolder writes the holder into the locked file itself, because a renamed
-// file would not be locked. A reader may find it incomplete and then does not
-// know the holder's name.
-func writeHolder(root *os.Root, name string, h load.ScopedHolder) error {
-	data, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	return errors.Join(err, f.Close())
 }
 
 // Lost gives the nil channel, which never delivers: a file lock lasts as long as

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/formetl/formetl/load"
 )
@@ -21,10 +20,6 @@ import (
 // bufferSize is how many bytes an upload buffers before it hashes and writes
 // them.
 const bufferSize = 64 << 10
-
-// buffers holds the buffers of uploads that have ended. A dataset may have a small
-// part for each day of years.
-var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
 // upload is a staged file that is being written. One goroutine uses it.
 type upload struct {
@@ -62,8 +57,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		_ = root.Close() // the first error is returned
 		return nil, fail("create", d.path(u.staged), err)
 	}
-	u.buffer = buffers.Get().(*bufio.Writer)
-	u.buffer.Reset(io.MultiWriter(u.file, u.hash))
+	u.buffer = bufio.NewWriterSize(io.MultiWriter(u.file, u.hash), bufferSize)
 	return u, nil
 }
 
@@ -91,8 +85,6 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
 	}
 	u.ended = true
-	u.buffer.Reset(nil)
-	buffers.Put(u.buffer)
 	if err := u.root.Close(); err != nil {
 		return load.Prepared{}, fail("close", u.d.root, err)
 	}
@@ -174,16 +166,16 @@ func checkStaged(name string) error {
 	return nil
 }
 
-// sum returns the length and the SHA-256 of a file.
-func sum(root *os.Root, name string) (size int64, digest string, err error) {
+// holds tells whether a file has the length and the content that were prepared.
+func holds(root *os.Root, name string, p load.Prepared) (bool, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return 0, "", err
+		return false, err
 	}
 	defer func() { _ = f.Close() }() // read only
 	h := sha256.New()
-	size, err = io.Copy(h, f)
-	return size, hex.EncodeToString(h.Sum(nil)), err
+	size, err := io.Copy(h, f)
+	return err == nil && size == p.Bytes && hex.EncodeToString(h.Sum(nil)) == p.SHA256, err
 }
 
 const maxBase = 255 // bytes of a file's name on common file systems
