@@ -77,7 +77,10 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	done.Kept = f.Kept
 	parts := slices.ContainsFunc(f.Leftovers, func(l Leftover) bool { return l.Kind == UnlistedPart })
 	if parts {
-		if err := errors.Join(held(), d.Delete(ctx, SuccessName)); err != nil {
+		if err := held(); err != nil {
+			return done, err
+		}
+		if err := d.Delete(ctx, SuccessName); err != nil {
 			return done, err
 		}
 	}

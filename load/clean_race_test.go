@@ -210,6 +210,26 @@ func TestCleanStopsWhenItsLeaseIsLost(t *testing.T) {
 	}
 }
 
+// The lease is lost before unlisted parts are removed: _SUCCESS may be that of the run that has
+// it now.
+func TestCleanThatLostItsLeaseLeavesSuccess(t *testing.T) {
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	s.must(s.d.Put(t.Context(), "dt=2026-01-07/part-min-max-000007-0000.csv", []byte("unlisted"), load.NoVersion))
+	d := &watched{Destination: s.d, loses: true}
+	d.afterHolders = func() {
+		if d.lost != nil {
+			d.losing.Do(func() { close(d.lost) })
+		}
+	}
+	_, err := load.Clean(t.Context(), d, "", cleaner, load.CleanOptions{Unlisted: true})
+	if _, held := errors.AsType[*load.HeldError](err); !held {
+		t.Errorf("got %v, want a HeldError", err)
+	}
+	_, err = s.d.Stat(t.Context(), load.SuccessName)
+	s.must(err)
+}
+
 func TestCleanThatIsStopped(t *testing.T) {
 	s := newShop(t)
 	s.leave("dead", "form1.csv")

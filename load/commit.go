@@ -136,10 +136,10 @@ func (c Commit) Record(ctx context.Context, d Destination) (publish func(context
 	r := &committing{Commit: c, d: d, step: StepCheck}
 	err = r.check()
 	if err == nil {
-		r.data, err = r.Manifest.Encode()
+		err = r.at(StepCheck, func() error { return r.compare(ctx) })
 	}
 	if err == nil {
-		err = r.at(StepCheck, func() error { return r.compare(ctx) })
+		r.data, err = r.Manifest.Encode()
 	}
 	if err == nil {
 		err = eachAt(ctx, r, StepBeside, r.Beside, r.writeBeside)

@@ -132,7 +132,7 @@ func (s shop) change(run string, content days) (load.Commit, []load.Prepared, er
 	}
 	var fresh []load.PreparedPart
 	for _, day := range slices.Sorted(maps.Keys(content)) {
-		p, err := s.stage(run, load.NextGeneration(old), day, content[day])
+		p, err := s.stage(run, load.NextGeneration(base, nil), day, content[day])
 		if err != nil {
 			return load.Commit{}, nil, err
 		}

@@ -334,3 +334,48 @@ func TestRecoverDamagedParts(t *testing.T) {
 		})
 	}
 }
+
+// A part of a commit whose manifest is written was removed: what is left of the commit is done
+// all the same, so that parts of before do not lie beside new ones.
+func TestRecoverBesideMissingPart(t *testing.T) {
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	c, _, err := s.change("run2", days{1: "x", 2: "y"})
+	s.must(err)
+	c.Hook = killBefore(load.StepSupersede, 1)
+	if err := c.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	s.must(s.d.Delete(t.Context(), c.New[1].Name))
+	r, err := load.Recover(t.Context(), s.d, "", nil, false)
+	if err != nil || r != (load.Recovery{RunID: "run2", Finished: true}) {
+		t.Fatalf("recovery is %+v, %v", r, err)
+	}
+	m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	i, err := load.TakeInventory(t.Context(), s.d, m)
+	s.must(err)
+	if len(i.Unlisted) > 0 || len(i.Damaged) != 1 {
+		t.Errorf("%v unlisted, %v damaged", i.Unlisted, i.Damaged)
+	}
+}
+
+// A part whose results are all gone leaves no name to a later one, so that a reader that holds
+// an older manifest finds the part missing instead of reading other results.
+func TestNoNameTwice(t *testing.T) {
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	s.must(s.run("run2", days{2: "b"}, nil))
+	before, version, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	m := manifest("run3")
+	m.Parts = before.Parts[:1]
+	m.Rows = m.Parts[0].Rows
+	s.must(load.Commit{RunID: "run3", Manifest: m, Base: version}.Do(t.Context(), s.d))
+	s.must(s.run("run4", days{2: "other"}, nil))
+	after, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
+	s.must(err)
+	if old, fresh := before.Parts[1].Path, after.Parts[1].Path; old == fresh {
+		t.Errorf("%s is the name of other results than before", old)
+	}
+}

@@ -18,6 +18,7 @@ type committing struct {
 	step     Step
 	hooked   bool // the hook ended the commit as a crash would, so nothing is cleaned up
 	recorded bool
+	visible  bool // the manifest is written: only the last steps are left to do
 }
 
 // manifest returns the object name of the manifest.
@@ -91,6 +92,7 @@ func (r *committing) compare(ctx context.Context) error {
 	// Of a damaged manifest nobody knows what it names. The parts are unlisted then, and the
 	// caller has them in Remove.
 	before, _ := DecodeManifest(now)
+	r.Manifest.Generation = max(NextGeneration(before, nil), NextGeneration(&r.Manifest, nil)) - 1
 	names := before.names()
 	for _, name := range r.Remove {
 		names[name] = true
@@ -150,7 +152,28 @@ func hopeless(err error) bool {
 
 // steps does the steps of publish.
 func (r *committing) steps(ctx context.Context) error {
-	if err := r.at(StepUnmark, func() error { return r.unmark(ctx) }); err != nil {
+	if !r.visible {
+		if err := r.makeVisible(ctx); err != nil {
+			return err
+		}
+	}
+	err := eachAt(ctx, r, StepSupersede, r.Remove, r.d.Delete)
+	if err == nil && r.File == "" {
+		err = r.at(StepMark, func() error { return r.mark(ctx) })
+	}
+	if err != nil {
+		return err
+	}
+	return r.at(StepClose, func() error { return r.d.Delete(ctx, recordName(r.File)) })
+}
+
+// makeVisible does the steps up to the manifest.
+func (r *committing) makeVisible(ctx context.Context) error {
+	unmarked := SuccessName
+	if r.File != "" {
+		unmarked = r.manifest()
+	}
+	if err := r.at(StepUnmark, func() error { return r.d.Delete(ctx, unmarked) }); err != nil {
 		return err
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
@@ -163,38 +186,17 @@ func (r *committing) steps(ctx context.Context) error {
 	if err == nil && !r.Alone {
 		err = r.at(StepManifest, func() error { return r.writeManifest(ctx) })
 	}
-	if err == nil {
-		err = eachAt(ctx, r, StepSupersede, r.Remove, r.d.Delete)
-	}
-	if err == nil && r.File == "" {
-		err = r.at(StepMark, func() error { return r.mark(ctx) })
-	}
-	if err != nil {
-		return err
-	}
-	return r.at(StepClose, func() error { return r.d.Delete(ctx, recordName(r.File)) })
+	return err
 }
 
-// unmark removes _SUCCESS of a dataset, or a file's old manifest. If the
-// manifest is that of this commit, done before, it stays.
-func (r *committing) unmark(ctx context.Context) error {
-	if r.File == "" {
-		return r.d.Delete(ctx, SuccessName)
-	}
-	written, err := r.written(ctx)
-	if written || err != nil {
-		return err
-	}
-	return r.d.Delete(ctx, r.manifest())
-}
-
-// written tells whether the manifest of this commit is there already.
+// written tells whether the manifest of this commit is there already. A damaged one is not.
 func (r *committing) written(ctx context.Context) (bool, error) {
 	now, _, err := r.d.Get(ctx, r.manifest())
 	if errors.Is(err, ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && slices.Equal(now, r.data), err
+	m, damaged := DecodeManifest(now)
+	return err == nil && damaged == nil && m.RunID == r.RunID, err
 }
 
 func (r *committing) writeLetters(ctx context.Context) error {
@@ -293,15 +295,29 @@ func (r *committing) undoParts(ctx context.Context, current *Manifest) error {
 }
 
 // undoFile removes the dead letters of a file that this commit wrote, and puts the manifest
-// that it removed there again.
+// that it removed there again, if the file is still the one that it describes.
 func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
 	if r.Letters != nil && (current == nil || current.RunID != r.RunID) {
 		if err := r.d.Delete(ctx, FileRejectsName(r.File)); err != nil {
 			return err
 		}
 	}
-	if current == nil && r.Previous != nil {
-		return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
+	before, damaged := DecodeManifest(r.Previous)
+	if current != nil || r.Previous == nil || damaged != nil || len(before.Parts) != 1 {
+		return nil
 	}
-	return nil
+	same, err := r.holds(ctx, before.Parts[0].SHA256)
+	if err != nil || !same {
+		return err
+	}
+	return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
+}
+
+// holds tells whether a file's commit finds this content in the file.
+func (r *committing) holds(ctx context.Context, sha256 string) (bool, error) {
+	_, digest, err := Digest(ctx, r.d, r.File)
+	if errors.Is(err, ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && digest == sha256, err
 }

@@ -65,7 +65,10 @@ type Manifest struct {
 	Parts    []Part   `json:"parts"`
 	Rows     int64    `json:"rows"` // of all parts
 	Rejected int64    `json:"rejected"`
-	Verified Verified `json:"verified"`
+	// Generation is the highest one that a part of the dataset ever had, so that no later
+	// part gets the name of one that is gone. Record sets it. A single file has none.
+	Generation int      `json:"generation,omitempty"`
+	Verified   Verified `json:"verified"`
 	// Changes says how the run found what had changed. It is nil for a single
 	// file and where no run looked, which is also so after a reset.
 	Changes  *Changes `json:"changes,omitempty"`

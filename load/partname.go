@@ -106,12 +106,19 @@ func validDT(dt string) bool {
 	return err == nil || dt == "" || dt == HiveDefaultPartition
 }
 
-// NextGeneration returns a generation above that of all parts. Paths that are
-// not names of parts are ignored.
-func NextGeneration(parts []Part) int {
+// NextGeneration returns a generation above that of all parts that a dataset has or had. m is
+// its manifest, nil for none, and unlisted are parts that m does not list.
+func NextGeneration(m *Manifest, unlisted []Object) int {
 	highest := 0
-	for _, p := range parts {
-		if k, err := ParsePartName(p.Path); err == nil {
+	names := NamesOf(unlisted)
+	if m != nil {
+		highest = m.Generation
+		for _, p := range m.Parts {
+			names = append(names, p.Path)
+		}
+	}
+	for _, name := range names {
+		if k, err := ParsePartName(name); err == nil {
 			highest = max(highest, k.Generation)
 		}
 	}

@@ -99,16 +99,16 @@ func TestParsePartNameRefuses(t *testing.T) {
 }
 
 func TestNextGeneration(t *testing.T) {
-	if got := load.NextGeneration(nil); got != 1 {
-		t.Errorf("got %d, want 1", got)
-	}
-	parts := []load.Part{
-		{Path: "part-min-max-000007-0000.csv"},
-		{Path: "part-min-max-000003-0000.csv"},
-		{Path: "form1.csv"},
-	}
-	if got := load.NextGeneration(parts); got != 8 {
-		t.Errorf("got %d, want 8", got)
+	m := &load.Manifest{Parts: []load.Part{{Path: "part-min-max-000007-0000.csv"}, {Path: "part-min-max-000003-0000.csv"}, {Path: "form1.csv"}}}
+	emptied := &load.Manifest{Generation: 9}
+	for _, c := range []struct {
+		m        *load.Manifest
+		unlisted []load.Object
+		want     int
+	}{{nil, nil, 1}, {m, nil, 8}, {m, []load.Object{{Name: "part-min-max-000011-0000.csv"}}, 12}, {emptied, nil, 10}} {
+		if got := load.NextGeneration(c.m, c.unlisted); got != c.want {
+			t.Errorf("got %d, want %d", got, c.want)
+		}
 	}
 }
 

@@ -69,7 +69,8 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdr
 // checkPrepared rolls a recorded commit back if a prepared object is gone or damaged. A commit
 // whose manifest is written is not rolled back: only its last steps are left to do.
 func (r *committing) checkPrepared(ctx context.Context) error {
-	if written, err := r.written(ctx); written || err != nil {
+	var err error
+	if r.visible, err = r.written(ctx); r.visible || err != nil {
 		return err
 	}
 	failures := sideBySide(ctx, r.New, r.d.Check)
@@ -79,24 +80,33 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 	return first(ctx, failures)
 }
 
-// refused tells whether the destination refused a step of a commit, so that it would refuse it
-// again.
+// refused tells whether the destination refused a step of a commit, or has a damaged manifest,
+// so that it would refuse it again.
 func refused(err error) bool {
 	_, io := errors.AsType[*IOError](err)
 	_, create := errors.AsType[*CreateError](err)
-	return io || create
+	_, manifest := errors.AsType[*ManifestError](err)
+	return io || create || manifest
 }
 
-// withdraw ends a commit that is refused: it is undone, or if its manifest is written, left
-// without what it could not remove.
+// withdraw ends a commit that is refused. If its manifest is written, or its file, it is left
+// without what was refused; otherwise it is undone. Beside a damaged manifest nothing is undone:
+// nobody knows what it names, so the parts are unlisted.
 func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
-	written, err := r.written(ctx)
-	switch {
-	case err != nil:
-		return Recovery{}, err
-	case !written:
-		return Recovery{RunID: r.RunID}, r.undo(ctx)
-	case r.File == "":
+	visible, err := r.written(ctx)
+	if err == nil && !visible && r.File != "" {
+		if visible, err = r.holds(ctx, r.New[0].SHA256); visible && !r.Alone {
+			err = r.writeManifest(ctx)
+		}
+	}
+	if err == nil && !visible {
+		err = r.undo(ctx)
+		if _, damaged := errors.AsType[*ManifestError](err); !damaged {
+			return Recovery{RunID: r.RunID}, err
+		}
+		return Recovery{RunID: r.RunID}, r.d.Delete(ctx, recordName(r.File))
+	}
+	if err == nil && r.File == "" {
 		err = r.mark(ctx)
 	}
 	if err == nil {

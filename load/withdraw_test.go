@@ -3,6 +3,8 @@ package load_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/formetl/formetl/load"
@@ -68,5 +70,65 @@ func TestWithdraw(t *testing.T) {
 			}
 			s.must(s.run("run3", days{1: "x", 2: "y", 3: "z"}, nil))
 		})
+	}
+}
+
+// TestWithdrawFile: a file's commit that is refused its dead letters for good has replaced the
+// file. So it stays, with its manifest, and not beside the one of the file before.
+func TestWithdrawFile(t *testing.T) {
+	s := newShop(t)
+	s.must(s.runFile("run1", "a", nil))
+	s.must(os.MkdirAll(filepath.Join(s.d.String(), load.FileRejectsName(fileName), "full"), 0o750))
+	if err := s.runFile("run2", "a reject", nil); err == nil {
+		t.Fatal("the commit is finished")
+	}
+	got, err := load.Recover(t.Context(), s.d, fileName, nil, true)
+	if err != nil || got != (load.Recovery{RunID: "run2", Finished: true}) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	m, _, err := load.ReadManifest(t.Context(), s.d, load.FileManifestName(fileName))
+	if err != nil || m.RunID != "run2" {
+		t.Errorf("the manifest is of %q, %v", m.RunID, err)
+	}
+}
+
+// TestTakenBackFileWasReplaced: the manifest of before does not come back beside a file that it
+// does not describe.
+func TestTakenBackFileWasReplaced(t *testing.T) {
+	s := newShop(t)
+	s.must(s.runFile("run1", "a", nil))
+	if err := s.runFile("run2", "b", killBefore(load.StepManifest, 1)); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	s.must(os.WriteFile(filepath.Join(s.d.String(), fileName), []byte("someone's"), 0o600))
+	got, err := load.Recover(t.Context(), s.d, fileName, nil, false)
+	if err != nil || got != (load.Recovery{RunID: "run2"}) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if _, _, err := load.ReadManifest(t.Context(), s.d, load.FileManifestName(fileName)); !errors.Is(err, load.ErrNotExist) {
+		t.Errorf("a manifest lies beside the file, %v", err)
+	}
+}
+
+// TestWithdrawBesideDamagedManifest: a recorded commit does not keep --full from a dataset whose
+// manifest was damaged meanwhile.
+func TestWithdrawBesideDamagedManifest(t *testing.T) {
+	s := newShop(t)
+	s.must(s.run("run1", days{1: "a"}, nil))
+	commit, _, err := s.change("run2", days{1: "x"})
+	s.must(err)
+	commit.Hook = killBefore(load.StepManifest, 1)
+	if err := commit.Do(t.Context(), s.d); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	s.must(s.d.Put(t.Context(), load.ManifestName, []byte("{"), load.AnyVersion))
+	if _, err := load.Recover(t.Context(), s.d, "", nil, false); err == nil {
+		t.Fatal("the commit is finished")
+	}
+	if got, err := load.Recover(t.Context(), s.d, "", nil, true); err != nil || got != (load.Recovery{RunID: "run2"}) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if run, err := load.Pending(t.Context(), s.d, ""); run != "" || err != nil {
+		t.Errorf("the commit of %q is recorded, %v", run, err)
 	}
 }

@@ -31,7 +31,7 @@ func (b *bench) replace(run string, content days) load.Commit {
 		from := time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(0, 0, 1)
 		p := b.prepare(load.PartName(load.PartKey{
-			DT: load.DTValue("day", to), From: from, To: to, Generation: load.NextGeneration(old), Extension: ".csv",
+			DT: load.DTValue("day", to), From: from, To: to, Generation: load.NextGeneration(base, nil), Extension: ".csv",
 		}), content[day])
 		fresh = append(fresh, load.PreparedPart{Prepared: p, Part: load.Part{
 			Path: p.Name, From: load.Wall(from), To: load.Wall(to), Rows: 1, MinID: int64(day), MaxID: int64(day), Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.SHA256, Letters: p.SHA256,

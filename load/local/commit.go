@@ -30,7 +30,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		}
 		// Another run made the same part or committed this one, or the name belongs to someone else.
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && !p.Replace {
-			err = d.committed(root, p)
+			err = d.committed(ctx, p)
 		}
 		if err == nil {
 			err = syncDir(root, dir)
@@ -40,12 +40,6 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		}
 		return removeStaged(root, p.Staged, d.path(p.Staged))
 	})
-	return d.stagedGone(p, err)
-}
-
-// stagedGone returns an error that wraps load.ErrStagedGone if err says that the root is
-// missing, otherwise err.
-func (d *Destination) stagedGone(p load.Prepared, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot commit %s: the folder %s is gone: %w", p.Name, d.root, load.ErrStagedGone)
 	}
@@ -54,10 +48,10 @@ func (d *Destination) stagedGone(p load.Prepared, err error) error {
 
 // committed returns nil if the final name holds exactly what was prepared. Otherwise the
 // error wraps load.ErrStagedGone or load.ErrConflict, or says why the file cannot be read.
-func (d *Destination) committed(root *os.Root, p load.Prepared) error {
-	same, err := holds(root, p.Name, p)
+func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
+	same, err := d.holds(ctx, p.Name, p)
 	switch {
-	case missing(err):
+	case errors.Is(err, load.ErrNotExist):
 		return fmt.Errorf("cannot commit %s: neither it nor its staged file is there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
 	case err != nil:
 		return fail("create", d.path(p.Name), err)
@@ -98,19 +92,13 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
 	}
-	err := d.in(ctx, "check", p.Name, func(root *os.Root) error {
-		same, err := holds(root, p.Staged, p)
-		if same {
-			return nil
-		}
-		if err != nil && !missing(err) {
-			return failRead("read", d.path(p.Staged), err)
-		}
-		err = d.committed(root, p)
-		if errors.Is(err, load.ErrConflict) { // another file has the name, which does not matter here
-			return fmt.Errorf("%s cannot be committed: its staged file is not there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
-		}
+	same, err := d.holds(ctx, p.Staged, p)
+	if same || err != nil && !errors.Is(err, load.ErrNotExist) {
 		return err
-	})
-	return d.stagedGone(p, err)
+	}
+	err = d.committed(ctx, p)
+	if errors.Is(err, load.ErrConflict) { // another file has the name, which does not matter here
+		return fmt.Errorf("%s cannot be committed: its staged file is not there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
+	}
+	return err
 }

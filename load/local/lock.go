@@ -164,7 +164,11 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 				return err
 			}
 			if !free {
-				held = append(held, readLease(root, name))
+				h := readLease(root, name)
+				if name != load.ScopeName(load.LeaseName, h.Scope) { // it is not written yet
+					h.Scope = "unknown"
+				}
+				held = append(held, h)
 			}
 		}
 		return err

@@ -167,15 +167,9 @@ func checkStaged(name string) error {
 }
 
 // holds tells whether a file has the length and the content that were prepared.
-func holds(root *os.Root, name string, p load.Prepared) (bool, error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = f.Close() }() // read only
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	return err == nil && size == p.Bytes && hex.EncodeToString(h.Sum(nil)) == p.SHA256, err
+func (d *Destination) holds(ctx context.Context, name string, p load.Prepared) (bool, error) {
+	bytes, digest, err := load.Digest(ctx, d, name)
+	return err == nil && bytes == p.Bytes && digest == p.SHA256, err
 }
 
 const maxBase = 255 // bytes of a file's name on common file systems

@@ -145,7 +145,22 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	return out.Body, nil
+	return &body{ReadCloser: out.Body, fail: func(err error) error { return d.fail(ctx, "read", name, err) }}, nil
+}
+
+// body is an object's content, whose errors have a class.
+type body struct {
+	io.ReadCloser
+	fail func(error) error
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader gives EOF itself
+		err = b.fail(err)
+	}
+	return n, err
 }
 
 // answer begins to read an object. The caller closes its body.

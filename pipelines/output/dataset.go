@@ -35,14 +35,7 @@ func (o *dataset) lookAround(ctx context.Context) (err error) {
 	if o.inventory, err = load.TakeInventory(ctx, o.dest, o.manifest); err != nil {
 		return err
 	}
-	var parts []load.Part
-	if o.manifest != nil {
-		parts = slices.Clone(o.manifest.Parts)
-	}
-	for _, object := range o.inventory.Unlisted {
-		parts = append(parts, load.Part{Path: object.Name})
-	}
-	o.generation = load.NextGeneration(parts)
+	o.generation = load.NextGeneration(o.manifest, o.inventory.Unlisted)
 	return nil
 }
 

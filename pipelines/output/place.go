@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -206,6 +207,27 @@ func (p *place) held() error {
 		return &load.HeldError{Path: p.Path}
 	default:
 		return nil
+	}
+}
+
+// whileHeld returns a context that ends when another run may take over the lease, so that no
+// request which the store answers late undoes what that run does. The caller calls end.
+func (p *place) whileHeld(ctx context.Context) (held context.Context, end func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	if p.lease == nil {
+		return held, func() { cancel(nil) }
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-p.lease.Lost():
+			cancel(&load.HeldError{Path: p.Path})
+		case <-held.Done():
+		}
+	})
+	return held, func() {
+		cancel(nil)
+		watching.Wait()
 	}
 }
 

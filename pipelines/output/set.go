@@ -326,7 +326,11 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
-	err := s.each(lingering, func(ctx context.Context, out output) error { return out.record(ctx) })
+	err := s.each(lingering, func(ctx context.Context, out output) error {
+		ctx, end := out.at().whileHeld(ctx)
+		defer end()
+		return out.record(ctx)
+	})
 	if slices.ContainsFunc(s.outputs, func(out output) bool { return out.at().publish != nil }) {
 		recorded(lingering)
 	}
@@ -335,6 +339,8 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	}
 	return s.each(lingering, func(ctx context.Context, out output) error {
 		p := out.at()
+		ctx, end := p.whileHeld(ctx)
+		defer end()
 		if err := p.publish(ctx); err != nil {
 			return p.named(err)
 		}

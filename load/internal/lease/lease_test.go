@@ -320,6 +320,11 @@ func TestProcess(t *testing.T) {
 	if neighbour.Gone() {
 		t.Error("a process of another container is judged")
 	}
+	unknown := me
+	unknown.Space, unknown.PID = "", 1<<30
+	if unknown.Gone() {
+		t.Error("a process is judged where nobody knows whether it ran on this system")
+	}
 	if processStart(-1) != "" {
 		t.Error("a process that cannot be has a start")
 	}

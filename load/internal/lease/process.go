@@ -30,7 +30,7 @@ func ThisProcess() Process {
 // uncertain, it returns false, and the lease expires by itself.
 func (p Process) Gone() bool {
 	host, _ := os.Hostname()
-	if p.PID <= 0 || p.Host == "" || p.Host != host || p.Space != processSpace() {
+	if p.PID <= 0 || p.Host == "" || p.Host != host || p.Space == "" || p.Space != processSpace() {
 		return false
 	}
 	found, err := os.FindProcess(p.PID)
