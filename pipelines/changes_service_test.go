@@ -1,8 +1,6 @@
 package pipelines_test
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,10 +8,8 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
-	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
 // later lets an hour pass: people do something in the middle of it.
@@ -107,43 +103,6 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 	}
 }
 
-// TestClockOfTheService: the service's clock is off, in another zone, or jumps.
-// Edits of any age are found all the same.
-func TestClockOfTheService(t *testing.T) {
-	for name, off := range map[string]func(hour int) time.Duration{
-		"minutes slow":          func(int) time.Duration { return -7 * time.Minute },
-		"minutes fast":          func(int) time.Duration { return 11 * time.Minute },
-		"in a zone to the east": func(int) time.Duration { return 9 * time.Hour },
-		"in a zone to the west": func(int) time.Duration { return -8 * time.Hour },
-		"set back by an hour":   func(hour int) time.Duration { return -time.Hour * time.Duration(min(1, hour/3)) },
-		"forth and back":        func(hour int) time.Duration { return time.Hour * time.Duration(hour%2) },
-		"a day ahead once": func(hour int) time.Duration {
-			if hour == 3 {
-				return 24 * time.Hour
-			}
-			return 0
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStamped(t)
-			s.at("2026-01-04 00:00:30") // what is there was stamped long before
-			hour := 0
-			s.form.SetClock(func() time.Time { return s.clock.Add(off(hour)) })
-			for hour = range needs.Count(9, 5) {
-				s.later(func() {
-					s.change(int64(10+hour*100), fmt.Sprint("edited in hour ", hour))
-					s.insert(int64(5000+hour), s.clock.Format(formservice.WallTime))
-					if hour%3 == 1 {
-						s.form.Delete(int64(20 + hour*100))
-						s.move(int64(30+hour*100), "2025-06-15 12:00:00")
-					}
-				})
-				s.runWhole()
-			}
-		})
-	}
-}
-
 // TestClockSetBackFar: a clock that is set back by more than the margin hides edits
 // until a new result shows it.
 func TestClockSetBackFar(t *testing.T) {
@@ -171,27 +130,4 @@ func (s *stamped) history(n int) {
 		s.clock = s.clock.Add(time.Second / 4)
 		s.insert(int64(10_000+i), extracttest.Wall("2025-02-01").Add(time.Duration(i)*2*time.Hour).Format(formservice.WallTime))
 	}
-}
-
-// TestGhostInADatasetByV2: the headers of API v2 count one result more in June than its pages
-// hold, and agree with all other parts. The run that continues the dataset fails, and does not
-// begin again without counts.
-func TestGhostInADatasetByV2(t *testing.T) {
-	s := newStamped(t)
-	s.byV2()
-	s.runWhole()
-	before := tree(t, s.path("days"))
-	s.later(func() { s.change(5, "edited") })
-	s.service.Before = func(r formservice.Request) {
-		if isCount(r) {
-			_, _ = s.form.Insert(pipelinestest.Result(9000, "2025-06-15 10:00:00", "ghost")) // it may be there
-		} else {
-			s.form.Delete(9000)
-		}
-	}
-	_, err := pipelines.Run(t.Context(), s.definition(), s.o)
-	if e, ok := errors.AsType[*reconcile.VerifyError](err); !ok || e.Counted != e.Extracted+1 || !pipelines.DataAtFault(err) {
-		t.Errorf("err = %v", err)
-	}
-	sameTree(t, before, tree(t, s.path("days")))
 }

@@ -148,27 +148,6 @@ func TestHourOfFixedWindows(t *testing.T) {
 	}
 }
 
-// TestStalePartIsCutSmall: a part that is read again because a result of it changed is
-// cut, so that the next change in it costs less.
-func TestStalePartIsCutSmall(t *testing.T) {
-	s := newStamped(t, definition.Output{Path: "days/", Format: "ndjson"})
-	s.edit = func(def *definition.Definition) { def.Extract.From = extracttest.Wall("2025-01-01") }
-	s.hour()
-	before := len(readManifest(t, s.path("days/"+load.ManifestName)).Parts)
-	cost := make([]int, 0, 3)
-	for n := range int64(3) {
-		s.clock = s.clock.Add(55 * time.Minute)
-		s.change(600+n, "edited")
-		s.at(s.clock.Add(5 * time.Minute).Format(formservice.WallTime))
-		_, requests := s.hour()
-		cost = append(cost, len(requests))
-	}
-	m := readManifest(t, s.path("days/"+load.ManifestName))
-	if len(m.Parts) <= before || cost[1] != 5 || cost[2] != cost[1] || cost[0] <= cost[1] {
-		t.Errorf("%d parts of %d, the edits cost %v requests", len(m.Parts), before, cost)
-	}
-}
-
 func (s *stamped) insert(id int64, date string) {
 	s.t.Helper()
 	if _, err := s.form.Insert(pipelinestest.Result(id, date, "new")); err != nil {
@@ -181,71 +160,5 @@ func (s *stamped) move(id int64, date string) {
 	s.t.Helper()
 	if err := s.form.Finish(id, extracttest.Wall(date)); err != nil {
 		s.t.Fatal(err)
-	}
-}
-
-// TestRangeThatEndsInThePast: a first run up to a time of the past knows what changed up
-// to now. So the next run with the same end asks only what changed since, and one that
-// goes further reads nothing before that end again.
-func TestRangeThatEndsInThePast(t *testing.T) {
-	for name, partition := range map[string]definition.Partition{"months": definition.PartitionMonth, "none": definition.PartitionNone} {
-		for _, end := range []string{"2025-11-01", "2025-12-31 23:00:00"} {
-			t.Run(name+" "+end, func(t *testing.T) {
-				s := newStamped(t, definition.Output{Path: "days/", Format: "ndjson", Partition: partition})
-				to := end
-				s.edit = func(def *definition.Definition) {
-					if to != "" {
-						def.Extract.To = extracttest.Wall(to)
-					}
-				}
-				run := func(when string, most int) *pipelines.FormReport {
-					t.Helper()
-					s.service.Reset()
-					r, err := pipelines.Run(t.Context(), s.definition(), s.o)
-					if err != nil {
-						t.Fatalf("%s: %v", when, err)
-					}
-					m := s.checkDataset("days", pipelinestest.Truth(s.form, func(r formservice.Result) bool {
-						date := pipelinestest.Date(r)
-						return s.due(r) && (to == "" || date < extracttest.Wall(to).Format(formservice.WallTime))
-					}))
-					if m.Changes == nil || m.Changes.KnownTo.IsZero() {
-						t.Errorf("%s: changes %+v", when, m.Changes)
-					}
-					if n := len(s.service.Log()); n > most {
-						t.Errorf("%s: %d requests, want at most %d", when, n, most)
-						for _, q := range s.service.Log() {
-							t.Log(q.Transaction, q.Query)
-						}
-					}
-					if f := r.Forms[0]; !f.Verified.Match {
-						t.Errorf("%s: %+v", when, f.Verified)
-					}
-					return r.Forms[0]
-				}
-				run("at first", 1000)
-				s.at("2026-01-01 01:00:00")
-				run("nothing changed", 2)
-				s.at("2026-01-01 02:00:00")
-				s.change(300, "edited")
-				s.change(1095, "edited after the range")
-				run("two results changed", 16) // a part may hold a thousand
-				s.at("2026-01-01 03:00:00")
-				run("and nothing more", 3) // with what lay after the range
-				s.move(400, "2025-12-31 23:30:00")
-				s.move(1094, "2025-05-05 05:05:05")
-				s.at("2026-01-01 04:00:00")
-				run("out of the range and into it", 24)
-				s.at("2026-01-01 05:00:00")
-				to = ""
-				s.insert(5000, "2026-01-01 04:30:00")
-				f := run("without an end", 12)
-				if f.ResultChanges.Method != load.MethodChanges {
-					t.Errorf("%+v", f.ResultChanges)
-				}
-				s.at("2026-01-01 06:00:00")
-				run("nothing changed any more", 2)
-			})
-		}
 	}
 }

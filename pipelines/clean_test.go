@@ -1,11 +1,9 @@
 package pipelines_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
 )
 
 // leave stages what a run that died left at a folder.
@@ -111,46 +108,5 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	}
 	if counts := w.service.Counts(); len(counts) > 0 {
 		t.Errorf("the service was asked for %v", counts)
-	}
-}
-
-// One output that cannot be cleaned does not stop the others.
-func TestCleanGoesOn(t *testing.T) {
-	w := newWorld(t)
-	def := w.definition(
-		definition.Output{Path: "runs/{run_id}.csv", Format: "csv"},
-		definition.Output{Path: "held/", Format: "csv"},
-		definition.Output{Path: "nowhere/", Format: "csv"},
-		definition.Output{Path: "good/", Format: "csv"},
-	)
-	hold(t, w.path("held"), "")
-	w.leave("good", "dead", "part-min-max-000001-0000.csv")
-	refused := errors.New("refused")
-	o := options()
-	open := o.Tables.Open
-	o.Tables.Open = func(ctx context.Context, root string, out definition.Output) (load.Destination, error) {
-		if strings.HasSuffix(root, "nowhere/") {
-			return nil, &load.CreateError{Op: "use", Path: root, Err: refused}
-		}
-		return open(ctx, root, out)
-	}
-	report, err := maintain.Clean(t.Context(), def, o.Options, load.CleanOptions{})
-	var outputs *output.OutputsError
-	var held *load.HeldError
-	var unsupported *definition.UnsupportedError
-	if !errors.As(err, &outputs) || len(outputs.Errors) != 3 || !errors.As(err, &held) || !errors.As(err, &unsupported) || !errors.Is(err, refused) {
-		t.Errorf("got %v", err)
-	}
-	for _, part := range []string{"form form1: ", "{run_id}", "run another"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
-		}
-	}
-	bad := slices.DeleteFunc(report.Outputs, func(out maintain.CleanedOutput) bool { return out.Err == nil })
-	if len(bad) != 3 {
-		t.Errorf("outputs %+v", report.Outputs)
-	}
-	if _, err := os.Stat(w.path("good/.formetl")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the good one was not cleaned: %v", err)
 	}
 }

@@ -1,10 +1,7 @@
 package pipelines_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,44 +12,6 @@ import (
 	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// codebook is what the tests read of <name>.schema.json.
-type codebook struct {
-	Rows    int64 `json:"rows"`
-	Columns []struct {
-		Name     string `json:"name"`
-		From     string `json:"from"`
-		Label    string `json:"label"`
-		ItemType string `json:"item_type"`
-		Nulls    int64  `json:"nulls"`
-		Choices  []struct {
-			Value string `json:"value"`
-			Count int64  `json:"count"`
-		} `json:"choices"`
-	} `json:"columns"`
-}
-
-func (w *world) codebook(stem string) codebook {
-	w.t.Helper()
-	var b codebook
-	if err := json.Unmarshal([]byte(w.read(stem+".schema.json")), &b); err != nil {
-		w.t.Fatal(err)
-	}
-	return b
-}
-
-// colours shows the choices of someSurvey's list: "blue 1, red 2".
-func (b codebook) colours() string {
-	var list []string
-	for _, c := range b.Columns {
-		for _, choice := range c.Choices {
-			if c.From == "item:2" {
-				list = append(list, fmt.Sprint(choice.Value, " ", choice.Count))
-			}
-		}
-	}
-	return strings.Join(list, ", ")
-}
 
 // surveyed is a result with a colour, and a mail address where id is even.
 func surveyed(id int64, finished string, colours ...string) formservice.Result {
@@ -104,53 +63,6 @@ func TestCodebookBesideEveryOutput(t *testing.T) {
 	if line := "item_2,list<string>,item:2,Colours,checkbox,blue (1) | green (1) | red (2),3,0,\r\n"; !strings.Contains(w.read("out/form1.codebook.csv"), line) {
 		t.Errorf("no line %q in\n%s", line, w.read("out/form1.codebook.csv"))
 	}
-}
-
-func (w *world) datasetRows(name string) (rows []map[string]any) {
-	w.t.Helper()
-	for _, p := range readManifest(w.t, filepath.Join(w.path(name), load.ManifestName)).Parts {
-		rows = append(rows, readNDJSON(w.t, filepath.Join(w.path(name), filepath.FromSlash(p.Path)))...)
-	}
-	return rows
-}
-
-// TestCodebookOfAnIncrementalRun: choices are those of all runs, counts of the
-// last, and of a dataset that is replaced whole nothing is remembered.
-func TestCodebookOfAnIncrementalRun(t *testing.T) {
-	form := someSurvey()
-	w := newWorld(t, form)
-	def := w.definition(definition.Output{Path: "lake/form1/", Format: "ndjson", Partition: definition.PartitionDay})
-	def.Extract.Incremental, def.Extract.Lookback = true, 1
-	run := func(now string, full bool) {
-		t.Helper()
-		o := options()
-		o.Now, o.Full = zoned(t, w, now), full
-		w.runBy(def, o)
-	}
-	expect := func(rows int64, choices string) {
-		t.Helper()
-		if b := w.codebook("lake/form1"); b.Rows != rows || b.colours() != choices {
-			t.Errorf("%d rows with %s; want %d with %s", b.Rows, b.colours(), rows, choices)
-		}
-	}
-	run("2026-01-10 12:00:00", false)
-	expect(3, "blue 1, green 1, red 2")
-	if _, err := form.Insert(surveyed(0, "2026-01-11 09:00:00", "blue", "violet")); err != nil {
-		t.Fatal(err)
-	}
-	run("2026-01-12 12:00:00", false)
-	expect(1, "blue 1, green 0, red 0, violet 1")
-	torn := w.read("lake/form1.schema.json")[:60]
-	if err := os.WriteFile(w.path("lake/form1.schema.json"), []byte(torn), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run("2026-01-13 12:00:00", false) // it begins anew
-	expect(0, "")
-	run("2026-01-14 12:00:00", true)
-	expect(4, "blue 2, green 1, red 2, violet 1")
-	form.Delete(3)
-	run("2026-01-15 12:00:00", true)
-	expect(3, "blue 2, red 2, violet 1")
 }
 
 // TestCleanKnowsCodebooks: what a killed run left where it was writing the

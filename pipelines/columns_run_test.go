@@ -1,18 +1,16 @@
 package pipelines_test
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
+	"fmt"
 	"testing"
 
-	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
 )
 
 // TestOpenRangeGivesTheSameFile: the end that the clock gives is not in a
@@ -29,44 +27,6 @@ func TestOpenRangeGivesTheSameFile(t *testing.T) {
 	sameTree(t, files[0], files[1])
 }
 
-// TestManifestIsTheBaseOfLaterRuns of a definition, not of an export, nor
-// where the naming changed.
-func TestManifestIsTheBaseOfLaterRuns(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*definition.Definition, *pipelines.Options)
-		want   string
-	}{
-		{"again", func(*definition.Definition, *pipelines.Options) {}, "result_id,result_status,date_finish,item_1,item_9"},
-		{"an export", func(d *definition.Definition, _ *pipelines.Options) { d.File = "" }, "result_id,result_status,date_finish,item_1"},
-		{"full", func(_ *definition.Definition, o *pipelines.Options) { o.Full = true }, "result_id,result_status,date_finish,item_1"},
-		{"labels", func(d *definition.Definition, _ *pipelines.Options) { d.Labels = true }, "result_id,result_status,date_finish,answer"},
-		{"another form", func(d *definition.Definition, _ *pipelines.Options) { d.Forms = []string{"form2"} }, "result_id,result_status,date_finish,item_1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			form, other := fourDays(), fourDays()
-			other.Directory = "form2"
-			extra := pipelinestest.Result(9, "2026-01-04 11:00:00", "x")
-			extra.Items = append(extra.Items, formservice.Answer{ID: "9", Values: []string{"once"}})
-			if _, err := form.Insert(extra); err != nil {
-				t.Fatal(err)
-			}
-			w := newWorld(t, form, other)
-			def := w.daily(definition.Output{Path: "out.csv", Format: "csv"})
-			def.File = w.path("definition.yaml")
-			w.run(def)
-			form.Delete(9)
-			o := options()
-			c.change(def, &o)
-			w.runBy(def, o)
-			data, err := os.ReadFile(w.path("out.csv"))
-			if header, _, _ := strings.Cut(string(data), "\n"); err != nil || header != c.want {
-				t.Errorf("header %s (%v), want %s", header, err, c.want)
-			}
-		})
-	}
-}
-
 func declared(t *testing.T, unknown schemas.Unknown, onError schemas.OnError, kind string) *schemas.Schema {
 	t.Helper()
 	typ, err := schemas.ParseType(kind)
@@ -79,33 +39,47 @@ func declared(t *testing.T, unknown schemas.Unknown, onError schemas.OnError, ki
 	}}
 }
 
-// TestRejectThatMovesCountsOnce: it is among the rejects of two windows for a
-// while, and max_rejects allows one.
-func TestRejectThatMovesCountsOnce(t *testing.T) {
-	form := fourDays()
-	for _, id := range []int64{2, 3, 4, 5, 6, 7, 8, 10, 11, 50} {
-		form.Delete(id)
-	}
-	if _, err := form.Insert(pipelinestest.Result(12, "2026-01-04 00:00:00", "12")); err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, form)
-	w.service.Before = once(reads("2026-01-03"), func() { _ = form.Finish(1, extracttest.Wall("2026-01-03 12:00:00")) })
-	def := w.daily(fileAndDays()...)
-	def.Schema = declared(t, schemas.UnknownIgnore, schemas.OnErrorReject, "int64")
-	def.Schema.MaxRejects = 1
-	report := w.run(def)
-	f := report.Forms[0]
-	if f.Rejected != 1 || f.Rows != 1 || len(f.Rejects) != 1 || f.Rejects[0].Count != 1 {
-		t.Errorf("%d rejected, %d rows, by reason %v", f.Rejected, f.Rows, f.Rejects)
-	}
-	for _, name := range []string{w.path("form1.ndjson.rejects.jsonl"), w.onlyLetters("days")} {
-		if letters := readNDJSON(t, name); len(letters) != 1 || letters[0]["result_id"] != 1.0 {
-			t.Errorf("%s: %v", name, letters)
-		}
-	}
-	m := readManifest(t, filepath.Join(w.path("days"), load.ManifestName))
-	if m.Rejected != 1 || m.Verified.Extracted != 2 || m.Verified.Counted != 2 {
-		t.Errorf("rejected %d, verified %+v", m.Rejected, m.Verified)
+// TestMaxColumns: more columns than max_columns end a run, wherever they turn up, and nothing is
+// written or kept.
+func TestMaxColumns(t *testing.T) {
+	for name, c := range map[string]struct {
+		items, results int
+		unknown        schemas.Unknown
+		most           int // 0: the columns are inferred
+		fails          bool
+	}{
+		"inferred":      {schemas.DefaultMaxColumns, 1, "", 0, true}, // and one for the id
+		"in one result": {40, 1, schemas.UnknownAdd, 30, true},
+		"over windows":  {40, 8, schemas.UnknownAdd, 30, true},
+		"ignored":       {40, 8, schemas.UnknownIgnore, 30, false},
+		"just enough":   {40, 8, schemas.UnknownAdd, 44, false}, // with two declared ones and two metas
+	} {
+		t.Run(name, func(t *testing.T) {
+			form := formservice.NewForm("form1", nil, nil)
+			for i := range c.results {
+				r := pipelinestest.Result(int64(i+1), fmt.Sprintf("2026-01-01 0%d:00:00", i), "x")
+				for item := i * c.items / c.results; item < (i+1)*c.items/c.results; item++ {
+					r.Items = append(r.Items, formservice.Answer{ID: fmt.Sprint(100 + item), Values: []string{"x"}})
+				}
+				if _, err := form.Insert(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w := newWorld(t, form)
+			def := w.daily(fileAndDays()...)
+			def.Extract.Window = extract.Step{Seconds: 3600}
+			if c.most > 0 {
+				def.Schema = declared(t, c.unknown, "", "string")
+				def.Schema.MaxColumns = c.most
+			}
+			_, err := pipelines.Run(t.Context(), def, options())
+			if isA[*transform.ColumnsError](err) != c.fails || !c.fails && err != nil {
+				t.Fatal(err)
+			}
+			if left := tree(t, w.dir); c.fails && len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+			w.checkTidy()
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -34,14 +32,6 @@ func (r *resumed) lose(p load.Part, empty bool) {
 		err = os.WriteFile(file, nil, 0o600)
 	}
 	if err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// edit gives a result another answer.
-func (r *resumed) edit(id int64, finished string) {
-	r.t.Helper()
-	if err := r.form.Update(pipelinestest.Result(id, finished, "edited")); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -99,55 +89,6 @@ func TestUndatedPartGone(t *testing.T) {
 	r.o.Full = true
 	r.asked(def())
 	r.checkDataset("days", pipelinestest.Truth(r.form, func(formservice.Result) bool { return true }))
-}
-
-// TestManifestLost: nothing is written beside parts that no manifest lists, and
-// both ways out lead out.
-func TestManifestLost(t *testing.T) {
-	def := func(r *resumed) *definition.Definition { return r.daily(days()) }
-	for name, way := range map[string]func(t *testing.T, r *resumed){
-		"full": func(_ *testing.T, r *resumed) { r.o.Full = true },
-		"clean": func(t *testing.T, r *resumed) {
-			dry, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{DryRun: true, Unlisted: true})
-			if err != nil || len(dry.Outputs[0].Removed) != 8 {
-				t.Fatalf("a dry run tells of other than four parts and their id sets: %+v, %v", dry.Outputs, err)
-			}
-			if _, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{Unlisted: true}); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newResumed(t)
-			r.asked(def(r))
-			r.edit(2, "2026-01-02 09:00:00")
-			r.asked(def(r)) // one part is of the second generation by now
-			if err := os.Remove(filepath.Join(r.path("days"), load.ManifestName)); err != nil {
-				t.Fatal(err)
-			}
-			before := files(t, r.path("days"))
-			r.service.Reset()
-			_, err := pipelines.Run(t.Context(), def(r), r.o)
-			unlisted, ok := errors.AsType[*output.UnlistedPartsError](err)
-			if !ok || len(unlisted.Names) != 4 {
-				t.Fatalf("error %v", err)
-			}
-			for _, say := range append(unlisted.Names, " --full`", " --unlisted`") {
-				if !strings.Contains(err.Error(), say) {
-					t.Errorf("%q is not said: %v", say, err)
-				}
-			}
-			if n := len(r.service.Log()); n != 0 {
-				t.Errorf("%d requests were sent", n)
-			}
-			if after := files(t, r.path("days")); !slices.Equal(before, after) {
-				t.Errorf("the dataset has %v, had %v", after, before)
-			}
-			way(t, r)
-			r.asked(def(r))
-			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-		})
-	}
 }
 
 // TestLeasesInOrder: of two runs that want the same two outputs, in whatever

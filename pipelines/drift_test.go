@@ -3,14 +3,12 @@ package pipelines_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -139,35 +137,6 @@ func TestDriftIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestDriftOfAddedLists: a column that a run adds has no type of before. The
-// change says that its values were joined, and later runs say that it is no list.
-func TestDriftOfAddedLists(t *testing.T) {
-	form := []string{"1 text Name"}
-	later := append(slices.Clone(form), "7 list Tags")
-	for name, schema := range map[string]*schemas.Schema{"inferred": nil, "declared": declared(t, schemas.UnknownAdd, "", "string")} {
-		t.Run(name, func(t *testing.T) {
-			l := &driftingForm{w: newWorld(t)}
-			def := l.w.days()
-			def.Schema = schema
-			l.next(form)
-			l.run(def, options())
-			for _, want := range []string{
-				"added item:7 item_7 joined [] [string] Tags x2",
-				"retyped item:7 item_7 type [string] [list<string>] x4", // of this day and the watermark's
-			} {
-				l.next(later, "7")
-				got := l.run(def, options())
-				if pipelinestest.ChangeLines(got.Changes) != want {
-					t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), want)
-				}
-				if drift := strings.Join(got.Drift, "\n"); !strings.Contains(drift, "column item_7 is a string and met several values") {
-					t.Errorf("day %d: drift %q", l.day, drift)
-				}
-			}
-		})
-	}
-}
-
 // TestDriftOfRunsThatFail by the form or its results: what was seen of the form
 // until then is reported, and again by the next run.
 func TestDriftOfRunsThatFail(t *testing.T) {
@@ -211,34 +180,6 @@ func TestDriftOfRunsThatFail(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestDriftGoesOn where fields are left out: every run says so. The labels of
-// the schema are what is known before there is a manifest.
-func TestDriftGoesOn(t *testing.T) {
-	l := &driftingForm{w: newWorld(t)}
-	def := l.w.days()
-	def.Schema = declared(t, schemas.UnknownIgnore, "", "string")
-	def.Schema.Columns[1].Label = "Name"
-	def.Schema.Columns = append(def.Schema.Columns, schemas.Column{
-		Name: "fax", From: schemas.Source{Kind: schemas.FromItem, ID: "3"}, Type: schemas.Type{Kind: schemas.String}, Label: "Fax",
-	})
-	// A run begins at the start of the watermark's day: the later ones see two days.
-	left := func(n int) string {
-		return fmt.Sprintf("added item:2  [] [] Age x%d\nadded meta:date_finish  [] [] Date finish x%[1]d\nadded meta:result_status  [] [] Result status x%[1]d", n)
-	}
-	for _, want := range []string{"relabelled item:1 answer [Name] [Full name]\nremoved item:3 fax [string] [] Fax breaks\n" + left(2), left(4), left(4)} {
-		l.next([]string{"1 text Full name", "2 text Age"})
-		if got := l.run(def, options()); pipelinestest.ChangeLines(got.Changes) != want {
-			t.Errorf("day %d: got\n%s\nwant\n%s", l.day, pipelinestest.ChangeLines(got.Changes), want)
-		}
-	}
-	m := readManifest(t, filepath.Join(l.w.path("days"), load.ManifestName))
-	for _, c := range m.Schema {
-		if c.Gone != (c.From == "item:3") {
-			t.Errorf("the manifest says of %s that it is gone: %v", c.From, c.Gone)
-		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -453,36 +452,6 @@ func TestOtherDialectsOfTheService(t *testing.T) {
 	}
 }
 
-func TestDatasetKeepsPartsOutsideTheRange(t *testing.T) {
-	form := generated(600)
-	w := newWorld(t, form)
-	out := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}
-	def := w.definition(out)
-	w.run(def)
-	before := w.checkDataset("days", pipelinestest.Truth(form, nil))
-
-	id := before.Parts[3].MinID
-	if !form.Delete(id) {
-		t.Fatalf("cannot delete %d", id)
-	}
-	again := w.definition(out)
-	again.Extract.From, again.Extract.To = before.Parts[3].From.AddDate(0, 0, 3), before.Parts[3].From.AddDate(0, 0, 5)
-	report := w.run(again)
-	after := w.checkDataset("days", pipelinestest.Truth(form, nil))
-	if got := report.Forms[0].Range; !got.From.Equal(before.Parts[3].From.Time) || !got.To.Equal(before.Parts[3].To.Time) {
-		t.Errorf("the range was not widened to the whole part: %s/%s", got.From, got.To)
-	}
-	changed := 0
-	for i := range after.Parts {
-		if after.Parts[i].Path != before.Parts[i].Path {
-			changed++
-		}
-	}
-	if changed != 1 || len(after.Parts) != len(before.Parts) {
-		t.Errorf("%d parts changed, want 1", changed)
-	}
-}
-
 func TestSchemaFileTypesAndRejects(t *testing.T) {
 	item := func(id string, values ...string) formservice.Answer {
 		return formservice.Answer{ID: id, Values: values}
@@ -545,20 +514,4 @@ func TestSchemaFileTypesAndRejects(t *testing.T) {
 		t.Error("a failed run changed the manifest")
 	}
 	w.checkTidy()
-}
-
-func TestWatermarkAndRequestsInManifest(t *testing.T) {
-	w := newWorld(t, generated(300))
-	def := w.definition(definition.Output{Path: "set/", Format: "ndjson"})
-	def.Extract.To = time.Date(2025, 7, 1, 0, 0, 0, 0, time.UTC)
-	w.run(def)
-	m := readManifest(t, filepath.Join(w.path("set"), load.ManifestName))
-	counts := w.service.Counts()
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
-	if m.Watermark.String() != "2025-07-01 00:00:00" || m.Requests.Results+m.Requests.Count != int64(total) {
-		t.Errorf("watermark %s, requests %+v, the service saw %s", m.Watermark, m.Requests, strconv.Itoa(total))
-	}
 }

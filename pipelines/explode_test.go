@@ -4,11 +4,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -17,17 +15,6 @@ func exploded() schemas.Column { return schemas.Column{Explode: true} }
 
 // childRows are the rows of colourForm's child output, by id and position.
 const childRows = "id,position,colours\n1,1,red\n1,2,blue\n4,1,blue\n5,1,light green\n5,2,red\n8,1,amber\n9,1,red\n9,2,red\n"
-
-// TestResetOfADatasetThatWasExploded: the reset looks at what the last run wrote, and
-// so sees that the definition no longer asks for rows of a list.
-func TestResetOfADatasetThatWasExploded(t *testing.T) {
-	w := newWorld(t, colourForm())
-	w.run(w.coloured(exploded(), days()))
-	_, err := maintain.ResetState(t.Context(), w.coloured(schemas.Column{}, days()), options().Options, time.Time{})
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 func TestExplodeGivesARowForEachElement(t *testing.T) {
 	w := newWorld(t, colourForm())
@@ -64,31 +51,4 @@ func TestExplodeGivesARowForEachElement(t *testing.T) {
 	before := dataOnly(tree(t, w.dir))
 	w.run(def())
 	sameTree(t, before, dataOnly(tree(t, w.dir)))
-}
-
-// TestExplodeReadsNoOlderPartInVain: the ids of a child's part are those of its
-// results, however many rows it has.
-func TestExplodeReadsNoOlderPartInVain(t *testing.T) {
-	form := colourForm()
-	form.Delete(1)
-	form.Delete(2)
-	if _, err := form.Insert(picked(1, 1, "red", "blue", "aqua")); err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, form)
-	for _, now := range []string{"2026-01-05 00:00:00", "2026-01-09 00:00:00"} {
-		def := w.coloured(exploded(), definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-		def.Extract.From, def.Extract.To = time.Time{}, time.Time{}
-		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
-		o := options()
-		o.Now = zoned(t, w, now)
-		report := w.runBy(def, o)
-		if n := report.Forms[0].Older; n != 0 {
-			t.Errorf("%s: %d windows of older parts were read", now, n)
-		}
-		form.Delete(2)
-		if _, err := form.Insert(picked(2, 8, "red")); err != nil { // its id lies among those of the first day
-			t.Fatal(err)
-		}
-	}
 }

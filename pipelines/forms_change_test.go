@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -18,40 +17,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// TestFormsComeAndGo: a form that appears is read from its beginning, of one
-// that is gone nothing is asked, and what was written of it stays.
-func TestFormsComeAndGo(t *testing.T) {
-	a, b, c := formOf("a", 20), formOf("b", 20), formOf("c", 20)
-	w := newWorld(t, a, b)
-	w.run(w.several())
-	before := tree(t, w.dir)
-	w.service.SetForms(b, c)
-	w.service.Reset()
-	if report := w.run(w.several()); formsIn(report) != "b c" || report.Forms[1].Rows != 20 {
-		t.Errorf("report of %s", formsIn(report))
-	}
-	for _, r := range w.service.Log() {
-		if r.Form == "a" {
-			t.Errorf("%s of a form that is gone", r.Transaction)
-		}
-	}
-	after := tree(t, w.dir)
-	others := func(name string, _ string) bool {
-		return !strings.Contains(name, "/a.") && !strings.Contains(name, "/a/")
-	}
-	maps.DeleteFunc(before, others)
-	maps.DeleteFunc(after, others)
-	if len(before) < 4 {
-		t.Fatalf("the first run wrote %d files", len(before))
-	}
-	sameTree(t, before, after)
-	w.checkForm(b)
-	w.checkForm(c)
-	w.service.SetForms(a, b, c)
-	w.run(w.several())
-	w.checkForm(a)
-}
 
 // TestFormsThatAreNotThere: one that is named, or goes after it was listed,
 // fails alone; a glob that matches none at all is an error before any work.
@@ -173,24 +138,6 @@ func TestFormsThatWouldMeet(t *testing.T) {
 		}
 	}
 	w.checkForm(other)
-}
-
-// TestOneFormIsHeld by another run: it is tried again later, the others are
-// written.
-func TestOneFormIsHeld(t *testing.T) {
-	a, b := formOf("a", 20), formOf("b", 20)
-	w := newWorld(t, a, b)
-	hold(t, w.path("lake/a"), "")
-	hold(t, w.path("files"), "a.ndjson")
-	_, err := pipelines.Run(t.Context(), w.several(), options())
-	failed, ok := errors.AsType[*account.FormsError](err)
-	if !ok || len(failed.Errors) != 1 {
-		t.Fatalf("error %v", err)
-	}
-	if _, ok := errors.AsType[*load.HeldError](err); !ok {
-		t.Errorf("error %v", err)
-	}
-	w.checkForm(b)
 }
 
 // TestABugInOneForm reaches whoever called Run, who says that it is one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,22 +123,6 @@ func TestTheWholeConcurrencyIsUsed(t *testing.T) {
 	}
 }
 
-// TestOneAfterTheOther is what a concurrency of one means for forms.
-func TestOneAfterTheOther(t *testing.T) {
-	w := newWorld(t, formOf("a", 20), formOf("b", 20), formOf("c", 20))
-	def := w.several()
-	def.Source.Requests.Concurrency = 1
-	w.run(def)
-	log := w.service.Log()
-	order := make([]string, 0, len(log))
-	for _, r := range log {
-		order = append(order, r.Form)
-	}
-	if got := strings.Join(slices.Compact(order), " "); got != " a b c" {
-		t.Errorf("asked for %s", got)
-	}
-}
-
 // TestWindowsInFlightOfAllForms are as many as requests may be under way,
 // whatever the number of forms: memory is bounded by them.
 func TestWindowsInFlightOfAllForms(t *testing.T) {
@@ -187,45 +170,6 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 	for _, f := range forms {
 		w.checkForm(f)
 	}
-}
-
-// TestFailuresAreInTheOrderOfTheForms whichever failed first, and the others
-// are written.
-func TestFailuresAreInTheOrderOfTheForms(t *testing.T) {
-	a, b := formOf("a", 20), formOf("b", 20)
-	w := newWorld(t, a, b)
-	bad := make(chan struct{})
-	var once sync.Once
-	w.service.Before = func(r formservice.Request) {
-		switch r.Form {
-		case "last":
-			once.Do(func() { close(bad) })
-		case "first": // fails after the one that comes last
-			select {
-			case <-bad:
-			case <-time.After(longest):
-				t.Error("the last form does not begin before the first one ended")
-			}
-		}
-	}
-	def := w.several()
-	def.Forms = []string{"first", "a", "b", "last"}
-	report, err := pipelines.Run(t.Context(), def, options())
-	failed, ok := errors.AsType[*account.FormsError](err)
-	if !ok || failed.Forms != 4 || len(failed.Errors) != 2 || !strings.HasPrefix(failed.Errors[0].Error(), "form first: ") || !strings.HasPrefix(failed.Errors[1].Error(), "form last: ") {
-		t.Fatalf("error %v", err)
-	}
-	for _, err := range failed.Errors {
-		if s, ok := errors.AsType[*extract.ServiceError](err); !ok || s.Code != extract.CodeInvalidForm {
-			t.Errorf("error %v", err)
-		}
-	}
-	if formsIn(report) != "first a b last" {
-		t.Errorf("report of %s", formsIn(report))
-	}
-	w.checkForm(a)
-	w.checkForm(b)
-	w.checkTidy()
 }
 
 // TestWhatConcernsEveryFormIsAskedOnce: with a refused key or a wrong account

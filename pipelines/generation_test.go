@@ -88,27 +88,6 @@ func TestServiceTellsNoCounts(t *testing.T) {
 	}
 }
 
-// TestWrongCountsOfASecond has counts that are one too low, and two results in the last
-// second of each day. The counts of a day and of the second before it are both too low, so
-// their difference is right. It does not show that the service counts right.
-func TestWrongCountsOfASecond(t *testing.T) {
-	results := make([]formservice.Result, 0, 42)
-	for day := range 6 {
-		at := extracttest.Wall("2025-11-01").AddDate(0, 0, day).Add(-time.Second)
-		for i := range 7 {
-			date := at.Add(time.Duration(i/2) * time.Hour)
-			results = append(results, pipelinestest.Result(int64(100+10*day+i), date.Format(formservice.WallTime), "answer"))
-		}
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: "less", Fractions: "random"}})
-	def := w.definition(days())
-	def.Extract.From, def.Extract.To, def.Extract.Window = extracttest.Wall("2025-10-31"), extracttest.Wall("2025-11-08"), extract.Step{Days: 1}
-	w.run(def)
-	w.checkDataset("days", pipelinestest.Truth(form, nil))
-}
-
 // TestOtherShapesOfV2 reads all results by API v2, whatever shape its answers have and
 // whatever goes wrong.
 func TestOtherShapesOfV2(t *testing.T) {
@@ -130,30 +109,6 @@ func TestOtherShapesOfV2(t *testing.T) {
 			w.checkFile("form1.ndjson", all)
 			w.checkDataset("days", all)
 		})
-	}
-}
-
-// TestBoundsAreCoarserThanDates: a service that drops the fraction of its bounds gives a
-// result of a day's last second in the window of the next day too. Its own day holds it.
-// Results that are dated later than now are read as well.
-func TestBoundsAreCoarserThanDates(t *testing.T) {
-	results := make([]formservice.Result, 0, 48)
-	for day := range 6 {
-		for i := range 8 {
-			at := extracttest.Wall("2026-01-02").AddDate(0, 0, day).Add(-time.Duration(i%2)*time.Hour - time.Second)
-			results = append(results, pipelinestest.Result(int64(1+8*day+i), at.Format(formservice.WallTime), fmt.Sprint("answer ", i)))
-		}
-	}
-	l := &living{form: formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, results)}
-	l.world, l.o, l.edit = newWorld(t, l.form).byV2(), options(), func(*definition.Definition) {}
-	l.outs = []definition.Output{days()}
-	l.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Fractions: "random", CoarseBounds: true}})
-	for _, now := range []string{"2026-01-06 12:00:30", "2026-01-07 12:00:30", "2026-01-09 12:00:30"} {
-		l.now(now)
-		if f := l.runBy(l.definition(), l.o).Forms[0]; !f.Verified.Match {
-			t.Errorf("at %s: verified %+v", now, f.Verified)
-		}
-		l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
@@ -234,49 +233,6 @@ func TestBackfillMakesNoWatermark(t *testing.T) {
 	l.check("2026-01-23 11:59:00", nil)
 }
 
-// TestFromBoundsAnIncrementalRun below.
-func TestFromBoundsAnIncrementalRun(t *testing.T) {
-	l := newLiving(t)
-	l.edit = func(d *definition.Definition) { d.Extract.From = extracttest.Wall("2026-01-19") }
-	since := func(r formservice.Result) bool { return pipelinestest.Date(r) >= "2026-01-19" }
-	l.goOn()
-	l.check("2026-01-20 23:59:30", since)
-	l.now("2026-01-21 08:00:00")
-	if _, asked := l.goOn(); asked[0] != "2026-01-19" {
-		t.Errorf("asked for %v", asked)
-	}
-	l.check("2026-01-21 07:59:00", since)
-	// An earlier `from` does not reset the watermark.
-	l.edit = func(*definition.Definition) {}
-	l.now("2026-01-30 08:00:00")
-	if _, asked := l.goOn(); asked[0] != "2026-01-18" {
-		t.Errorf("asked for %v", asked)
-	}
-	l.check("2026-01-30 07:59:00", func(r formservice.Result) bool { return pipelinestest.Date(r) >= "2026-01-18" })
-}
-
-// TestLeastWatermark: an output that failed, or is new, decides where all begin.
-func TestLeastWatermark(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.now("2026-01-30 12:00:00")
-	l.outs = []definition.Output{days(), months()}
-	if _, asked := l.goOn(); asked[0] != "2026-01-01" && asked[0] != "2026-01-02" {
-		t.Errorf("asked for %v", asked)
-	}
-	l.check("2026-01-30 11:59:00", nil)
-	l.insert(900, "2026-02-01 09:00:00", "seen by one")
-	l.now("2026-02-08 12:00:00")
-	l.outs = l.outs[:1]
-	l.goOn()
-	l.outs = []definition.Output{days(), months()}
-	l.now("2026-02-08 13:00:00")
-	if f, _ := l.goOn(); f.Range.From.String() != "2026-01-27 00:00:00" {
-		t.Errorf("the range is %v", f.Range)
-	}
-	l.check("2026-02-08 12:59:00", nil)
-}
-
 // TestPartsWithoutTheirIDs are read again where they may hold a moved result.
 func TestPartsWithoutTheirIDs(t *testing.T) {
 	l := newLiving(t)
@@ -307,27 +263,6 @@ func TestPartsWithoutTheirIDs(t *testing.T) {
 		if f, _ := l.goOn(); f.Older != 1-i {
 			t.Errorf("%d older windows at %s", f.Older, now)
 		}
-	}
-}
-
-// TestIncrementalSearch: counts know nothing of searches, moved results are
-// found all the same.
-func TestIncrementalSearch(t *testing.T) {
-	l := newLiving(t)
-	l.edit = func(d *definition.Definition) {
-		d.Extract.Search.Where = []extract.Criterion{{Column: "1", Operator: extract.OpBegins, Term: "r"}}
-	}
-	found := func(r formservice.Result) bool {
-		v, _ := r.Values("1")
-		return len(v) == 1 && strings.HasPrefix(v[0], "r")
-	}
-	l.goOn()
-	l.update(4, "2026-01-21 03:00:00", "r4 again")
-	l.now("2026-01-21 12:00:00")
-	f, _ := l.goOn()
-	l.check("2026-01-21 11:59:00", found)
-	if f.Verified.Reason == "" || f.Older == 0 {
-		t.Errorf("report %+v", f)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -72,57 +71,6 @@ func (w *world) read(name string) string {
 		w.t.Fatal(err)
 	}
 	return string(data)
-}
-
-func TestListAsInCSV(t *testing.T) {
-	for _, c := range []struct {
-		list schemas.Column
-		want string
-	}{
-		{schemas.Column{}, "id,colours\n1,red|blue\n2,\n3,\"\"\n4,blue\n5,light green|red\n6,\n7,\"\"\n8,amber\n9,red|red\n"},
-		{
-			schemas.Column{ListAs: schemas.ListJSON},
-			"id,colours\n1,\"[\"\"red\"\",\"\"blue\"\"]\"\n2,\n3,[]\n4,\"[\"\"blue\"\"]\"\n5,\"[\"\"light green\"\",\"\"red\"\"]\"\n6,\n7,[]\n8,\"[\"\"amber\"\"]\"\n9,\"[\"\"red\"\",\"\"red\"\"]\"\n",
-		},
-		{
-			schemas.Column{ListAs: schemas.ListColumns, Choices: []string{"red", "never"}},
-			"id,colours__red,colours__never,colours__amber,colours__blue,colours__light_green\n" +
-				"1,true,false,false,true,false\n2,,,,,\n3,false,false,false,false,false\n4,false,false,false,true,false\n" +
-				"5,true,false,false,false,true\n6,,,,,\n7,false,false,false,false,false\n8,false,false,true,false,false\n9,true,false,false,false,false\n",
-		},
-	} {
-		w := newWorld(t, colourForm())
-		def := func() *definition.Definition {
-			return w.coloured(c.list,
-				definition.Output{Path: "f.csv", Format: "csv"}, definition.Output{Path: "days/", Format: "csv", Partition: definition.PartitionDay},
-				definition.Output{Path: "f.ndjson", Format: "ndjson"}, definition.Output{Path: "f.parquet", Format: "parquet"})
-		}
-		w.run(def())
-		if got := w.read("f.csv"); got != c.want {
-			t.Errorf("list_as %q: %s, want %s", c.list.ListAs, got, c.want)
-		}
-		header, _, _ := strings.Cut(c.want, "\n")
-		for name, data := range dataOnly(tree(t, w.dir)) { // a choice that came on the last day is in all parts
-			if strings.HasPrefix(name, "days/") && !strings.HasPrefix(data, header+"\n") {
-				t.Errorf("%s begins with %.80s", name, data)
-			}
-		}
-		if got := w.read("f.ndjson"); !strings.HasPrefix(got, `{"id":1,"colours":["red","blue"]}`) {
-			t.Errorf("NDJSON begins with %.80s", got)
-		}
-		before := dataOnly(tree(t, w.dir))
-		w.run(def())
-		sameTree(t, before, dataOnly(tree(t, w.dir)))
-		wantChoices := []string(nil)
-		if c.list.ListAs == schemas.ListColumns {
-			wantChoices = []string{"red", "never", "amber", "blue", "light green"}
-		}
-		for manifest, want := range map[string][]string{"f.csv.manifest.json": wantChoices, "days/_manifest.json": wantChoices, "f.parquet.manifest.json": nil} {
-			if got := readManifest(t, w.path(manifest)).Schema[1].Choices; !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: choices %q, want %q", manifest, got, want)
-			}
-		}
-	}
 }
 
 // TestOtherChoicesByV2 holds that somebody who typed a text for a choice has chosen it. Its

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines"
@@ -57,25 +55,6 @@ func TestHead(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestHeadLeavesSecondBefore: by API v2 a page also holds results of the second before the
-// range. They are not written.
-func TestHeadLeavesSecondBefore(t *testing.T) {
-	from := extracttest.Wall("2026-01-05")
-	rs := make([]formservice.Result, 0, 60)
-	for i := range 10 {
-		rs = append(rs, pipelinestest.Result(int64(i+1), from.Add(time.Duration(i-3)*time.Second).Format(formservice.WallTime), "a"))
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
-	def := w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-	def.Extract.From = from
-	if _, err := pipelines.Head(t.Context(), def, options(), 100); err != nil {
-		t.Fatal(err)
-	}
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, func(r formservice.Result) bool { return r.ID > 3 }))
 }
 
 // TestHeadOfOddForms: a column that comes behind the pages from which columns are inferred

@@ -103,63 +103,6 @@ func ignoresDates(err error) bool {
 	return ok && strings.Contains(e.Error(), "it ignores the bounds of dates")
 }
 
-// TestDatesThatAreKept: forms whose results are easily taken for those of a
-// service that ignores dates. None of them is looked into.
-func TestDatesThatAreKept(t *testing.T) {
-	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
-	for name, dates := range map[string][]string{
-		"all in a second": {"2026-01-02 10:00:00"}, "some undated": {"", "2026-01-02 10:00:00"},
-		"undated, stored as 1970": {"1970-01-01 00:00:00", "2026-01-02 10:00:00"}, "before 1970": {"1960-01-01 00:00:00", "2026-01-02 10:00:00"},
-	} {
-		for _, asked := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, range %v", name, asked), func(t *testing.T) {
-				results := make([]formservice.Result, 0, 60)
-				for i := range 60 {
-					results = append(results, pipelinestest.Result(int64(i+1), dates[i%len(dates)], "a"))
-				}
-				form := formservice.NewForm("form1", items, results)
-				w := newWorld(t, form)
-				def := w.definition(file())
-				keep := func(formservice.Result) bool { return true }
-				if asked {
-					def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-01-08")
-					keep = func(r formservice.Result) bool { return strings.HasPrefix(pipelinestest.Date(r), "2026-01-0") }
-				}
-				report := w.run(def)
-				w.checkFile("form1.ndjson", pipelinestest.Truth(form, keep))
-				if d := strings.Join(report.Forms[0].Drift, ""); strings.Contains(d, "ignores") {
-					t.Errorf("drift %q", d)
-				}
-				for _, r := range w.service.Log() {
-					if strings.Contains(r.Query, "fs_max_id") {
-						t.Errorf("a result was doubted: %s", r.Query)
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestDatesThatAreNotShown: a view may leave the dates out. It costs a few
-// requests to see that the service keeps to them, and to see that it does not.
-func TestDatesThatAreNotShown(t *testing.T) {
-	for _, ignores := range []bool{false, true} {
-		form := fourDays()
-		form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
-		w := newWorld(t, form)
-		w.service.SetFaults(formservice.Faults{IgnoreDates: ignores})
-		def := w.daily(definition.Output{Path: "form1.ndjson", Format: "ndjson"})
-		def.Extract.View = "7"
-		report, err := pipelines.Run(t.Context(), def, options())
-		if ignoresDates(err) != ignores || !ignores && (err != nil || report.Forms[0].Rows != 8) {
-			t.Errorf("ignores %v: %v", ignores, err)
-		}
-		if most := 12; w.sent() > most {
-			t.Errorf("ignores %v: %d requests, want at most %d", ignores, w.sent(), most)
-		}
-	}
-}
-
 // TestDatesIgnoredFromNowOn: parts that an honest service filled stay.
 func TestDatesIgnoredFromNowOn(t *testing.T) {
 	l := newLiving(t)

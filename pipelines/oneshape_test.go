@@ -10,12 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -313,63 +310,4 @@ func TestWhatDiffers(t *testing.T) {
 			t.Errorf("by v2 %swant  %s", got, c.v2)
 		}
 	}
-}
-
-// TestGenerationsInTurn begins a dataset by v1, and goes on with v2 and v1 again. Columns
-// stay, and that the generations tell different things of a form is no change of it.
-func TestGenerationsInTurn(t *testing.T) {
-	declared := &schemas.Schema{}
-	for _, id := range []string{"6", "353-1-1", "353-0-1", "7"} {
-		of := schemas.Type{Kind: schemas.String}
-		declared.Columns = append(declared.Columns, schemas.Column{Name: "list_" + id, From: schemas.Source{Kind: schemas.FromItem, ID: id}, Type: schemas.ListOf(of)})
-	}
-	for name, c := range map[string]struct {
-		form   *formservice.Form
-		schema *schemas.Schema
-	}{
-		"declared": {everyItem("Complete", "Incomplete"), declared},
-		"inferred": {everyItem("Complete", "Incomplete"), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.form)
-			w.service.API, w.service.Zone = formservice.Both, w.source.Zone
-			read := func(output, state string, api definition.API, to string) string {
-				def := w.definition(definition.Output{Path: output + "/", Format: "ndjson", Partition: definition.PartitionMonth})
-				def.Source.API, def.Schema, def.State, def.Labels = api, c.schema, w.path(state), true
-				def.Extract.Incremental, def.Extract.Lookback, def.Extract.To = true, 24*time.Hour, extracttest.Wall(to)
-				return pipelinestest.ChangeLines(w.run(def).Forms[0].Changes)
-			}
-			read("turns", "state", definition.APIv1, "2025-03-20")
-			if changes := read("turns", "state", definition.APIv2, "2025-10-30") + read("turns", "state", definition.APIv1, "2026-01-02"); changes != "" {
-				t.Errorf("changes\n%s", changes)
-			}
-			read("whole", "other", definition.APIv1, "2026-01-02")
-			if got, want := orderOf(readManifest(t, w.path("turns/_manifest.json"))), orderOf(readManifest(t, w.path("whole/_manifest.json"))); got != want {
-				t.Errorf("columns %s\nwant    %s", got, want)
-			}
-			if got, want := sortedLines(t, w.path("turns")), sortedLines(t, w.path("whole")); !slices.Equal(got, want) {
-				t.Errorf("%d rows\n%s\nwant %d\n%s", len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
-			}
-		})
-	}
-}
-
-// sortedLines are the lines of a dataset of NDJSON.
-func sortedLines(t *testing.T, dir string) (lines []string) {
-	for name, data := range tree(t, dir) {
-		if strings.HasSuffix(name, ".ndjson") {
-			lines = append(lines, strings.Split(strings.TrimSuffix(data, "\n"), "\n")...)
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// orderOf are the names of a manifest's columns.
-func orderOf(m *load.Manifest) string {
-	names := make([]string, 0, len(m.Schema))
-	for _, c := range m.Schema {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, ",")
 }

@@ -19,30 +19,6 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// TestOneOutputFails: the other commits, and the next run brings the one up to it.
-func TestOneOutputFails(t *testing.T) {
-	form := fourDays()
-	w := newWorld(t, form)
-	o := watching(func(root, op, _ string) error {
-		if strings.HasSuffix(root, "days/") && op == "stage" {
-			return errDisk
-		}
-		return nil
-	})
-	report, err := pipelines.Run(t.Context(), w.daily(fileAndDays()...), o)
-	if !errors.Is(err, errDisk) || report.Forms[0].Error == "" || len(report.Forms[0].Outputs) != 2 {
-		t.Fatalf("error %v, report %+v", err, report.Forms[0])
-	}
-	if kept := report.Forms[0].ResultsKept; kept == nil || *kept != 0 { // the other output has them
-		t.Errorf("%v results are said to be kept", kept)
-	}
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-	w.checkTidy()
-	w.run(w.daily(fileAndDays()...))
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
-	w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
-}
-
 // hold takes a lease for the rest of the test.
 func hold(t *testing.T, root, scope string) {
 	t.Helper()

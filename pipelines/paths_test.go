@@ -12,12 +12,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
 // failing is an encoder that stops after some batches, or at its end.
@@ -102,26 +100,5 @@ func TestRunsWithSearchesAreNotVerified(t *testing.T) {
 				t.Errorf("expected %v", expected)
 			}
 		})
-	}
-}
-
-// TestVerificationFindsTheWindowByHalving in a few counts.
-func TestVerificationFindsTheWindowByHalving(t *testing.T) {
-	results := make([]formservice.Result, 0, 128)
-	for i := range int64(128) {
-		results = append(results, pipelinestest.Result(i+1, extracttest.Wall("2026-01-01").AddDate(0, 0, int(i)).Format(formservice.WallTime), "x"))
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Label: "Answer"}}, results)
-	w := newWorld(t, form)
-	w.service.Before = once(reads("2026-05-08"), func() { form.Delete(70) })
-	def := w.daily(fileAndDays()...)
-	def.Extract.To = extracttest.Wall("2026-05-09")
-	report := w.run(def)
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-	w.checkDataset("days", pipelinestest.Truth(form, nil))
-	// One for the plan, one for the whole range, which differs, so that each window
-	// is counted, again the whole, and one for the result that a second reading lost.
-	if n := w.service.Counts()[formservice.TransactionCount]; n > 4+128 || report.Forms[0].Reread != 1 {
-		t.Errorf("%d counts, %d windows read again", n, report.Forms[0].Reread)
 	}
 }

@@ -31,8 +31,7 @@ func private(t *testing.T, rule, key string) *schemas.Schema {
 }
 
 const (
-	oneKey   = "one key of sixteen bytes and more"
-	otherKey = "another key of sixteen bytes and more"
+	oneKey = "one key of sixteen bytes and more"
 )
 
 // TestRulesInManifests: a column's rule stands there, what is dropped does

@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // planAndRun plans a run and runs it. It returns the plan, and how many requests of
@@ -74,67 +72,5 @@ func TestPlanOfChanges(t *testing.T) {
 				t.Errorf("planned %d, %d, %d, the run sent %d, %d, %d", *p.Requests.Results, *p.Requests.Feed, *p.Requests.Counts, results, feed, counts)
 			}
 		})
-	}
-}
-
-// TestPlanOfLookback says why the lookback is read, and offline nothing is asked.
-func TestPlanOfLookback(t *testing.T) {
-	s := newStamped(t)
-	s.hour()
-	s.later(func() {})
-	for reason, edit := range map[string]func(*definition.Definition){
-		"":                   func(*definition.Definition) {},
-		"changes: lookback":  func(d *definition.Definition) { d.Extract.Changes = definition.ChangesLookback },
-		"verify: false":      func(d *definition.Definition) { d.Extract.Verify = false },
-		"searches nor views": func(d *definition.Definition) { d.Extract.View = "v" },
-	} {
-		s.edit = edit
-		def := s.definition()
-		if def.Extract.View != "" {
-			def.Outputs[0].Path = s.path("other") + "/" // a dataset takes no other view
-		}
-		for _, offline := range []bool{false, true} {
-			s.service.Reset()
-			r, err := pipelines.MakePlan(t.Context(), def, s.o.Options, offline)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := r.Forms[0]
-			if offline && len(s.service.Log()) > 0 {
-				t.Errorf("an offline plan asked %v", s.service.Log())
-			}
-			if def.Extract.View != "" {
-				if p.Changes != nil {
-					t.Errorf("a first run: %+v", p.Changes)
-				}
-				continue
-			}
-			method, begins := load.MethodLookback, extracttest.Wall("2025-12-28")
-			if reason == "" {
-				method, begins = load.MethodChanges, extracttest.Wall("2025-12-31 23:59:30")
-			}
-			if p.Changes.Method != method || !strings.Contains(p.Changes.Reason, reason) || p.Range.From.Time != begins {
-				t.Errorf("%q, offline %v: %+v, range %v", reason, offline, p.Changes, p.Range)
-			}
-			if !offline && (*p.Requests.Feed > 0) != (reason == "" || strings.Contains(reason, "verify: false")) {
-				t.Errorf("%q: %d requests for what changed", reason, *p.Requests.Feed)
-			}
-		}
-	}
-	s.edit = func(*definition.Definition) {}
-	s.service.SetFaults(formservice.Faults{IgnoreSort: true})
-	s.later(func() { s.change(1090, "within the lookback") })
-	s.runBy(s.definition(), s.o)
-	r, err := pipelines.MakePlan(t.Context(), s.definition(), s.o.Options, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := r.Forms[0]; p.Changes.Method != load.MethodLookback || !strings.Contains(p.Changes.Reason, "does not sort") || *p.Requests.Feed != 0 {
-		t.Errorf("%+v, %d requests for what changed", p.Changes, *p.Requests.Feed)
-	}
-	o := s.o.Options
-	o.Full = true
-	if r, err = pipelines.MakePlan(t.Context(), s.definition(), o, false); err != nil || r.Forms[0].Changes != nil {
-		t.Errorf("%v, --full: %+v", err, r.Forms[0].Changes)
 	}
 }

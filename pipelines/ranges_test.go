@@ -3,8 +3,6 @@ package pipelines_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
@@ -20,7 +17,6 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
-	"github.com/formetl/formetl/schemas"
 )
 
 // TestKilledBackfill: the next incremental run finishes it, and then has its
@@ -53,20 +49,6 @@ func TestKilledBackfill(t *testing.T) {
 			l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 		})
 	}
-}
-
-// TestRangesThatDoNotMeet are not taken for one that holds what is between.
-func TestRangesThatDoNotMeet(t *testing.T) {
-	r := newResumed(t)
-	def := func(from, to string) *definition.Definition {
-		d := r.daily(days())
-		d.Extract.From, d.Extract.To = extracttest.Wall(from), extracttest.Wall(to)
-		return d
-	}
-	r.stopAt(def("2026-01-01", "2026-01-02"), "read", 1)
-	r.stopAt(def("2026-01-04", "2026-01-05"), "read", 1) // it takes nothing over of the first one, and removes it
-	r.asked(def("2026-01-01", "2026-01-05"))
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 }
 
 // editedIn tells whether the dataset's file of a day holds a text.
@@ -105,87 +87,6 @@ func TestCheckpointOlderThanTheDataset(t *testing.T) {
 	}
 }
 
-// TestOlderPartWithoutABeginning is counted, where windows of a range that has
-// one need no count.
-func TestOlderPartWithoutABeginning(t *testing.T) {
-	for _, p := range []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionNone} {
-		out := days()
-		out.Partition = p
-		l := newLiving(t, out)
-		l.edit = func(d *definition.Definition) { d.Extract.Verify, d.Extract.Window = false, extract.Step{Days: 1} }
-		l.goOn()
-		l.finish(1, "2026-01-21 11:00:00")
-		l.now("2026-01-21 12:00:00")
-		l.goOn()
-		l.checkDataset("days", pipelinestest.Truth(l.form, nil))
-	}
-}
-
-// TestEqualRowsOfOtherResults: a part that comes out with the same bytes and
-// holds other results has other ids.
-func TestEqualRowsOfOtherResults(t *testing.T) {
-	l := newLiving(t)
-	l.edit = func(d *definition.Definition) {
-		d.Schema = &schemas.Schema{Name: "form1", Unknown: schemas.UnknownIgnore, Columns: []schemas.Column{
-			{Name: "answer", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}},
-		}}
-	}
-	for _, r := range pipelinestest.Truth(l.form, nil) {
-		l.form.Delete(r.ID)
-	}
-	l.insert(55, "2026-01-19 01:30:00", "yes")
-	l.goOn()
-	l.form.Delete(55)
-	l.insert(300, "2026-01-19 01:40:00", "yes")
-	l.now("2026-01-21 01:00:30")
-	l.goOn()
-	l.now("2026-02-20 02:00:00")
-	l.goOn() // the lookback leaves January behind
-	l.finish(300, "2026-03-01 01:00:00")
-	l.now("2026-03-01 02:00:00")
-	l.goOn()
-	m := readManifest(t, l.path("days/_manifest.json"))
-	if m.Rows != 1 {
-		t.Errorf("the form has 1 result, the dataset %d rows", m.Rows)
-	}
-	l.checkSets("days", m)
-}
-
-// TestUndatedPartWithoutItsIDs: a result that came late is in no part, and is
-// not taken for one without a date.
-func TestUndatedPartWithoutItsIDs(t *testing.T) {
-	l := newLiving(t)
-	l.insert(501, "", "another")
-	l.goOn()
-	l.insert(600, "2026-01-05 12:00:00", "came late, beyond the lookback")
-	for _, p := range readManifest(t, l.path("days/_manifest.json")).Parts {
-		if !p.Undated {
-			continue
-		}
-		if err := os.Remove(filepath.Join(l.path("days"), filepath.FromSlash(load.IDsName(p.IDs)))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.finish(500, "2026-01-21 11:00:00")
-	l.now("2026-01-21 12:00:00")
-	l.goOn()
-	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 600 })
-}
-
-// TestFullKeepsTheWatermark where its range begins after the definition's.
-func TestFullKeepsTheWatermark(t *testing.T) {
-	l := newLiving(t)
-	l.edit = func(d *definition.Definition) { d.Extract.From = extracttest.Wall("2025-11-17") }
-	l.goOn()
-	l.o.Full, l.o.From = true, extracttest.Wall("2026-01-10")
-	l.now("2026-01-21 12:00:00")
-	l.goOn()
-	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
-	l.o.To = extracttest.Wall("2026-01-12")
-	l.goOn()
-	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 500 })
-}
-
 // TestContinuedFullRunHoldsTheWatermark: whoever goes on from it incrementally
 // meets what was edited since.
 func TestContinuedFullRunHoldsTheWatermark(t *testing.T) {
@@ -199,34 +100,6 @@ func TestContinuedFullRunHoldsTheWatermark(t *testing.T) {
 	l.edit = func(*definition.Definition) {}
 	l.goOn()
 	l.check("2026-01-29 23:59:00", nil)
-}
-
-// TestDayBudgetBesideAMinuteBudget: a run without a budget per day forgets
-// nothing of what another one needs.
-func TestDayBudgetBesideAMinuteBudget(t *testing.T) {
-	l := newLiving(t)
-	now := time.Date(2026, 1, 21, 12, 0, 0, 0, time.UTC)
-	l.o.Now = func() time.Time { return now }
-	daily := func(d *definition.Definition) { d.Source.Requests.PerDay = 30 }
-	l.edit = daily
-	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !errors.As(err, new(*transport.BudgetError)) {
-		t.Fatal(err)
-	}
-	first := len(l.service.Log()) // one less than the budget where a request was given up with the run
-	now = now.Add(time.Hour)
-	l.edit = func(d *definition.Definition) {
-		d.Name, d.Source.Requests.PerMinute, d.Extract.Incremental = "other", 1000, false
-		d.Extract.From, d.Extract.To = extracttest.Wall("2026-01-05"), extracttest.Wall("2026-01-06")
-		d.Outputs[0].Path = l.path("other") + "/"
-	}
-	l.runBy(l.definition(), l.o)
-	now = now.Add(time.Hour)
-	l.edit = daily
-	before := len(l.service.Log())
-	_, err := pipelines.Run(t.Context(), l.definition(), l.o)
-	if n := len(l.service.Log()) - before; !errors.As(err, new(*transport.BudgetError)) || first+n > 30 {
-		t.Errorf("%v; %d more requests after %d", err, n, first)
-	}
 }
 
 // TestEncodingIsBounded: no more parts are encoded at once, over all forms, than

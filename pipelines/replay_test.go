@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -213,23 +211,6 @@ func TestReplayOfAResultWithoutADate(t *testing.T) {
 	}
 }
 
-// TestFullRemovesDeadLetters: what they tell of is read again.
-func TestFullRemovesDeadLetters(t *testing.T) {
-	r := newReplayed(t, numbered(), dayParts)
-	r.def.Schema = numbers("")
-	r.def.Schema.Columns[1].Type = schemas.Type{Kind: schemas.String}
-	o := options()
-	o.Full = true
-	r.runBy(r.def, o)
-	if left := r.letters(); len(left) != 0 {
-		t.Errorf("left %v", left)
-	}
-	r.replay()
-	if len(r.found.Forms) != 0 {
-		t.Errorf("found %+v", r.found.Forms)
-	}
-}
-
 // TestReplayKeepsWhatWasNotRead: the definition's range has moved on.
 func TestReplayKeepsWhatWasNotRead(t *testing.T) {
 	r := newReplayed(t, numbered(), func(w *world) *definition.Definition {
@@ -244,15 +225,6 @@ func TestReplayKeepsWhatWasNotRead(t *testing.T) {
 	}
 }
 
-// oneDay is a form with one day of rejects, of which one will never fit.
-func oneDay() *formservice.Form {
-	items := []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}
-	return formservice.NewForm("form1", items, []formservice.Result{
-		pipelinestest.Result(1, "2026-01-01 09:00:00", "1"), pipelinestest.Result(5, "2026-01-10 09:00:00", "5.000"),
-		pipelinestest.Result(6, "2026-01-10 10:00:00", "six"), pipelinestest.Result(7, "2026-01-12 10:00:00", "7"),
-	})
-}
-
 // told tells whether a result is among the dead letters of "days".
 func (r *replayed) told(id string) bool {
 	r.t.Helper()
@@ -263,61 +235,6 @@ func (r *replayed) told(id string) bool {
 		}
 		return strings.Contains(string(data), `"result_id":`+id+`,`)
 	})
-}
-
-// TestReplayKeepsItsOwnLetters: one that was cut off has written some, and the
-// next one finishes it. They are the newest truth.
-func TestReplayKeepsItsOwnLetters(t *testing.T) {
-	for name, cut := range map[string]func(r *replayed, o pipelines.Options) error{
-		"between two commits": func(r *replayed, o pipelines.Options) error {
-			refusing := watching(func(root, op, _ string) error {
-				if op == "commit" && filepath.Clean(root) == r.path("more") {
-					return errStop
-				}
-				return nil
-			})
-			refusing.Forms, refusing.From, refusing.To = o.Forms, o.From, o.To
-			_, err := pipelines.Run(t.Context(), r.def, refusing)
-			return err
-		},
-		"within a commit": func(r *replayed, o pipelines.Options) error {
-			refusing := watching(func(_, op, name string) error {
-				if op == "put" && name == load.SuccessName {
-					return errStop
-				}
-				return nil
-			})
-			refusing.Forms, refusing.From, refusing.To = o.Forms, o.From, o.To
-			_, err := pipelines.Run(t.Context(), r.def, refusing)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newReplayed(t, oneDay(), func(w *world) *definition.Definition {
-				def := dayParts(w)
-				if name == "between two commits" {
-					def.Outputs = append(def.Outputs, definition.Output{Path: w.path("more") + "/", Format: "ndjson", Partition: definition.PartitionDay})
-				}
-				return def
-			})
-			r.def.Schema = numbers(".")
-			found, err := pipelines.FindRejects(t.Context(), r.def, options().Options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cut(r, found.Forms[0].Options(options())[0]); !errors.Is(err, errStop) {
-				t.Fatal(err)
-			}
-			r.replay()
-			if !r.told("6") {
-				t.Error("result 6 is in no row and in no dead letter")
-			}
-			r.replay()
-			if !r.told("6") || len(r.letters()) != 1 {
-				t.Errorf("dead letters %v", r.letters())
-			}
-		})
-	}
 }
 
 // TestReplayOfABoundedRange does not look for results without a date.

@@ -1,10 +1,8 @@
 package pipelines_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,10 +13,8 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
 )
@@ -176,67 +172,6 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 	}
 }
 
-// TestDiscardedCheckpointIsTold by a definition, with the reason; nobody expects
-// of an export that it resumes another.
-func TestDiscardedCheckpointIsTold(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*declaredRun, *definition.Definition)
-		reason string
-	}{
-		"a search":        {func(_ *declaredRun, d *definition.Definition) { d.Schema = nil }, "the definition has changed since"},
-		"--full":          {func(r *declaredRun, _ *definition.Definition) { r.o.Full = true }, "everything is to be read anew"},
-		"afresh":          {func(r *declaredRun, _ *definition.Definition) { r.o.Resume.Within = -1 }, "everything is to be read anew"},
-		"a newer version": {func(r *declaredRun, _ *definition.Definition) { r.manifestBehind("form1.ndjson") }, "form1.ndjson has changed since"},
-		"another output":  {func(r *declaredRun, d *definition.Definition) { d.Outputs = r.daily(wholeDataset()).Outputs }, "the outputs have changed since"},
-	} {
-		for _, file := range []string{"e2e.yaml", ""} {
-			if name == "another output" && file == "" { // another export
-				continue
-			}
-			t.Run(name+file, func(t *testing.T) {
-				r := newDeclared(t)
-				define := func() *definition.Definition {
-					def := r.daily(slices.Clone(shapes()["a file"])...)
-					if file != "" {
-						def.File = r.path(file)
-					}
-					return def
-				}
-				stopped := r.stopAt(define(), "read", 2)
-				def := define()
-				c.change(r, def)
-				var log bytes.Buffer
-				r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				if asked, report := r.asked(def); len(asked) != 4 || report.Forms[0].Continued != "" {
-					t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-				}
-				level := "WARN"
-				if file == "" {
-					level = "INFO"
-				}
-				told := false
-				for line := range strings.Lines(log.String()) {
-					told = told || strings.Contains(line, "level="+level) && strings.Contains(line, "the checkpoint of an earlier run is discarded") &&
-						strings.Contains(line, "earlier_run="+stopped.RunID) && strings.Contains(line, c.reason)
-				}
-				if !told {
-					t.Errorf("the log says:\n%s", &log)
-				}
-			})
-		}
-	}
-}
-
-// manifestBehind leaves a file and its manifest as another run would.
-func (r *declaredRun) manifestBehind(name string) {
-	r.t.Helper()
-	other := r.daily(definition.Output{Path: name, Format: "ndjson"})
-	other.State = r.path("elsewhere")
-	if _, err := pipelines.Run(r.t.Context(), other, r.o); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // TestCheckpointOfAPathForEachRun: a path that holds the run's id is the same output.
 func TestCheckpointOfAPathForEachRun(t *testing.T) {
 	r := newDeclared(t)
@@ -289,49 +224,6 @@ func TestResumeWithin(t *testing.T) {
 	}
 }
 
-// TestDamagedCheckpoint costs what is damaged, and no run.
-func TestDamagedCheckpoint(t *testing.T) {
-	for pattern, want := range map[string]int{"0000001-*-rows": 2, "*-record": 4, "header": 4} {
-		t.Run(pattern, func(t *testing.T) {
-			r := newDeclared(t)
-			r.stopAt(r.daily(file()), "read", 3)
-			r.overwrite(pattern, "{")
-			if asked, _ := r.asked(r.daily(file())); len(asked) != want {
-				t.Errorf("asked for %v", asked)
-			}
-			r.checkAll([]definition.Output{file()}, inJanuary)
-			r.noCheckpoint()
-		})
-	}
-}
-
-// TestCheckpointAndChanges: the form changed between two attempts, also by a column
-// that nobody knew.
-func TestCheckpointAndChanges(t *testing.T) {
-	for name, change := range map[string]func(*declaredRun){
-		"moved to a later day":         func(r *declaredRun) { _ = r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")) },
-		"moved to a day that was read": func(r *declaredRun) { _ = r.form.Finish(4, extracttest.Wall("2026-01-01 15:00:00")) },
-		"deleted":                      func(r *declaredRun) { r.form.Delete(2) },
-		"inserted":                     func(r *declaredRun) { _, _ = r.form.Insert(pipelinestest.Result(99, "2026-01-01 11:00:00", "new")) },
-		"a late column": func(r *declaredRun) {
-			x := pipelinestest.Result(98, "2026-01-04 11:00:00", "new")
-			x.Items = append(x.Items, formservice.Answer{ID: "77", Type: "text", Index: 2, Values: []string{"v"}})
-			_, _ = r.form.Insert(x)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDeclared(t)
-			r.stopAt(r.daily(fileAndDays()...), "read", 2)
-			change(r)
-			_, report := r.asked(r.daily(fileAndDays()...))
-			if f := report.Forms[0]; !f.Verified.Match {
-				t.Errorf("report %+v", f)
-			}
-			r.checkAll(fileAndDays(), inJanuary)
-		})
-	}
-}
-
 // TestCheckpointOfAFailure: errors that the next run may not meet keep what was
 // read, those of the data do not.
 func TestCheckpointOfAFailure(t *testing.T) {
@@ -358,31 +250,6 @@ func TestCheckpointOfAFailure(t *testing.T) {
 		t.Fatal("the run ended well")
 	}
 	r.noCheckpoint()
-}
-
-// TestCleanDropsTheCheckpoint of its definition, and the next run begins anew.
-func TestCleanDropsTheCheckpoint(t *testing.T) {
-	r := newDeclared(t)
-	r.stopAt(r.daily(file()), "read", 2)
-	other := r.daily(definition.Output{Path: "other.ndjson", Format: "ndjson"})
-	other.Name = "other"
-	r.stopAt(other, "read", 1)
-	for _, dry := range []bool{true, false} {
-		if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil {
-			t.Errorf("%+v, %v", report, err)
-		}
-	}
-	if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{}); err != nil {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
-	other = r.daily(definition.Output{Path: "other.ndjson", Format: "ndjson"})
-	other.Name = "other"
-	if asked, report := r.asked(other); len(asked) != 3 || report.Forms[0].Kept != 1 {
-		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
-	}
 }
 
 // TestPlanTellsOfAnUnfinishedRun without asking for anything.

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -18,62 +16,6 @@ import (
 )
 
 func dated(r formservice.Result) bool { return pipelinestest.Date(r) != "" }
-
-// TestKilledInOneOfTwoCommits: whatever step the one commit had come to while
-// the other was done, the next run finishes it before anything else, and asks
-// for what it needs in its own range.
-func TestKilledInOneOfTwoCommits(t *testing.T) {
-	for _, at := range []struct{ op, name string }{
-		{"delete", load.SuccessName}, {"commit", ""}, {"put", load.ManifestName}, {"put", load.SuccessName}, {"delete", ".formetl/intent"},
-	} {
-		t.Run(at.op+" "+at.name, func(t *testing.T) {
-			r := newDeclared(t)
-			def := func() *definition.Definition { return r.daily(days(), months()) }
-			o := watching(func(root, op, name string) error {
-				if filepath.Clean(root) == r.path("months") && op == at.op && (at.name == "" || at.name == name) {
-					return errBoom
-				}
-				return nil
-			})
-			o.Now = r.o.Now
-			if _, err := pipelines.Run(t.Context(), def(), o); !errors.Is(err, errBoom) {
-				t.Fatal(err)
-			}
-			r.noCheckpoint()
-			var log bytes.Buffer
-			r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			if err := r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")); err != nil {
-				t.Fatal(err)
-			}
-			asked, report := r.asked(def())
-			if len(asked) != 4 || report.Forms[0].Continued != "" || strings.Count(log.String(), "the commit of an earlier run was finished") != 1 {
-				t.Errorf("asked for %v, report %+v\n%s", asked, report.Forms[0], &log)
-			}
-			for _, name := range []string{"days", "months"} {
-				r.checkDataset(name, pipelinestest.Truth(r.form, inJanuary))
-			}
-		})
-	}
-}
-
-// TestResumeWithTrust: windows that were read in the trust that counts will
-// vouch for them are counted, also where it is not asked for any more.
-func TestResumeWithTrust(t *testing.T) {
-	for _, verify := range []bool{true, false} {
-		r := newResumed(t)
-		r.service.Faults.PageCap = 1
-		def := r.daily(days())
-		def.Extract.Verify = verify
-		r.stopAt(def, "read", 3)
-		def = r.daily(days())
-		def.Extract.Verify = !verify
-		_, report := r.asked(def)
-		r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-		if !report.Forms[0].Verified.Match {
-			t.Errorf("verify %t, then not: %+v", verify, report.Forms[0].Verified)
-		}
-	}
-}
 
 // TestLostCommitKeepsNothing, and does not say that it does.
 func TestLostCommitKeepsNothing(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,32 +23,6 @@ import (
 )
 
 var errBoom = errors.New("boom")
-
-// asking is a watched destination that tells also what is read of it.
-type asking struct{ *watched }
-
-func (a asking) Get(ctx context.Context, name string) ([]byte, string, error) {
-	if err := a.before("get", name); err != nil {
-		return nil, "", err
-	}
-	return a.watched.Get(ctx, name)
-}
-
-// failing are options whose destinations fail at an operation on a name that
-// the pattern matches.
-func (r *resumed) failing(op, pattern string) pipelines.Options {
-	o := r.o
-	o.Tables.Open = func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
-		d, err := local.New(root)
-		return asking{&watched{d, func(now, name string) error {
-			if hit, err := path.Match(pattern, name); now != op || !hit {
-				return err
-			}
-			return errBoom
-		}}}, err
-	}
-	return o
-}
 
 // TestCheckpointCannotBeWritten: the run fails, names the folder and what to do,
 // and leaves nothing that is half written. What it had read by then is resumed
@@ -107,30 +80,6 @@ func (r *resumed) cleaned() {
 		r.t.Fatal(err)
 	}
 	r.checkTidy()
-}
-
-// TestOldStateCannotBeUsed: what lies at the destination cannot be looked at. The run fails and names the place, and the next one has what was
-// read before.
-func TestOldStateCannotBeUsed(t *testing.T) {
-	for name, c := range map[string]struct{ op, pattern string }{
-		"the record of a commit is not given": {op: "get", pattern: ".formetl/intent"},
-		"the manifest cannot be read":         {op: "get", pattern: load.ManifestName},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDeclared(t)
-			r.stopAt(r.daily(days()), "read", 2)
-			_, err := pipelines.Run(t.Context(), r.daily(days()), r.failing(c.op, c.pattern))
-			if !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "/days/") {
-				t.Errorf("error %v", err)
-			}
-			report, err := pipelines.Run(t.Context(), r.daily(days()), r.o)
-			if err != nil || report.Forms[0].Kept != 2 {
-				t.Fatalf("%v; report %+v", err, report.Forms[0])
-			}
-			r.cleaned()
-			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-		})
-	}
 }
 
 // TestStagedIsSwept: what the run of a checkpoint was staging when it was killed

@@ -50,54 +50,6 @@ func TestResumedRunIsStopped(t *testing.T) {
 	r.checkDataset("days", pipelinestest.Truth(r.form, dated))
 }
 
-// TestResumedRunIsStoppedAndMoved: a result that the first run read moves to
-// what is left of the second one's range, and the third finds it.
-func TestResumedRunIsStoppedAndMoved(t *testing.T) {
-	r := newDeclared(t)
-	r.stopBeyond()
-	if err := r.form.Finish(1, extracttest.Wall("2026-02-17 15:00:00")); err != nil {
-		t.Fatal(err)
-	}
-	asked, report := r.asked(r.openEnded())
-	if f := report.Forms[0]; f.Continued == "" || f.Reread == 0 || !slices.Equal(asked, []string{"2026-01-01", "2026-02-17", "2026-02-18"}) {
-		t.Errorf("asked for %v, report %+v", asked, f)
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, dated))
-}
-
-// TestMovedAroundACheckpoint: what an earlier run read lies in the middle of the
-// range, and a result moves from before it to behind it while that is read.
-func TestMovedAroundACheckpoint(t *testing.T) {
-	r := newDeclared(t)
-	def := r.daily(days())
-	def.Extract.From, def.Extract.To = extracttest.Wall("2026-01-02"), extracttest.Wall("2026-01-04")
-	r.stopAt(def, "read", 2)
-	r.service.Before = once(reads("2026-01-04"), func() {
-		if err := r.form.Finish(1, extracttest.Wall("2026-01-04 15:00:00")); err != nil {
-			t.Error(err)
-		}
-	})
-	_, report := r.asked(r.daily(days()))
-	if report.Forms[0].Kept != 2 {
-		t.Errorf("report %+v", report.Forms[0])
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
-// TestReadTwice: a result moved while its run read, so two of the windows that
-// it left hold it. Which of them has it now, only another reading can tell: both
-// are read again.
-func TestReadTwice(t *testing.T) {
-	r := newDeclared(t)
-	r.service.Before = once(reads("2026-01-02"), func() { _ = r.form.Finish(1, extracttest.Wall("2026-01-02 15:00:00")) })
-	r.stopAt(r.daily(days()), "read", 3)
-	asked, report := r.asked(r.daily(days()))
-	if want := []string{"2026-01-01", "2026-01-02", "2026-01-04"}; !slices.Equal(asked, want) || report.Forms[0].Kept != 1 {
-		t.Errorf("asked for %v, kept %d", asked, report.Forms[0].Kept)
-	}
-	r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-}
-
 // TestUndatedAreReadAgain: which results have no date may change with every
 // window that is read, so they are not taken over.
 func TestUndatedAreReadAgain(t *testing.T) {
@@ -221,47 +173,6 @@ func TestWindowThatChangedInTheMiddle(t *testing.T) {
 				return
 			}
 			r.checkAll([]definition.Output{file(), days()}, inJanuary)
-		})
-	}
-}
-
-// TestPieceAcrossABorder: a piece that crosses a border of the new run's plan is
-// read again, and those that lie within one of its windows are not. Several of
-// them in one window are merged by their ids, so that the bytes are those of a
-// run that was not stopped.
-func TestPieceAcrossABorder(t *testing.T) {
-	for name, c := range map[string]struct {
-		first, then string // windows
-		stop        int    // after so many of the first ones
-		kept, pages int
-	}{
-		"larger windows":  {"1d", "4d", 3, 1, 1},
-		"smaller windows": {"2d", "1d", 2, 1, 3},
-		"crossing":        {"36h", "1d", 1, 0, 4},
-		"equal":           {"1d", "1d", 3, 3, 1},
-		"halves":          {"12h", "1d", 3, 1, 3},
-		"several in one":  {"6h", "2d", 7, 1, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			define := func(r *declaredRun, window string) *definition.Definition {
-				d := r.daily(definition.Output{Path: "form1.csv", Format: "csv"}, wholeDataset())
-				var err error
-				if d.Extract.Window, err = definition.ParseWindow(window); err != nil {
-					t.Fatal(err)
-				}
-				return d
-			}
-			whole := newDeclared(t)
-			whole.asked(define(whole, c.then))
-			r := newDeclared(t)
-			stopped := r.stopAt(define(r, c.first), "read", c.stop)
-			asked, report := r.asked(define(r, c.then))
-			f := report.Forms[0]
-			if n := r.pages(); f.Kept != c.kept || n > c.pages || f.Continued != "" && f.Continued != stopped.RunID {
-				t.Errorf("kept %d, want %d; asked for %v with %d requests, want at most %d", f.Kept, c.kept, asked, n, c.pages)
-			}
-			r.checkDataset("whole", pipelinestest.Truth(r.form, inJanuary))
-			sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
@@ -144,35 +143,6 @@ func (w *world) noCheckpoint() {
 	w.t.Helper()
 	if left, err := os.ReadDir(w.path("state/checkpoint")); len(left) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.t.Errorf("the checkpoint holds %v, %v", left, err)
-	}
-}
-
-// TestResumeBeyond: the clock went on, so the run's own range holds more.
-func TestResumeBeyond(t *testing.T) {
-	r := newResumed(t)
-	def := func() *definition.Definition {
-		d := r.daily(days())
-		d.Extract.To = extract.Window{}.To
-		return d
-	}
-	stopped := r.stopAt(def(), "read", 3)
-	for id, day := range map[int64]string{100: "2026-02-15 12:30:00", 101: "2026-02-17 09:00:00"} {
-		if _, err := r.form.Insert(pipelinestest.Result(id, day, "late")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
-	asked, report := r.asked(def())
-	f := report.Forms[0]
-	if len(report.Forms) != 1 || f.Continued != stopped.RunID || f.Kept != 3 || f.Range.To.String() != "2026-02-18 11:59:00" {
-		t.Fatalf("reports %+v", report.Forms)
-	}
-	if len(asked) == 0 || asked[0] < "2026-01-04" {
-		t.Errorf("asked for %v", asked)
-	}
-	m := r.checkDataset("days", pipelinestest.Truth(r.form, dated))
-	if m.RunID != report.RunID || m.Watermark.String() != "2026-02-15 11:59:00" || m.Range.From.String() != "2026-01-01 00:00:00" {
-		t.Errorf("manifest of %s, range %v, watermark %s", m.RunID, m.Range, m.Watermark)
 	}
 }
 

@@ -15,28 +15,6 @@ import (
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
-// TestSecondBeforeOwnRange: a dataset widens the range to whole parts, and a file holds what
-// was asked for. The count of that holds a result of the second before it.
-func TestSecondBeforeOwnRange(t *testing.T) {
-	from := extracttest.Wall("2026-01-05")
-	rs := make([]formservice.Result, 0, 60)
-	for i := range 60 {
-		rs = append(rs, pipelinestest.Result(int64(i+1), from.Add(time.Duration(i-30)*time.Hour-time.Second).Format(formservice.WallTime), "a"))
-	}
-	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
-	w.run(w.definition(months()))
-	def := w.definition(file(), months())
-	def.Extract.From = from
-	report := w.run(def)
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, func(r formservice.Result) bool { return r.ID > 31 }))
-	w.checkDataset("months", pipelinestest.Truth(form, nil))
-	if n := report.Requests.All(); n > 20 {
-		t.Errorf("%d requests", n)
-	}
-}
-
 // TestSecondBeforeMoved: a result moves from the first day to the second one while both are
 // read, and the first day's reading ends last. It is in both then, and the second day leaves
 // it out to the first, which holds it no more when it is read again.

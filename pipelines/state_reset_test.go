@@ -2,8 +2,6 @@ package pipelines_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/maintain"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
@@ -131,68 +128,6 @@ func TestResetDropsWhatARunLeft(t *testing.T) {
 	}
 	if asked, report := r.asked(r.daily(days())); len(asked) != 4 || report.Forms[0].Continued != "" {
 		t.Errorf("the next run asked for %v and resumed %q", asked, report.Forms[0].Continued)
-	}
-}
-
-// TestResetFinishesACommit that is recorded before it sets the watermark.
-func TestResetFinishesACommit(t *testing.T) {
-	r := newResumed(t)
-	r.recorded(r.daily(days()))
-	report, err := maintain.ResetState(t.Context(), r.daily(days()), r.o.Options, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := report.Outputs[0]
-	if !out.Recovery.Finished || out.Recovery.RunID == "" || out.Before.String() != "2026-01-05 00:00:00" || !out.After.IsZero() {
-		t.Errorf("%+v", out)
-	}
-	r.checkTidy()
-	m := r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
-	if !m.Watermark.IsZero() || m.RunID != out.Recovery.RunID {
-		t.Errorf("watermark %s of run %s", m.Watermark, m.RunID)
-	}
-}
-
-// TestResetOfTheRest: what cannot be reset stays as it is, and the rest is reset.
-func TestResetOfTheRest(t *testing.T) {
-	form1, form2 := fourDays(), fourDays()
-	form2.Directory = "form2"
-	w := newWorld(t, form1, form2)
-	definition := func() *definition.Definition {
-		def := w.daily(definition.Output{Path: "{form}/", Format: "ndjson"}, definition.Output{Path: "all/{form}/", Format: "csv"}, definition.Output{Path: "{form}.csv", Format: "csv"})
-		def.Forms = []string{"form1", "form2"}
-		return def
-	}
-	w.run(definition())
-	broken := filepath.Join(w.path("all/form2"), load.ManifestName)
-	if err := os.WriteFile(broken, []byte(`{"format": "nd`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	hold(t, w.path("form1"), "")
-	changed := definition()
-	changed.Outputs[1].Format = "ndjson"
-	before := readManifest(t, filepath.Join(w.path("form1"), load.ManifestName))
-	report, err := w.reset(changed, options(), time.Time{})
-	var held *load.HeldError
-	var damaged *load.ManifestError
-	var other *output.DatasetChangedError
-	if !errors.As(err, &held) || !errors.As(err, &damaged) || !errors.As(err, &other) || held.RunID != "another" {
-		t.Errorf("got %v", err)
-	}
-	var failed []string
-	for _, out := range report.Outputs {
-		if out.Err != nil {
-			failed = append(failed, out.Path)
-		}
-	}
-	if want := []string{w.path("form1") + "/", w.path("all/form1") + "/", w.path("all/form2") + "/"}; !slices.Equal(failed, want) || len(report.Outputs) != 4 {
-		t.Errorf("failed %v, want %v", failed, want)
-	}
-	if m := readManifest(t, filepath.Join(w.path("form1"), load.ManifestName)); m.Watermark != before.Watermark {
-		t.Errorf("what is held was reset to %s", m.Watermark)
-	}
-	if m := readManifest(t, filepath.Join(w.path("form2"), load.ManifestName)); !m.Watermark.IsZero() {
-		t.Errorf("form2 was not reset: %s", m.Watermark)
 	}
 }
 

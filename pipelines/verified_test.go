@@ -222,67 +222,6 @@ func TestCountsWithoutResults(t *testing.T) {
 	}
 }
 
-// TestCountAgreesByChance: every count is one too low, and the first count of two days finds
-// one more, which is gone again before the next request. That count agrees, and shows nothing:
-// the run goes on without counts.
-func TestCountAgreesByChance(t *testing.T) {
-	form := perDay(5, 30, 10, 40)
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: "less"}})
-	var mu sync.Mutex
-	pages, came := 0, false
-	w.service.Before = func(r formservice.Request) {
-		if r.Transaction != formservice.TransactionResults {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case !isCount(r):
-			pages++
-		case pages >= 4 && !came && strings.Contains(r.Query, "before_date=2026-01-03"):
-			came = true
-			if _, err := form.Insert(pipelinestest.Result(1000, "2026-01-02 20:00:00", "there for one count")); err != nil {
-				t.Error(err)
-			}
-			return
-		}
-		form.Delete(1000)
-	}
-	report, err := pipelines.Run(t.Context(), w.byDay(4, days()), options())
-	if !came {
-		t.Error("nobody counted the first two days")
-	}
-	readOnly(t, w, form, report, err)
-}
-
-// TestEarlierCountsProveNothing: the first count of a day after it was read is one too low, and
-// all later ones are one too high. What was read lies between them, and not between the counts
-// around its last reading, so the run fails.
-func TestEarlierCountsProveNothing(t *testing.T) {
-	form := perDay(5, 30)
-	w := newWorld(t, form).byV2()
-	pages, counts := 0, 0
-	w.service.Before = func(r formservice.Request) {
-		if r.Transaction != formservice.TransactionResults {
-			return
-		}
-		wrong := ""
-		switch {
-		case !isCount(r):
-			pages++
-		case pages >= 2 && strings.Contains(r.Query, "before_date=2026-01-03"): // of the second day, or both
-			if wrong = "more"; counts < 2 {
-				wrong = "less"
-			}
-			counts++
-		}
-		w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: wrong}})
-	}
-	report, err := pipelines.Run(t.Context(), w.byDay(2, days()), options())
-	verifyFails(t, w, form, report, err)
-}
-
 // TestReadingThatMoves: a day has 30 results whenever it is counted, and 29 or 31 the first
 // times that it is read. Its count stands still and what is read does not, so the form moves,
 // and the run reads on until they agree.
@@ -433,22 +372,6 @@ func TestLastSecondOfDay(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestNothingButOfTheDayBefore: a day was counted by itself, and all that the service gives of
-// it belongs to the day before. It is asked for what follows once, and not for ever.
-func TestNothingButOfTheDayBefore(t *testing.T) {
-	form := perDay(1, 0, 0, 0, 3)
-	if err := form.Finish(1, extracttest.Wall("2026-01-01 23:59:59")); err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{CoarseBounds: true, Fractions: "random"}})
-	def := w.byDay(5, days())
-	def.Extract.Verify, def.Extract.From, def.Extract.Window = false, time.Time{}, extract.Step{}
-	def.Source.Requests.PerDay = 100
-	w.run(def)
-	ownParts(t, w, form, func(formservice.Result) bool { return true })
 }
 
 // lastSeconds has results in the last second of six days from December 31st on, in the
@@ -620,67 +543,6 @@ func TestDateThatNothingTells(t *testing.T) {
 	}
 }
 
-// TestCountOfAnEarlierMoment: nothing is compared with counts, and pages hold five results.
-// The third day has five when it is counted. Another one moves there before a request:
-// one whose id is the lowest of the day, or the highest. Or the day has six, and one comes to an
-// earlier day when all are counted, and the earlier days are not. So a page of five holds as many
-// as were counted, and not the last one of the day.
-func TestCountOfAnEarlierMoment(t *testing.T) {
-	for name, edit := range uncounted() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for k := 3; ; k++ {
-				kind := k % 3
-				form := perDay(12, 12, []int{5, 5, 6}[kind])
-				results := int64(form.Len())
-				form.Views = []formservice.View{{ID: "101"}}
-				clock := extracttest.Wall("2026-01-04 00:00:00")
-				form.SetClock(func() time.Time {
-					clock = clock.Add(time.Hour)
-					return clock
-				})
-				for i := range results { // each has a date_update, in another order than that of ids
-					r, _ := form.Get(i*7%results + 1)
-					if err := form.Update(r); err != nil {
-						t.Fatal(err)
-					}
-				}
-				clock = extracttest.Wall("2026-01-09 00:00:00")
-				w := newWorld(t, form)
-				w.service.SetFaults(formservice.Faults{PageCap: 5})
-				n := 0
-				w.service.Before = func(formservice.Request) {
-					if n++; n == k/3 {
-						var err error
-						if kind == 2 {
-							_, err = form.Insert(pipelinestest.Result(31, "2026-01-01 12:00:00", "answer"))
-						} else {
-							err = form.Finish([]int64{1, 28}[kind], extracttest.Wall("2026-01-03 12:00:00"))
-						}
-						if err != nil {
-							t.Error(err)
-						}
-					}
-				}
-				def := w.byDay(4, days())
-				def.Source.Requests.Concurrency, def.Extract.From, def.Extract.Window = 1, time.Time{}, extract.Step{}
-				edit(def)
-				v := w.run(def).Forms[0].Verified
-				if n < k/3 {
-					return
-				}
-				times := w.ids("days")
-				delete(times, 31) // it came while the run was under way
-				// Where what came is the newest change before the list is asked, its order proves nothing.
-				untold := kind == 2 && v.Method != load.MethodChanges && v.Unproven != ""
-				if int64(len(times)) != results && !untold || slices.Max(slices.Collect(maps.Values(times))) > 1 {
-					t.Errorf("case %d, of %d requests, verified %+v: %v", k, n, v, times)
-				}
-			}
-		})
-	}
-}
-
 // lateWorld has three results on each of four days, and others that are so old by the
 // service's clock, which is ahead of ours by off.
 func lateWorld(t *testing.T, account, zone string, off time.Duration, ages ...time.Duration) (*world, *formservice.Form, func(age time.Duration)) {
@@ -773,51 +635,6 @@ func TestNewestResults(t *testing.T) {
 						break
 					}
 					add(time.Duration(15-5*run) * time.Minute)
-				}
-			})
-		}
-	}
-}
-
-// TestNewestResultsOfSearch: a search leaves results out, so that no count shows that the
-// newest one is dated later than now. One request asks for it.
-func TestNewestResultsOfSearch(t *testing.T) {
-	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
-		for _, mode := range []string{"from, by days", "incremental"} {
-			w, form, _ := lateWorld(t, "UTC", "UTC", time.Hour, 20*time.Hour, 5*time.Hour, 20*time.Minute)
-			w.source.API = api
-			def := endless()[mode](w)
-			def.Extract.Search = extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpContains, Term: "5"}}}
-			for range 2 {
-				w.run(def)
-				w.checkDataset("days", pipelinestest.Truth(form, func(r formservice.Result) bool { return r.ID%10 == 5 }))
-			}
-		}
-	}
-}
-
-// TestEndCostsNothing: a run without an end sends no request more than one that ends now,
-// even where nothing is compared with counts.
-func TestEndCostsNothing(t *testing.T) {
-	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
-		for _, mode := range []string{"not verified", "with a view"} {
-			t.Run(fmt.Sprintf("%s, %s", mode, api), func(t *testing.T) {
-				t.Parallel()
-				var sent [2]int
-				for i := range sent {
-					w, _, _ := lateWorld(t, "Europe/Berlin", "Europe/Berlin", 0, 20*time.Hour, 5*time.Hour, 20*time.Minute)
-					w.source.API = api
-					o := options()
-					if i == 1 {
-						o.To = extracttest.Wall(time.Now().In(w.source.Zone).Add(-time.Minute).Format(formservice.WallTime))
-					}
-					if _, err := pipelines.Run(t.Context(), endless()[mode](w), o); err != nil {
-						t.Fatal(err)
-					}
-					sent[i] = w.sent()
-				}
-				if sent[0] > sent[1] {
-					t.Errorf("%d requests without an end, %d with one", sent[0], sent[1])
 				}
 			})
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/doctor"
 )
@@ -52,20 +51,18 @@ type patient struct {
 	service   *formservice.Server
 	url       string // of the service
 	key       string // "": it is not set
-	secret    string // of the store
-	do        func(args ...string) (code int, stdout, stderr string)
 }
 
-func newPatient(t *testing.T, load string, forms ...*formservice.Form) *patient {
+func newPatient(t *testing.T) *patient {
 	t.Helper()
 	p := &patient{T: t, dir: t.TempDir(), key: testKey}
-	service, server := newService(testKey, forms...)
+	service, server := newService(testKey, patientForm(t, ages()...))
 	t.Cleanup(server.Close)
 	p.service, p.url, p.file = service, server.URL, filepath.Join(p.dir, "p.yaml")
 	p.text = fmt.Sprintf("version: 1\nname: nightly\nsource:\n  base_url: %s\n  account: acme\n  api_key: ${env:FORMETL_API_KEY}\n  timezone: America/Chicago\n"+
-		"  requests: {retries: 0, per_day: 0, per_minute: 0}\nforms: [form1]\nextract: {from: 2026-01-01}\nload:\n%s", server.URL, load)
+		"  requests: {retries: 0, per_day: 0, per_minute: 0}\nforms: [form1]\nextract: {from: 2026-01-01}\nload:\n"+
+		"  - path: out/{form}.csv\n  - {path: \"lake/{form}/\", format: ndjson, partition: month}\n", server.URL)
 	p.write(p.text)
-	p.do = func(args ...string) (int, string, string) { return inProcess(p.key, args...) }
 	return p
 }
 
@@ -84,7 +81,7 @@ func (p *patient) edit(pairs ...string) {
 // examine runs doctor and decodes its answer.
 func (p *patient) examine() (code int, told checklist) {
 	p.Helper()
-	code, stdout, stderr := p.do("doctor", p.file, "--json")
+	code, stdout, stderr := inProcess(p.key, "doctor", p.file, "--json")
 	if err := json.Unmarshal([]byte(stdout), &told); err != nil {
 		p.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
 	}
@@ -97,7 +94,7 @@ func (p *patient) examine() (code int, told checklist) {
 // run makes a run, which has to end with 0.
 func (p *patient) run() {
 	p.Helper()
-	if code, _, stderr := p.do("run", p.file); code != 0 {
+	if code, _, stderr := inProcess(p.key, "run", p.file); code != 0 {
 		p.Fatalf("the run ends with %d: %s", code, stderr)
 	}
 }
@@ -125,8 +122,6 @@ func (p *patient) files() map[string]string {
 	}
 	return found
 }
-
-const localOutputs = "  - path: out/{form}.csv\n  - {path: \"lake/{form}/\", format: ndjson, partition: month}\n"
 
 // fault is something that is wrong, and the check that finds it.
 type fault struct {
@@ -280,7 +275,7 @@ func (p *patient) diagnose(f fault) checklist {
 func TestDoctorFindsFaults(t *testing.T) {
 	for _, f := range slices.Concat(serviceFaults(), folderFaults(), runFaults()) {
 		t.Run(f.name, func(t *testing.T) {
-			p := newPatient(t, localOutputs, patientForm(t, ages()...))
+			p := newPatient(t)
 			told := p.diagnose(f)
 			// Without a key or a budget the service is asked nothing, and the rest is checked.
 			if silent := f.name == "no key" || f.check == "budget"; silent && (told.Requests != 0 || len(p.service.Log()) != 0) {
@@ -293,7 +288,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 // TestDoctorOnGoodHealth: everything is checked and nothing is found, by nine requests, before
 // and after a run.
 func TestDoctorOnGoodHealth(t *testing.T) {
-	p := newPatient(t, localOutputs, patientForm(t, ages()...))
+	p := newPatient(t)
 	for range 2 {
 		p.service.Reset()
 		told := p.diagnose(fault{name: "none", make: func(*patient) {}, check: "zone", of: "form1", state: doctor.OK})
@@ -301,47 +296,6 @@ func TestDoctorOnGoodHealth(t *testing.T) {
 			t.Errorf("%+v, %d requests arrived", told, len(p.service.Log()))
 		}
 		p.run()
-	}
-}
-
-// onS3 is a definition whose outputs lie in a bucket.
-func onS3(t *testing.T, s store) *patient {
-	t.Helper()
-	const settings = "s3: {endpoint: \"ENDPOINT\", path_style: true, region: us-east-1}"
-	p := newPatient(t, "  - {path: \"s3://forms/out/{form}.csv\", "+settings+"}\n  - {path: \"s3://forms/lake/{form}/\", format: ndjson, partition: month, "+settings+"}\n", patientForm(t, ages()...))
-	p.text = strings.ReplaceAll(p.text, "ENDPOINT", s.URL)
-	p.write(p.text)
-	p.secret = s3server.SecretKey
-	p.do = func(args ...string) (int, string, string) { return s.output(t, p.dir, p.secret, args...) }
-	return p
-}
-
-// TestDoctorOnS3 finds faults of a real S3 server, and nothing where there are none. Nothing
-// stays in the bucket. What each right that is missing gives is shown in pipelines/doctor.
-func TestDoctorOnS3(t *testing.T) {
-	s := startStore(t)
-	for _, f := range []fault{
-		{"no such bucket", func(p *patient) { p.edit("s3://forms/", "s3://froms/") }, "place", "", doctor.Failed, console.ExitCantCreate, "create the bucket"},
-		{"wrong secret", func(p *patient) { p.secret = "another-secret-key" }, "lists", "", doctor.Failed, console.ExitIO, "AWS_SECRET_ACCESS_KEY"},
-		{name: "none", make: func(*patient) {}, check: "conditional writes", state: doctor.OK},
-	} {
-		t.Run(f.name, func(t *testing.T) {
-			p := onS3(t, s)
-			f.make(p)
-			code, told := p.examine()
-			found := 0
-			for _, c := range told.Checks {
-				if c.Name == f.check && c.State == f.state && strings.Contains(c.Cure, f.cure) && strings.HasPrefix(c.Of, "s3://") {
-					found++
-				}
-			}
-			if code != f.code || told.ExitCode != f.code || found != 2 || told.Counts.OK < 8 {
-				t.Errorf("%d, found at %d outputs: %s", code, found, told.Text())
-			}
-			if left := s.objects(t); len(left) != 0 {
-				t.Errorf("it leaves %v", left)
-			}
-		})
 	}
 }
 

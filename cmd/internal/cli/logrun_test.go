@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -138,27 +137,6 @@ func wantSummary(t *testing.T, got, want map[string]any) {
 	}
 }
 
-// TestUnattendedRun holds that without a terminal standard error has lines of
-// the log and nothing else, and standard output nothing.
-func TestUnattendedRun(t *testing.T) {
-	dir := t.TempDir()
-	_, server := newService(testKey, smallForm(), largeForm("orders", 450))
-	defer server.Close()
-	p := command(t, dir, testKey, "run", pipelineFile(t, dir, "good", server.URL, "", twoForms))
-	if code := p.code(t, p.Run()); code != 0 || p.stdout.Len() > 0 {
-		t.Fatalf("exit code %d, output %q: %s", code, p.stdout.String(), p.stderr.String())
-	}
-	lines := strings.Split(strings.TrimSuffix(p.stderr.String(), "\n"), "\n")
-	for _, line := range lines {
-		if !regexp.MustCompile(`^time=\S+ level=(INFO|WARN) msg=.* pipeline=good run_id=\S+`).MatchString(line) {
-			t.Errorf("no line of a log: %q", line)
-		}
-	}
-	if last := lines[len(lines)-1]; !regexp.MustCompile(`msg="run finished" .* exit_code=0 rows=447 .* duration=[0-9.]+m?s forms=2 forms_failed=0`).MatchString(last) {
-		t.Errorf("the last line is %q", last)
-	}
-}
-
 // TestComeBackAt holds that the summary of a run whose budget of the day is
 // used up says when the next request may be sent, and never a moment earlier.
 func TestComeBackAt(t *testing.T) {
@@ -191,27 +169,6 @@ func TestComeBackAt(t *testing.T) {
 		return
 	}
 	t.Errorf("no summary: %s", p.stderr.String())
-}
-
-// TestTooManyRejectsAreCountedOnce holds that log, report and error of a run with too many
-// rejected results tell the same number, though requests were under way when it was met.
-func TestTooManyRejectsAreCountedOnce(t *testing.T) {
-	dir := t.TempDir()
-	_, server := newService(testKey, largeForm("orders", 3000))
-	defer server.Close()
-	write(t, dir, "s.yaml", "version: 1\nmax_rejects: 20\ncolumns:\n  - {name: day, from: \"meta:user_ip\", type: date}\n")
-	file := pipelineFile(t, dir, "feedback", server.URL, "concurrency: 8", "forms: [orders]\nextract: {window: 7d, from: 2025-01-01, to: 2026-01-01}\nload: [{path: 'lake/{form}/', format: ndjson}]\nschema: s.yaml")
-	code, _, stderr := inProcess(testKey, "run", file, "--log-format", "json")
-	if code != console.ExitData {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	told := map[string]bool{}
-	for _, number := range regexp.MustCompile(`"rejected":(\d+)|: (\d+) results were rejected`).FindAllStringSubmatch(stderr, -1) {
-		told[number[1]+number[2]] = true
-	}
-	if len(told) != 1 || told["0"] {
-		t.Errorf("%v: %s", told, stderr)
-	}
 }
 
 // runSuccess is the metric that tells whether the last run of a form was done.

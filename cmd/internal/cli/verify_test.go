@@ -11,22 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
 )
 
-// objects are what lies below a folder or a prefix, to be damaged.
-type objects interface {
-	get(t *testing.T, name string) []byte
-	put(t *testing.T, name string, data []byte)
-	remove(t *testing.T, name string)
-}
-
+// folder is what lies below a folder, to be damaged.
 type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
@@ -54,31 +44,10 @@ func (f folder) remove(t *testing.T, name string) {
 	}
 }
 
-type prefix struct {
-	store
-	under string
-}
-
-func (p prefix) get(t *testing.T, name string) []byte { return p.objects(t)[p.under+name] }
-
-func (p prefix) put(t *testing.T, name string, data []byte) {
-	t.Helper()
-	if _, err := p.client.PutObject(t.Context(), &awss3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String(p.under + name), Body: bytes.NewReader(data)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (p prefix) remove(t *testing.T, name string) {
-	t.Helper()
-	if _, err := p.client.DeleteObject(t.Context(), &awss3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String(p.under + name)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // verifyWorld is a dataset that runs wrote, and its service.
 type verifyWorld struct {
 	*testing.T
-	objects
+	folder
 	form    *formservice.Form
 	service *formservice.Server
 	file    string // the definition
@@ -173,7 +142,7 @@ func verifiedWorld(t *testing.T) *verifyWorld {
 	service, server := newService(testKey, w.form)
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	w.service, w.objects = service, folder(filepath.Join(dir, "lake", "form1"))
+	w.service, w.folder = service, folder(filepath.Join(dir, "lake", "form1"))
 	text := strings.NewReplacer("%PATH%", "lake/{form}/", "%FORMAT%", "parquet").Replace(verifiedDefinition)
 	w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
 	w.do = func(args ...string) (int, string, string) { return inProcess(testKey, args...) }
@@ -199,28 +168,6 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyOnS3: verify finds and mends damage in a bucket too.
-func TestVerifyOnS3(t *testing.T) {
-	s := startStore(t)
-	w := &verifyWorld{T: t, form: verifiedForm(), objects: prefix{s, "lake/form1/"}}
-	service, server := newService(testKey, w.form)
-	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	w.service = service
-	text := strings.NewReplacer("%PATH%", "s3://forms/lake/{form}/\n    s3: {path_style: true, region: us-east-1}", "%FORMAT%", "parquet").Replace(verifiedDefinition)
-	w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
-	w.do = func(args ...string) (int, string, string) { return s.output(t, dir, s3server.SecretKey, args...) }
-	w.must("run", w.file)
-	w.remove(t, load.IDsName(w.manifest().Parts[0].IDs))
-	w.flipped(1)
-	w.mended("ids", "sha256")
-	for _, url := range []string{"s3://forms/none/", "s3://forms/none.csv"} {
-		if code, stdout, stderr := s.output(t, t.TempDir(), s3server.SecretKey, "verify", url); code != console.ExitUsage || !strings.Contains(stderr, "there is no manifest at "+url) {
-			t.Errorf("%s ends with %d: %s%s", url, code, stdout, stderr)
-		}
-	}
-}
-
 // TestProposalsRepeatFlags: the commands that verify, state show and a run propose mean the
 // same definition, state folder and forms as the command that proposes them.
 func TestProposalsRepeatFlags(t *testing.T) {
@@ -236,7 +183,7 @@ func TestProposalsRepeatFlags(t *testing.T) {
 	given := []string{"--var", "stage=the test", "--state", filepath.Join(t.TempDir(), "state")}
 	quoted := " " + file + " --var 'stage=the test' --state " + given[3]
 	w.must(append([]string{"run", file}, given...)...)
-	w.objects = folder(filepath.Join(filepath.Dir(file), "lake", "the test", "form1"))
+	w.folder = folder(filepath.Join(filepath.Dir(file), "lake", "the test", "form1"))
 	part := w.manifest().Parts[0]
 	w.put(t, strings.Replace(part.Path, "-0000.", "-0077.", 1), w.get(t, part.Path))
 	w.remove(t, part.Path)
@@ -254,28 +201,6 @@ func TestProposalsRepeatFlags(t *testing.T) {
 			if code != c.code || !strings.Contains(stdout+stderr, want) {
 				t.Errorf("%s ends with %d, and %q is missing: %s%s", name, code, want, stdout, stderr)
 			}
-		}
-	}
-}
-
-// TestVerifyRange: verify shows the range of the parts, and not that of the last run. A
-// path at which nothing lies is wrong usage.
-func TestVerifyRange(t *testing.T) {
-	w := verifiedWorld(t)
-	w.must("run", w.file, "--from", "2026-02-01", "--to", "2026-03-01")
-	for _, command := range []string{"verify", "state"} {
-		args := map[string][]string{"verify": {"verify", w.file}, "state": {"state", "show", w.file}}[command]
-		if code, stdout, stderr := w.do(args...); code != 0 || !strings.Contains(stdout, "3 parts, ") || !strings.Contains(stdout, "2026-01-01 00:00:00 to 2026-04-01 00:00:00 (exclusive)") {
-			t.Errorf("%s: %d: %s%s", command, code, stdout, stderr)
-		}
-	}
-	lake := filepath.Join(filepath.Dir(w.file), "lake")
-	for path, want := range map[string]string{
-		"nothere": "there is no manifest at nothere", lake + "/form1/nothing.csv": "there is no manifest at", lake + "/other/": "there is no manifest at",
-	} {
-		code, stdout, stderr := w.do("verify", path)
-		if code != console.ExitUsage || !strings.Contains(stderr, want) || stdout != "" {
-			t.Errorf("%s ends with %d: %s%s", path, code, stdout, stderr)
 		}
 	}
 }
@@ -317,74 +242,5 @@ func TestVerifyAgainstService(t *testing.T) {
 	check(console.ExitData, "count")
 	if code, _, stderr := w.do("verify", filepath.Dir(w.file)+"/lake/form1", "--against-service"); code != console.ExitUsage {
 		t.Errorf("a path ends with %d: %s", code, stderr)
-	}
-}
-
-// TestVerifyFiles: single files of every format and the children of lists are sound, and a
-// byte that was changed is found in each. A path is checked as a definition is.
-func TestVerifyFiles(t *testing.T) {
-	_, server := newService(testKey, verifiedForm(), smallForm())
-	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	names := []string{"a.csv", "b.csv.gz", "c.ndjson", "d.ndjson.zst", "e.json", "f.parquet", "g.arrow", "h.xlsx"}
-	var text strings.Builder
-	text.WriteString("forms: [form1]\nschema: {columns: [{name: id, from: result_id, type: int64}, {name: colours, from: \"item:12\", type: list<string>, explode: true, list_as: columns}]}\nload:\n")
-	for _, name := range names {
-		text.WriteString("  - path: " + name + "\n")
-	}
-	text.WriteString("  - path: sheet.csv\n    csv: {profile: excel}\n  - path: lake/\n    format: csv\n")
-	file := pipelineFile(t, dir, "files", server.URL, "", text.String())
-	do := func(args ...string) (int, string) {
-		code, stdout, stderr := inProcess(testKey, args...)
-		return code, stdout + stderr
-	}
-	if code, told := do("run", file); code != 0 {
-		t.Fatalf("%d: %s", code, told)
-	}
-	code, told := do("verify", file, "--against-service")
-	if n := strings.Count(told, ": sound\n"); code != 0 || n != 2*(len(names)+2) {
-		t.Fatalf("it ends with %d, and %d outputs are sound: %s", code, n, told)
-	}
-	if code, told := do("verify", filepath.Join(dir, "lake"), filepath.Join(dir, "lake__colours")+"/", filepath.Join(dir, "h.xlsx")); code != 0 || strings.Count(told, ": sound\n") != 3 {
-		t.Errorf("paths end with %d: %s", code, told)
-	}
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := bytes.Clone(data)
-		changed[len(changed)/2] ^= 1
-		if err := os.WriteFile(path, changed, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if code, told := do("verify", path); code != console.ExitData || !strings.Contains(told, "sha256") {
-			t.Errorf("%s ends with %d: %s", name, code, told)
-		}
-	}
-	if code, told := do("verify", filepath.Join(dir, "nothing.csv")); code != console.ExitUsage || !strings.Contains(told, "there is no manifest at") {
-		t.Errorf("nothing ends with %d: %s", code, told)
-	}
-	// A part of the dataset is mended by a run of everything, which spares the files.
-	parts, err := filepath.Glob(filepath.Join(dir, "lake", "*.csv"))
-	if err != nil || len(parts) == 0 {
-		t.Fatalf("%v, %v", parts, err)
-	}
-	if err := os.Truncate(parts[0], 10); err != nil {
-		t.Fatal(err)
-	}
-	if _, told := do("verify", file); !strings.Contains(told, "to mend it  formetl run "+file+"\n") || strings.Contains(told, "--from") {
-		t.Errorf("a part beside files: %s", told)
-	}
-	if code, told := do("verify", parts[0]); code != console.ExitUsage || !strings.Contains(told, "name a definition, the folder of a dataset") {
-		t.Errorf("a part alone ends with %d: %s", code, told)
-	}
-	_, _ = do("run", file)
-	if code, told := do("verify", file); code != 0 {
-		t.Errorf("after another run it ends with %d: %s", code, told)
-	}
-	if code, told := do("run", file, "--from", "2026-01-01", "--to", "2026-01-02"); code != 0 {
-		t.Errorf("a run of a range ends with %d: %s", code, told)
 	}
 }

@@ -45,7 +45,7 @@ func (c crash) testFile(t *testing.T, w *world) {
 	if c.second {
 		w.run()
 		before = truth(w.form)
-		change(w.form, 1)
+		change(w.form)
 	}
 	w.runInto(c.String())
 	w.crashedFile(c.file, before, truth(w.form))

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
@@ -60,56 +59,15 @@ func newForm() *formservice.Form {
 	}, nil)
 	form.Metas = []string{"date_finish"}
 	for day := 1; day <= firstDays; day++ {
-		fill(form, day, 0)
-	}
-	return form
-}
-
-// newBigForm has so many results, each with a text of so many characters, one after the other
-// by equal steps.
-func newBigForm(results, length int, from time.Time, step time.Duration) *formservice.Form {
-	form := formservice.NewForm("form1", []formservice.Item{
-		{ID: "1", Type: "text", Index: 1, Label: "Value"},
-		{ID: "2", Type: "text", Index: 2, Label: "Amount"},
-	}, nil)
-	form.Metas = []string{"date_finish"}
-	for i := range results {
-		at := from.Add(time.Duration(i) * step)
-		_, err := form.Insert(formservice.Result{
-			Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
-			Items: []formservice.Answer{{ID: "1", Values: []string{fmt.Sprint(i, strings.Repeat(" x", length/2))}}, {ID: "2", Values: []string{"1"}}},
-		})
-		if err != nil {
-			panic(err) // an id that is made anew is free
+		results := aDay
+		if day == longDay {
+			results = aLongDay
+		}
+		for i := range results {
+			insert(form, day, i, "first")
 		}
 	}
 	return form
-}
-
-// fill gives a day its results.
-func fill(form *formservice.Form, day, round int) {
-	n := aDay
-	if day == longDay {
-		n = aLongDay
-	}
-	for i := range n {
-		insert(form, day, i, round)
-	}
-}
-
-func insert(form *formservice.Form, day, i, round int) {
-	amount := strconv.Itoa(100*day + i)
-	if i == 7 && day%4 == 1 {
-		amount = spoilt
-	}
-	at := time.Date(2026, 1, day, i%24, i%60, 30, 0, time.UTC)
-	r := formservice.Result{
-		Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
-		Items: []formservice.Answer{{ID: "1", Values: []string{fmt.Sprintf("first, of round %d", round)}}, {ID: "2", Values: []string{amount}}},
-	}
-	if _, err := form.Insert(r); err != nil {
-		panic(err) // an id that is made anew is free
-	}
 }
 
 // truth is what a dataset of the form must hold now.
@@ -146,37 +104,44 @@ func dayOf(r formservice.Result) int {
 	return at.Day()
 }
 
-// change does to the form what people do in between two runs: results are
-// added, edited and deleted, one moves to another day, one day loses all and
-// another gets its first. The days differ from round to round; some keep what
-// they had.
-func change(form *formservice.Form, round int) {
-	day := func(n int) int { return 1 + (round+n)%firstDays }
-	for _, id := range ofDay(form, day(0)) {
+// insert adds the i-th result of a day.
+func insert(form *formservice.Form, day, i int, value string) {
+	amount := strconv.Itoa(100*day + i)
+	if i == 7 && day%4 == 1 {
+		amount = spoilt
+	}
+	at := time.Date(2026, 1, day, i%24, i%60, 30, 0, time.UTC)
+	r := formservice.Result{
+		Metas: []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}},
+		Items: []formservice.Answer{{ID: "1", Values: []string{value}}, {ID: "2", Values: []string{amount}}},
+	}
+	if _, err := form.Insert(r); err != nil {
+		panic(err) // an id that is made anew is free
+	}
+}
+
+// change does to the form what people do in between two runs: results are added, edited and
+// deleted, one moves to another day, and one day loses all. Some days keep what they had.
+func change(form *formservice.Form) {
+	for _, id := range ofDay(form, 2) {
 		form.Delete(id)
 	}
-	if len(ofDay(form, day(-1+firstDays))) == 0 {
-		fill(form, day(-1+firstDays), round)
+	insert(form, firstDays+2, 1, "added")
+	for _, day := range []int{4, 7, 10} {
+		ids := ofDay(form, day)
+		edit(form, ids[0], 0)
+		form.Delete(ids[3])
+		insert(form, day, 1, "added")
 	}
-	insert(form, firstDays+1+round%(lastDay-firstDays), round, round)
-	for _, n := range []int{2, 5, 8} {
-		ids := ofDay(form, day(n))
-		edit(form, ids[0], round, 0)
-		if len(ids) > 3 {
-			form.Delete(ids[3])
-		}
-		insert(form, day(n), round, round)
-	}
-	ids := ofDay(form, day(3))
-	edit(form, slices.Max(ids), round, day(4))
+	edit(form, slices.Max(ofDay(form, 5)), 6)
 }
 
 // edit gives a result another value and, where day is not 0, another day.
-func edit(form *formservice.Form, id int64, round, day int) {
+func edit(form *formservice.Form, id int64, day int) {
 	r, _ := form.Get(id)
-	r.Items[0].Values = []string{fmt.Sprintf("edited in round %d", round)}
+	r.Items[0].Values = []string{"edited"}
 	if day != 0 {
-		at := time.Date(2026, 1, day, 23, 0, round%60, 0, time.UTC)
+		at := time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC)
 		r.Metas = []formservice.Meta{{ID: "date_finish", Value: at.Format(formservice.WallTime)}}
 	}
 	if err := form.Update(r); err != nil {

@@ -35,7 +35,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, forms, results, budget int, answers time.Duration) *fleet {
 	t.Helper()
-	f := &fleet{world: &world{t: t, dir: t.TempDir(), moment: &moment{}, patience: 10 * time.Minute}, budget: budget, each: 6, answers: answers, at: map[int]func(){}}
+	f := &fleet{world: &world{t: t, dir: t.TempDir(), patience: 10 * time.Minute}, budget: budget, each: 6, answers: answers, at: map[int]func(){}}
 	for i := range forms {
 		f.forms = append(f.forms, formservice.Generate(formservice.GenerateOptions{
 			Directory: fmt.Sprintf("form%03d", i), Results: results, Items: 4, Seed: uint64(i + 1), NoUndated: true, NoUnfinished: true, NoLate: true, //nolint:gosec // not negative

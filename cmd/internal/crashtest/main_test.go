@@ -10,18 +10,16 @@ import (
 
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
-	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
 	program string           // formetl, with its fault points
 	buckets *s3server.Server // nil where it is not there
-	network *toxiproxy.Proxy // likewise
 	dir     string
 }
 
-// TestMain builds formetl, and starts versitygw and toxiproxy where they are there.
+// TestMain builds formetl, and starts versitygw where it is there.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -30,7 +28,6 @@ func testMain(m *testing.M) int {
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
 		shared.dir = dir
-		err = os.Chmod(dir, 0o755) //nolint:gosec // the program is run as another user too
 	}
 	if err == nil {
 		shared.program, err = build(dir)
@@ -38,11 +35,6 @@ func testMain(m *testing.M) int {
 	if err == nil && s3server.There() {
 		if shared.buckets, err = startServer(filepath.Join(dir, "shared")); err == nil {
 			defer shared.buckets.Stop()
-		}
-	}
-	if err == nil && toxiproxy.Program().There() {
-		if shared.network, err = toxiproxy.Start(context.Background()); err == nil {
-			defer shared.network.Stop()
 		}
 	}
 	if err != nil {
@@ -60,7 +52,7 @@ func build(dir string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build formetl: %w\n%s", err, out)
 	}
-	return program, os.Chmod(program, 0o755) //nolint:gosec // another user runs it too
+	return program, nil
 }
 
 // startServer starts versitygw over a folder, which it makes.

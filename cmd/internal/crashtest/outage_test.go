@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -207,4 +208,14 @@ func TestTwoKillsAndAnOutage(t *testing.T) {
 			t.Run(s.name, func(t *testing.T) { run(t, k, s.stateOnS3, s.extract, s.outputs...) })
 		}
 	})
+}
+
+// checkpoints are what is left in the state folder of what runs had read.
+func (w *world) checkpoints() []string {
+	w.t.Helper()
+	left, err := filepath.Glob(filepath.Join(w.dir, "state", "checkpoint", "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return left
 }

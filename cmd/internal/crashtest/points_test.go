@@ -133,7 +133,7 @@ func occurrences(second bool) map[string]int {
 		return census(nil, byDay(form))
 	}
 	before := byDay(form)
-	change(form, 1)
+	change(form)
 	return census(before, byDay(form))
 }
 
@@ -182,7 +182,7 @@ func (c crash) test(t *testing.T, w *world) {
 			t.Errorf("after a run that ended well there is left %v, %v", left, err)
 		}
 		before = truth(w.form)
-		change(w.form, 1)
+		change(w.form)
 	}
 	w.runInto(c.String())
 	w.crashed(c.sight, before, truth(w.form))
@@ -234,7 +234,7 @@ func TestSeveralOutputsKilled(t *testing.T) {
 					worlds := newWorlds(t, k, outputs...)
 					worlds[0].run()
 					before := truth(worlds[0].form)
-					change(worlds[0].form, 1)
+					change(worlds[0].form)
 					worlds[0].runInto(fault)
 					for _, w := range worlds {
 						w.oneOf(before, truth(w.form))

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/formetl/formetl/load/loadtest/s3server"
@@ -43,9 +42,6 @@ func (w *world) command(fault string, args ...string) *process {
 	p.Env = append(p.Env, "FORMETL_API_KEY="+testKey, "HOME="+w.dir, "XDG_CACHE_HOME="+filepath.Join(w.dir, "cache"), "TZ=UTC",
 		"AWS_ACCESS_KEY_ID="+s3server.AccessKey, "AWS_SECRET_ACCESS_KEY="+s3server.SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+none, "AWS_SHARED_CREDENTIALS_FILE="+none)
-	if w.attempts != "" {
-		p.Env = append(p.Env, "AWS_MAX_ATTEMPTS="+w.attempts)
-	}
 	p.Env = append(p.Env, w.env...)
 	if fault != "" {
 		p.Env = append(p.Env, "FORMETL_FAULT="+fault)
@@ -64,25 +60,6 @@ type outcome struct {
 	code   int
 	killed bool // by SIGKILL
 	stderr string
-}
-
-// failed holds how a command failed, that it told one error, and what that says.
-func (o outcome) failed(t testing.TB, code int, says ...string) {
-	t.Helper()
-	var told []string
-	for line := range strings.Lines(o.stderr) {
-		if text, found := strings.CutPrefix(line, "formetl: "); found && !strings.HasPrefix(text, "hint: ") {
-			told = append(told, text)
-		}
-	}
-	if o.code != code || len(told) != 1 {
-		t.Fatalf("ended with %d and %d errors, want %d and one:\n%s", o.code, len(told), code, o.stderr)
-	}
-	for _, say := range says {
-		if !strings.Contains(told[0], say) {
-			t.Errorf("%q is not said: %s", say, told[0])
-		}
-	}
 }
 
 // do runs the process to its end.

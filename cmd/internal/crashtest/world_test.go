@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/loadtest/s3server"
-	"github.com/formetl/formetl/load/loadtest/toxiproxy"
 )
 
 const testKey = "crash-test-key"
@@ -30,13 +29,10 @@ type world struct {
 	service  *formservice.Server
 	url      string // of the service
 	form     *formservice.Form
-	moment   *moment
 	gate     *gate // before the S3 server, nil on disk
 	output   output
 	endpoint string        // of S3, "" on disk
-	settings string        // of the output's s3:, such as ", part_size: 5MiB"
 	state    string        // "" for a folder beside the definition
-	attempts string        // AWS_MAX_ATTEMPTS, "" for the default
 	patience time.Duration // how long a process may take, if longer than usual
 	extract  string        // what the definition says of it
 	env      []string
@@ -87,20 +83,12 @@ func eachPlace(t *testing.T, test func(t *testing.T, k kind)) {
 	}
 }
 
-// needS3 ends a test that kills runs to S3, or the server, unless every test is
+// needS3 ends a test that kills runs to S3 unless every test is
 // asked for.
 func needS3(t *testing.T) {
 	t.Helper()
 	needs.Long(t)
 	s3server.Need(t)
-}
-
-// needNetwork ends a test that needs a real server, or a line that can be spoiled, where they
-// are not there.
-func needNetwork(t *testing.T) {
-	t.Helper()
-	s3server.Need(t)
-	toxiproxy.Program().Need(t)
 }
 
 // newWorld starts a service over a new form and gives an empty place.
@@ -119,20 +107,13 @@ func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
 // newWorldsOf is newWorlds over a given form.
 func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) []*world {
 	t.Helper()
-	common := world{t: t, dir: t.TempDir(), moment: &moment{}, form: form, extract: extract}
+	common := world{t: t, dir: t.TempDir(), form: form, extract: extract}
 	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
-	common.service.Before = func(formservice.Request) {
-		here, _, done := common.moment.count()
-		defer done()
-		if here {
-			common.moment.come()
-		}
-	}
 	service := httptest.NewServer(common.service)
 	t.Cleanup(service.Close)
 	common.url = service.URL
 	if k.s3 {
-		common.gate = newGate(t, common.moment, shared.buckets.URL)
+		common.gate = newGate(t, shared.buckets.URL)
 		common.endpoint = common.gate.URL
 	}
 	worlds := make([]*world, 0, len(outputs))
@@ -172,10 +153,10 @@ func define(columns string, worlds ...*world) {
 			fmt.Fprintln(&text, "    partition:", w.output.partition)
 		}
 		if w.endpoint != "" {
-			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true%s}\n", w.endpoint, w.settings)
+			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true}\n", w.endpoint)
 		}
 	}
-	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o644); err != nil { //nolint:gosec // another user reads it too
+	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
