@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/doctor"
 )
@@ -311,7 +311,7 @@ func onS3(t *testing.T, s store) *patient {
 	p := newPatient(t, "  - {path: \"s3://forms/out/{form}.csv\", "+settings+"}\n  - {path: \"s3://forms/lake/{form}/\", format: ndjson, partition: month, "+settings+"}\n", patientForm(t, ages()...))
 	p.text = strings.ReplaceAll(p.text, "ENDPOINT", s.URL)
 	p.write(p.text)
-	p.secret = s3server.SecretKey
+	p.secret = servers.S3SecretKey
 	p.do = func(args ...string) (int, string, string) { return s.output(t, p.dir, p.secret, args...) }
 	return p
 }

@@ -14,29 +14,29 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 const bucket = "forms"
 
 // store is a real S3 server with a bucket.
 type store struct {
-	*s3server.Server
+	*servers.S3
 	client *awss3.Client
 }
 
 // startStore starts the server, and ends a test that cannot have one.
 func startStore(t *testing.T) store {
 	t.Helper()
-	s3server.Need(t)
-	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
+	servers.NeedS3(t)
+	server, err := servers.StartS3(t.Context(), servers.Versitygw(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	client := awss3.New(awss3.Options{
 		BaseEndpoint: &server.URL, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(servers.S3AccessKey, servers.S3SecretKey, ""),
 	})
 	if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(bucket)}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (s store) formetl(t *testing.T, dir, secret string, args ...string) (code i
 func (s store) output(t *testing.T, dir, secret string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	p := command(t, dir, testKey, args...)
-	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+s3server.AccessKey, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
+	p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_REGION=", "AWS_PROFILE=", "AWS_CONFIG_FILE="+filepath.Join(dir, "none"),
 		"AWS_SHARED_CREDENTIALS_FILE="+filepath.Join(dir, "none"), "AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_S3="+s.URL)
 	code = p.code(t, p.Run())
@@ -105,7 +105,7 @@ func TestExportToS3(t *testing.T) {
 	export := func(flags ...string) []string {
 		return append(append([]string{"export", "--form", "form1"}, serviceArgs(service.URL)...), flags...)
 	}
-	if code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "local.csv")...); code != 0 {
+	if code, stderr := s.formetl(t, dir, servers.S3SecretKey, export("-o", "local.csv")...); code != 0 {
 		t.Fatalf("%d: %s", code, stderr)
 	}
 	want, err := os.ReadFile(filepath.Join(dir, "local.csv"))
@@ -113,7 +113,7 @@ func TestExportToS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second replaces the first
-		if code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "s3://forms/a/form1.csv", "--s3-endpoint", s.URL, "--s3-path-style", "--codebook", "--manifest")...); code != 0 {
+		if code, stderr := s.formetl(t, dir, servers.S3SecretKey, export("-o", "s3://forms/a/form1.csv", "--s3-endpoint", s.URL, "--s3-path-style", "--codebook", "--manifest")...); code != 0 {
 			t.Fatalf("%d: %s", code, stderr)
 		}
 	}
@@ -133,7 +133,7 @@ func TestExportToS3(t *testing.T) {
 		says         []string
 	}{
 		{"wrong-secret", "s3://forms/x.csv", console.ExitIO, []string{"s3://forms/", "does not fit the access key", "AWS_SECRET_ACCESS_KEY"}},
-		{s3server.SecretKey, "s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
+		{servers.S3SecretKey, "s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
 	} {
 		code, stderr := s.formetl(t, dir, c.secret, export("-o", c.path)...)
 		if code != c.code {
@@ -145,7 +145,7 @@ func TestExportToS3(t *testing.T) {
 			}
 		}
 	}
-	code, stderr := s.formetl(t, dir, s3server.SecretKey, export("-o", "s3://forms/x.csv", "--s3-region", "eu-central-9")...)
+	code, stderr := s.formetl(t, dir, servers.S3SecretKey, export("-o", "s3://forms/x.csv", "--s3-region", "eu-central-9")...)
 	if code != console.ExitCantCreate || !strings.Contains(stderr, "another region") {
 		t.Errorf("a wrong region ends with %d: %s", code, stderr)
 	}
@@ -172,7 +172,7 @@ load:
   - path: s3://forms/files/{form}.parquet
 `)
 	for _, args := range [][]string{{"validate", "p.yaml"}, {"plan", "p.yaml"}, {"run", "p.yaml"}, {"run", "p.yaml"}} {
-		if code, stderr := s.formetl(t, dir, s3server.SecretKey, args...); code != 0 {
+		if code, stderr := s.formetl(t, dir, servers.S3SecretKey, args...); code != 0 {
 			t.Fatalf("%v: %d: %s", args, code, stderr)
 		}
 	}

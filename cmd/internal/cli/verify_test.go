@@ -17,7 +17,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // objects are what lies below a folder or a prefix, to be damaged.
@@ -209,13 +209,13 @@ func TestVerifyOnS3(t *testing.T) {
 	w.service = service
 	text := strings.NewReplacer("%PATH%", "s3://forms/lake/{form}/\n    s3: {path_style: true, region: us-east-1}", "%FORMAT%", "parquet").Replace(verifiedDefinition)
 	w.file = pipelineFile(t, dir, "verified", server.URL, "", text)
-	w.do = func(args ...string) (int, string, string) { return s.output(t, dir, s3server.SecretKey, args...) }
+	w.do = func(args ...string) (int, string, string) { return s.output(t, dir, servers.S3SecretKey, args...) }
 	w.must("run", w.file)
 	w.remove(t, load.IDsName(w.manifest().Parts[0].IDs))
 	w.flipped(1)
 	w.mended("ids", "sha256")
 	for _, url := range []string{"s3://forms/none/", "s3://forms/none.csv"} {
-		if code, stdout, stderr := s.output(t, t.TempDir(), s3server.SecretKey, "verify", url); code != console.ExitUsage || !strings.Contains(stderr, "there is no manifest at "+url) {
+		if code, stdout, stderr := s.output(t, t.TempDir(), servers.S3SecretKey, "verify", url); code != console.ExitUsage || !strings.Contains(stderr, "there is no manifest at "+url) {
 			t.Errorf("%s ends with %d: %s%s", url, code, stdout, stderr)
 		}
 	}

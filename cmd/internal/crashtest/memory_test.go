@@ -26,7 +26,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 const memoryDefinition = `version: 1
@@ -46,7 +46,7 @@ const maxResident = 200_000 // kB
 // TestMemory streams one Parquet part to S3 that is larger than the memory
 // that the run may have.
 func TestMemory(t *testing.T) {
-	s3server.Need(t)
+	servers.NeedS3(t)
 	// A result is 9 kB of base64, and the fast zstd leaves all of it.
 	form := &bulk{results: 34000, values: 3, length: 3_000, from: time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC), step: time.Minute}
 	least := int64(300_000_000)

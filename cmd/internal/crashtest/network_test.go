@@ -17,7 +17,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/toxiproxy"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // line is a connection through toxiproxy that can be spoiled.
@@ -39,7 +39,7 @@ func newLine(t testing.TB, to string) line {
 
 func (l line) url() string { return "http://" + l.address }
 
-func (l line) spoil(t testing.TB, toxics ...toxiproxy.Toxic) {
+func (l line) spoil(t testing.TB, toxics ...servers.Toxic) {
 	t.Helper()
 	for _, toxic := range toxics {
 		if err := shared.network.AddToxic(t.Context(), l.name, toxic); err != nil {
@@ -48,7 +48,7 @@ func (l line) spoil(t testing.TB, toxics ...toxiproxy.Toxic) {
 	}
 }
 
-func (l line) mend(t testing.TB, toxics ...toxiproxy.Toxic) {
+func (l line) mend(t testing.TB, toxics ...servers.Toxic) {
 	t.Helper()
 	for _, toxic := range toxics {
 		if err := shared.network.RemoveToxic(t.Context(), l.name, toxic.Name); err != nil {
@@ -84,7 +84,7 @@ func newWideWorld(t *testing.T, outputs int) ([]*world, line, *trouble) {
 // networkFault is what happens to the line to S3.
 type networkFault struct {
 	name   string
-	toxics []toxiproxy.Toxic
+	toxics []servers.Toxic
 	// page is the answer of the service at which it begins, 0: at the start.
 	page int
 	off  bool          // nobody listens any more
@@ -95,40 +95,40 @@ type networkFault struct {
 }
 
 func networkFaults() []networkFault {
-	const up, down = toxiproxy.Upstream, toxiproxy.Downstream
-	slicer := func(name string, s toxiproxy.Stream) toxiproxy.Toxic {
-		return toxiproxy.Toxic{Name: name, Type: "slicer", Stream: s, Toxicity: 1, Attributes: map[string]int{"average_size": 8000, "size_variation": 4000, "delay": 200}}
+	const up, down = servers.Upstream, servers.Downstream
+	slicer := func(name string, s servers.Stream) servers.Toxic {
+		return servers.Toxic{Name: name, Type: "slicer", Stream: s, Toxicity: 1, Attributes: map[string]int{"average_size": 8000, "size_variation": 4000, "delay": 200}}
 	}
 	fine, maybe := []int{0}, []int{0, 74, 75}
 	failed := []int{74, 75}
 	// A connection that toxiproxy closes while it puts a toxic on is one attempt.
 	few := []string{"AWS_MAX_ATTEMPTS=2"}
-	list := func(toxics ...toxiproxy.Toxic) []toxiproxy.Toxic { return toxics }
+	list := func(toxics ...servers.Toxic) []servers.Toxic { return toxics }
 	return []networkFault{
-		{name: "latency", toxics: list(toxiproxy.Latency("a", up, 40, 20), toxiproxy.Latency("b", down, 40, 20)), code: fine},
-		{name: "narrow", toxics: list(toxiproxy.Bandwidth("a", up, 4000), toxiproxy.Bandwidth("b", down, 4000)), code: fine},
+		{name: "latency", toxics: list(servers.Latency("a", up, 40, 20), servers.Latency("b", down, 40, 20)), code: fine},
+		{name: "narrow", toxics: list(servers.Bandwidth("a", up, 4000), servers.Bandwidth("b", down, 4000)), code: fine},
 		{name: "sliced", toxics: list(slicer("a", up), slicer("b", down)), code: fine},
-		{name: "reset while sending", toxics: list(toxiproxy.ResetPeer("a", up, 60)), code: maybe, env: few},
-		{name: "reset while answering", toxics: list(toxiproxy.ResetPeer("a", down, 60)), code: maybe, env: few},
-		{name: "reset at once", toxics: list(toxiproxy.ResetPeer("a", down, 0)), page: 3, code: failed, env: few},
-		{name: "cut in a part", toxics: list(toxiproxy.CutAfter("a", up, 3<<20)), code: failed, env: few},
-		{name: "cut in small requests", toxics: list(toxiproxy.CutAfter("a", up, 700)), page: 2, code: failed, env: few},
-		{name: "cut now and then", toxics: list(share(toxiproxy.CutAfter("a", up, 1<<20), 0.5)), code: maybe},
-		{name: "answers cut in their heads", toxics: list(toxiproxy.CutAfter("a", down, 60)), page: 2, code: failed, env: few},
-		{name: "answers cut after some", toxics: list(toxiproxy.CutAfter("a", down, 900)), code: maybe},
+		{name: "reset while sending", toxics: list(servers.ResetPeer("a", up, 60)), code: maybe, env: few},
+		{name: "reset while answering", toxics: list(servers.ResetPeer("a", down, 60)), code: maybe, env: few},
+		{name: "reset at once", toxics: list(servers.ResetPeer("a", down, 0)), page: 3, code: failed, env: few},
+		{name: "cut in a part", toxics: list(servers.CutAfter("a", up, 3<<20)), code: failed, env: few},
+		{name: "cut in small requests", toxics: list(servers.CutAfter("a", up, 700)), page: 2, code: failed, env: few},
+		{name: "cut now and then", toxics: list(share(servers.CutAfter("a", up, 1<<20), 0.5)), code: maybe},
+		{name: "answers cut in their heads", toxics: list(servers.CutAfter("a", down, 60)), page: 2, code: failed, env: few},
+		{name: "answers cut after some", toxics: list(servers.CutAfter("a", down, 900)), code: maybe},
 		{name: "off", off: true, page: 3, code: []int{75}, env: few},
 		{name: "off for a moment", off: true, page: 3, lift: 300 * time.Millisecond, code: fine, env: []string{"AWS_MAX_ATTEMPTS=12"}},
 		// Toxiproxy closes what a black hole held when it takes it off.
-		{name: "black hole for a moment", toxics: list(toxiproxy.BlackHole("a", up)), page: 3, lift: time.Second, code: fine},
-		{name: "black hole upwards", toxics: list(toxiproxy.BlackHole("a", up)), page: 2, code: failed, env: few, long: true},
+		{name: "black hole for a moment", toxics: list(servers.BlackHole("a", up)), page: 3, lift: time.Second, code: fine},
+		{name: "black hole upwards", toxics: list(servers.BlackHole("a", up)), page: 2, code: failed, env: few, long: true},
 		// versitygw closes a connection that it has answered on, so this is none.
-		{name: "answers swallowed", toxics: list(toxiproxy.BlackHole("a", down)), page: 2, code: failed, env: few},
-		{name: "black hole", toxics: list(toxiproxy.BlackHole("a", up), toxiproxy.BlackHole("b", down)), code: failed, env: few, long: true},
+		{name: "answers swallowed", toxics: list(servers.BlackHole("a", down)), page: 2, code: failed, env: few},
+		{name: "black hole", toxics: list(servers.BlackHole("a", up), servers.BlackHole("b", down)), code: failed, env: few, long: true},
 	}
 }
 
 // share lets a toxic take only a share of the connections.
-func share(t toxiproxy.Toxic, of float64) toxiproxy.Toxic {
+func share(t servers.Toxic, of float64) servers.Toxic {
 	t.Toxicity = of
 	return t
 }
@@ -218,11 +218,11 @@ const grace = 6 * time.Second
 // result again.
 func TestStopInUpload(t *testing.T) {
 	needNetwork(t)
-	hole := []toxiproxy.Toxic{toxiproxy.BlackHole("a", toxiproxy.Upstream), toxiproxy.BlackHole("b", toxiproxy.Downstream)}
+	hole := []servers.Toxic{servers.BlackHole("a", servers.Upstream), servers.BlackHole("b", servers.Downstream)}
 	for _, c := range []struct {
 		name    string
 		parts   int // that are there by then
-		hole    []toxiproxy.Toxic
+		hole    []servers.Toxic
 		outputs int
 	}{
 		{"as soon as it is begun", 0, nil, 1},
@@ -233,7 +233,7 @@ func TestStopInUpload(t *testing.T) {
 			t.Parallel()
 			worlds, l, _ := newWideWorld(t, c.outputs)
 			w := worlds[0]
-			narrow := toxiproxy.Bandwidth("narrow", toxiproxy.Upstream, 2000)
+			narrow := servers.Bandwidth("narrow", servers.Upstream, 2000)
 			l.spoil(t, narrow)
 			p := w.pipeline("")
 			told := make(chan time.Time, 1)

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // ownServer gives a world an S3 server of its own, which may be killed.
-func ownServer(t *testing.T, w *world) *s3server.Server {
+func ownServer(t *testing.T, w *world) *servers.S3 {
 	t.Helper()
 	server, err := startServer(filepath.Join(w.dir, "server"))
 	if err != nil {
@@ -60,7 +60,7 @@ func TestServerKilled(t *testing.T) {
 }
 
 // withoutServer runs the pipeline and kills the server on the way.
-func (w *world) withoutServer(s *s3server.Server, n int, after, back bool) (code int) {
+func (w *world) withoutServer(s *servers.S3, n int, after, back bool) (code int) {
 	w.t.Helper()
 	if !back {
 		w.attempts = "2" // else it asks for a quarter of a minute

@@ -12,8 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/s3server"
-	"github.com/formetl/formetl/load/loadtest/toxiproxy"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 const testKey = "crash-test-key"
@@ -92,15 +91,15 @@ func eachPlace(t *testing.T, test func(t *testing.T, k kind)) {
 func needS3(t *testing.T) {
 	t.Helper()
 	needs.Long(t)
-	s3server.Need(t)
+	servers.NeedS3(t)
 }
 
 // needNetwork ends a test that needs a real server, or a line that can be spoiled, where they
 // are not there.
 func needNetwork(t *testing.T) {
 	t.Helper()
-	s3server.Need(t)
-	toxiproxy.Program().Need(t)
+	servers.NeedS3(t)
+	servers.Toxiproxy().Need(t)
 }
 
 // newWorld starts a service over a new form and gives an empty place.

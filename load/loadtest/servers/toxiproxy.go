@@ -1,7 +1,4 @@
-// Package toxiproxy runs toxiproxy as a process and has it disturb connections,
-// over its HTTP interface. Only tests import it. Begin reading with Start and
-// Forward.
-package toxiproxy
+package servers
 
 import (
 	"bytes"
@@ -11,23 +8,21 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-
-	"github.com/formetl/formetl/load/loadtest/testserver"
 )
 
-// Proxy is a toxiproxy process. It forwards to any number of upstreams, each
-// under a name.
-type Proxy struct{ *testserver.Server }
+// Proxy is a toxiproxy process, which disturbs connections. It forwards to any number of
+// upstreams, each under a name.
+type Proxy struct{ *Server }
 
-// Program is toxiproxy's program.
-func Program() testserver.Program {
-	return testserver.Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}
+// Toxiproxy is toxiproxy's program.
+func Toxiproxy() Program {
+	return Program{Name: "toxiproxy", Module: "github.com/Shopify/toxiproxy/v2/cmd/server", Version: "v2.12.0"}
 }
 
-// Start installs toxiproxy if needed and starts it. Stop ends it, and with it
+// StartProxy installs toxiproxy if needed and starts it. Stop ends it, and with it
 // every connection through it.
-func Start(ctx context.Context) (*Proxy, error) {
-	server, err := Program().Start(ctx, []string{"LOG_LEVEL=error"}, func(host, port string) []string {
+func StartProxy(ctx context.Context) (*Proxy, error) {
+	server, err := Toxiproxy().Start(ctx, []string{"LOG_LEVEL=error"}, func(host, port string) []string {
 		return []string{"-host", host, "-port", port}
 	})
 	return &Proxy{server}, err
