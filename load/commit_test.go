@@ -33,24 +33,6 @@ func TestDatasetCommit(t *testing.T) {
 	}
 }
 
-func TestDatasetCommitSteps(t *testing.T) {
-	s := newShop(t)
-	s.must(s.run("run1", days{1: "a", 2: "b"}, nil))
-	var steps []load.Step
-	s.must(s.run("run2", days{1: "x", 2: "y"}, func(step load.Step) error {
-		steps = append(steps, step)
-		return nil
-	}))
-	want := []load.Step{
-		load.StepCheck, load.StepBeside, load.StepBeside, load.StepBeside, load.StepBeside, load.StepIntent, load.StepUnmark,
-		load.StepParts, load.StepParts, load.StepManifest, load.StepSupersede, load.StepSupersede, load.StepSupersede,
-		load.StepSupersede, load.StepSupersede, load.StepSupersede, load.StepMark, load.StepClose,
-	}
-	if !slices.Equal(steps, want) {
-		t.Errorf("got %v, want %v", steps, want)
-	}
-}
-
 // A run is killed before each of its actions; the next run finds its way.
 func TestDatasetKilledAtEveryStep(t *testing.T) {
 	for n := 0; ; n++ {
