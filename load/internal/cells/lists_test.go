@@ -55,11 +55,3 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
-
-func TestAppendJoined(t *testing.T) {
-	for in, want := range map[string]string{"": "", "a": "a", "a|b": `a\|b`, `\`: `\\`, `|\|`: `\|\\\|`} {
-		if got := string(cells.AppendJoined([]byte("x"), in)); got != "x"+want {
-			t.Errorf("%q: %s", in, got)
-		}
-	}
-}
