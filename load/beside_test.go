@@ -26,40 +26,6 @@ func orphaned(l load.Leftover) bool {
 	return l.Kind == load.OrphanedIDs && strings.HasPrefix(l.Name, "_ids/") || l.Kind == load.OrphanedLetters && strings.HasPrefix(l.Name, "_rejects/")
 }
 
-// Each operation of a commit fails, with or without its effect. Clean removes the sets that
-// turn out to be nobody's.
-func TestIDsWhereOperationsFail(t *testing.T) {
-	before, after := days{1: "a", 2: "equal"}, days{1: "x", 2: "y", 3: "equal"}
-	failed := map[load.Step]int{}
-	for _, effect := range []bool{false, true} {
-		for n, hit := 0, true; hit; n++ {
-			s := newShop(t)
-			s.must(s.run("run1", before, nil))
-			c, _, err := s.change("run2", after)
-			s.must(err)
-			d := &faulty{Destination: s.d, n: n, after: effect}
-			err = c.Do(t.Context(), d)
-			hit = d.hit
-			var stopped *load.CommitError
-			if errors.As(err, &stopped) {
-				failed[stopped.Step]++
-			}
-			r, err := load.Recover(t.Context(), s.d, "", nil, false)
-			s.must(err)
-			// The last operation removes the record: then all was done.
-			if r.Finished || stopped == nil || stopped.Step == load.StepClose {
-				s.holds("run2", after)
-				continue
-			}
-			s.clean("")
-			s.holds("run1", before)
-		}
-	}
-	if failed[load.StepBeside] != 12 || failed[load.StepIntent] != 2 || failed[load.StepSupersede] == 0 {
-		t.Errorf("failed at %v", failed)
-	}
-}
-
 // A run is killed after each number of sets and dies: they are what clean
 // tells and removes.
 func TestCleanRemovesOrphanedIDs(t *testing.T) {

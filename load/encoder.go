@@ -8,7 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/load/internal/sheets"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // Encoder writes record batches of one schema in one format. After an error it is not
@@ -92,7 +92,7 @@ func (f Format) Compressions() []string {
 // ForSheets returns a text as the CSV profile excel writes it. It puts a ' in
 // front if a spreadsheet would run the text as a formula.
 func ForSheets(text string) string {
-	if sheets.Guarded(text) {
+	if cells.Guarded(text) {
 		return "'" + text
 	}
 	return text

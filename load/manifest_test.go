@@ -267,18 +267,6 @@ func TestReadManifest(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for got, want := range map[string]string{
-		load.FileManifestName("out.csv"): "out.csv.manifest.json",
-		load.FileRejectsName("out.csv"):  "out.csv.rejects.jsonl",
-		load.RejectsName("1f"):           "_rejects/1f.jsonl",
-	} {
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
 func TestWallTakesTheClock(t *testing.T) {
 	zone := time.FixedZone("", -6*3600)
 	got := load.Wall(time.Date(2026, 3, 8, 2, 30, 0, 999, zone))

@@ -239,12 +239,3 @@ func rest(s *Schema, gone []string) []string {
 	}
 	return list
 }
-
-func FuzzDiff(f *testing.F) {
-	f.Add(uint64(1), uint64(2), uint8(3))
-	f.Add(uint64(7), uint64(7), uint8(200))
-	f.Fuzz(func(t *testing.T, a, b uint64, n uint8) {
-		size := 1 + int(n)%60
-		checkDiff(t, random(rand.New(rand.NewPCG(a, 1)), size), random(rand.New(rand.NewPCG(b, 1)), size))
-	})
-}

@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,24 +105,6 @@ func TestUniquer(t *testing.T) {
 	}
 	if want := []string{"a", "a_2", "A_3", "a_2_2", "b", "a_4"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestUniquerMany is the worst form that is promised: 1,600 columns, 60 labels
-// equal, all beyond the length where names are cut.
-func TestUniquerMany(t *testing.T) {
-	var u Uniquer
-	seen := map[string]bool{}
-	for i := range 1600 {
-		label := strings.Repeat("long label ", 9)
-		if i >= 60 {
-			label = fmt.Sprintf("%s %d", label, i)
-		}
-		name := u.Name(Snake(label))
-		if len(name) > MaxName || seen[name] {
-			t.Fatalf("column %d: %q", i, name)
-		}
-		seen[name] = true
 	}
 }
 

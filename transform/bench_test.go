@@ -47,7 +47,6 @@ func benchSchema(tb testing.TB, typed bool) []string {
 // BenchmarkFlatten measures pages of 100 results of 31 columns. MB/s are of
 // the answers' bytes; allocations are per page, those of the batches included.
 func BenchmarkFlatten(b *testing.B) {
-	b.Run("choices", benchmarkChoices)
 	for name, typed := range map[string]bool{"strings": false, "typed": true} {
 		b.Run(name, func(b *testing.B) {
 			p, size := benchPage(b)
@@ -103,36 +102,4 @@ func TestAppendAllocates(t *testing.T) {
 	if n := testing.AllocsPerRun(50, func() { _ = f.Append(p) }); n > 3 {
 		t.Errorf("%.1f allocations a page of 3,100 values", n)
 	}
-}
-
-// benchmarkChoices measures a page whose 27 items are of a type with choices.
-func benchmarkChoices(b *testing.B) {
-	a := new(answer)
-	for i := range 100 {
-		cells := make([]string, 0, 27)
-		for k := range 27 {
-			cells = append(cells, fmt.Sprintf("item:%d@%d=choice %d of a usual length", k+1, k+1, (i*7+k)%5))
-		}
-		a.result(int64(i+1), cells...)
-	}
-	p, size := a.page(b), int64(a.Len())
-	for i := range p.Fields {
-		p.Fields[i].Type = "radio"
-	}
-	lines := append(make([]string, 0, 28), "result_id result_id int64")
-	for k := range 27 {
-		lines = append(lines, fmt.Sprintf("c%d item:%d string", k+1, k+1))
-	}
-	f, err := NewFlattener(schema(b, lines...), Options{Zone: zone(b, "UTC"), Emit: func(arrow.RecordBatch) error { return nil }})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Release()
-	b.SetBytes(size)
-	for b.Loop() {
-		if err := f.Append(p); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(100*float64(b.N)/b.Elapsed().Seconds()/1000, "krows/s")
 }

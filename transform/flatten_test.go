@@ -11,22 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract/page"
-	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
-
-func TestFlattenTypes(t *testing.T) {
-	s := schema(t, "id result_id int64", "status meta:result_status string", "finished meta:date_finish timestamp",
-		"price item:4 decimal(12,2)", "born item:105 date", "colours item:206 list<string>", "n item:7 int64", "x item:8 float64", "ok item:9 bool", "days item:10 list<date>")
-	p := new(answer).
-		result(5, "meta:result_status=Complete", "meta:date_finish=2026-02-01 10:00:00", "item:4=-12.50", "item:105=1999-12-31",
-			"item:206=red|green", "item:7= +042 ", "item:8=1.5e3", "item:9=TRUE", "item:10=2026-01-01|2026-01-02").
-		result(9, "item:8=-0", "item:9=0").page(t)
-	r := start(t, s, func(o *Options) { o.Zone = zone(t, "America/Chicago") }).feed(t, p)
-	r.wantRows(t,
-		`5 · "Complete" · 2026-02-01T16:00:00Z · -12.5 · 1999-12-31 · ["red" "green"] · 42 · 1500 · true · [2026-01-01 2026-01-02]`,
-		`9 · ∅ · ∅ · ∅ · ∅ · ∅ · ∅ · -0 · false · ∅`)
-}
 
 // TestEmptyRules is the row "Empty" of contract.md, for both rules.
 func TestEmptyRules(t *testing.T) {
@@ -87,18 +73,6 @@ func TestInferredSeveralValues(t *testing.T) {
 		!reflect.DeepEqual(got.Nulled, map[Fault]int64{{"when", reasonTimestamp}: 1, {"when", reasonSeveral}: 1}) {
 		t.Errorf("stats %+v", got)
 	}
-}
-
-func TestJoinEscapesBars(t *testing.T) {
-	s := schema(t, "a item:1 string")
-	s.Columns[0].Inferred = true
-	p, err := v1.DecodePage([]byte(`<fs_response status="success"><results><result id="1"><items>`+
-		`<item id="1"><value>a|b</value><value>c\</value></item></items></result></results></fs_response>`), "text/xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Release()
-	start(t, s).feed(t, p).wantRows(t, `"a\\|b|c\\\\"`)
 }
 
 func TestOnErrorFail(t *testing.T) {
@@ -202,15 +176,20 @@ func TestUnknownFail(t *testing.T) {
 }
 
 // TestFilteredFieldsAreNotUnknown: a field of results that were filtered out
-// neither adds a column nor fails.
+// neither adds a column nor fails, and nothing is told of it.
 func TestFilteredFieldsAreNotUnknown(t *testing.T) {
-	for _, rule := range []schemas.Unknown{schemas.UnknownAdd, schemas.UnknownFail} {
+	for _, rule := range []schemas.Unknown{schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail} {
 		s := schema(t, "id result_id int64", "name item:1 string")
 		s.Unknown = rule
-		p := new(answer).result(1, "item:1=a").result(2, "item:9=x").page(t)
+		p := new(answer).result(1, "item:1=a").result(2, "item:9@7=x").page(t)
 		p.Filter(func(id int64) bool { return id == 1 })
 		r := start(t, s).feed(t, p)
 		r.wantRows(t, `1 · "a"`)
+		for from, seen := range r.Stats().Seen {
+			if seen.Index != 0 || seen.ItemType != "" || seen.Filled != 1 {
+				t.Errorf("%s: %+v", from, seen)
+			}
+		}
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/rows"
 )
 
 const (
@@ -52,7 +51,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 		return nil, fmt.Errorf("arrow: %w", err)
 	}
 	e := &encoder{file: file, schema: out}
-	e.steps = rows.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
+	e.steps = load.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
 	return e, nil
 }
 
@@ -69,7 +68,7 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 type encoder struct {
 	file   *ipc.FileWriter
 	schema *arrow.Schema // with the metadata
-	steps  rows.Steps
+	steps  load.Steps
 }
 
 // Write implements load.Encoder.

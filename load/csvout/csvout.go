@@ -77,8 +77,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/internal/cells"
-	"github.com/formetl/formetl/load/internal/lists"
-	"github.com/formetl/formetl/load/internal/sheets"
 )
 
 // The values of EncodeOptions.Profile. "" means Strict.
@@ -112,7 +110,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 }
 
 func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimiter byte) (load.Encoder, error) {
-	fields, err := lists.Of(schema)
+	fields, err := cells.Fields(schema)
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -153,7 +151,7 @@ type encoder struct {
 	dialect
 	eol     string
 	schema  *arrow.Schema
-	fields  []lists.Field // one for each field of the schema
+	fields  []cells.Field // one for each field of the schema
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // a list's text before it is quoted
@@ -208,7 +206,7 @@ func (e *encoder) flush() error {
 }
 
 // field returns an appender for arr. f says how to write a list.
-func (e *encoder) field(f lists.Field, arr arrow.Array) cells.Appender {
+func (e *encoder) field(f cells.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
 		return func(dst []byte, row int) []byte { return appendText(dst, a.Value(row), e.dialect) }
@@ -227,9 +225,9 @@ func (e *encoder) timestamp(dst []byte, us int64) []byte {
 
 // appendText appends s, a string or a list of strings, as one field, in quotes where CSV
 // requires them. For spreadsheets it puts a ' in front of a text that they would run.
-func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
+func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 	prefix := ""
-	if d.excel && sheets.Guarded(s) {
+	if d.excel && cells.Guarded(s) {
 		prefix = "'"
 	}
 	divided := (d.excel || d.delimiter == '\t') && cells.HasDivider(s)
@@ -248,7 +246,7 @@ func appendText[T sheets.Text](dst []byte, s T, d dialect) []byte {
 
 // odd tells whether a field needs quotes although it holds no comma, quote, CR or
 // LF. It does if it is empty or \., or if its first or last character needs them.
-func odd[T sheets.Text](s T) bool {
+func odd[T ~string | ~[]byte](s T) bool {
 	if len(s) == 0 {
 		return true
 	}

@@ -24,77 +24,19 @@ func TestTabs(t *testing.T) {
 	loadtest.Encoder(t, csvout.TSV(), func(file []byte, schema *arrow.Schema) ([][]string, error) { return readDivided(file, schema, "\t") })
 }
 
-// field is a field of a CSV file and whether it stood in quotes, which
-// encoding/csv does not tell.
-type field struct {
-	text   string
-	quoted bool
-}
-
-// parse is a plain reader of RFC 4180, byte by byte.
-func parse(file, delimiter string) ([][]field, error) {
-	var rows [][]field
-	for len(file) > 0 {
-		var row []field
-		for {
-			f, rest, err := parseField(file, delimiter)
-			if err != nil {
-				return nil, err
-			}
-			row = append(row, f)
-			file = rest
-			if !strings.HasPrefix(file, delimiter) {
-				break
-			}
-			file = file[1:]
-		}
-		file = strings.TrimPrefix(file, "\r")
-		if !strings.HasPrefix(file, "\n") {
-			return nil, fmt.Errorf("row %d does not end with a line feed but with %.20q", len(rows), file)
-		}
-		file = file[1:]
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-func parseField(s, delimiter string) (field, string, error) {
-	if !strings.HasPrefix(s, `"`) {
-		end := strings.IndexAny(s, delimiter+"\r\n\"")
-		if end < 0 {
-			return field{}, "", errors.New("the file ends within a field")
-		}
-		return field{text: s[:end]}, s[end:], nil
-	}
-	var text strings.Builder
-	for s = s[1:]; ; {
-		end := strings.IndexByte(s, '"')
-		if end < 0 {
-			return field{}, "", errors.New("the file ends within quotes")
-		}
-		text.WriteString(s[:end])
-		s = s[end+1:]
-		if !strings.HasPrefix(s, `"`) {
-			return field{text: text.String(), quoted: true}, s, nil
-		}
-		text.WriteByte('"')
-		s = s[1:]
-	}
-}
-
 // read is the suite's reader.
 func read(file []byte, schema *arrow.Schema) ([][]string, error) {
 	return readDivided(file, schema, ",")
 }
 
 func readDivided(file []byte, schema *arrow.Schema, delimiter string) ([][]string, error) {
-	rows, err := parse(string(file), delimiter)
+	rows, err := loadtest.ParseCSV(string(file), delimiter)
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range rows[0] {
-		if f.text != schema.Field(i).Name {
-			return nil, fmt.Errorf("heading %d is %q", i, f.text)
+		if f.Text != schema.Field(i).Name {
+			return nil, fmt.Errorf("heading %d is %q", i, f.Text)
 		}
 	}
 	out := make([][]string, len(rows)-1)
@@ -109,16 +51,16 @@ func readDivided(file []byte, schema *arrow.Schema, delimiter string) ([][]strin
 	return out, nil
 }
 
-func value(t arrow.DataType, f field) (string, error) {
-	if f.text == "" && !f.quoted {
+func value(t arrow.DataType, f loadtest.Field) (string, error) {
+	if f.Text == "" && !f.Quoted {
 		return loadtest.Null, nil
 	}
 	list, ok := t.(*arrow.ListType)
 	if !ok {
-		return loadtest.ParseText(t, f.text)
+		return loadtest.ParseText(t, f.Text)
 	}
 	var elements []string
-	for _, text := range loadtest.SplitList(f.text) {
+	for _, text := range loadtest.SplitList(f.Text) {
 		if text == loadtest.Null {
 			elements = append(elements, text)
 			continue

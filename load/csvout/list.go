@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load/internal/cells"
-	"github.com/formetl/formetl/load/internal/lists"
 )
 
 // columns returns the columns of a batch to write. A list with a column for
@@ -23,7 +22,7 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 		if e.single {
 			c.null = `""`
 		}
-		if f.As == lists.Columns {
+		if f.As == cells.ListColumns {
 			chosen, missing := f.Chosen(arr.(*array.List))
 			if missing != nil {
 				return nil, fmt.Errorf("csv: column %q: no choice covers the value %s: this is a bug in formetl",
@@ -62,11 +61,11 @@ func (d dialect) ticks(chosen func(row int) []int, on []bool) cells.Appender {
 }
 
 // list returns an appender for a column of lists that are written as one text.
-func (e *encoder) list(f lists.Field, a *array.List) cells.Appender {
+func (e *encoder) list(f cells.Field, a *array.List) cells.Appender {
 	text := f.Text(a, e.zone, e.timestamp)
 	// Joined numbers are never a formula, even if they begin with a minus.
 	_, isText := a.ListValues().(*array.String)
-	d := dialect{excel: e.excel && (isText || f.As == lists.JSON), delimiter: e.delimiter}
+	d := dialect{excel: e.excel && (isText || f.As == cells.ListJSON), delimiter: e.delimiter}
 	return func(dst []byte, row int) []byte {
 		e.scratch = text(e.scratch[:0], row)
 		return appendText(dst, e.scratch, d)

@@ -268,11 +268,13 @@ func superseded(b *bench) {
 }
 
 func commitNeverOverwrites(b *bench) {
-	first, second := b.prepare("part.csv", "first"), b.prepare("part.csv", "other")
-	b.commit(first)
-	b.wants("commit of other content", b.d.Commit(b.Context(), second), load.ErrConflict)
-	b.holds("part.csv", "first")
-	b.abort(second)
+	b.commit(b.prepare("part.csv", "first"))
+	for _, content := range []string{"other", ""} {
+		p := b.prepare("part.csv", content)
+		b.wants("commit of other content", b.d.Commit(b.Context(), p), load.ErrConflict)
+		b.holds("part.csv", "first")
+		b.abort(p)
+	}
 	b.clean("part.csv")
 }
 
@@ -288,8 +290,9 @@ func goneIsNoOthers(b *bench) {
 
 func commitReplaces(b *bench) {
 	b.put("out.csv", "old")
-	for _, name := range []string{"out.csv", "a/out.csv"} { // one that is there, and one that is not
-		p, gone := b.prepare(name, "new"), b.prepare(name, "newer")
+	b.put("empty.csv", "old")
+	for name, content := range map[string]string{"out.csv": "new", "empty.csv": "", "a/out.csv": "new"} { // the last one is not there yet
+		p, gone := b.prepare(name, content), b.prepare(name, "newer")
 		p.Replace, gone.Replace = true, true
 		b.checks("before the commit", p, nil)
 		b.commit(p)
@@ -298,9 +301,9 @@ func commitReplaces(b *bench) {
 		b.abort(gone)
 		b.checks("after the abort", gone, load.ErrStagedGone)
 		b.wants("commit after the abort", b.d.Commit(b.Context(), gone), load.ErrStagedGone)
-		b.holds(name, "new")
+		b.holds(name, content)
 	}
-	b.clean("a/out.csv", "out.csv")
+	b.clean("a/out.csv", "empty.csv", "out.csv")
 }
 
 func sameNameTwice(b *bench) {

@@ -31,7 +31,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/rows"
 )
 
 const (
@@ -102,7 +101,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 			parquet.WithDictionaryPageSizeLimit(math.MaxInt32),
 		},
 	}
-	e.steps = rows.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
+	e.steps = load.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
 	return e, nil
 }
 
@@ -114,7 +113,7 @@ type encoder struct {
 	metadata   []load.KeyValue
 	properties []parquet.WriterProperty
 
-	steps rows.Steps
+	steps load.Steps
 
 	groupRows  int                 // number of rows in the open row group
 	groupBytes int                 // bytes of values in the open row group
@@ -147,7 +146,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() {
 	e.steps.Discard()
-	e.first = rows.Release(e.first)
+	e.first = load.ReleaseAll(e.first)
 }
 
 // endStep writes the rows of a step, or keeps them for the sample.
@@ -192,7 +191,7 @@ func (e *encoder) begin() error {
 			return err
 		}
 	}
-	e.first = rows.Release(e.first)
+	e.first = load.ReleaseAll(e.first)
 	return nil
 }
 

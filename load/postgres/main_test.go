@@ -17,22 +17,22 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/loadtest/pgserver"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // server is the PostgreSQL of all tests of the package.
-var server *pgserver.Server
+var server *servers.Postgres
 
 func TestMain(m *testing.M) {
 	var run func() int
-	server, run = pgserver.Main(m)
+	server, run = servers.PostgresMain(m)
 	os.Exit(run())
 }
 
 // bench is a table of a database of its own, and what it should hold.
 type bench struct {
 	t        *testing.T
-	server   *pgserver.Server
+	server   *servers.Postgres
 	database string
 	table    *Table
 	runs     int

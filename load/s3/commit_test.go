@@ -113,27 +113,6 @@ func TestRefusedCompleteIsAborted(t *testing.T) {
 	})
 }
 
-// An empty object meets another one.
-func TestEmptyObjectConflicts(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		d := s.open(t, "empty")
-		if err := d.Put(t.Context(), "x.csv", []byte("theirs"), load.NoVersion); err != nil {
-			t.Fatal(err)
-		}
-		p := stage(t, d, "x.csv", nil)
-		if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrConflict) {
-			t.Errorf("got %v", err)
-		}
-		p.Replace = true
-		if err := d.Commit(t.Context(), p); err != nil {
-			t.Error(err)
-		}
-		if data, _, err := d.Get(t.Context(), "x.csv"); err != nil || len(data) != 0 {
-			t.Errorf("%q, %v", data, err)
-		}
-	})
-}
-
 // TestConditions: real servers honour the conditions of writes, which is asked once and leaves
 // nothing. AWS is not asked. A store that ignores conditions, or does not know them, is refused.
 func TestConditions(t *testing.T) {

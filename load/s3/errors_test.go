@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // The reasons of refusals that several codes or failures share.
@@ -40,7 +40,7 @@ func refusal[Class error](t *testing.T, err error, reason string, wants ...strin
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	for _, secret := range []string{s3server.SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
+	for _, secret := range []string{servers.S3SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%q holds a secret", err)
 		}
@@ -137,7 +137,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestUnknownCertificate(t *testing.T) {
-	for _, s := range servers {
+	for _, s := range running {
 		if s.CAFile == "" {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 const testBucket = "formetl-test"
@@ -18,13 +18,13 @@ const testBucket = "formetl-test"
 // server is a real server that the tests of a scheme share.
 type server struct {
 	name string
-	*s3server.Server
+	*servers.S3
 }
 
-// servers and their certificates are made by TestMain and read by the tests.
+// The real servers that run, and their certificates. TestMain makes them.
 var (
-	servers      []server
-	certificates *s3server.Certificates
+	running      []server
+	certificates *servers.Certificates
 )
 
 // TestMain starts the real servers: versitygw over HTTP and over TLS, and
@@ -39,17 +39,17 @@ func testMain(m *testing.M) int {
 		err = prepareEnvironment(dir)
 	}
 	if err == nil {
-		certificates, err = s3server.NewCertificates(dir)
+		certificates, err = servers.NewCertificates(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if !s3server.There() {
+	if !servers.S3There() {
 		return m.Run()
 	}
 	defer func() {
-		for _, s := range servers {
+		for _, s := range running {
 			s.Stop()
 		}
 	}()
@@ -63,7 +63,7 @@ func testMain(m *testing.M) int {
 // prepareEnvironment keeps the machine's own AWS configuration out.
 func prepareEnvironment(dir string) error {
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": s3server.AccessKey, "AWS_SECRET_ACCESS_KEY": s3server.SecretKey, "AWS_SESSION_TOKEN": "",
+		"AWS_ACCESS_KEY_ID": servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY": servers.S3SecretKey, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"),
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "public.crt"),
 		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_MAX_ATTEMPTS": "",
@@ -77,26 +77,26 @@ func prepareEnvironment(dir string) error {
 
 const minioVariable = "FORMETL_TEST_MINIO"
 
-func kinds() []s3server.Kind {
+func kinds() []servers.S3Kind {
 	if os.Getenv(minioVariable) != "" {
-		return []s3server.Kind{s3server.Versitygw(), s3server.MinIO()}
+		return []servers.S3Kind{servers.Versitygw(), servers.MinIO()}
 	}
-	return []s3server.Kind{s3server.Versitygw()}
+	return []servers.S3Kind{servers.Versitygw()}
 }
 
 func startServers(dir string) error {
 	for _, k := range kinds() {
-		for scheme, tls := range map[string]*s3server.Certificates{"http": nil, "tls": certificates} {
+		for scheme, tls := range map[string]*servers.Certificates{"http": nil, "tls": certificates} {
 			name := k.Name + "-" + scheme
 			data := filepath.Join(dir, name)
 			if err := os.Mkdir(data, 0o750); err != nil {
 				return err
 			}
-			s, err := s3server.Start(context.Background(), k, data, tls)
+			s, err := servers.StartS3(context.Background(), k, data, tls)
 			if err != nil {
 				return err
 			}
-			servers = append(servers, server{name, s})
+			running = append(running, server{name, s})
 			if err := makeBucket(s.URL); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -118,7 +118,7 @@ func makeBucket(url string) error {
 func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 	t.Helper()
 	needServers(t)
-	for _, s := range servers {
+	for _, s := range running {
 		t.Run(s.name, func(t *testing.T) { test(t, s) })
 	}
 }
@@ -126,7 +126,7 @@ func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 // needServers ends a test where there is no server.
 func needServers(t *testing.T) {
 	t.Helper()
-	s3server.Need(t)
+	servers.NeedS3(t)
 }
 
 // eachKind runs a test on a server of each kind that is the test's own.
@@ -135,7 +135,7 @@ func eachKind(t *testing.T, test func(t *testing.T, s server)) {
 	needServers(t)
 	for _, k := range kinds() {
 		t.Run(k.Name, func(t *testing.T) {
-			s, err := s3server.Start(t.Context(), k, t.TempDir(), nil)
+			s, err := servers.StartS3(t.Context(), k, t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/load/internal/lists"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // column is a column of the sheet: a field, or one choice of a list.
@@ -16,13 +16,13 @@ type column struct {
 }
 
 // columnsOf returns the sheet's columns. fields say how the schema's fields are written.
-func columnsOf(schema *arrow.Schema, fields []lists.Field) []column {
+func columnsOf(schema *arrow.Schema, fields []cells.Field) []column {
 	var columns []column
 	for i, f := range fields {
 		kind := schema.Field(i).Type
 		switch f.As {
 		case "":
-		case lists.Columns:
+		case cells.ListColumns:
 			kind = arrow.FixedWidthTypes.Boolean
 		default:
 			kind = arrow.BinaryTypes.String

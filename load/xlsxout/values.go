@@ -14,13 +14,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/formetl/formetl/load/internal/cells"
-	"github.com/formetl/formetl/load/internal/lists"
-	"github.com/formetl/formetl/load/internal/sheets"
 )
 
 const (
-	maxDigits  = sheets.MaxDigits
-	maxColumns = sheets.MaxColumns
+	maxDigits  = cells.MaxDigits
+	maxColumns = cells.MaxColumns
 	maxInteger = 999_999_999_999_999
 	// A spreadsheet cannot hold floats beyond these bounds, except 0.
 	leastFloat, mostFloat = 2.3e-308, 9.99e307
@@ -61,7 +59,7 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 		switch {
 		case !isList:
 			list = append(list, optional(arr, e.scalar(arr)))
-		case f.As == lists.Columns:
+		case f.As == cells.ListColumns:
 			chosen, missing := f.Chosen(a)
 			if missing != nil {
 				return nil, fmt.Errorf("xlsx: column %q: no choice covers a value of row %d of a batch: this is a bug in formetl",
@@ -204,9 +202,9 @@ func appendTime(dst []byte, us int64, zone *time.Location) (kind, []byte) {
 
 // textCell returns the cell of a text. A text that does not fit into a cell is an error.
 func textCell(s []byte) (cell, error) {
-	if len(s) > sheets.MaxText {
-		if units := sheets.Units(s); units > sheets.MaxText {
-			return cell{}, fmt.Errorf("the text has %s characters, and a cell holds %s", sheets.Thousands(int64(units)), sheets.Thousands(sheets.MaxText))
+	if len(s) > cells.MaxText {
+		if units := cells.Units(s); units > cells.MaxText {
+			return cell{}, fmt.Errorf("the text has %s characters, and a cell holds %s", cells.Thousands(int64(units)), cells.Thousands(cells.MaxText))
 		}
 	}
 	if i := bytes.IndexFunc(s, isForbidden); i >= 0 {

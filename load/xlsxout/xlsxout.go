@@ -41,8 +41,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/lists"
-	"github.com/formetl/formetl/load/internal/sheets"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // Format describes xlsx: its name, its file extension and its encoder.
@@ -63,18 +62,18 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	if o.Compression != "" && o.Compression != load.CodecNone {
 		return nil, fmt.Errorf("xlsx: there is no compression %q: the format has its own", o.Compression)
 	}
-	fields, err := lists.Of(schema)
+	fields, err := cells.Fields(schema)
 	if err != nil {
 		return nil, fmt.Errorf("xlsx: %w", err)
 	}
 	e := &encoder{
-		w: w, schema: schema, zone: cmp.Or(o.Zone, time.UTC), maxRows: sheets.MaxRows,
+		w: w, schema: schema, zone: cmp.Or(o.Zone, time.UTC), maxRows: cells.MaxRows,
 		fields: fields, columns: columnsOf(schema, fields),
 	}
 	if n := len(e.columns); n > maxColumns {
 		return nil, &load.CellError{
 			Format:  "xlsx",
-			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", sheets.Thousands(int64(n)), sheets.Thousands(maxColumns)),
+			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
 			Hint:    "choose columns by a schema, or write csv or parquet",
 		}
 	}
@@ -92,7 +91,7 @@ type encoder struct {
 	w       io.Writer
 	schema  *arrow.Schema
 	zone    *time.Location
-	fields  []lists.Field // one for each field of the schema
+	fields  []cells.Field // one for each field of the schema
 	columns []column
 	maxRows int64 // rows of a sheet, including the heading
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // measure runs the named cases and prints a table.
@@ -30,7 +30,7 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 		if err := os.MkdirAll(filepath.Join(bucket, "bench"), 0o700); err != nil {
 			return err
 		}
-		if b.s3, err = s3server.Start(ctx, s3server.Versitygw(), bucket, nil); err != nil {
+		if b.s3, err = servers.StartS3(ctx, servers.Versitygw(), bucket, nil); err != nil {
 			return err
 		}
 		defer b.s3.Stop()

@@ -22,8 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/pgserver"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,8 +34,8 @@ type campaign struct {
 	together int    // so many lives at once
 	lawful   bool   // see life
 	program  string
-	server   *s3server.Server // nil without S3
-	postgres *pgserver.Server // nil without PostgreSQL
+	server   *servers.S3       // nil without S3
+	postgres *servers.Postgres // nil without PostgreSQL
 	out      io.Writer
 }
 
@@ -84,14 +83,14 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 		if err := os.MkdirAll(filepath.Join(folder, bucketName), 0o750); err != nil {
 			return err
 		}
-		if c.server, err = s3server.Start(ctx, s3server.Versitygw(), folder, nil); err != nil {
+		if c.server, err = servers.StartS3(ctx, servers.Versitygw(), folder, nil); err != nil {
 			return err
 		}
 		defer c.server.Stop()
 	}
 	if postgres {
 		needs.FilesInMemory()
-		if c.postgres, err = pgserver.Open(); err != nil {
+		if c.postgres, err = servers.OpenPostgres(); err != nil {
 			return err
 		}
 		defer c.postgres.Stop()

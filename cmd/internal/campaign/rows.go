@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -148,46 +147,29 @@ func arrowLines(data []byte) ([]byte, error) {
 	return lines.Bytes(), nil
 }
 
-// csvField is a field by RFC 4180, and the , or \n that ends it.
-var csvField = regexp.MustCompile(`^("(?:[^"]|"")*"|[^",\r\n]*)([,\n])`)
-
-// readCSV reads CSV by RFC 4180 with \n, where null is empty without quotes.
-// encoding/csv would not do: it changes line ends in values, and does not tell
-// null from the empty string. A list is the text that joined makes of it.
+// readCSV reads CSV, where null is empty without quotes. A list is the text that joined makes
+// of it.
 func readCSV(data []byte) (rows []row, err error) {
-	var heading []string
-	record, n := row{}, 0
-	for len(data) > 0 {
-		field := csvField.FindSubmatch(data)
-		if field == nil {
-			return nil, fmt.Errorf("row %d: field %d has no end, or a quote in it", len(rows), n+1)
-		}
-		data = data[len(field[0]):]
-		text := string(field[1])
-		inner, quoted := strings.CutPrefix(text, `"`)
-		if quoted {
-			text = strings.ReplaceAll(inner[:len(inner)-1], `""`, `"`)
-		}
-		switch {
-		case rows == nil:
-			heading = append(heading, text)
-		case n == len(heading):
-			return nil, fmt.Errorf("row %d has more than %d fields", len(rows), n)
-		case quoted || text != "":
-			record[heading[n]] = text
-		}
-		if n++; field[2][0] == ',' {
-			continue
-		}
-		if n != len(heading) {
-			return nil, fmt.Errorf("row %d has %d fields of %d", len(rows), n, len(heading))
-		}
-		rows, record, n = append(rows, record), row{}, 0
+	all, err := loadtest.ParseCSV(string(data), ",")
+	if err == nil && len(all) == 0 {
+		err = errors.New("it has no heading")
 	}
-	if rows == nil {
-		return nil, errors.New("it has no heading")
+	if err != nil {
+		return nil, err
 	}
-	return rows[1:], nil
+	for _, fields := range all[1:] {
+		if len(fields) != len(all[0]) {
+			return nil, fmt.Errorf("row %d has %d fields of %d", len(rows)+1, len(fields), len(all[0]))
+		}
+		record := row{}
+		for i, f := range fields {
+			if f.Quoted || f.Text != "" {
+				record[all[0][i].Text] = f.Text
+			}
+		}
+		rows = append(rows, record)
+	}
+	return rows, nil
 }
 
 // joined is a list as CSV shows it, and several values that were not expected.

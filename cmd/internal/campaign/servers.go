@@ -15,8 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/formetl/formetl/load/loadtest/pgserver"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // front is an HTTP server that can wait for what a dead process has asked of it.
@@ -64,7 +63,7 @@ type bucket struct {
 	folder string // where the server keeps the bucket's objects, as files of their names
 }
 
-func newBucket(server *s3server.Server) (*bucket, error) {
+func newBucket(server *servers.S3) (*bucket, error) {
 	target, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func newBucket(server *s3server.Server) (*bucket, error) {
 
 // database is a database of one life's own on a real PostgreSQL server.
 type database struct {
-	*pgserver.Server
+	*servers.Postgres
 	name string
 }
 

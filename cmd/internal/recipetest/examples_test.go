@@ -17,8 +17,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
-	"github.com/formetl/formetl/load/loadtest/pgserver"
-	"github.com/formetl/formetl/load/loadtest/s3server"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // all is how many results the form feedback has.
@@ -74,9 +73,9 @@ func runAllForms(t *testing.T, w *world) {
 
 // runDatabase runs into a table for each form.
 func runDatabase(t *testing.T, w *world) {
-	server := pgserver.Start(t)
+	server := servers.StartPostgres(t)
 	database := server.Database(t)
-	t.Setenv("PGPASSWORD", pgserver.Password)
+	t.Setenv("PGPASSWORD", servers.PostgresPassword)
 	address := fmt.Sprintf("postgres://loader@127.0.0.1:%d/%s?sslmode=require", server.Port, database)
 	definition := w.example("database.yaml", "postgres://formetl@db.example.com/warehouse?sslmode=verify-full", address)
 	same(t, w.rows(definition), map[string]int64{"feedback": all, "orders": 3})
@@ -126,15 +125,15 @@ func runWarehouse(t *testing.T, w *world) {
 
 // runHourly runs from two hosts that share the bucket alone, with a new result between.
 func runHourly(t *testing.T, w *world) {
-	s3server.Need(t)
-	server, err := s3server.Start(t.Context(), s3server.Versitygw(), t.TempDir(), nil)
+	servers.NeedS3(t)
+	server, err := servers.StartS3(t.Context(), servers.Versitygw(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	makeBucket(t, server.URL)
-	t.Setenv("AWS_ACCESS_KEY_ID", s3server.AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.SecretKey)
+	t.Setenv("AWS_ACCESS_KEY_ID", servers.S3AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", servers.S3SecretKey)
 	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 		t.Setenv(name, "")
 	}
@@ -157,7 +156,7 @@ func makeBucket(t *testing.T, url string) {
 	t.Helper()
 	client := s3.New(s3.Options{
 		BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(servers.S3AccessKey, servers.S3SecretKey, ""),
 	})
 	if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: aws.String("bucket")}); err != nil {
 		t.Fatal(err)

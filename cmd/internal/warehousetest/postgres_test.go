@@ -12,15 +12,15 @@ import (
 	"time"
 	_ "time/tzdata" // as in cmd/formetl
 
-	"github.com/formetl/formetl/load/loadtest/pgserver"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // shared is the PostgreSQL of all tests of the package.
-var shared *pgserver.Server
+var shared *servers.Postgres
 
 func TestMain(m *testing.M) {
 	var run func() int
-	shared, run = pgserver.Main(m)
+	shared, run = servers.PostgresMain(m)
 	os.Exit(run())
 }
 

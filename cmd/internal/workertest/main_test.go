@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/s3server"
-	"github.com/formetl/formetl/load/loadtest/temporalserver"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
 	worker, formetl string // the programs
-	buckets         *s3server.Server
-	temporal        *temporalserver.Server
+	buckets         *servers.S3
+	temporal        *servers.Server
 	dir             string
 }
 
@@ -25,7 +24,7 @@ var shared struct {
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	if !temporalserver.Program().There() || !s3server.There() {
+	if !servers.Temporal().There() || !servers.S3There() {
 		return m.Run() // each test notes that it is left out
 	}
 	needs.FilesInMemory()
@@ -56,10 +55,10 @@ func prepare(ctx context.Context, dir string) (err error) {
 	if err := os.MkdirAll(data, 0o750); err != nil {
 		return err
 	}
-	if shared.buckets, err = s3server.Start(ctx, s3server.Versitygw(), data, nil); err != nil {
+	if shared.buckets, err = servers.StartS3(ctx, servers.Versitygw(), data, nil); err != nil {
 		return err
 	}
-	if shared.temporal, err = temporalserver.Start(ctx, dir); err != nil {
+	if shared.temporal, err = servers.StartTemporal(ctx, dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(filepath.Join(data, bucket), 0o750) // a folder is a bucket
@@ -78,6 +77,6 @@ func build(dir, name string) (string, error) {
 // need ends a test where a server is missing.
 func need(t testing.TB) {
 	t.Helper()
-	temporalserver.Program().Need(t)
-	s3server.Need(t)
+	servers.Temporal().Need(t)
+	servers.NeedS3(t)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/temporalserver"
+	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // TestMustHold has three workers run 200 forms. One is killed with -9 in the middle, one is
@@ -40,7 +40,7 @@ func TestMustHold(t *testing.T) {
 		forms = append(forms, january(fmt.Sprintf("form%03d", i), each))
 	}
 	w := newWorld(t, s, forms...)
-	server, err := temporalserver.Start(t.Context(), t.TempDir())
+	server, err := servers.StartTemporal(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

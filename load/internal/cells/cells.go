@@ -1,7 +1,8 @@
-// Package cells renders scalars as the text that CSV, NDJSON and JSON share. As
-// in strconv, every function appends to dst and returns it, and none allocates
-// if dst has room. The package does not quote CSV fields. Begin reading with
-// JSON, which renders a column.
+// Package cells renders values as the text of a cell, for CSV, NDJSON, JSON and sheets. As
+// in strconv, every function that appends returns dst, and does not allocate if dst has
+// room. The package does not quote CSV fields. It also tells how lists are shown in a table,
+// what spreadsheets take, and which texts they would run as a formula. Begin reading with
+// JSON, which renders a column, and Fields.
 package cells
 
 import (

@@ -1,4 +1,4 @@
-package testserver
+package servers
 
 import (
 	"crypto/ecdsa"
@@ -11,8 +11,20 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 )
+
+// Certificates are absolute paths of a server's certificate for 127.0.0.1,
+// which is its own authority, and of its key.
+type Certificates struct{ Cert, Key string }
+
+// NewCertificates makes a certificate in dir, which must be absolute. The names
+// are those that MinIO expects.
+func NewCertificates(dir string) (*Certificates, error) {
+	c := &Certificates{filepath.Join(dir, "public.crt"), filepath.Join(dir, "private.key")}
+	return c, Certify(c.Cert, c.Key)
+}
 
 // Certify writes a certificate for 127.0.0.1 that is its own authority, and its
 // key.

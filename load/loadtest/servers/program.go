@@ -1,11 +1,12 @@
-// Package testserver installs server programs and runs them as processes that
-// end with the test. Only packages for tests import it. Begin reading with
-// Program.Start.
+// Package servers has the servers of tests: it installs their programs and runs them as
+// processes that end with the test. They are S3 servers, Temporal, and PostgreSQL with
+// PgBouncer before it. Only tests and their tools import it.
+// Begin reading with Program.Start.
 //
-// A program is built once, by `go install MODULE@VERSION` into a folder of the
+// A program in Go is built once, by `go install MODULE@VERSION` into a folder of the
 // user's cache. That is done where every program is asked for; else tests use
 // what was built before, or are left out.
-package testserver
+package servers
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package lists_test
+package cells_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/formetl/formetl/load/internal/lists"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // of is a schema of an id and a list that is shown so.
@@ -35,7 +35,7 @@ func TestOf(t *testing.T) {
 		"twice":        {of(text, "columns", `[["red","id"]]`), "", `"id" is used twice`},
 		"nothing else": {arrow.NewSchema(of(text, "columns", "[]").Fields()[1:], nil), "", "add the result's id"},
 	} {
-		fields, err := lists.Of(c.schema)
+		fields, err := cells.Fields(c.schema)
 		if c.fault != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fault) {
 				t.Errorf("%s: %v", name, err)
@@ -52,14 +52,6 @@ func TestOf(t *testing.T) {
 		}
 		if got := strings.Join(headings, " "); got != c.headings || fields[0].As != "" || fields[1].As == "" {
 			t.Errorf("%s: %+v", name, fields)
-		}
-	}
-}
-
-func TestAppendJoined(t *testing.T) {
-	for in, want := range map[string]string{"": "", "a": "a", "a|b": `a\|b`, `\`: `\\`, `|\|`: `\|\\\|`} {
-		if got := string(lists.AppendJoined([]byte("x"), in)); got != "x"+want {
-			t.Errorf("%q: %s", in, got)
 		}
 	}
 }

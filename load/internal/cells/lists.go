@@ -1,7 +1,4 @@
-// Package lists reads from the metadata of an Arrow schema how lists are written in a
-// table. A list is joined into one text, written as JSON, or written as a column for each
-// choice. CSV and xlsx, the formats for people, share the package. Begin reading with Of.
-package lists
+package cells
 
 import (
 	"encoding/json"
@@ -10,8 +7,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-
-	"github.com/formetl/formetl/load/internal/cells"
 )
 
 // The keys of a field's metadata that say how its lists are written. They must
@@ -23,9 +18,9 @@ const (
 
 // The ways to write a list. The default is joined.
 const (
-	Joined  = "joined"
-	JSON    = "json"
-	Columns = "columns"
+	ListJoined  = "joined"
+	ListJSON    = "json"
+	ListColumns = "columns"
 )
 
 // Field says how a field of the schema is written: as one column, or as one
@@ -37,9 +32,9 @@ type Field struct {
 	choices map[string]int
 }
 
-// Of returns, for each field of the schema, how it is written. It returns an
+// Fields returns, for each field of the schema, how it is written. It returns an
 // error if two headings are equal or if the schema gives no heading at all.
-func Of(schema *arrow.Schema) ([]Field, error) {
+func Fields(schema *arrow.Schema) ([]Field, error) {
 	fields := make([]Field, schema.NumFields())
 	taken := map[string]bool{}
 	for i, f := range schema.Fields() {
@@ -66,16 +61,16 @@ func field(f arrow.Field) (Field, error) {
 	if !ok {
 		return shown, nil
 	}
-	shown.As = Joined
+	shown.As = ListJoined
 	if as, ok := f.Metadata.GetValue(metaListAs); ok {
 		shown.As = as
 	}
 	switch shown.As {
-	case Joined, JSON:
+	case ListJoined, ListJSON:
 		return shown, nil
-	case Columns:
+	case ListColumns:
 	default:
-		return shown, fmt.Errorf("no list is shown as %q: use %s, %s or %s", shown.As, Joined, JSON, Columns)
+		return shown, fmt.Errorf("no list is shown as %q: use %s, %s or %s", shown.As, ListJoined, ListJSON, ListColumns)
 	}
 	if list.Elem().ID() != arrow.STRING {
 		return shown, fmt.Errorf("a list of %s has no choices", list.Elem())
@@ -101,7 +96,7 @@ type Missing struct {
 
 // Chosen returns a function that returns, for each element of a row's list, the index of its
 // heading. The index is -1 for a null or an empty text, unless that text is a listed choice.
-// If another value has no column, Chosen returns it as Missing. f.As must be Columns.
+// If another value has no column, Chosen returns it as Missing. f.As must be ListColumns.
 func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 	if a.Len() == 0 {
 		return nil, nil
@@ -135,18 +130,18 @@ func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 }
 
 // Text returns an appender for a list that is written as one text. timestamp
-// appends an instant, as for cells.Text. JSON uses the zone instead.
-func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byte, us int64) []byte) cells.Appender {
-	if f.As == JSON {
-		return cells.JSON(a, zone)
+// appends an instant, as for Text. JSON uses the zone instead.
+func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byte, us int64) []byte) Appender {
+	if f.As == ListJSON {
+		return JSON(a, zone)
 	}
-	var element cells.Appender
+	var element Appender
 	if texts, ok := a.ListValues().(*array.String); ok {
 		element = func(dst []byte, i int) []byte { return AppendJoined(dst, texts.Value(i)) }
 	} else {
-		element = cells.Text(a.ListValues(), timestamp)
+		element = Text(a.ListValues(), timestamp)
 	}
-	return func(dst []byte, row int) []byte { return cells.AppendList(dst, a, row, '|', `\N`, element) }
+	return func(dst []byte, row int) []byte { return AppendList(dst, a, row, '|', `\N`, element) }
 }
 
 // AppendJoined appends s as an element of a joined list, with a \ before each | and \.

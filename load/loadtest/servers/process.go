@@ -1,4 +1,4 @@
-package testserver
+package servers
 
 import (
 	"context"
@@ -24,15 +24,17 @@ type Server struct {
 
 	environment []string // added to the test's own
 	command     []string // the program and its arguments
+	signal      string   // that ends it
+	prepare     func(*exec.Cmd)
 
 	life  io.Closer // input of its shell; closing it kills the server
 	ended chan struct{}
 	err   error // how it ended
 }
 
-// guarded is a shell script that runs a server and kills it when the script's
-// input ends. So a test that panics or is killed leaves no server behind.
-const guarded = `exec 3<&0; "$@" & p=$!; (while read -r line; do :; done <&3; kill -9 $p) >/dev/null 2>&1 & wait $p`
+// guarded is a shell script that runs a server and sends it a signal, its first argument,
+// when the script's input ends. So a test that panics or is killed leaves no server behind.
+const guarded = `exec 3<&0; s=$1; shift; "$@" & p=$!; (while read -r line; do :; done <&3; kill -$s $p) >/dev/null 2>&1 & wait $p`
 
 // Start installs the program if needed, runs it as a server and waits until it
 // listens. args are its arguments for a host and a port; environment is added to
@@ -46,16 +48,18 @@ func (p Program) Start(ctx context.Context, environment []string, args func(host
 	if err != nil {
 		return nil, err
 	}
-	const host = "127.0.0.1"
-	s := &Server{Address: net.JoinHostPort(host, port), environment: environment, command: append([]string{path}, args(host, port)...)}
+	s := &Server{Address: net.JoinHostPort(host, port), environment: environment, command: append([]string{path}, args(host, port)...), signal: "KILL"}
 	return s, s.start(ctx)
 }
 
 func (s *Server) start(ctx context.Context) error {
 	var log strings.Builder
-	cmd := exec.Command("/bin/sh", append([]string{"-c", guarded, "sh"}, s.command...)...) //nolint:noctx // the server outlives the context of Start
+	cmd := exec.Command("/bin/sh", append([]string{"-c", guarded, "sh", s.signal}, s.command...)...) //nolint:noctx // the server outlives the context of Start
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Env = append(os.Environ(), s.environment...)
+	if s.prepare != nil {
+		s.prepare(cmd)
+	}
 	var err error
 	if s.life, err = cmd.StdinPipe(); err != nil {
 		return err
@@ -75,14 +79,17 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop kills the server with SIGKILL and waits until it has ended. Calling it
+// Stop kills the server as a crash does and waits until it has ended. Calling it
 // twice is harmless.
 func (s *Server) Stop() {
+	if s.ended == nil {
+		return // it never started
+	}
 	_ = s.life.Close() // the shell kills the server when its input ends
 	<-s.ended
 }
 
-// Restart kills the server with SIGKILL, unless it was stopped before, and
+// Restart kills the server, unless it was stopped before, and
 // starts it at the same address over the same data.
 func (s *Server) Restart(ctx context.Context) error {
 	s.Stop()
@@ -113,7 +120,10 @@ func (s *Server) wait(ctx context.Context) error {
 // Servers get ports below those that systems use for outgoing connections. So a
 // server that is restarted finds its port free, and no client connects to
 // itself before the server listens again.
-const firstPort, ports = 20_000, 12_000
+const (
+	firstPort, ports = 20_000, 12_000
+	host             = "127.0.0.1"
+)
 
 // freePort returns a loopback port at which nobody listens.
 func freePort(ctx context.Context) (string, error) {
@@ -122,7 +132,7 @@ func freePort(ctx context.Context) (string, error) {
 	for range 100 {
 		port := strconv.Itoa(firstPort + rand.IntN(ports))
 		var l net.Listener
-		if l, err = lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+		if l, err = lc.Listen(ctx, "tcp", net.JoinHostPort(host, port)); err == nil {
 			return port, l.Close()
 		}
 	}

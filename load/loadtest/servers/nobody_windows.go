@@ -1,0 +1,7 @@
+package servers
+
+import "syscall"
+
+const nobody = 0
+
+func asNobody() *syscall.SysProcAttr { return nil }
