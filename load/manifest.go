@@ -233,13 +233,13 @@ type ManifestError struct {
 	Err     error // nil if the JSON is valid
 }
 
-// Error names the object, what is wrong with it and what to do.
+// Error names the object and what is wrong with it.
 func (e *ManifestError) Error() string {
 	s := fmt.Sprintf("%s is not a manifest of formetl: %s", e.Name, e.Problem)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
-	return s + "; move it away, or choose another path, and run with --full"
+	return s
 }
 
 // Unwrap gives the cause.
@@ -247,6 +247,11 @@ func (e *ManifestError) Unwrap() error { return e.Err }
 
 // ExitCode is 73: an output cannot be where something else lies.
 func (e *ManifestError) ExitCode() int { return 73 }
+
+// Hint says what to do next.
+func (e *ManifestError) Hint() string {
+	return "run with --full, which replaces the manifest; or choose another path, if it is not formetl's"
+}
 
 // partJSON is a Part in JSON: its ids are null if the part has no rows.
 type partJSON struct {

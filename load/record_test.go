@@ -100,7 +100,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 			s, record := recorded(t, scope)
 			_, err := s.recoverFrom(scope, bytes.Replace(record, []byte(`"`+key+`":`), []byte(`"x`+key+`":`), 1))
-			if err == nil || !is[*load.IOError](err) || !strings.Contains(err.Error(), "run with --full, which takes the commit back") || !strings.Contains(err.Error(), datasetRecord) {
+			if err == nil || !is[*load.RecordError](err) || !strings.Contains(err.Error(), datasetRecord) {
 				t.Errorf("with %q renamed: %v", key, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestDamagedRecords(t *testing.T) {
 			if bytes.Equal(changed, record) {
 				t.Errorf("%s: the record has no %s:\n%s", what, change[0], record)
 			}
-			if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.IOError](err) {
+			if _, err := s.recoverFrom(scope, changed); err == nil || !is[*load.RecordError](err) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -160,7 +160,7 @@ func FuzzRecover(f *testing.F) {
 			scope = fileName
 		}
 		s, _ := recorded(t, scope)
-		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.IOError](err) && !is[*load.CreateError](err) && !errors.Is(err, load.ErrConflict) {
+		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.RecordError](err) && !is[*load.IOError](err) && !is[*load.CreateError](err) && !errors.Is(err, load.ErrConflict) {
 			t.Errorf("%v after\n%s", err, record)
 		}
 	})

@@ -41,7 +41,7 @@ type Recovery struct {
 // good is taken back, and a record that cannot be understood is removed.
 func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdraw bool) (Recovery, error) {
 	c, err := readRecord(ctx, d, recordName(scope))
-	if withdraw && errors.Is(err, errRecord) {
+	if _, damaged := errors.AsType[*RecordError](err); withdraw && damaged {
 		return Recovery{RunID: "unknown"}, d.Delete(ctx, recordName(scope))
 	}
 	if c == nil {
@@ -115,8 +115,25 @@ func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
 	return Recovery{RunID: r.RunID, Finished: true}, err
 }
 
-// errRecord means that the record of a commit cannot be understood.
-var errRecord = errors.New("it is damaged, or another version wrote it")
+// RecordError means that the record of a commit cannot be understood (exit code 74).
+type RecordError struct {
+	Path string // of the record
+	Err  error
+}
+
+// Error names the record and what is wrong with it.
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("cannot understand the record of a commit, %s: it is damaged, or another version wrote it: %v", e.Path, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// ExitCode is 74: what the output lies in is at fault.
+func (e *RecordError) ExitCode() int { return 74 }
+
+// Hint says what to do next.
+func (e *RecordError) Hint() string { return "run with --full, which takes the commit back" }
 
 // readRecord reads and checks the record of a commit, which is nil if there is none. If it
 // does not understand the whole record, the error has a hint for the user. The record may be
@@ -135,7 +152,7 @@ func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 		err = fmt.Errorf("it is the record of %q, which lies elsewhere", c.File)
 	}
 	if err != nil {
-		return nil, &IOError{Op: "understand the record of a commit,", Path: where(s, name), Hint: "run with --full, which takes the commit back", Err: fmt.Errorf("%w: %w", errRecord, err)}
+		return nil, &RecordError{Path: where(s, name), Err: err}
 	}
 	return c, nil
 }

@@ -131,7 +131,7 @@ func TestResetWatermarkErrors(t *testing.T) {
 		},
 		"none before":        {want: "cannot be set to 2026-01-03 00:00:00: it has none,"},
 		"a damaged manifest": {object: load.ManifestName, want: "_manifest.json is not a manifest of formetl"},
-		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "run with --full, which takes the commit back"},
+		"a damaged record":   {object: load.ControlFolder + "/" + load.IntentName, want: "cannot understand the record of a commit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)
