@@ -14,9 +14,9 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // partsOf are the parts of the dataset "days", as its manifest lists them.
@@ -108,11 +108,11 @@ func TestManifestLost(t *testing.T) {
 	for name, way := range map[string]func(t *testing.T, r *resumed){
 		"full": func(_ *testing.T, r *resumed) { r.o.Full = true },
 		"clean": func(t *testing.T, r *resumed) {
-			dry, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{DryRun: true, Unlisted: true})
+			dry, err := upkeep.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{DryRun: true, Unlisted: true})
 			if err != nil || len(dry.Outputs[0].Removed) != 8 {
 				t.Fatalf("a dry run tells of other than four parts and their id sets: %+v, %v", dry.Outputs, err)
 			}
-			if _, err := maintain.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{Unlisted: true}); err != nil {
+			if _, err := upkeep.Clean(t.Context(), def(r), r.o.Options, load.CleanOptions{Unlisted: true}); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -23,7 +23,7 @@ const childRows = "id,position,colours\n1,1,red\n1,2,blue\n4,1,blue\n5,1,light g
 func TestResetOfADatasetThatWasExploded(t *testing.T) {
 	w := newWorld(t, colourForm())
 	w.run(w.coloured(exploded(), days()))
-	_, err := maintain.ResetState(t.Context(), w.coloured(schemas.Column{}, days()), options().Options, time.Time{})
+	_, err := upkeep.ResetState(t.Context(), w.coloured(schemas.Column{}, days()), options().Options, time.Time{})
 	if err != nil {
 		t.Error(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -368,11 +368,11 @@ func TestCleanDropsTheCheckpoint(t *testing.T) {
 	other.Name = "other"
 	r.stopAt(other, "read", 1)
 	for _, dry := range []bool{true, false} {
-		if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil {
+		if report, err := upkeep.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{DryRun: dry}); err != nil {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
-	if report, err := maintain.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{}); err != nil {
+	if report, err := upkeep.Clean(t.Context(), r.daily(file()), r.o.Options, load.CleanOptions{}); err != nil {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if asked, report := r.askedUntidy(r.daily(file())); len(asked) != 4 || report.Forms[0].Kept != 0 {

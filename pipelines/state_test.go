@@ -15,19 +15,19 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // errDisk is a store that fails.
 var errDisk = &load.IOError{Op: "write", Path: "x", Err: errors.New("disk")}
 
 // state looks, and fails the test where the look changes or asks anything.
-func (w *world) state(def *definition.Definition, o pipelines.Options) (*maintain.StateReport, error) {
+func (w *world) state(def *definition.Definition, o pipelines.Options) (*upkeep.StateReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := tree(w.t, w.dir)
-	report, err := maintain.State(w.t.Context(), def, o.Options)
+	report, err := upkeep.State(w.t.Context(), def, o.Options)
 	sameTree(w.t, before, tree(w.t, w.dir))
 	if counts := w.service.Counts(); len(counts) > 0 {
 		w.t.Errorf("the service was asked for %v", counts)
@@ -35,7 +35,7 @@ func (w *world) state(def *definition.Definition, o pipelines.Options) (*maintai
 	return report, err
 }
 
-func (w *world) mustState(def *definition.Definition, o pipelines.Options) *maintain.StateReport {
+func (w *world) mustState(def *definition.Definition, o pipelines.Options) *upkeep.StateReport {
 	w.t.Helper()
 	report, err := w.state(def, o)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestStateBeforeTheFirstRun(t *testing.T) {
 	o := options()
 	o.Forms = []string{"orders"}
 	var none *account.NoFormsError
-	if _, err := maintain.State(t.Context(), def, o.Options); !errors.As(err, &none) {
+	if _, err := upkeep.State(t.Context(), def, o.Options); !errors.As(err, &none) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestStateDuringARun(t *testing.T) {
 		if q.Transaction != formservice.TransactionResults {
 			return
 		}
-		report, err := maintain.State(t.Context(), def, r.o.Options)
+		report, err := upkeep.State(t.Context(), def, r.o.Options)
 		if err != nil {
 			t.Error(err)
 			return
@@ -217,7 +217,7 @@ func TestStateGoesOn(t *testing.T) {
 	if len(r.Forms) != 2 || r.Forms[0].Outputs[0].Err == nil || r.Forms[0].Next != nil || r.Forms[1].Next == nil {
 		t.Fatalf("report %+v", r)
 	}
-	for _, at := range []*maintain.OutputState{r.Forms[0].Outputs[1], r.Forms[1].Outputs[0], r.Forms[1].Outputs[1]} {
+	for _, at := range []*upkeep.OutputState{r.Forms[0].Outputs[1], r.Forms[1].Outputs[0], r.Forms[1].Outputs[1]} {
 		if at.Err != nil || at.Watermark().String() != "2026-01-05 00:00:00" {
 			t.Errorf("%s: %v, %s", at.Path, at.Err, at.Watermark())
 		}
