@@ -75,7 +75,7 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, out := range report.Outputs {
-			if out.Form != "form1" || out.Before.IsZero() || out.After.String() != c.watermark || asItWas(out) {
+			if out.Before.IsZero() || out.After.String() != c.watermark || asItWas(out) {
 				t.Errorf("%+v", out)
 			}
 		}
@@ -181,7 +181,7 @@ func TestResetOfTheRest(t *testing.T) {
 	}
 	var failed []string
 	for _, out := range report.Outputs {
-		if out.Err != nil {
+		if strings.Contains(err.Error(), strings.TrimSuffix(out.Path, "/")) {
 			failed = append(failed, out.Path)
 		}
 	}
