@@ -47,7 +47,7 @@ func TestLook(t *testing.T) {
 func TestLookThatCannot(t *testing.T) {
 	s := newShop(t)
 	s.must(s.d.Put(t.Context(), load.ControlFolder+"/"+load.IntentName, []byte("{"), load.AnyVersion))
-	var broken *load.IOError
+	var broken *load.RecordError
 	if _, err := load.Look(t.Context(), s.d, ""); !errors.As(err, &broken) {
 		t.Errorf("got %v", err)
 	}

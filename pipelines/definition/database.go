@@ -1,17 +1,16 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -55,29 +54,21 @@ func (c ConnectionString) Reveal() string { return c.text }
 
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
-// isDatabase tells whether an entry of load is a table of a database.
-func isDatabase(e strictyaml.Value) bool { return hasKey(e, "database") }
-
 // readDatabase reads an output that is a table. It returns false where it has no address.
-func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]strictyaml.Value) bool {
+func (r *reader) readDatabase(out *placedOutput, db *Database) bool {
+	given := out.given
 	out.NoCodebook = true // nothing lies beside a table
-	names := make([]string, len(r.o.Databases))
-	for i, kind := range r.o.Databases {
-		names[i] = kind.Name
-	}
-	name, ok := given["database"].OneOf(names...)
+	kind, ok := pick(given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
 	if !ok {
 		return false
 	}
-	kind := r.o.Databases[slices.Index(names, name)]
 	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
 		if v := given[key]; v.Given() {
 			v.Hidden().Fail("leave "+key+": out", "a table of %s has no %s", kind.Name, key)
 		}
 	}
-	dsn, table := given["dsn"], given["table"]
-	for key, v := range map[string]strictyaml.Value{"dsn": dsn, "table": table} {
-		if !v.Given() {
+	for _, key := range []string{"dsn", "table"} {
+		if !given[key].Given() {
 			given["database"].Fail("add "+key+":", "a table of %s needs %s", kind.Name, key)
 			ok = false
 		}
@@ -85,10 +76,10 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 	if !ok {
 		return false
 	}
-	out.path, out.Format = table, kind.Name
+	out.at, out.Format = given["table"], kind.Name
 	db.Kind, out.Database = kind.Name, db
-	address, known := r.readDSN(dsn, kind, out.Database)
-	text, named := parseTable(table, kind.Schema)
+	address, known := r.readDSN(given["dsn"], kind, db)
+	text, named := parseTable(out.at, kind.Schema)
 	if !known || !named {
 		return false
 	}
@@ -97,9 +88,9 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 }
 
 // refuseDatabaseKeys reports the keys of a table at an output that is none.
-func (out *placedOutput) refuseDatabaseKeys(given map[string]strictyaml.Value) {
+func (out *placedOutput) refuseDatabaseKeys() {
 	for _, key := range []string{"dsn", "table", "control_schema", "adopt", "soft_delete", "audit", "after"} {
-		if v := given[key]; v.Given() {
+		if v := out.given[key]; v.Given() {
 			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
 		}
 	}
@@ -117,19 +108,16 @@ const mostAfter = 1 << 20
 
 // readAfter reads a file of SQL.
 func (r *reader) readAfter(text string) (string, error) {
-	data, err := os.ReadFile(r.local(text))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > mostAfter:
-		return "", fmt.Errorf("the file has more than %d bytes", mostAfter)
+	data, err := readFile(r.local(text), mostAfter)
+	if err != nil {
+		return "", fmt.Errorf("the file %s cannot be read: %w", r.local(text), err)
 	}
 	return string(data), nil
 }
 
 // parseTable reads the name of a table, with that of its schema in front, which may be left
 // out.
-func parseTable(v strictyaml.Value, defaultSchema string) (string, bool) {
+func parseTable(v value, defaultSchema string) (string, bool) {
 	text, ok := v.Text()
 	if !ok || !checkBraces(v, text) {
 		return "", false
@@ -140,7 +128,7 @@ func parseTable(v strictyaml.Value, defaultSchema string) (string, bool) {
 	}
 	switch {
 	case schema == "" || name == "":
-		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", strictyaml.Quote(text))
+		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", Quote(text))
 	case strings.ContainsAny(schema, "{}"):
 		v.Fail("write the schema's name itself, such as forms.{form}", "a placeholder stands in the name of the schema")
 	case strings.ContainsAny(text, `/\`) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -162,7 +150,7 @@ var (
 
 // readDSN reads a connection string: a reference, or a text with references for what is
 // secret. It is never shown.
-func (r *reader) readDSN(v strictyaml.Value, kind DatabaseKind, into *Database) (address string, ok bool) {
+func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address string, ok bool) {
 	v = v.Hidden()
 	text, scalar := v.Scalar()
 	switch {
@@ -231,18 +219,16 @@ func (r *reader) checkTable(out placedOutput) {
 	}
 	kind := r.o.Databases[slices.IndexFunc(r.o.Databases, func(k DatabaseKind) bool { return k.Name == out.Database.Kind })]
 	err := kind.CheckNames(path.Base(out.Path), names)
-	for _, c := range r.def.Schema.Columns {
-		if c.Explode && err == nil {
-			err = kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil)
-		}
+	for _, c := range r.def.exploded() {
+		err = cmp.Or(err, kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil))
 	}
 	if err != nil {
-		out.path.FailWith(err, "mend the schema")
+		out.at.FailWith(err, "mend the schema")
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
 		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone
 	}) {
-		out.path.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
+		out.at.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
 			"a table needs a column with the result's id, by which a run finds the rows that it changes")
 	}
 }

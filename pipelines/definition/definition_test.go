@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -222,6 +221,7 @@ func TestAccepted(t *testing.T) {
 		{"flow", "forms: [form1]", `"forms": ["form1"]`},
 		{"Unicode name", "name: p", "name: Zufriedenheit Größe"},
 		{"top-level columns", "load:", "columns:\n  - {name: id, from: result_id, type: int64}\nload:"},
+		{"words that YAML takes for true", "load:", "columns:\n  - {name: b, from: 'item:1', type: bool, true_values: [true, yes], false_values: [no, false]}\nload:"},
 		{"schema without columns", "load:", "schema: {empty: as_null}\nload:"},
 		{"two files", "  - path: out.csv", "  - path: out.csv\n  - path: out.parquet\n    compression: snappy"},
 		{"format without a known extension", "out.csv", "out.txt\n    format: csv"},
@@ -250,9 +250,9 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestAliasesAreFollowed(t *testing.T) {
-	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [form1]\nexclude: *f\n", 1)
+	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [007]\nexclude: *f\n", 1)
 	d, err := Parse("p.yaml", []byte(text), testOptions())
-	if err != nil || len(d.Exclude) != 1 || d.Exclude[0] != "form1" {
+	if err != nil || len(d.Exclude) != 1 || d.Exclude[0] != "007" {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
@@ -353,7 +353,7 @@ func TestFinestUnit(t *testing.T) {
 		{PartitionMonth, PartitionYear, PartitionMonth},
 		{PartitionYear, PartitionDay, PartitionDay},
 	} {
-		if got := finest(c.a.Unit(), c.b.Unit()); got != c.want.Unit() {
+		if got := (&Definition{Outputs: []Output{{Partition: c.a}, {Partition: c.b}}}).FinestUnit(); got != c.want.Unit() {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}
@@ -361,7 +361,7 @@ func TestFinestUnit(t *testing.T) {
 
 // parseSchema is LoadSchema for bytes that were read from file.
 func parseSchema(file string, data []byte) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Parse(file, data)
+	doc, root, err := parseDocument(file, data)
 	if err != nil {
 		return nil, err
 	}

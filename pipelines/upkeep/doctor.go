@@ -1,0 +1,191 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+)
+
+// Doctor makes all checks, so that one fault does not hide another; a check that needs what
+// another one found missing is NotChecked and says why. A fault carries an error, so that
+// doctor ends with the exit code of a run. Nothing that is made stays: probes are written to
+// the control folder of a destination and removed again. Only the requests stay booked in the
+// budget. Few are sent: Get Forms, a page of results, and for a form that is not listed a
+// count; see MostRequests.
+
+// CheckState is how a check came out.
+type CheckState string
+
+// The states of a check.
+const (
+	OK         CheckState = "ok"
+	Warning    CheckState = "warning"     // a run succeeds, and somebody should look all the same
+	Failed     CheckState = "failed"      // a run fails, or its data are wrong
+	NotChecked CheckState = "not checked" // nothing is known; Detail says why
+)
+
+// Check is one entry of the checklist.
+type Check struct {
+	Name   string     `json:"name"`         // what was checked, such as "key"
+	Of     string     `json:"of,omitempty"` // the output or form that it concerns; "" for the definition as a whole
+	State  CheckState `json:"state"`
+	Detail string     `json:"detail"`         // what was found and what it means, or why nothing was checked
+	Cure   string     `json:"cure,omitempty"` // what to do, "" where there is nothing to do
+	// Err is the fault, by which the command ends. It is set if State is Failed.
+	Err error `json:"-"`
+}
+
+// failed is a check that found a fault.
+func failed(name, of string, err error, cure string) Check {
+	return Check{Name: name, Of: of, State: Failed, Detail: err.Error(), Cure: cure, Err: err}
+}
+
+// Checklist is what doctor found out about a definition.
+type Checklist struct {
+	Pipeline   string
+	Definition string
+	At         time.Time // when it was made, by this machine's clock
+	Checks     []Check
+	Requests   int64 // that were sent to the service, repeated ones too
+	Honours    *Honours
+}
+
+// Err returns a *FaultsError of the checks that failed, nil if there are none.
+func (l *Checklist) Err() error {
+	failed := slices.DeleteFunc(slices.Clone(l.Checks), func(c Check) bool { return c.State != Failed })
+	if len(failed) == 0 {
+		return nil
+	}
+	return &FaultsError{Of: len(l.Checks), Checks: failed}
+}
+
+// FaultsError says that checks failed.
+type FaultsError struct {
+	Of     int     // how many checks there are
+	Checks []Check // that failed, at least one
+}
+
+// Error names the checks that failed.
+func (e *FaultsError) Error() string {
+	names := make([]string, len(e.Checks))
+	for i, c := range e.Checks {
+		names[i] = strings.TrimSuffix(c.Name+" of "+c.Of, " of ")
+	}
+	return fmt.Sprintf("%d of %d checks failed: %s", len(e.Checks), e.Of, strings.Join(names, ", "))
+}
+
+// Unwrap returns the faults.
+func (e *FaultsError) Unwrap() []error {
+	errs := make([]error, len(e.Checks))
+	for i, c := range e.Checks {
+		errs[i] = c.Err
+	}
+	return errs
+}
+
+// Hint says what to do next.
+func (e *FaultsError) Hint() string {
+	return "do what stands under each failed check; then run the same command again"
+}
+
+// Unreadable returns the checklist of a definition that cannot be read. Without one there is
+// nothing to check.
+func Unreadable(file string, err error, now time.Time) *Checklist {
+	c := failed("definition", "", err, "mend what the message names; `formetl validate` checks a definition without the service")
+	c.Detail = "it cannot be read as a definition, so nothing else was checked: " + c.Detail
+	return &Checklist{Definition: file, At: now, Checks: []Check{c}}
+}
+
+// patience bounds how long one request to the service is tried. A run is more patient.
+const patience = 10 * time.Second
+
+// Examine makes all checks of a definition. noKey is why its keys could not be read, nil
+// if they were. The error is of a context that is done; faults stand in the checklist.
+func Examine(ctx context.Context, def *definition.Definition, o account.Options, noKey error) (*Checklist, error) {
+	o = o.WithDefaults()
+	o.Client.Patience = cmp.Or(o.Client.Patience, patience)
+	e := &examination{Checklist: &Checklist{Pipeline: def.Name, Definition: def.File, At: o.Now()}, def: def, o: o}
+	e.definition()
+	e.stateFolder(ctx)
+	before := len(e.Checks)
+	e.askService(ctx, noKey)
+
+	forms := e.forms
+	if len(forms) == 0 {
+		forms, _ = account.NamedForms(def, o)
+	}
+	example := "form" // where no form is known: rights hardly depend on it
+	if len(forms) > 0 {
+		example = forms[0]
+	}
+	usable := *def
+	usable.Outputs = e.rights(ctx, example)
+	if account.NeedsForms(def, o) {
+		o.Forms = forms // the service was asked for them
+	}
+	// What earlier runs left is looked at only where that is possible.
+	state := &StateReport{Definition: def, Now: o.Now()}
+	if account.NeedsForms(def, o) {
+		e.skip("the service did not list the forms", "runs")
+	} else {
+		var err error
+		state, err = State(ctx, &usable, o)
+		e.leftovers(state)
+		if err != nil && len(state.Forms) == 0 {
+			e.skip(err.Error(), "runs")
+		}
+	}
+	e.space(state)
+	e.Checks = slices.Insert(e.Checks, before, checkpointCheck(state))
+	if ctx.Err() != nil {
+		return e.Checklist, context.Cause(ctx)
+	}
+	return e.Checklist, nil
+}
+
+// examination makes the checks of one definition.
+type examination struct {
+	*Checklist
+	def    *definition.Definition
+	o      account.Options
+	client extract.Client  // nil where the service cannot be asked
+	forms  []string        // that a run would read; nil if they are not known
+	gone   map[string]bool // forms that the service does not know
+}
+
+func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }
+
+// ok adds a check that found nothing wrong.
+func (e *examination) ok(name, detail string) {
+	e.add(Check{Name: name, State: OK, Detail: detail})
+}
+
+// skip adds checks that were not made, unless they were before.
+func (e *examination) skip(why string, names ...string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(e.Checks, func(c Check) bool { return c.Name == name }) {
+			e.add(Check{Name: name, State: NotChecked, Detail: why})
+		}
+	}
+}
+
+// definition tells what a run of the definition would do, and checks its range.
+func (e *examination) definition() {
+	if _, err := interval.Ask(e.def, e.o.Flags(), e.o.Now()); err != nil {
+		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))
+		return
+	}
+	paths := make([]string, len(e.def.Outputs))
+	for i, out := range e.def.Outputs {
+		paths[i] = out.Path
+	}
+	e.ok("definition", fmt.Sprintf("pipeline %s reads %s, and writes %s", e.def.Name, strings.Join(e.def.Forms, ", "), strings.Join(paths, ", ")))
+}

@@ -1,0 +1,226 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/account"
+)
+
+// MostRequests is how many requests are sent at most, if none has to be sent again: Get
+// Forms, a count for each of mostUnlisted forms, and what finds out what the service honours.
+const MostRequests = 1 + mostUnlisted + MostAsked
+
+const (
+	mostUnlisted = 3
+	newestSize   = 20 // how many of the newest results are looked at
+)
+
+// askService checks what only the service can tell: whether it is there, the account, the
+// key, the forms, the clocks and the zone.
+func (e *examination) askService(ctx context.Context, noKey error) {
+	used := budgetCheck(ctx, e)
+	e.add(used)
+	var why string
+	switch {
+	case noKey != nil:
+		why = "without a key the service was not asked"
+	case used.State != OK:
+		why = "the service was not asked, because the budget does not allow it now"
+	default:
+		client, err := account.NewClient(ctx, e.def, e.o)
+		if err == nil {
+			e.client = client
+			defer client.Close()
+			e.listForms(ctx)
+			e.add(judgeClock(client.Clocks()))
+			e.askForm(ctx)
+			e.skip("no form is known whose results could be asked for", "zone", "specification")
+			e.Requests = e.sent() + client.Requests().Retries
+			return
+		}
+		e.add(failed("service", "", err, "correct source.base_url and source.account"))
+		why = "the service could not be asked"
+	}
+	e.skip(why, "service", "account")
+	if noKey != nil {
+		e.add(failed("key", "", noKey, "set the variable or file that the definition names, or give --api-key-file"))
+	}
+	e.skip(why, "key", "forms", "clock", "zone", "specification")
+}
+
+// sent returns how many requests were sent, each once.
+func (e *examination) sent() int64 {
+	sent := e.client.Requests()
+	return sent.Results + sent.Count + sent.Other
+}
+
+// listForms asks for the account's forms, which also tells of the address, the account
+// and the key.
+func (e *examination) listForms(ctx context.Context) {
+	all, err := e.client.Forms(ctx)
+	if err != nil {
+		e.refused(err)
+		return
+	}
+	e.ok("service", e.def.Source.BaseURL+" answers")
+	e.ok("account", e.def.Source.Account+" is known there")
+	e.ok("key", "it is accepted")
+	e.forms, err = account.Forms(ctx, listed{e.client, all}, e.def, e.o)
+	if err != nil {
+		e.add(failed("forms", "", err, "correct forms, exclude or --form; `formetl forms` lists those of the account"))
+		return
+	}
+	unlisted := slices.DeleteFunc(slices.Clone(e.forms), func(form string) bool {
+		return slices.ContainsFunc(all, func(f extract.Form) bool { return f.Directory == form })
+	})
+	if n := len(e.forms) - len(unlisted); n > 0 {
+		e.ok("forms", fmt.Sprintf("%d of %d are listed by the service", n, len(e.forms)))
+	}
+	e.gone = map[string]bool{}
+	for i, form := range unlisted {
+		if i >= mostUnlisted || !e.mayAsk(ctx) {
+			e.add(Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked for it"})
+			continue
+		}
+		n, err := e.client.Count(ctx, form, extract.CountQuery{})
+		does := fmt.Sprintf("counts %d results in it", n)
+		if errors.Is(err, extract.ErrNoCount) {
+			does, err = "answers for it", nil
+		}
+		if e.gone[form] = err != nil; err != nil {
+			e.add(failed("forms", form, err, "correct the form's name; `formetl forms` lists those of the account"))
+			continue
+		}
+		e.add(Check{
+			Name: "forms", Of: form, State: Warning, Detail: "the service does not list it, and " + does + " all the same",
+			Cure: "check whether the form's name is still right; `formetl forms` lists those of the account",
+		})
+	}
+}
+
+// listed is a client that knows the forms already.
+type listed struct {
+	extract.Client
+	forms []extract.Form
+}
+
+// Forms implements extract.Client.
+func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms, nil }
+
+// refused adds the checks that follow from a refused list of forms. Only a refusal of the
+// key or the account proves that what comes before it is right.
+func (e *examination) refused(err error) {
+	base, name := e.def.Source.BaseURL, e.def.Source.Account
+	answer, _ := errors.AsType[*extract.ServiceError](err)
+	switch {
+	case answer != nil && answer.Code == extract.CodeInvalidKey:
+		e.ok("service", base+" answers")
+		e.skip("the service refused the key, which it may do before it looks at the account", "account")
+		e.add(failed("key", "", err, "check the API key: it stands on the form's API page"))
+	case answer != nil && answer.Code == extract.CodeInvalidUser:
+		e.ok("service", base+" answers")
+		e.add(failed("account", name, err, "check source.account: it is the first part of the form's own address"))
+	default:
+		e.add(failed("service", base, err, serviceCure(err)))
+	}
+	e.skip("the service did not list the forms", "account", "key", "forms")
+}
+
+// serviceCure says what to do about a service that does not answer as it should.
+func serviceCure(err error) string {
+	network, isNetwork := errors.AsType[*transport.NetworkError](err)
+	_, foreign := errors.AsType[*transport.NotServiceError](err)
+	spent, isSpent := errors.AsType[*transport.BudgetError](err)
+	answer, _ := errors.AsType[*extract.ServiceError](err)
+	switch {
+	case isSpent:
+		return "come back after " + spent.ComeBack()
+	case foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
+		return "set source.base_url to the service's own address"
+	case isNetwork && network.Unreached():
+		return "check source.base_url, the network and the proxy (HTTPS_PROXY)"
+	case transport.Temporary(err):
+		return "try again later"
+	}
+	return "look whether the service is well, and whether source.base_url is its address"
+}
+
+// mayAsk tells whether the budget allows another request at once. A run would wait.
+func (e *examination) mayAsk(ctx context.Context) bool {
+	now := e.o.Now()
+	use, err := account.BudgetUse(ctx, e.def, e.o, now)
+	return err == nil && !use.Next.After(now)
+}
+
+// askForm looks at the newest results of the first form, whose dates are in the account's
+// wall-clock time, and asks what the service honours with it.
+func (e *examination) askForm(ctx context.Context) {
+	i := slices.IndexFunc(e.forms, func(form string) bool { return !e.gone[form] })
+	if i < 0 {
+		return
+	}
+	p := &probe{examination: e, table: Honours{API: e.client.Generation(), Form: e.forms[i]}, before: e.sent()}
+	q := extract.ResultsQuery{Sort: extract.UpdateMeta, Descending: true, Limit: newestSize}
+	newest := p.ask(ctx, q, false)
+	unsorted := newest.refused
+	if unsorted != "" {
+		q.Sort = "" // the newest by their ids, then
+		newest = p.ask(ctx, q, false)
+	}
+	if !newest.came {
+		e.skip(cmp.Or(p.over, newest.refused), "zone", "specification")
+		return
+	}
+	var dates []time.Time
+	for _, c := range newest.rows {
+		switch {
+		case !c.At.IsZero():
+			dates = append(dates, c.At)
+		case len(c.Dates) > 0:
+			dates = append(dates, c.Dates[0])
+		}
+	}
+	if len(dates) > 0 {
+		slices.SortFunc(dates, func(a, b time.Time) int { return b.Compare(a) })
+		now := e.o.Now()
+		theirs, ours := e.client.Clocks()
+		e.add(judgeZone(e.def.Source.Zone, p.table.Form, dates, now, now.Add(theirs.Sub(ours))))
+	}
+	e.skip("no result of the page that was asked for has a date", "zone")
+	p.honours(ctx, newest, unsorted)
+}
+
+// budgetCheck tells how much of the budget is booked. A run waits where the minute's is
+// used up, and ends where the day's is.
+func budgetCheck(ctx context.Context, e *examination) Check {
+	now := e.o.Now()
+	use, err := account.BudgetUse(ctx, e.def, e.o, now)
+	if err != nil {
+		return failed("budget", "", err, "move away what lies in the ledger's place, or choose another folder with state: or --state")
+	}
+	spent := &transport.BudgetError{Limit: use.PerMinute, Per: time.Minute, Until: use.Next}
+	switch {
+	case !use.Next.After(now):
+	case use.PerDay > 0 && use.Day >= use.PerDay:
+		spent.Limit, spent.Per = use.PerDay, 24*time.Hour
+		return failed("budget", "", spent, "come back after "+spent.ComeBack()+", or raise source.requests.per_day")
+	default:
+		return Check{Name: "budget", State: Warning, Detail: spent.Error(), Cure: "come back after " + spent.ComeBack() + "; a run waits until then"}
+	}
+	var parts []string
+	if use.PerMinute > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d requests of the minute are booked", use.Minute, use.PerMinute))
+	}
+	if use.PerDay > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d requests of the last 24 hours are booked", use.Day, use.PerDay))
+	}
+	return Check{Name: "budget", State: OK, Detail: cmp.Or(strings.Join(parts, ", "), "the definition sets none")}
+}

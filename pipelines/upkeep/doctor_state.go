@@ -1,0 +1,122 @@
+package upkeep
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// stateFolder tests the rights that runs need at the state. The probe lies where checkpoints do.
+func (e *examination) stateFolder(ctx context.Context) {
+	c := Check{Name: "state", Of: e.def.State, State: OK, Detail: "budgets and checkpoints can be kept there"}
+	if isLocal(e.def.State) {
+		made := absent(e.def.State)
+		defer func() { _ = removeEmpty(made) }()
+	} else {
+		c.Detail += ", for all hosts that use it"
+	}
+	state, err := account.OpenState(ctx, e.def, e.o)
+	p := &prober{dest: state.Destination, name: "checkpoint/probe-" + rand.Text(), run: e.o.RunID}
+	checks := p.all(ctx, output.Location{Root: e.def.State}, err)
+	if at := slices.IndexFunc(checks, func(is Check) bool { return is.State == Failed }); at >= 0 {
+		c = failed(c.Name, c.Of, checks[at].Err, checks[at].Cure)
+		c.Detail = "a run cannot keep budgets and checkpoints there: " + checks[at].Detail
+	}
+	e.add(c)
+}
+
+// absent returns the folders that would have to be made for a folder, the innermost first.
+func absent(folder string) (made []string) {
+	for {
+		if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) || folder == filepath.Dir(folder) {
+			return made
+		}
+		made = append(made, folder)
+		folder = filepath.Dir(folder)
+	}
+}
+
+// removeEmpty removes folders that were made, the innermost first. One that is used by now stays.
+func removeEmpty(made []string) error {
+	for _, folder := range made {
+		if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if entries, _ := os.ReadDir(folder); len(entries) > 0 {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// checkpointCheck tells what lies where runs keep what they read until it is committed.
+func checkpointCheck(state *StateReport) Check {
+	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state"}
+	for _, early := range state.Checkpoints {
+		c.Detail += fmt.Sprintf("; run %s, which ended early, had read %d results of form %s", early.RunID, early.Rows, early.Form)
+	}
+	if slices.ContainsFunc(state.Forms, func(f *FormState) bool {
+		return slices.ContainsFunc(f.Outputs, func(o *OutputState) bool { return o.Holder != nil })
+	}) {
+		c.Detail += "; a run is under way"
+	}
+	return c
+}
+
+// leftovers tells what earlier runs left at the outputs: a lease, a commit that is not
+// finished, staged files, parts that no manifest lists.
+func (e *examination) leftovers(state *StateReport) {
+	for _, f := range state.Forms {
+		for _, at := range f.Outputs {
+			if !at.PerRun {
+				e.add(e.leftoversAt(at))
+			}
+		}
+	}
+}
+
+// leftoversAt tells what earlier runs left at one output. What hinders a run comes first.
+func (e *examination) leftoversAt(at *OutputState) Check {
+	clean, replace, unlist := e.def.Command("clean"), e.def.Command("run", "--full"), e.def.Command("clean", "--unlisted")
+	found := func(state CheckState, cure, format string, args ...any) Check {
+		return Check{Name: "runs", Of: at.Path, State: state, Cure: cure, Detail: fmt.Sprintf(format, args...)}
+	}
+	_, damaged := errors.AsType[*load.ManifestError](at.Err)
+	switch unlisted := output.Unlisted(e.def, at.Path, at.Inventory); {
+	case damaged:
+		return failed("runs", at.Path, at.Err, "restore the manifest, or replace the output by "+replace)
+	case at.Err != nil:
+		return found(NotChecked, "", "what earlier runs left cannot be seen: %v", at.Err)
+	case at.Holder != nil:
+		held := &load.HeldError{Path: at.Path, Holder: *at.Holder}
+		c := found(Failed, "wait until that run has ended, or stop it; its lease ends with its process",
+			"run %s of pipeline %s (process %d on %s) is writing there", held.RunID, held.Pipeline, held.PID, held.Host)
+		c.Err = held
+		return c
+	case unlisted != nil:
+		c := found(Failed, "remove them by "+unlist+", or replace everything by "+replace,
+			"parts lie there that no manifest lists, and a run writes nothing beside them: %s", at.Inventory.Unlisted[0].Name)
+		c.Err = unlisted
+		return c
+	case at.Pending != "":
+		return found(Warning, "the next run finishes it first; so does "+clean,
+			"the commit of run %s was interrupted, and readers may miss what it wrote until it is finished", at.Pending)
+	case len(at.Inventory.Damaged) > 0:
+		return found(Warning, e.def.Command("verify")+" names the command that makes them again",
+			"%d parts are damaged or missing: %s", len(at.Inventory.Damaged), at.Inventory.Damaged[0])
+	case len(at.Leftovers) > 0:
+		return found(Warning, "remove them by "+clean, "runs that ended early left %d staged files or uploads", len(at.Leftovers))
+	case at.Manifest != nil:
+		return found(OK, "", "run %s wrote %d rows there, and no run is under way", at.Manifest.RunID, at.Manifest.Rows)
+	}
+	return found(OK, "", "no run is under way, and none left anything")
+}
