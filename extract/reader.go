@@ -138,7 +138,12 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 		return nil, nil
 	}
 	r.noteDates(p)
-	w.rows, w.lastID, w.most = w.rows+int64(n), p.ID(n-1), max(n, w.most)
+	for i := range n {
+		if !p.Early(i) { // those the count leaves out
+			w.rows++
+		}
+	}
+	w.lastID, w.most = p.ID(n-1), max(n, w.most)
 	switch {
 	case w.lastID == math.MaxInt64 || w.ids.Max != 0 && w.lastID >= w.ids.Max:
 		w.ended = true

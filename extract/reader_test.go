@@ -317,6 +317,25 @@ func TestReaderOfAShorterPage(t *testing.T) {
 	}
 }
 
+// TestReaderOfEarlyResults: results of the second before a window come with its pages, and
+// its count leaves them out. A short page that holds some does not end it.
+func TestReaderOfEarlyResults(t *testing.T) {
+	form := numberedForm(1, 9)
+	day := extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 2))[1]
+	for id := range int64(9) { // four of the second before the day, and five of the day
+		r, _ := form.Get(id + 1)
+		r.Metas[0].Value = day.From.Add(time.Duration(id/4*3600-1) * time.Second).Format(extract.WireTime)
+		if err := form.Update(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, c := serve(t, formservice.V2, formservice.Faults{PageCap: 5, V2: formservice.V2Shapes{Fractions: "random"}}, form)
+	got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), day, extract.IDRange{}, 5)
+	if err != nil || len(got) < 6 || !slices.Equal(got[len(got)-5:], []int64{5, 6, 7, 8, 9}) {
+		t.Errorf("results %v came, %v", got, err)
+	}
+}
+
 // TestReaderOfARepeatedRow: a row comes twice on one page while results are deleted. The
 // page is asked for once more, and no other result is lost.
 func TestReaderOfARepeatedRow(t *testing.T) {

@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -62,12 +61,6 @@ func TestDestination(t *testing.T) {
 		}
 	})
 }
-
-// newDestination and childContext serve the children that tests start, which
-// have no testing.T.
-func newDestination(root string) (*local.Destination, error) { return local.New(root) }
-
-func childContext() context.Context { return context.Background() }
 
 func TestNew(t *testing.T) {
 	_, err := local.New("")

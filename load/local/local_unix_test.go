@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,30 +16,21 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/local"
 )
 
-const (
-	countEnv = "FORMETL_TEST_COUNT" // a child counts up in this folder
-	stageEnv = "FORMETL_TEST_STAGE" // a child stages in this folder and waits
-)
+const countEnv = "FORMETL_TEST_COUNT" // a child counts up in this folder
 
-// TestMain is also the main function of the children that tests start.
+// TestMain is also the main function of the children that a test starts.
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(stageEnv) != "":
-		os.Exit(child(stageAndWait(os.Getenv(stageEnv))))
-	case os.Getenv(countEnv) != "":
-		os.Exit(child(count(os.Getenv(countEnv))))
+	root := os.Getenv(countEnv)
+	if root == "" {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
-}
-
-func child(err error) int {
-	if err != nil {
+	if err := count(root); err != nil {
 		fmt.Println(err)
-		return 1
+		os.Exit(1)
 	}
-	return 0
 }
 
 func mode(t *testing.T, path string) fs.FileMode {
@@ -260,16 +252,16 @@ const counts = 15
 
 // count adds so many marks by compare-and-swap.
 func count(root string) error {
-	d, err := newDestination(root)
+	d, err := local.New(root)
 	if err != nil {
 		return err
 	}
 	for done := 0; done < counts; {
-		data, version, err := d.Get(childContext(), "counter")
+		data, version, err := d.Get(context.Background(), "counter")
 		if err != nil && !errors.Is(err, load.ErrNotExist) {
 			return err
 		}
-		err = d.Put(childContext(), "counter", append(data, '+'), version)
+		err = d.Put(context.Background(), "counter", append(data, '+'), version)
 		switch {
 		case err == nil:
 			done++

@@ -117,34 +117,9 @@ func makeBucket(url string) error {
 // eachServer runs a test on every real server, side by side.
 func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 	t.Helper()
-	needServers(t)
+	servers.NeedS3(t)
 	for _, s := range running {
 		t.Run(s.name, func(t *testing.T) { test(t, s) })
-	}
-}
-
-// needServers ends a test where there is no server.
-func needServers(t *testing.T) {
-	t.Helper()
-	servers.NeedS3(t)
-}
-
-// eachKind runs a test on a server of each kind that is the test's own.
-func eachKind(t *testing.T, test func(t *testing.T, s server)) {
-	t.Helper()
-	needServers(t)
-	for _, k := range kinds() {
-		t.Run(k.Name, func(t *testing.T) {
-			s, err := servers.StartS3(t.Context(), k, t.TempDir(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(s.Stop)
-			if err := makeBucket(s.URL); err != nil {
-				t.Fatal(err)
-			}
-			test(t, server{k.Name, s})
-		})
 	}
 }
 

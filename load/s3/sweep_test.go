@@ -1,8 +1,6 @@
 package s3
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -215,50 +213,4 @@ func TestHoldersLeftOut(t *testing.T) {
 	f.now = f.now.Add(d.times.Expire + 2*time.Second)
 	f.mu.Unlock()
 	holders()
-}
-
-// What a server is killed in the middle of is found when it is back: by the
-// markers.
-func TestLeftoversAfterServerIsKilled(t *testing.T) {
-	eachKind(t, func(t *testing.T, s server) {
-		d := s.open(t, "lake")
-		u, err := d.Stage(t.Context(), "run1", "x/open.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := u.Write(random(DefaultPartSize + 1)); err != nil {
-			t.Fatal(err)
-		}
-		kept, dropped := stage(t, d, "x/kept.csv", []byte("kept")), stage(t, d, "x/dropped.csv", []byte("dropped"))
-		u.(*upload).flight.sending.Wait() // so that its first part is there
-		if err := s.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		after := s.open(t, "lake")
-		want := []string{"unfinished upload run1 x/dropped.csv", "unfinished upload run1 x/kept.csv", "unfinished upload run1 x/open.csv"}
-		if got := swept(t, after); !slices.Equal(got, want) {
-			t.Errorf("left over are %q, want %q", got, want)
-		}
-		for _, p := range []load.Prepared{kept, dropped} {
-			if err := after.Check(t.Context(), p); err != nil {
-				t.Errorf("check of %s: %v", p.Name, err)
-			}
-		}
-		if err := after.Commit(t.Context(), kept); err != nil {
-			t.Fatal(err)
-		}
-		sweepAll(t, after)
-		if err := after.Check(t.Context(), dropped); !errors.Is(err, load.ErrStagedGone) {
-			t.Errorf("check of what was removed gives %v", err)
-		}
-		if data, _, err := after.Get(t.Context(), "x/kept.csv"); err != nil || string(data) != "kept" {
-			t.Errorf("the committed one holds %q, %v", data, err)
-		}
-		if _, err := u.Prepare(context.Background()); err == nil {
-			t.Error("an upload that was removed can be prepared")
-		}
-		if all := names(t, after); !slices.Equal(all, []string{"x/kept.csv"}) {
-			t.Errorf("the bucket holds %q", all)
-		}
-	})
 }
