@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // TestPlanHasABound: no more is counted than may be asked for.
@@ -24,7 +25,7 @@ func TestPlanHasABound(t *testing.T) {
 			asked.Add(1)
 			return d.in(w), nil
 		})
-		if _ = extracttest.MustAs[*extract.CostError](t, err); asked.Load() > most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
+		if _ = extracttest.MustAs[*transport.Error](t, err); asked.Load() > most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
 			t.Errorf("most %d: %d counts, %v", most, asked.Load(), err)
 		}
 	}

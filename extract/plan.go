@@ -106,7 +106,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
-			return 0, &CostError{fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests)}
+			return 0, costly(fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests))
 		}
 		return count(ctx, w)
 	}
@@ -254,7 +254,7 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
 	}
 	return ws, nil
 }
@@ -397,7 +397,7 @@ func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, l
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
 	}
 	from := w.From
 	if from.IsZero() {
@@ -433,7 +433,7 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 			return n > 0, err
 		}
 	case holds == nil:
-		return time.Time{}, &transport.ConfigError{Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
+		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
 	default: // nobody has asked yet whether there is any result
 		if some, err := holds(ctx, Window{c.lower, c.To}); err != nil || !some {
 			return step.start(c.To), err

@@ -253,7 +253,7 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			if q.IDs.Min > 1 {
 				behind = fmt.Sprintf("the result that follows id %d", q.IDs.Min-1)
 			}
-			return nil, limit, &FinalError{Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
+			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {

@@ -473,7 +473,7 @@ func TestReaderOfTheTail(t *testing.T) {
 	server.Reset()
 	c = extracttest.Serve(t, unserved(server, 350, tooHeavy["504"]), nil)
 	got, err = readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if _ = extracttest.MustAs[*extract.FinalError](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
+	if _ = extracttest.MustAs[*transport.Error](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 }
@@ -722,7 +722,7 @@ func TestReaderNamesTheUnserved(t *testing.T) {
 					server := &formservice.Server{Forms: []*formservice.Form{numberedForm(11, 800)}, API: formservice.Both}
 					c := extracttest.ServeBy(t, generation, unserved(server, id, fails), func(cfg *transport.Config) { cfg.Retries = 2 })
 					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 800)
-					_ = extracttest.MustAs[*extract.FinalError](t, err)
+					_ = extracttest.MustAs[*transport.Error](t, err)
 					behind := fmt.Sprintf("the result that follows id %d", id-1)
 					if id == 11 {
 						behind = "the first result"
@@ -755,7 +755,7 @@ func TestReaderInAnOutage(t *testing.T) {
 			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			r.Notice = func(what string) { t.Error(what) }
 			_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 3000)
-			if _, unserved := errors.AsType[*extract.FinalError](err); err == nil || unserved || !transport.Temporary(err) {
+			if _, unserved := errors.AsType[*transport.Error](err); err == nil || unserved || !transport.Temporary(err) {
 				t.Errorf("%s from request %d on: %v", generation, from, err)
 			}
 			for _, limit := range limitsOf(t, server, c.PageSize()) {

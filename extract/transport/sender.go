@@ -147,7 +147,7 @@ func (s *Sender) Clocks() (theirs, ours time.Time) {
 // NewSender checks the configuration and returns a sender. It sends nothing.
 func NewSender(cfg Config) (*Sender, error) {
 	if cfg.Key.IsZero() {
-		return nil, &ConfigError{"no API key: set FORMETL_API_KEY, or name a file that holds it"}
+		return nil, &Error{Code: 78, Problem: "no API key: set FORMETL_API_KEY, or name a file that holds it"}
 	}
 	if cfg.Retries < 0 {
 		cfg.Retries = DefaultRetries

@@ -186,7 +186,7 @@ func TestSearchIsChecked(t *testing.T) {
 		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
-		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, tc.want) {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestFormsThatAreNone(t *testing.T) {
 	}, nil)
 	for _, form := range []string{"", ".", ".."} {
 		_, err := c.Count(t.Context(), form, extract.CountQuery{})
-		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
+		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, "is not a form") {
 			t.Errorf("err = %v", err)
 		}
 	}

@@ -46,7 +46,7 @@ func searchable(c extract.Criterion) error {
 // cannotSearch returns the error for a criterion that API v2 cannot express. why also says
 // what to do.
 func cannotSearch(c extract.Criterion, why string) error {
-	return &transport.ConfigError{Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
+	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
 }
 
 // constrain returns the bounds of results as parameters. All bounds of the service are

@@ -94,7 +94,7 @@ func MayMiss(plan *extract.Plan) bool {
 	return len(plan.Windows) > 1 || plan.Total > extract.DefaultTarget
 }
 
-// TooCostly returns an *extract.CostError if a plan needs more requests than
+// TooCostly returns an error if a plan needs more requests than
 // are allowed, including those for planning. Otherwise it returns nil.
 func (f Form) TooCostly(plan *extract.Plan) error {
 	return plan.TooCostly(int64(f.Def.Source.Requests.MaxRequests))
