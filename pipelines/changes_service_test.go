@@ -41,13 +41,13 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 		reason string // a part of the reported one
 	}{
 		{
-			"the service ignores fs_sort", formservice.Faults{IgnoreSort: true}, func(s *stamped) {
+			"the service ignores fs_sort", "ignore-sort", func(s *stamped) {
 				s.change(1090, "within the lookback")
 				s.insert(3000, "2025-12-31 20:00:00")
 			}, load.MethodLookback, "does not sort",
 		},
 		{
-			"a new result lacks the meta", formservice.Faults{}, func(s *stamped) {
+			"a new result lacks the meta", "", func(s *stamped) {
 				s.change(1090, "within the lookback")
 				s.form.SetClock(nil)
 				s.insert(3000, "2025-12-31 20:00:00")
@@ -55,7 +55,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			}, load.MethodLookback, "carry no date_update",
 		},
 		{
-			"many old results are edited", formservice.Faults{}, func(s *stamped) {
+			"many old results are edited", "", func(s *stamped) {
 				s.history(2000)
 				for id := int64(10_000); id < 11_900; id++ {
 					s.clock = s.clock.Add(time.Second)
@@ -64,7 +64,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			}, load.MethodLookback, "results changed",
 		},
 		{
-			"many new results hide an old edit", formservice.Faults{}, func(s *stamped) {
+			"many new results hide an old edit", "", func(s *stamped) {
 				s.change(7, "edited")
 				for id := range int64(1900) {
 					s.clock = s.clock.Add(time.Second / 2)
@@ -73,7 +73,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			}, load.MethodLookback, "results changed",
 		},
 		{
-			"one second fills a page", formservice.Faults{}, func(s *stamped) {
+			"one second fills a page", "", func(s *stamped) {
 				for id := int64(1); id <= 250; id++ {
 					s.change(id, "edited")
 				}
@@ -89,7 +89,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			if got := report.ResultChanges; got.Method != c.method || !strings.Contains(got.Reason, c.reason) {
 				t.Errorf("result_changes %+v, want %s because %q", got, c.method, c.reason)
 			}
-			if sorts := c.faults == (formservice.Faults{}) && !strings.Contains(c.reason, "carry"); sorts {
+			if sorts := c.faults == "" && !strings.Contains(c.reason, "carry"); sorts {
 				s.later(func() {}) // a run that meets nothing new leaves the crowded second behind
 				s.runWhole()
 				s.later(func() { s.change(3, "edited in the end") })

@@ -140,7 +140,7 @@ func TestHourOfFixedWindows(t *testing.T) {
 		s.form.Delete(id)
 	}
 	s.change(1080, "edited")
-	s.service.Faults.DateHeaderOff = -60 * 24 * time.Hour
+	s.service.Faults = "date-header-off=-1440h"
 	s.hour()
 	s.later(func() { s.insert(2000, s.clock.Format(formservice.WallTime)) })
 	if report, _ := s.hour(); report.Verified.Method != load.MethodChanges || !report.Verified.Match {

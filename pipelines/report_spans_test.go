@@ -3,7 +3,6 @@ package pipelines_test
 import (
 	"testing"
 
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
@@ -19,7 +18,7 @@ func TestPlannedAndSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.service.Before = once(reads("2026-01-04"), func() { w.service.SetFaults(formservice.Faults{Busy: 1}) })
+	w.service.Before = once(reads("2026-01-04"), func() { w.service.SetFaults("busy=1") })
 	def.Source.Requests.Retries = 0
 	report, err := pipelines.Run(t.Context(), def, options())
 	f, p := report.Forms[0], plan.Forms[0]
@@ -29,7 +28,7 @@ func TestPlannedAndSpans(t *testing.T) {
 	if len(f.Spans) != 4 || f.Spans[0].Results != 2 || f.Spans[3].Results != 0 {
 		t.Errorf("%+v", f.Spans)
 	}
-	w.service.SetFaults(formservice.Faults{})
+	w.service.SetFaults("")
 	def.Extract.Window.Days, def.Extract.To = 1, def.Extract.From.AddDate(0, 0, 365)
 	f = w.run(def).Forms[0]
 	var results int64

@@ -11,14 +11,14 @@
 //
 //   - Checks run in this order: the path (1), the account (101), the key (100),
 //     the form (102), the method (1 with HTTP 405), the parameters (2). Errors
-//     come with HTTP 404, 404, 401, 404, 405, 400; [Faults.Errors200] gives the
+//     come with HTTP 404, 404, 401, 404, 405, 400; the fault errors-200 gives the
 //     old interface's 200.
 //   - A parameter that the transaction does not have is error 2, as are a name
 //     that occurs twice, an empty name, a raw "+", a byte that a query must not
 //     hold unencoded and a value that is not UTF-8. A result id that is not a number
 //     is error 103.
 //   - A date without a time is 00:00:00 as fs_min_date and 23:59:59 as
-//     fs_max_date ([Faults.BareMaxMidnight]: 00:00:00).
+//     fs_max_date (with the fault bare-max-midnight: 00:00:00).
 //   - Dates filter by the meta date_finish, for a result without one by
 //     date_start; a result without either matches no date bound.
 //   - Searches are case-sensitive. An answer of several values matches if one
@@ -56,7 +56,7 @@
 //     An item of a choice type without choices takes labels as they come.
 //   - The members of a matrix share the least of their positions. Its composite
 //     items are labelled by its groups.
-//   - A busy answer has HTTP 429. [V2Shapes] has the other shapes.
+//   - A busy answer has HTTP 429. The faults that begin with v2- are the other shapes.
 //   - The order of members varies with the result id.
 //
 // The XML varies with the result id, always to the same bytes for the same result:

@@ -33,7 +33,7 @@ type journal struct {
 	peak     int
 
 	recent []time.Time // of the requests of the last minute that were let in
-	data   int         // requests for results or counts, for Faults.InsertEvery and its like
+	data   int         // requests for results or counts, for insert-every and its like
 }
 
 // kept is how many requests the log holds at least: when there are twice as

@@ -51,7 +51,7 @@ func (s *spy) WriteHeader(status int) {
 // that such a request is still counted as ended.
 func TestGoneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, faults := range []Faults{{Latency: time.Hour}, {Slow: 1, SlowDelay: time.Hour}} {
+		for _, faults := range []Faults{"latency=1h", "slow=1,slow-delay=1h"} {
 			s := &Server{Forms: []*Form{smallForm()}, Faults: faults}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			began := time.Now()

@@ -49,7 +49,7 @@ func people() *formservice.Form {
 func TestTransactions(t *testing.T) {
 	server := &formservice.Server{Forms: []*formservice.Form{people()}, Accounts: []string{"other"}}
 	for _, old := range []bool{false, true} {
-		server.SetFaults(formservice.Faults{OldRoot: old, Latin1: old})
+		server.SetFaults(formservice.Faults("").With("old-root", old).With("latin1", old))
 		c := extracttest.Serve(t, server, nil)
 		ctx := t.Context()
 		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{ID: "42", Name: "People & more", Description: "<who>", Directory: "people"}) {

@@ -57,7 +57,7 @@ func TestMustHold(t *testing.T) {
 	truth := firstDays(forms, days)
 	alone.check(truth...)
 	w.service.Reset()
-	w.service.SetFaults(formservice.Faults{Latency: answers, PerMinute: limit})
+	w.service.SetFaults(formservice.Faults("").With("latency", answers).With("per-minute", limit))
 
 	killed, paused, third := w.worker(), w.worker(), w.worker()
 	defer func() {
