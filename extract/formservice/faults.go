@@ -82,7 +82,6 @@ var table = []struct{ name, takes, help string }{
 	{"latency", aSpan, "pause before every answer"},
 	{"no-gzip", aFlag, "never compress"},
 	{"date-header-off", aShift, "the header Date is off by so much, like -1h"},
-	{"no-date-header", aFlag, "no header Date"},
 	{"old-root", aFlag, "root element fs_result"},
 	{"errors-200", aFlag, "error envelopes with HTTP 200"},
 	{"latin1", aFlag, "v1: ISO-8859-1"},
@@ -99,7 +98,6 @@ var table = []struct{ name, takes, help string }{
 	{"ignore-max-date", aFlag, "ignore fs_max_date"},
 	{"ignore-page", aFlag, "ignore fs_page"},
 	{"ignore-direction", aFlag, "ignore fs_sort_direction"},
-	{"ignore-search", aFlag, "ignore searches"},
 	{"ignore-sort", aFlag, "ignore fs_sort"},
 	{"by-date", aFlag, "order by date_finish where the order of ids was asked for"},
 
@@ -124,7 +122,6 @@ var table = []struct{ name, takes, help string }{
 	{"v2-strict-dates", aFlag, "v2: refuse date bounds with fractions of seconds or before 1970"},
 	{"v2-pagination", "missing|zero|more|less", "v2: headers of the pages"},
 	{"v2-clamp-limit", aFlag, "v2: lower a limit that is too high"},
-	{"v2-hide-id", aFlag, "v2: a view of some columns hides the id unless it names result_id"},
 	{"v2-own-positions", aFlag, "v2: each item of a matrix has its own position"},
 	{"v2-mix-values", aFlag, "v2: the values of an answer come in any order"},
 	{"v2-bare-form", aFlag, "v2: Get Form answers without a list around the form"},
@@ -298,9 +295,6 @@ func (f *faults) bend(q *resultsQuery) {
 	}
 	if f.on("by-date") && q.sort == sortByID {
 		q.sort = metaFinish
-	}
-	if f.on("ignore-search") {
-		q.where = nil
 	}
 	if most := f.number("page-cap"); most > 0 {
 		q.limit = min(q.limit, most)

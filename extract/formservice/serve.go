@@ -177,11 +177,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 	h := w.Header()
 	maps.Copy(h, out.header)
 	h.Set("Content-Type", contentType)
-	switch {
-	case faults.on("no-date-header"):
-		h["Date"] = nil
-	case faults.span("date-header-off") != 0:
-		h.Set("Date", s.now().Add(faults.span("date-header-off")).UTC().Format(http.TimeFormat))
+	if off := faults.span("date-header-off"); off != 0 {
+		h.Set("Date", s.now().Add(off).UTC().Format(http.TimeFormat))
 	}
 	if out.html {
 		h.Set("Content-Type", "text/html")

@@ -37,12 +37,10 @@ func (a *answers) result(r Result) {
 
 // metas writes the id and the metas that there are, as flat members.
 func (a *answers) metas(r Result) {
-	if !a.faults.on("v2-hide-id") || a.shown(sortByID) || a.shown(byID) {
-		if a.faults.on("v2-number-ids") {
-			a.w.numberMember(byID, r.ID)
-		} else {
-			a.w.member(byID, strconv.FormatInt(r.ID, 10))
-		}
+	if a.faults.on("v2-number-ids") {
+		a.w.numberMember(byID, r.ID)
+	} else {
+		a.w.member(byID, strconv.FormatInt(r.ID, 10))
 	}
 	for _, m := range r.Metas {
 		if !a.shown(m.ID) {

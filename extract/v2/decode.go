@@ -26,7 +26,6 @@ type decoder struct {
 	early   int64          // a second of Unix time: results that were finished in it are early
 	begun   []int          // results that were begun in this second
 	left    int            // cells and values that the bound still allows
-	name    []byte         // of a meta whose name was put together
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}

@@ -89,7 +89,7 @@ func (d *decoder) readGuessed(at int32) error {
 		if err != nil {
 			return err
 		}
-		return d.addMeta(at, text, start, false)
+		return d.addMeta(at, text, start)
 	}
 }
 
@@ -117,62 +117,29 @@ func (d *decoder) readMember(first bool, from int) error {
 		if quoted {
 			d.learn(at, kindMeta, first, d.tag(from, s.Pos+1))
 		}
-		return d.readMeta(at, false)
-	case s.Buf[s.Pos] == '{' && isGroup(key):
-		return d.readGroup(key)
+		return d.readMeta(at)
 	}
 	return s.skip()
 }
 
-// isGroup tells whether a name may be that of an object with metas, which one client
-// reads: user.ip for user_ip (service-v2.md, section 6).
-func isGroup(name []byte) bool {
-	switch string(name) {
-	case "user", "login", "payment":
-		return true
-	}
-	return false
-}
-
-// readGroup reads an object at pos whose members are metas. name is its own name.
-func (d *decoder) readGroup(name []byte) error {
-	s := &d.scan
-	d.name = append(append(d.name[:0], name...), '_')
-	group := len(d.name)
-	if err := s.enter(); err != nil {
-		return err
-	}
-	return s.members(true, func(key []byte) error {
-		d.name = append(d.name[:group], key...)
-		if !page.KnownMeta(string(d.name)) {
-			return s.skip()
-		}
-		at, _ := d.field(page.KindMeta, d.name)
-		return d.readMeta(at, true)
-	})
-}
-
 // readMeta reads the value of a meta at pos. Null counts as absent.
-func (d *decoder) readMeta(at int32, nested bool) error {
+func (d *decoder) readMeta(at int32) error {
 	start := d.scan.Pos
 	text, ok, err := d.scan.scalar("a meta that is an object or an array")
 	if err != nil || !ok {
 		return err
 	}
-	return d.addMeta(at, text, start, nested)
+	return d.addMeta(at, text, start)
 }
 
-// addMeta adds a meta to the result. If the result has it in both shapes, the first one
-// counts. A meta that comes twice in one shape is blamed.
-func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) error {
+// addMeta adds a meta to the result. One that comes twice is blamed.
+func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	known := &d.known[at]
 	if known.row == d.row {
-		if known.nested == nested {
-			d.scan.Blame(start, "a meta that comes twice in a result")
-		}
+		d.scan.Blame(start, "a meta that comes twice in a result")
 		return nil
 	}
-	known.row, known.nested = d.row, nested
+	known.row = d.row
 	if meta := d.Page.Fields[at-fieldSteps].ID; page.IsDate(meta) {
 		var second int64
 		text, second = toWall(d.scan.Buf, text, d.zone)

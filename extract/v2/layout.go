@@ -22,9 +22,8 @@ const (
 
 // known is what is known of a step besides its place in the layout.
 type known struct {
-	kind   uint8
-	row    int32 // number of the result that had it last
-	nested bool  // the result of row had it in an object of its own
+	kind uint8
+	row  int32 // number of the result that had it last
 }
 
 // addStep adds a step of the layout.
