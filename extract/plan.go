@@ -171,12 +171,12 @@ func (p *planner) whole() piece {
 	return c
 }
 
-// start returns the piece's beginning: From, or lower if From is zero.
-func (p piece) start() time.Time {
+// span returns the piece with a beginning: lower if From is zero.
+func (p piece) span() Window {
 	if p.From.IsZero() {
-		return p.lower
+		return Window{p.lower, p.To}
 	}
-	return p.From
+	return p.Window
 }
 
 // auto halves the range until every window is small enough. Equal data gives an equal plan:
@@ -228,12 +228,12 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 // divide halves a piece, and counts the lower half. Without results that is nil for the first
 // piece of a range without a beginning, and the upper one keeps no lower bound.
 func (p *planner) divide(ctx context.Context, c *piece) (lower, upper *piece, inLower int64, err error) {
-	middle, _ := halve(c.start(), c.To)
+	middle, _ := halve(c.span())
 	lower, upper = &piece{Window: Window{c.From, middle}, lower: c.lower}, &piece{Window: Window{middle, c.To}}
 	if inLower, err = p.count(ctx, lower.Window); err != nil {
 		return nil, nil, 0, err
 	}
-	if p.Partition.Spans(c.start(), c.To) == 1 {
+	if p.Partition.Spans(c.span()) == 1 {
 		c.budget--
 	}
 	lower.budget = (2*c.budget*min(inLower, c.n) + c.n) / (2 * c.n) // rounded
@@ -258,11 +258,11 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		}
 		group := len(p.groups)
 		p.groups = append(p.groups, c.n)
-		if c.n == 0 || p.Partition.Spans(c.start(), c.To) <= 1 {
+		if c.n == 0 || p.Partition.Spans(c.span()) <= 1 {
 			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
-		cuts := tile(c.start(), c.To, p.Partition.step())
+		cuts := tile(c.span(), p.Partition.step())
 		cuts[0].From = c.From
 		for _, w := range cuts {
 			ws = append(ws, Planned{w, Unknown, group})
@@ -299,8 +299,8 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 // worthHalving tells whether to halve a piece: one of several partitions, or one above the
 // target while the budget lasts.
 func (p *planner) worthHalving(c piece) bool {
-	_, can := halve(c.start(), c.To)
-	k := p.Partition.Spans(c.start(), c.To)
+	_, can := halve(c.span())
+	k := p.Partition.Spans(c.span())
 	switch {
 	case c.n == 0 || !can:
 		return false
@@ -340,7 +340,7 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 		}
 	}
 	var ws []Planned
-	for _, step := range tile(from, w.To, p.Step, p.Partition.step()) {
+	for _, step := range tile(Window{from, w.To}, p.Step, p.Partition.step()) {
 		ws = append(ws, Planned{Window: step, Count: Unknown})
 	}
 	if len(ws) > 0 {
@@ -362,12 +362,12 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 	case holds == nil:
 		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
 	default: // nobody has asked yet whether there is any result
-		if some, err := holds(ctx, Window{c.lower, c.To}); err != nil || !some {
+		if some, err := holds(ctx, c.span()); err != nil || !some {
 			return step.start(c.To), err
 		}
 	}
 	for step.next(c.lower).Before(c.To) {
-		middle, ok := halve(c.lower, c.To)
+		middle, ok := halve(c.span())
 		if !ok {
 			break
 		}

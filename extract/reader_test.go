@@ -387,7 +387,7 @@ func TestReaderOfShortPagesThatShrink(t *testing.T) {
 				read := func(w extract.Window, ids extract.IDRange, count int64) bool {
 					wr := reader.Window(w, ids, count)
 					if together {
-						wr.Share()
+						wr.CountedTogether()
 					}
 					came, err := readPages(t, wr)
 					if err != nil {
@@ -428,7 +428,7 @@ func TestReaderShares(t *testing.T) {
 	} {
 		_, c := serve(t, formservice.V1, tc.faults, numberedForm(1, 137))
 		w := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, tc.ids, extract.Unknown)
-		w.Share()
+		w.CountedTogether()
 		var pages []int
 		for {
 			p, err := w.Next(t.Context())

@@ -2,10 +2,19 @@
 // whole Form Results Service Interface Specification (service-spec.md) over
 // forms that are generated or given by a test, with faults on demand.
 //
+// A Server has an account with Forms, answers requests for them, and logs each Request. A
+// Form's results are made from a seed (Generate) or given (NewForm), and may be inserted,
+// edited, finished and deleted while requests are answered. A request is parsed into a call,
+// which one of two generations answers, XML or JSON, from the same results. Faults say what
+// goes wrong, on which requests and how often: a list of names and values, the same in tests
+// and in formserver's --faults. Server.Plain answers as public clients have seen the service.
+//
 // It is an independent reading of the specification. It shares no type and no
 // constant with package extract, or a mistake would agree with itself, and it
 // is stricter than a real service has to be: what the specification forbids is
-// refused, so that a wrong client is caught here.
+// refused, so that a wrong client is caught here. It stores nothing on disk, serves no
+// uploaded files, and measures nothing. Begin reading at Server.ServeHTTP, for the faults at
+// their table.
 //
 // Where the specification is silent, this service does the following.
 //

@@ -13,14 +13,14 @@ import (
 // TestLogIsBounded fills the log to its bound.
 func TestLogIsBounded(t *testing.T) {
 	var s Server
-	for n := range 2*kept + 5 {
+	for n := range 2*leastLogged + 5 {
 		s.record(Request{Number: n + 1, Transaction: TransactionResults})
 	}
 	log := s.Log()
-	if len(log) != kept+5 || log[0].Number != kept+1 || log[len(log)-1].Number != 2*kept+5 {
+	if len(log) != leastLogged+5 || log[0].Number != leastLogged+1 || log[len(log)-1].Number != 2*leastLogged+5 {
 		t.Errorf("%d entries from %d to %d", len(log), log[0].Number, log[len(log)-1].Number)
 	}
-	if n := s.Counts()[TransactionResults]; n != 2*kept+5 {
+	if n := s.Counts()[TransactionResults]; n != 2*leastLogged+5 {
 		t.Errorf("%d counted", n)
 	}
 }

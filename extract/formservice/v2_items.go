@@ -149,15 +149,15 @@ type questions struct {
 
 func newQuestions(f *Form, ownIndexs bool) *questions {
 	q := &questions{form: f, known: make(map[string]*question, len(f.Items))}
-	shared := make(map[string]int) // positions by top-level id
+	least := make(map[string]int) // positions by top-level id
 	for _, it := range f.Items {
-		if least, ok := shared[top(it.ID)]; !ok || it.Index < least {
-			shared[top(it.ID)] = it.Index
+		if index, ok := least[top(it.ID)]; !ok || it.Index < index {
+			least[top(it.ID)] = it.Index
 		}
 	}
 	for _, it := range f.Items {
 		if composite := top(it.ID); composite != "" && !ownIndexs {
-			it.Index = shared[composite]
+			it.Index = least[composite]
 		}
 		q.add(it)
 	}

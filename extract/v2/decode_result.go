@@ -10,8 +10,8 @@ func (d *decoder) readResults() error {
 	}
 	d.layout.Reset()
 	d.known = d.known[:0]
-	d.addStep()
-	d.addStep()
+	d.addSlot()
+	d.addSlot()
 	d.row = 0
 	for first := true; ; first = false {
 		more, err := s.more(first, ']')
@@ -63,7 +63,7 @@ func (d *decoder) readResult() error {
 			return err
 		}
 	}
-	if d.known[stepID].row != d.row {
+	if d.known[slotID].row != d.row {
 		s.Blame(start, "a result without an id: choose a results view that shows the reference number")
 	}
 	return nil
@@ -76,7 +76,7 @@ func (d *decoder) readGuessed(at int32) error {
 	switch d.known[at].kind {
 	case kindItems:
 		s.open++
-		d.once(stepItems, start, "items")
+		d.once(slotItems, start, "items")
 		return d.readItems()
 	case kindID:
 		text, err := s.text(start)
@@ -107,7 +107,7 @@ func (d *decoder) readMember(first bool, from int) error {
 	switch {
 	case string(key) == "id":
 		if quoted {
-			d.learn(stepID, kindID, first, d.tag(from, s.Pos+1))
+			d.learn(slotID, kindID, first, d.tag(from, s.Pos+1))
 		}
 		return d.readID()
 	case string(key) == "items":
@@ -140,7 +140,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 		return nil
 	}
 	known.row = d.row
-	if meta := d.Page.Fields[at-fieldSteps].ID; page.IsDate(meta) {
+	if meta := d.Page.Fields[at-fieldSlots].ID; page.IsDate(meta) {
 		var second int64
 		text, second = toWall(d.scan.Buf, text, d.zone)
 		switch i := d.Page.Len() - 1; {
@@ -154,7 +154,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	if err := d.room(2, start); err != nil {
 		return err
 	}
-	d.Cell(at - fieldSteps)
+	d.Cell(at - fieldSlots)
 	d.Value(text)
 	return nil
 }
@@ -179,13 +179,13 @@ func markUnfinished(p *page.Page, begun []int) {
 
 // room takes n cells and values from what the bound allows.
 func (d *decoder) room(n, at int) error {
-	if d.left -= n; d.left < 0 {
+	if d.spare -= n; d.spare < 0 {
 		return d.scan.TooMany(at, "values", maxValues)
 	}
 	return nil
 }
 
-// once records that the result has the member of a step, and blames a second one.
+// once records that the result has the member of a slot, and blames a second one.
 func (d *decoder) once(at int32, start int, name string) {
 	known := &d.known[at]
 	if known.row == d.row {
@@ -206,6 +206,6 @@ func (d *decoder) readID() error {
 
 func (d *decoder) setID(text page.Span) {
 	s := &d.scan
-	d.once(stepID, int(text.Start), "id")
+	d.once(slotID, int(text.Start), "id")
 	d.SetID(s.ResultID(s.Bytes(text), int(text.Start)))
 }

@@ -158,7 +158,7 @@ func TestBounds(t *testing.T) {
 	body := inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`)
 	for left, fits := range map[int]bool{2: false, 5: false, 6: true} {
 		d := newDecoder(time.UTC)
-		d.Text, d.left = append(d.Text, body...), left
+		d.Text, d.spare = append(d.Text, body...), left
 		err := d.decode()
 		a, refused := errors.AsType[*transport.AnswerError](err)
 		if refused == fits || refused && a.Fault != transport.FaultBeyond {
