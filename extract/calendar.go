@@ -37,26 +37,25 @@ func (u Unit) Next(t time.Time) time.Time {
 	return u.step().next(t)
 }
 
-// Spans returns how many units [from, to) touches; 1 for UnitNone.
-func (u Unit) Spans(from, to time.Time) int {
+// Spans returns how many units a window touches; 1 for UnitNone.
+func (u Unit) Spans(w Window) int {
 	if u == UnitNone {
 		return 1
 	}
-	return int(u.step().index(to.Add(-time.Second))-u.step().index(from)) + 1
+	return int(u.step().index(w.To.Add(-time.Second))-u.step().index(w.From)) + 1
 }
 
-// tile divides [from, to) at the boundaries of all steps; auto has none. It
+// tile divides a window at the boundaries of all steps; auto has none. It
 // stops after more than maxWindows windows.
-func tile(from, to time.Time, steps ...Step) (ws []Window) {
-	for from.Before(to) && len(ws) <= maxWindows {
-		end := to
+func tile(rest Window, steps ...Step) (ws []Window) {
+	for rest.From.Before(rest.To) && len(ws) <= maxWindows {
+		next := rest
 		for _, s := range steps {
-			if !s.Auto() && s.next(from).Before(end) {
-				end = s.next(from)
+			if !s.Auto() {
+				next.To = Earlier(next.To, s.next(rest.From))
 			}
 		}
-		ws = append(ws, Window{from, end})
-		from = end
+		ws, rest.From = append(ws, next), next.To
 	}
 	return ws
 }
@@ -96,15 +95,15 @@ func days(n int) func(t time.Time) time.Time {
 // halve returns the coarsest calendar boundary strictly inside the window. Of
 // several boundaries of one unit it takes the one nearest to the middle. It
 // returns false for a window of one second.
-func halve(from, to time.Time) (time.Time, bool) {
-	middle := from.Add(to.Sub(from) / 2)
+func halve(w Window) (time.Time, bool) {
+	middle := w.From.Add(w.To.Sub(w.From) / 2)
 	for _, next := range levels {
-		first := next(from)
-		if !first.Before(to) {
+		first := next(w.From)
+		if !first.Before(w.To) {
 			continue
 		}
 		best := first
-		for b := next(first); b.Before(to); b = next(b) {
+		for b := next(first); b.Before(w.To); b = next(b) {
 			if distance(b, middle) >= distance(best, middle) {
 				break
 			}

@@ -24,7 +24,7 @@ func TestHalve(t *testing.T) {
 		{"2026-01-01 12:00:00", "2026-01-01 12:00:02", "2026-01-01 12:00:01"},
 		{"2026-01-01 12:00:00", "2026-01-01 12:00:01", ""},
 	} {
-		got, ok := halve(wallTime(t, tc.from), wallTime(t, tc.to))
+		got, ok := halve(Window{wallTime(t, tc.from), wallTime(t, tc.to)})
 		if want := tc.want; ok != (want != "") || ok && !got.Equal(wallTime(t, want)) {
 			t.Errorf("halve(%s, %s) = %s, %v; want %q", tc.from, tc.to, got.Format(WireTime), ok, want)
 		}
@@ -52,7 +52,7 @@ func TestLevelsNest(t *testing.T) {
 
 // leaves halves a window until no piece is longer than least.
 func leaves(from, to time.Time, least time.Duration) []time.Time {
-	middle, ok := halve(from, to)
+	middle, ok := halve(Window{from, to})
 	if !ok || to.Sub(from) <= least {
 		return nil
 	}
@@ -84,7 +84,7 @@ func FuzzHalve(f *testing.F) {
 		const span = 200 * 366 * 86400
 		from := time.Unix(start%span, 0).UTC()
 		to := from.Add(time.Duration(2+(length%span+span)%span) * time.Second)
-		b, ok := halve(from, to)
+		b, ok := halve(Window{from, to})
 		if !ok || !from.Before(b) || !b.Before(to) || b.Nanosecond() != 0 {
 			t.Fatalf("halve(%s, %s) = %s, %v", from, to, b, ok)
 		}
@@ -119,9 +119,9 @@ func TestUnitCut(t *testing.T) {
 		{UnitYear, "1999-12-31", "2001-01-01 00:00:01", 3, "2000-01-01"},
 	} {
 		from, to := wallTime(t, tc.from), wallTime(t, tc.to)
-		ws := tile(from, to, tc.unit.step())
-		if len(ws) != tc.want || tc.unit.Spans(from, to) != tc.want {
-			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.Spans(from, to), tc.want)
+		ws := tile(Window{from, to}, tc.unit.step())
+		if len(ws) != tc.want || tc.unit.Spans(Window{from, to}) != tc.want {
+			t.Errorf("%v, %s to %s: %d windows, spans %d; want %d", tc.unit, tc.from, tc.to, len(ws), tc.unit.Spans(Window{from, to}), tc.want)
 		}
 		at := from
 		for i, w := range ws {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
@@ -19,16 +18,10 @@ import (
 // window. A service may filter by a date that it does not show.
 const mostDoubts = 2
 
-// dateDoubts is what a reader knows about whether the service honours dates. Windows that are
+// checkDates looks for a result whose dates all lie outside the window, and asks for it in
+// the window of its dates. A page without such a result costs no request. Windows that are
 // read side by side wait for each other's check: one that fails ends the run, and the others
 // need no requests.
-type dateDoubts struct {
-	mu   sync.Mutex
-	left int // checks that may still be made
-}
-
-// checkDates looks for a result whose dates all lie outside the window, and asks for it in
-// the window of its dates. A page without such a result costs no request.
 func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	r := w.reader
 	if w.window == (Window{}) {
@@ -38,12 +31,12 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	if i < 0 {
 		return nil
 	}
-	r.doubts.mu.Lock()
-	defer r.doubts.mu.Unlock()
-	if r.doubts.left == 0 {
+	r.doubt.Lock()
+	defer r.doubt.Unlock()
+	if r.doubts == mostDoubts {
 		return nil
 	}
-	r.doubts.left--
+	r.doubts++
 	return r.ProveDates(ctx, p.ID(i), elsewhere, w.window)
 }
 
@@ -52,7 +45,7 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 // the requests is asked for once more, because it does not move back.
 func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) error {
 	// Bounds may be coarser than dates, so that adjacent windows share a second (API v2).
-	first, second := one.bounded(), other.bounded()
+	first, second := one.ended(), other.ended()
 	if first.From.Before(second.From) {
 		second.From = second.From.Add(time.Second)
 	} else {
@@ -85,9 +78,9 @@ func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err
 // farthest is later than all results.
 var farthest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bounded returns the window with bounds at both ends. A result without a date may match
+// ended returns the window with bounds at both ends. A result without a date may match
 // a single bound, but not two.
-func (w Window) bounded() Window {
+func (w Window) ended() Window {
 	if w.From.IsZero() {
 		w.From = Epoch
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // TestPlanHasABound: no more is counted than may be asked for.
@@ -24,7 +25,7 @@ func TestPlanHasABound(t *testing.T) {
 			asked.Add(1)
 			return d.in(w), nil
 		})
-		if _ = extracttest.MustAs[*extract.CostError](t, err); asked.Load() > most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
+		if _ = extracttest.MustAs[*transport.Error](t, err); asked.Load() > most || !strings.Contains(err.Error(), fmt.Sprintf("more than the %d requests", most)) {
 			t.Errorf("most %d: %d counts, %v", most, asked.Load(), err)
 		}
 	}
@@ -45,18 +46,18 @@ func TestReaderProvesIgnoredDates(t *testing.T) {
 		doubts  int // requests for one result
 		ignores string
 	}{
-		{"a month", formservice.Faults{IgnoreDates: true}, march, "", 3, breach},
-		{"no lower bound", formservice.Faults{IgnoreMinDate: true}, march, "", 3, breach},
-		{"no upper bound", formservice.Faults{IgnoreMaxDate: true}, march, "", 3, breach},
-		{"from March", formservice.Faults{IgnoreDates: true}, extract.Window{From: march.From}, "", 3, breach},
-		{"up to March", formservice.Faults{IgnoreDates: true}, extract.Window{To: march.From}, "", 3, breach},
-		{"no dates shown", formservice.Faults{IgnoreDates: true}, march, "7", 3, breach},
-		{"all of it", formservice.Faults{IgnoreDates: true}, extracttest.Window("2024-01-01", "2027-01-01"), "", 0, ""},
-		{"no bounds", formservice.Faults{IgnoreDates: true}, extract.Window{}, "", 0, ""},
-		{"kept", formservice.Faults{}, march, "", 0, ""},
-		{"kept, no dates shown", formservice.Faults{}, march, "7", 1, ""},
-		{"kept, up to March, no dates shown", formservice.Faults{}, extract.Window{To: march.From}, "7", 1, ""},
-		{"ids too", formservice.Faults{IgnoreDates: true, IgnoreMinID: true}, extract.Window{}, "", 0, other},
+		{"a month", "ignore-dates", march, "", 3, breach},
+		{"no lower bound", "ignore-min-date", march, "", 3, breach},
+		{"no upper bound", "ignore-max-date", march, "", 3, breach},
+		{"from March", "ignore-dates", extract.Window{From: march.From}, "", 3, breach},
+		{"up to March", "ignore-dates", extract.Window{To: march.From}, "", 3, breach},
+		{"no dates shown", "ignore-dates", march, "7", 3, breach},
+		{"all of it", "ignore-dates", extracttest.Window("2024-01-01", "2027-01-01"), "", 0, ""},
+		{"no bounds", "ignore-dates", extract.Window{}, "", 0, ""},
+		{"kept", "", march, "", 0, ""},
+		{"kept, no dates shown", "", march, "7", 1, ""},
+		{"kept, up to March, no dates shown", "", extract.Window{To: march.From}, "7", 1, ""},
+		{"ids too", "ignore-dates,ignore-min-id", extract.Window{}, "", 0, other},
 	} {
 		for _, generation := range generations {
 			t.Run(tc.name+" "+generation, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestProofsOfDates(t *testing.T) {
 	for moved := 0; moved <= 3; moved++ {
 		for _, generation := range generations {
 			form := numberedForm(1, 10)
-			server, c := serve(t, generation, formservice.Faults{}, form)
+			server, c := serve(t, generation, "", form)
 			server.Before = func(r formservice.Request) {
 				if r.Number == moved {
 					if err := form.Finish(5, feb.From.Add(time.Hour)); err != nil {
@@ -123,7 +124,7 @@ func TestProofsOfDates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, c := serve(t, formservice.V2, formservice.Faults{V2: formservice.V2Shapes{Fractions: "random", CoarseBounds: true}}, form)
+	_, c := serve(t, formservice.V2, "v2-fractions=random,v2-coarse-bounds", form)
 	for id := int64(1); id <= 10; id++ {
 		for _, windows := range [][2]extract.Window{{jan, feb}, {feb, jan}, {{To: feb.From}, {From: feb.From}}} {
 			if err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), id, windows[0], windows[1]); err != nil {
@@ -131,7 +132,7 @@ func TestProofsOfDates(t *testing.T) {
 			}
 		}
 	}
-	_, c = serve(t, formservice.V1, formservice.Faults{IgnoreDates: true}, numberedForm(1, 10))
+	_, c = serve(t, formservice.V1, "ignore-dates", numberedForm(1, 10))
 	err := extract.NewReader(c, "f", extract.ResultsQuery{}).ProveDates(t.Context(), 5, jan, extract.Window{From: feb.From})
 	const want = "the service breaks its specification: it ignores the bounds of dates (asked twice, result 5 came in two windows that share no time, " +
 		"2026-01-01 00:00:00/2026-02-01 00:00:00 and 2026-02-01 00:00:00/..); `formetl doctor` shows what it honours"
@@ -145,7 +146,7 @@ func TestProofsOfDates(t *testing.T) {
 func TestDoubtsEnd(t *testing.T) {
 	form := formservice.Generate(formservice.GenerateOptions{Results: 300, Seed: 3})
 	form.Views = []formservice.View{{ID: "7", Columns: []string{"1"}}}
-	server, c := serve(t, formservice.V2, formservice.Faults{}, form)
+	server, c := serve(t, formservice.V2, "", form)
 	r := extract.NewReader(c, form.Directory, extract.ResultsQuery{View: "7"})
 	for month := 1; month <= 9; month++ {
 		w := extracttest.Window(fmt.Sprintf("2025-%02d-01", month), fmt.Sprintf("2025-%02d-01", month+1))

@@ -1,20 +1,18 @@
 // Package extract reads results from a Form Results Service: it plans a range
 // of time into windows and pages through each window by result ids.
 //
-// A Window is a span of wall-clock time. NewPlan divides a range into windows
-// by counts (auto) or by the calendar (a fixed Step). A Reader asks for the
-// pages of a window in ascending order of id. It notices a service that ignores
-// the order, the bounds of ids or the dates. UndatedRanges finds the results
-// that no window holds. ReadFeed returns the results that changed last, and proves
-// that the service sorts by date_update. Every request goes through the small interface Service.
+// A Window is a span of wall-clock time, the only type of one. NewPlan divides a Range into
+// windows by counts, or by the calendar where its Step is fixed. A Reader asks for the pages
+// of a window in ascending order of id; it names a service that ignores the order, the bounds
+// of ids or the dates (BreachError). UndatedRanges finds the results that no window holds.
+// ReadFeed returns the results that changed last, and proves that the service sorts by
+// date_update. Halving is how the plan, the proof of a run and the search for undated results
+// divide a span by counts. A Client speaks one generation of the service (extract/v1,
+// extract/v2), and a decoded answer is a page.Page.
 //
-// A decoded answer is a page.Page (extract/page). Retries, the bound on
-// requests and the budget are in extract/transport. The requests and answers of
-// the two generations of the service are in extract/v1 and extract/v2, which this package does
-// not import.
-//
-// The package knows no schema, no file format and no destination. Begin
-// reading at NewPlan, at WindowReader.Next and at ReadFeed.
+// The package sends nothing itself (extract/transport), decodes nothing, and knows no schema,
+// no file format and no destination. It does not remember what was read. Begin reading at
+// NewPlan, WindowReader.Next and ReadFeed.
 package extract
 
 import "embed"

@@ -171,50 +171,6 @@ var codeMeanings = map[int]string{
 // Callers then find out by reading. It is no fault of the run.
 var ErrNoCount = errors.New("the service's answers do not tell how many results match")
 
-// LacksError reports a transaction that a generation of the service does not have.
-type LacksError struct {
-	Generation  string // "API v2"
-	Transaction string // what it cannot do: "copy forms"
-	Other       string // the generation that can, as source.api names it: "v1"
-}
-
-// Error says what the generation cannot do.
-func (e *LacksError) Error() string { return e.Generation + " cannot " + e.Transaction }
-
-// ExitCode is 64: the command is for the other generation.
-func (e *LacksError) ExitCode() int { return 64 }
-
-// Hint names the generation that can.
-func (e *LacksError) Hint() string {
-	if e.Other == "" {
-		return ""
-	}
-	return fmt.Sprintf("ask by the other generation: give --api %s, or in a definition `source.api: %[1]s`", e.Other)
-}
-
-// FinalError reports that asking again does not help, or must not be tried, whatever the
-// error that it wraps says.
-type FinalError struct {
-	Problem string
-	Remedy  string // what to look at before anything is asked again; "" for nothing in particular
-	Err     error
-}
-
-// Error says what happened.
-func (e *FinalError) Error() string { return e.Problem + ": " + e.Err.Error() }
-
-// Hint is the remedy.
-func (e *FinalError) Hint() string { return e.Remedy }
-
-// Unwrap returns the error of the last request.
-func (e *FinalError) Unwrap() error { return e.Err }
-
-// Temporary is false, as the type says.
-func (e *FinalError) Temporary() bool { return false }
-
-// ExitCode is 69: to run the command again does not help.
-func (e *FinalError) ExitCode() int { return 69 }
-
 // BreachError reports that the service breaks its specification: it ignores what it was
 // asked for, also when it was asked once more.
 type BreachError struct {

@@ -3,7 +3,6 @@ package extract_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -169,20 +168,20 @@ func TestFeedOfOtherServices(t *testing.T) {
 		edits   int
 		want    string // of the error
 	}{
-		{formservice.Faults{CutPages: 90}, 500, 300, ""},
-		{formservice.Faults{CutPages: 30}, 500, 300, ""},
-		{formservice.Faults{CutPages: 7}, 500, 60, ""},
-		{formservice.Faults{CutPages: 7}, 40, 40, ""},
-		{formservice.Faults{CutPages: 4}, 500, 40, "in pages of 4"},
-		{formservice.Faults{CutPages: 3}, 500, 40, "in pages of 3"},
-		{formservice.Faults{CutPages: 2}, 500, 40, "changed while"},
-		{formservice.Faults{CutPages: 1}, 500, 40, "changed while"},
-		{formservice.Faults{CutPages: 2}, 2, 2, ""},
-		{formservice.Faults{CutPages: 3}, 3, 3, ""},
-		{formservice.Faults{PageCap: 37}, 500, 300, ""},
-		{formservice.Faults{Page504: 50}, 500, 300, ""},
-		{formservice.Faults{Page504: 10}, 500, 40, ""},
-		{formservice.Faults{Page504: 6}, 500, 40, "cannot serve the list of changes"},
+		{"cut-pages=90", 500, 300, ""},
+		{"cut-pages=30", 500, 300, ""},
+		{"cut-pages=7", 500, 60, ""},
+		{"cut-pages=7", 40, 40, ""},
+		{"cut-pages=4", 500, 40, "in pages of 4"},
+		{"cut-pages=3", 500, 40, "in pages of 3"},
+		{"cut-pages=2", 500, 40, "changed while"},
+		{"cut-pages=1", 500, 40, "changed while"},
+		{"cut-pages=2", 2, 2, ""},
+		{"cut-pages=3", 3, 3, ""},
+		{"page-cap=37", 500, 300, ""},
+		{"page-504=50", 500, 300, ""},
+		{"page-504=10", 500, 40, ""},
+		{"page-504=6", 500, 40, "cannot serve the list of changes"},
 	} {
 		for _, generation := range generations {
 			t.Run(fmt.Sprint(tc.faults, " ", tc.edits, " of ", tc.results, " ", generation), func(t *testing.T) {
@@ -234,11 +233,11 @@ func TestFeedWithOneUnserved(t *testing.T) {
 		if _, err := extract.OldestChange(t.Context(), c, "form1"); !is[*extract.FeedError](err) {
 			t.Errorf("%s: %v", generation, err)
 		}
-		w.service.SetFaults(formservice.Faults{Page504: 30})
+		w.service.SetFaults("page-504=30")
 		if witness, err := extract.FindWitness(t.Context(), c, "form1"); err != nil || witness == "" {
 			t.Errorf("%s: the witness is %q, %v", generation, witness, err)
 		}
-		w.service.SetFaults(formservice.Faults{HTML: 1, HTMLStatus: http.StatusGatewayTimeout})
+		w.service.SetFaults("html=1,html-status=504")
 		for what, ask := range map[string]func() error{
 			"feed": func() error {
 				_, err := extract.ReadFeed(t.Context(), c, "form1", extract.ResultsQuery{}, func(time.Time) time.Time { return time.Time{} })
@@ -316,17 +315,17 @@ func TestFeedOfNoUse(t *testing.T) {
 		want   string
 		sorts  bool
 	}{
-		{"the order is ignored", formservice.Faults{IgnoreSort: true}, func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
-		{"the direction is ignored", formservice.Faults{IgnoreDirection: true}, func(w *feedWorld) {}, "ignores fs_sort", false},
-		{"a result lacks the meta", formservice.Faults{LackUpdate: 5}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
-		{"all results lack it", formservice.Faults{LackUpdate: 1}, func(w *feedWorld) {}, "carries no date_update in a known form", false},
-		{"one second fills a page", formservice.Faults{}, func(w *feedWorld) {
+		{"the order is ignored", "ignore-sort", func(w *feedWorld) { w.edit(t, 2950) }, "does not sort", false},
+		{"the direction is ignored", "ignore-direction", func(w *feedWorld) {}, "ignores fs_sort", false},
+		{"a result lacks the meta", "lack-update=5", func(w *feedWorld) {}, "carries no date_update in a known form", false},
+		{"all results lack it", "lack-update=1", func(w *feedWorld) {}, "carries no date_update in a known form", false},
+		{"one second fills a page", "", func(w *feedWorld) {
 			w.step = 0
 			for id := range int64(150) {
 				w.edit(t, id+1)
 			}
 		}, "within one second", true},
-		{"one second fills a later page", formservice.Faults{}, func(w *feedWorld) {
+		{"one second fills a later page", "", func(w *feedWorld) {
 			w.step = 0
 			for id := range int64(150) {
 				w.edit(t, id+1)
@@ -336,12 +335,12 @@ func TestFeedOfNoUse(t *testing.T) {
 				w.edit(t, id+1000)
 			}
 		}, "within one second", true},
-		{"too many changes", formservice.Faults{}, func(w *feedWorld) {
+		{"too many changes", "", func(w *feedWorld) {
 			for id := range int64(3000) {
 				w.edit(t, id+1)
 			}
 		}, "results changed", true},
-		{"each page loses a row", formservice.Faults{}, func(w *feedWorld) {
+		{"each page loses a row", "", func(w *feedWorld) {
 			id := int64(2990)
 			w.service.Before = func(formservice.Request) {
 				w.Delete(id)
@@ -377,8 +376,8 @@ func TestWitness(t *testing.T) {
 		faults formservice.Faults
 		want   string
 	}{
-		{formservice.Faults{}, "user_ip"},
-		{formservice.Faults{IgnoreSort: true}, ""},
+		{"", "user_ip"},
+		{"ignore-sort", ""},
 	} {
 		w.service.SetFaults(c.faults)
 		if got, err := extract.FindWitness(t.Context(), w.client, "form1"); err != nil || got != c.want {

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -37,9 +36,6 @@ type Range struct {
 	// Endless means that the results of the range are counted without its end. So more are
 	// counted than are read if some are dated later.
 	Endless bool
-	// Prove is called where the counts of two halves show that the service may ignore dates.
-	// Its error ends the plan. It may be nil.
-	Prove func(ctx context.Context, one, other Window) error
 	// Holds tells whether a window holds a result. Where nothing is counted, it serves to find
 	// the beginning of a range without one. If it is nil, such a range needs a beginning.
 	Holds func(ctx context.Context, w Window) (bool, error)
@@ -106,7 +102,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 	p := &planner{Range: r}
 	p.count = func(ctx context.Context, w Window) (int64, error) {
 		if n := p.asked.Add(1); r.Most > 0 && n > r.Most {
-			return 0, &CostError{fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests)}
+			return 0, costly(fmt.Sprintf("planning alone takes more than the %d requests that max_requests allows; %s", r.Most, fewerRequests))
 		}
 		return count(ctx, w)
 	}
@@ -154,17 +150,16 @@ type planner struct {
 	count  Counter
 	asked  atomic.Int64
 	total  int64 // results of the range, Unknown if not counted
-	budget int   // counts that may still be spent on sizing windows
 	groups []int64
-	halved bool      // the range was halved
 	begins time.Time // no counted result is earlier; zero if unknown or From is set
 }
 
 // piece is a part of the range that may still be halved.
 type piece struct {
 	Window
-	lower time.Time // if From is zero: no counted result is earlier
-	n     int64
+	lower  time.Time // if From is zero: no counted result is earlier
+	n      int64
+	budget int64 // counts that may still be spent on sizing windows in it
 }
 
 // whole returns the range as one piece.
@@ -176,17 +171,16 @@ func (p *planner) whole() piece {
 	return c
 }
 
-// start returns the piece's beginning: From, or lower if From is zero.
-func (p piece) start() time.Time {
+// span returns the piece with a beginning: lower if From is zero.
+func (p piece) span() Window {
 	if p.From.IsZero() {
-		return p.lower
+		return Window{p.lower, p.To}
 	}
-	return p.From
+	return p.Window
 }
 
-// auto halves the range until every window is small enough. Each round asks for
-// its counts concurrently. Equal data gives an equal plan, because only earlier
-// counts decide what a round asks.
+// auto halves the range until every window is small enough. Equal data gives an equal plan:
+// only the counts of a piece decide about its halves.
 func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	// Each further cut costs one count and at most one half-filled page. With a
 	// budget of a fortieth of the pages, all requests stay below 1.05 times the
@@ -195,16 +189,59 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	if p.Finer { // parts that are read again one by one are worth more
 		pagesPerCut = 10
 	}
-	size := p.pageSize()
-	p.budget = int((p.total + size - 1) / size / pagesPerCut)
-	pieces := []piece{p.whole()}
-	for ask := p.choose(pieces); len(ask) > 0; ask = p.choose(pieces) {
-		var err error
-		if pieces, err = p.halveAll(ctx, pieces, ask); err != nil {
-			return nil, err
-		}
+	whole, size := p.whole(), p.pageSize()
+	whole.budget = (p.total + size - 1) / size / pagesPerCut
+	var mu sync.Mutex
+	var pieces []piece
+	err := Halving[*piece]{
+		AtOnce: true,
+		Visit: func(ctx context.Context, c *piece, n int64, exact bool) (bool, error) {
+			if c == nil {
+				return false, nil
+			}
+			// While results come and go, a difference may be wrong by a few. So the
+			// verification counts empty windows too, or else they are counted here.
+			c.n = max(0, n)
+			deeper := p.worthHalving(*c)
+			if c.n == 0 && !exact && p.Unverified {
+				var err error
+				if c.n, err = p.count(ctx, c.Window); err != nil {
+					return false, err
+				}
+			}
+			if !deeper {
+				mu.Lock()
+				defer mu.Unlock()
+				pieces = append(pieces, *c)
+			}
+			return deeper, nil
+		},
+		Divide: p.divide,
+	}.Halve(ctx, &whole, p.total, true)
+	if err != nil {
+		return nil, err
 	}
+	slices.SortFunc(pieces, func(a, b piece) int { return a.To.Compare(b.To) })
 	return p.windows(pieces)
+}
+
+// divide halves a piece, and counts the lower half. Without results that is nil for the first
+// piece of a range without a beginning, and the upper one keeps no lower bound.
+func (p *planner) divide(ctx context.Context, c *piece) (lower, upper *piece, inLower int64, err error) {
+	middle, _ := halve(c.span())
+	lower, upper = &piece{Window: Window{c.From, middle}, lower: c.lower}, &piece{Window: Window{middle, c.To}}
+	if inLower, err = p.count(ctx, lower.Window); err != nil {
+		return nil, nil, 0, err
+	}
+	if p.Partition.Spans(c.span()) == 1 {
+		c.budget--
+	}
+	lower.budget = (2*c.budget*min(inLower, c.n) + c.n) / (2 * c.n) // rounded
+	upper.budget = c.budget - lower.budget
+	if inLower == 0 && c.From.IsZero() {
+		upper.From, upper.lower, lower = time.Time{}, middle, nil
+	}
+	return lower, upper, inLower, nil
 }
 
 // windows turns the pieces into windows. It cuts them at the boundaries of the
@@ -221,11 +258,11 @@ func (p *planner) windows(pieces []piece) ([]Planned, error) {
 		}
 		group := len(p.groups)
 		p.groups = append(p.groups, c.n)
-		if c.n == 0 || p.Partition.Spans(c.start(), c.To) <= 1 {
+		if c.n == 0 || p.Partition.Spans(c.span()) <= 1 {
 			ws = append(ws, Planned{c.Window, c.n, group})
 			continue
 		}
-		cuts := tile(c.start(), c.To, p.Partition.step())
+		cuts := tile(c.span(), p.Partition.step())
 		cuts[0].From = c.From
 		for _, w := range cuts {
 			ws = append(ws, Planned{w, Unknown, group})
@@ -254,35 +291,23 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 		ws = slices.Replace(ws, i, i+1, parts...)
 	}
 	if len(ws) > maxWindows {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("the range falls into more than %d windows; choose a larger window or a shorter range", maxWindows)}
 	}
 	return ws, nil
 }
 
-// choose returns the indices of the pieces to halve next: pieces of several
-// partitions, and the largest pieces above the target while the budget lasts.
-func (p *planner) choose(pieces []piece) []int {
-	var ask, large []int
-	for i, c := range pieces {
-		if c.n == 0 {
-			continue
-		}
-		_, can := halve(c.start(), c.To)
-		k := p.Partition.Spans(c.start(), c.To)
-		switch {
-		case !can:
-		case k > 1 && p.worthAsking(c, k):
-			ask = append(ask, i)
-		case k == 1 && c.n > int64(p.Target):
-			large = append(large, i)
-		}
+// worthHalving tells whether to halve a piece: one of several partitions, or one above the
+// target while the budget lasts.
+func (p *planner) worthHalving(c piece) bool {
+	_, can := halve(c.span())
+	k := p.Partition.Spans(c.span())
+	switch {
+	case c.n == 0 || !can:
+		return false
+	case k > 1:
+		return p.worthAsking(c, k)
 	}
-	slices.SortStableFunc(large, func(a, b int) int { return cmp.Compare(pieces[b].n, pieces[a].n) })
-	large = large[:min(len(large), p.budget)]
-	p.budget -= len(large)
-	ask = append(ask, large...)
-	slices.Sort(ask)
-	return ask
+	return c.n > int64(p.Target) && c.budget > 0
 }
 
 // worthAsking tells whether to halve a piece of k partitions by a count, rather than
@@ -298,106 +323,11 @@ func (p *planner) worthAsking(c piece, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// halveAll halves the pieces at the indices ask, and returns all pieces. It
-// counts the lower halves; the upper halves hold the rest.
-func (p *planner) halveAll(ctx context.Context, pieces []piece, ask []int) ([]piece, error) {
-	middles, lowers := make([]time.Time, len(ask)), make([]Window, len(ask))
-	for j, i := range ask {
-		c := pieces[i]
-		middles[j], _ = halve(c.start(), c.To)
-		lowers[j] = Window{c.From, middles[j]}
-	}
-	counts, err := p.countEach(ctx, lowers)
-	if err != nil {
-		return nil, err
-	}
-	for j, i := range ask {
-		if err := p.suspect(ctx, pieces[i], lowers[j], counts[j]); err != nil {
-			return nil, err
-		}
-	}
-	if p.Unverified {
-		if err := p.confirmEmpty(ctx, pieces, ask, lowers, counts); err != nil {
-			return nil, err
-		}
-	}
-	halves := make([]piece, 0, len(pieces)+len(ask))
-	j := 0
-	for i, c := range pieces {
-		if j == len(ask) || ask[j] != i {
-			halves = append(halves, c)
-			continue
-		}
-		// While results come in, the rest may be wrong by a few. So the
-		// verification counts empty windows too.
-		lower := piece{Window{c.From, middles[j]}, c.lower, counts[j]}
-		upper := piece{Window: Window{middles[j], c.To}, n: max(0, c.n-counts[j])}
-		if lower.n == 0 && c.From.IsZero() {
-			upper.From, upper.lower = time.Time{}, middles[j] // the first window keeps no lower bound
-			halves = append(halves, upper)
-		} else {
-			halves = append(halves, lower, upper)
-		}
-		j++
-	}
-	return halves, nil
-}
-
-// suspect looks at the first half of a range without a beginning. It ends before online
-// forms existed. If it holds all results, the service may ignore dates.
-func (p *planner) suspect(ctx context.Context, c piece, lower Window, n int64) error {
-	first := c.From.IsZero() && !p.halved
-	p.halved = true
-	if !first || n == 0 || n < c.n || p.Prove == nil {
-		return nil
-	}
-	upper := Window{lower.To, c.To}
-	if rest, err := p.count(ctx, upper); err != nil || rest < c.n {
-		return err
-	}
-	return p.Prove(ctx, lower, upper)
-}
-
-// countEach counts windows, several at a time.
-func (p *planner) countEach(ctx context.Context, windows []Window) ([]int64, error) {
-	counts := make([]int64, len(windows))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(64) // it bounds the goroutines; the client bounds the requests
-	for i, w := range windows {
-		group.Go(func() (err error) {
-			counts[i], err = p.count(ctx, w)
-			return err
-		})
-	}
-	return counts, group.Wait()
-}
-
-// confirmEmpty counts those upper halves that a difference says to be empty. The
-// difference is wrong if results came to the lower half, or went, between two counts. If
-// a half is not empty, its piece gets the sum of both.
-func (p *planner) confirmEmpty(ctx context.Context, pieces []piece, ask []int, lowers []Window, counts []int64) error {
-	var empty []int // indices of ask
-	var uppers []Window
-	for j, i := range ask {
-		if c := pieces[i]; c.n <= counts[j] {
-			empty, uppers = append(empty, j), append(uppers, Window{lowers[j].To, c.To})
-		}
-	}
-	found, err := p.countEach(ctx, uppers)
-	if err != nil {
-		return err
-	}
-	for k, j := range empty {
-		pieces[ask[j]].n = counts[j] + found[k]
-	}
-	return nil
-}
-
 // fixed divides the range at the boundaries of the step and of the partitions.
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
 	if w.To.IsZero() {
-		return nil, &transport.ConfigError{Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
+		return nil, &transport.Error{Code: 78, Problem: fmt.Sprintf("fixed windows of %s need an end of the range: set extract.to", p.Step)}
 	}
 	from := w.From
 	if from.IsZero() {
@@ -410,7 +340,7 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 		}
 	}
 	var ws []Planned
-	for _, step := range tile(from, w.To, p.Step, p.Partition.step()) {
+	for _, step := range tile(Window{from, w.To}, p.Step, p.Partition.step()) {
 		ws = append(ws, Planned{Window: step, Count: Unknown})
 	}
 	if len(ws) > 0 {
@@ -427,20 +357,17 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 	case !p.Uncounted:
 		holds = func(ctx context.Context, lower Window) (bool, error) {
 			n, err := p.count(ctx, lower)
-			if err == nil {
-				err = p.suspect(ctx, c, lower, n)
-			}
 			return n > 0, err
 		}
 	case holds == nil:
-		return time.Time{}, &transport.ConfigError{Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
+		return time.Time{}, &transport.Error{Code: 78, Problem: "the windows or partitions need a beginning of the range where nothing may be counted: set extract.from"}
 	default: // nobody has asked yet whether there is any result
-		if some, err := holds(ctx, Window{c.lower, c.To}); err != nil || !some {
+		if some, err := holds(ctx, c.span()); err != nil || !some {
 			return step.start(c.To), err
 		}
 	}
 	for step.next(c.lower).Before(c.To) {
-		middle, ok := halve(c.lower, c.To)
+		middle, ok := halve(c.span())
 		if !ok {
 			break
 		}

@@ -3,6 +3,8 @@ package extract
 import (
 	"fmt"
 	"time"
+
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // uncountedWindows is how many windows a fair plan without counts may have,
@@ -60,13 +62,12 @@ func (p *Plan) partitions() (n int64) {
 
 const fewerRequests = "read a shorter range, or raise max_requests (of source.requests, export: --max-requests)"
 
-// CostError reports a plan that needs more requests than are allowed.
-type CostError struct{ Problem string }
+// costly returns the error of a plan that needs more requests than are allowed.
+func costly(problem string) error {
+	return &transport.Error{Code: 78, Problem: problem, Remedy: "shorten the range, or raise `max_requests`; then run the same command again"}
+}
 
-// Error says how many requests are needed and allowed, and what to do.
-func (e *CostError) Error() string { return e.Problem }
-
-// TooCostly returns a *CostError if the plan, with its counts, needs more than most requests.
+// TooCostly returns an error if the plan, with its counts, needs more than most requests.
 // A most of 0 allows any number.
 func (p *Plan) TooCostly(most int64) error {
 	needed := int64(p.Requests) + p.Cost()
@@ -80,13 +81,5 @@ func (p *Plan) TooCostly(most int64) error {
 	if !p.Range.Step.Auto() {
 		remedy = "set window: auto, " + remedy
 	}
-	return &CostError{fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Step, len(p.Windows), most, remedy)}
-}
-
-// ExitCode is 78: the definition bounds the requests.
-func (e *CostError) ExitCode() int { return 78 }
-
-// Hint says what to do next.
-func (e *CostError) Hint() string {
-	return "shorten the range, or raise `max_requests`; then run the same command again"
+	return costly(fmt.Sprintf("the plan needs at least %d requests for %s (window: %s, windows: %d), and max_requests is %d; nothing was read: %s", needed, results, p.Range.Step, len(p.Windows), most, remedy))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,13 +29,15 @@ type Reader struct {
 	lacking atomic.Int64 // results without a date_update
 	newest  atomic.Pointer[string]
 	dated   atomic.Bool // see Dated
-	doubts  dateDoubts
+
+	doubt  sync.Mutex // held while a stray result is checked
+	doubts int        // checks so far
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
 // all its requests share: search, view and custom labels.
 func NewReader(service Service, form string, common ResultsQuery) *Reader {
-	r := &Reader{service: service, form: form, common: common, doubts: dateDoubts{left: mostDoubts}}
+	r := &Reader{service: service, form: form, common: common}
 	r.limit.Store(int64(service.PageSize()))
 	return r
 }
@@ -63,7 +66,7 @@ type WindowReader struct {
 	window     Window
 	ids        IDRange
 	count      int64
-	shared     bool // see Share
+	together   bool // see CountedTogether
 	doubt      bool // see DoubtEnd
 	uncompared bool // see Uncompared
 
@@ -73,12 +76,12 @@ type WindowReader struct {
 	lastID int64 // -1 before the first
 	ended  bool
 	open   bool
-	tail   bool // the next request asks for the highest id, see bound
+	tail   bool // the next request asks for the highest id, see askHighest
 }
 
-// Share tells the reader that the window was counted together with what others read. A
+// CountedTogether tells the reader that the window was counted together with what others read. A
 // page that is not full then ends it, see Open.
-func (w *WindowReader) Share() { w.shared = true }
+func (w *WindowReader) CountedTogether() { w.together = true }
 
 // DoubtEnd tells the reader that a count says that more results follow. So an answer that
 // says that none follows does not end the window, but an empty one.
@@ -94,7 +97,7 @@ func (w *WindowReader) Uncompared() { w.uncompared = true }
 func (w *WindowReader) Until(id int64) {
 	if w.ids.Max == 0 || id < w.ids.Max {
 		w.ids.Max = id
-		w.shared, w.count = w.shared || w.count != Unknown, Unknown
+		w.together, w.count = w.together || w.count != Unknown, Unknown
 	}
 }
 
@@ -113,7 +116,7 @@ func (w *WindowReader) Open() bool { return w.open }
 // follows and nothing is counted. Else an empty page does.
 func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	if w.tail && w.ids.Max == 0 {
-		if err := w.bound(ctx); err != nil {
+		if err := w.askHighest(ctx); err != nil {
 			return nil, fmt.Errorf("%safter page %d: %w", w.window.place(), w.page, err)
 		}
 	}
@@ -150,7 +153,7 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	case n >= limit: // a count may agree by chance
 	case w.rows == w.count:
 		w.ended, w.open = true, w.uncompared && n == w.most
-	case w.shared:
+	case w.together:
 		w.ended, w.open = true, true
 	case w.count != Unknown: // else results that come with each request would let it read on and on
 		w.ended = w.rows > w.count && n < w.most
@@ -161,10 +164,10 @@ func (w *WindowReader) Next(ctx context.Context) (*page.Page, error) {
 	return p, nil
 }
 
-// bound asks for the highest id of a window that was not counted, in place of an empty page
+// askHighest asks for the highest id of a window that was not counted, in place of an empty page
 // at its end. Else results that come with each request would let it read on and on. Two
 // results show whether the service honours the order. If not, nothing is bounded.
-func (w *WindowReader) bound(ctx context.Context) error {
+func (w *WindowReader) askHighest(ctx context.Context) error {
 	w.tail = false
 	q := w.reader.common
 	q.Window, q.IDs, q.Descending, q.Limit, q.Halved = w.window, IDRange{Min: w.lastID}, true, 2, true
@@ -258,7 +261,7 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			if q.IDs.Min > 1 {
 				behind = fmt.Sprintf("the result that follows id %d", q.IDs.Min-1)
 			}
-			return nil, limit, &FinalError{Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
+			return nil, limit, &transport.Error{Code: 69, Problem: "the service cannot serve " + behind + ", though it answers other requests", Err: err}
 		}
 		r.good.Store(0)
 		if r.limit.CompareAndSwap(int64(limit), int64(limit/2)) && !r.noticed.Swap(true) && r.Notice != nil {

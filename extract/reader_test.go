@@ -114,17 +114,17 @@ func sequence(first, n int) []int64 {
 // lawfulServices are ways in which services differ from each other, and faults that pass.
 func lawfulServices() map[string]formservice.Faults {
 	return map[string]formservice.Faults{
-		"none":             {},
-		"pages of 50":      {PageCap: 50},
-		"pages of 99":      {PageCap: 99},
-		"pages of 1":       {PageCap: 1},
-		"pages cut to 70":  {CutPages: 70, V2: formservice.V2Shapes{Pagination: "missing"}},
-		"no page numbers":  {IgnorePage: true},
-		"a row twice":      {TwiceOnce: 7},
-		"headers missing":  {V2: formservice.V2Shapes{Pagination: "missing"}},
-		"numbers as ids":   {V2: formservice.V2Shapes{NumberIDs: true, Fractions: "random"}},
-		"nested headings":  {Headings: "nested", OldRoot: true},
-		"faults that pass": {Busy: 0.1, Cut: 0.1, Truncate: 0.05, HTML: 0.1, Reset: 0.1},
+		"none":             "",
+		"pages of 50":      "page-cap=50",
+		"pages of 99":      "page-cap=99",
+		"pages of 1":       "page-cap=1",
+		"pages cut to 70":  "cut-pages=70,v2-pagination=missing",
+		"no page numbers":  "ignore-page",
+		"a row twice":      "twice-once=7",
+		"headers missing":  "v2-pagination=missing",
+		"numbers as ids":   "v2-number-ids,v2-fractions=random",
+		"nested headings":  "headings=nested,old-root",
+		"faults that pass": "busy=0.1,cut=0.1,truncate=0.05,html=0.1,reset=0.1",
 	}
 }
 
@@ -134,7 +134,7 @@ func TestReaderOfLawfulServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, generation := range generations {
 				for _, n := range []int{0, 1, 50, 99, 100, 255, 500, 501} {
-					if faults.PageCap == 1 && n > 100 {
+					if faults == "page-cap=1" && n > 100 {
 						continue
 					}
 					_, c := serve(t, generation, faults, numberedForm(1, n))
@@ -180,11 +180,7 @@ func TestReaderNamesWhatIsIgnored(t *testing.T) {
 	} {
 		for _, generation := range generations {
 			t.Run(tc.faults+" "+generation, func(t *testing.T) {
-				faults, err := formservice.ParseFaults(tc.faults)
-				if err != nil {
-					t.Fatal(err)
-				}
-				server, c := serve(t, generation, faults, numberedForm(1, 1100))
+				server, c := serve(t, generation, formservice.Faults(tc.faults), numberedForm(1, 1100))
 				got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, tc.ids, extract.Unknown)
 				breach := extracttest.MustAs[*extract.BreachError](t, err)
 				if breach.Ignores != tc.ignores || breach.Proof == "" || breach.ExitCode() != 65 {
@@ -254,7 +250,7 @@ func TestReaderOfTheHighestID(t *testing.T) {
 // page that is not full ends it.
 func TestReaderEnds(t *testing.T) {
 	const none = extract.Unknown
-	missing := formservice.V2Shapes{Pagination: "missing"}
+	missing := formservice.Faults("v2-pagination=missing")
 	for _, tc := range []struct {
 		generation string
 		faults     formservice.Faults
@@ -264,28 +260,28 @@ func TestReaderEnds(t *testing.T) {
 		requests   int
 		came       int
 	}{
-		{"v1", formservice.Faults{}, 37, 37, false, 1, 37},
-		{"v1", formservice.Faults{}, 37, none, false, 2, 37}, // 37 may be the most that a page holds
-		{"v1", formservice.Faults{}, 137, none, false, 3, 137},
-		{"v1", formservice.Faults{}, 200, 200, false, 3, 200}, // a count may agree by chance
-		{"v1", formservice.Faults{}, 37, 40, false, 2, 37},    // more were counted
-		{"v1", formservice.Faults{PageCap: 50}, 137, 137, false, 3, 137},
-		{"v1", formservice.Faults{PageCap: 50}, 137, none, false, 4, 137},
-		{"v1", formservice.Faults{PageCap: 50}, 150, 150, false, 3, 150},
+		{"v1", "", 37, 37, false, 1, 37},
+		{"v1", "", 37, none, false, 2, 37}, // 37 may be the most that a page holds
+		{"v1", "", 137, none, false, 3, 137},
+		{"v1", "", 200, 200, false, 3, 200}, // a count may agree by chance
+		{"v1", "", 37, 40, false, 2, 37},    // more were counted
+		{"v1", "page-cap=50", 137, 137, false, 3, 137},
+		{"v1", "page-cap=50", 137, none, false, 4, 137},
+		{"v1", "page-cap=50", 150, 150, false, 3, 150},
 
-		{"v2", formservice.Faults{}, 37, 37, false, 1, 37},
-		{"v2", formservice.Faults{}, 37, none, false, 1, 37}, // the answer says that none follows
-		{"v2", formservice.Faults{}, 37, none, true, 2, 37},
-		{"v2", formservice.Faults{}, 500, none, false, 2, 500},
-		{"v2", formservice.Faults{}, 537, none, false, 2, 537},
-		{"v2", formservice.Faults{PageCap: 200}, 537, none, false, 3, 537},
-		{"v2", formservice.Faults{V2: missing}, 37, none, false, 2, 37},
-		{"v2", formservice.Faults{V2: missing, PageCap: 200}, 537, none, false, 4, 537},
+		{"v2", "", 37, 37, false, 1, 37},
+		{"v2", "", 37, none, false, 1, 37}, // the answer says that none follows
+		{"v2", "", 37, none, true, 2, 37},
+		{"v2", "", 500, none, false, 2, 500},
+		{"v2", "", 537, none, false, 2, 537},
+		{"v2", "page-cap=200", 537, none, false, 3, 537},
+		{"v2", missing, 37, none, false, 2, 37},
+		{"v2", missing + ",page-cap=200", 537, none, false, 4, 537},
 		// Pages that are cut short, under headers that say that none follows.
-		{"v2", formservice.Faults{CutPages: 225}, 300, 300, false, 2, 300},
-		{"v2", formservice.Faults{CutPages: 225}, 300, none, true, 3, 300},
-		{"v2", formservice.Faults{CutPages: 225}, 300, none, false, 1, 225},
-		{"v2", formservice.Faults{CutPages: 225, V2: formservice.V2Shapes{Pagination: "zero"}}, 300, none, true, 3, 300},
+		{"v2", "cut-pages=225", 300, 300, false, 2, 300},
+		{"v2", "cut-pages=225", 300, none, true, 3, 300},
+		{"v2", "cut-pages=225", 300, none, false, 1, 225},
+		{"v2", "cut-pages=225,v2-pagination=zero", 300, none, true, 3, 300},
 	} {
 		server, c := serve(t, tc.generation, tc.faults, numberedForm(1, tc.n))
 		r := extract.NewReader(c, "f", extract.ResultsQuery{})
@@ -301,12 +297,12 @@ func TestReaderEnds(t *testing.T) {
 // before. Results follow it all the same.
 func TestReaderOfAShorterPage(t *testing.T) {
 	for cut := 1; cut <= 3; cut++ {
-		server, c := serve(t, formservice.V2, formservice.Faults{}, numberedForm(1, 1300))
-		shapes := formservice.V2Shapes{Pagination: "missing"}
+		server, c := serve(t, formservice.V2, "", numberedForm(1, 1300))
+		shapes := formservice.Faults("v2-pagination=missing")
 		server.Before = func(r formservice.Request) {
-			faults := formservice.Faults{V2: shapes}
+			faults := shapes
 			if r.Transaction == formservice.TransactionResults && r.Nth == cut {
-				faults.CutPages = 120
+				faults = faults.With("cut-pages", 120)
 			}
 			server.SetFaults(faults)
 		}
@@ -329,7 +325,7 @@ func TestReaderOfEarlyResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, c := serve(t, formservice.V2, formservice.Faults{PageCap: 5, V2: formservice.V2Shapes{Fractions: "random"}}, form)
+	_, c := serve(t, formservice.V2, "page-cap=5,v2-fractions=random", form)
 	got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), day, extract.IDRange{}, 5)
 	if err != nil || len(got) < 6 || !slices.Equal(got[len(got)-5:], []int64{5, 6, 7, 8, 9}) {
 		t.Errorf("results %v came, %v", got, err)
@@ -341,7 +337,7 @@ func TestReaderOfEarlyResults(t *testing.T) {
 func TestReaderOfARepeatedRow(t *testing.T) {
 	for _, generation := range generations {
 		form := numberedForm(1, 1234)
-		server, c := serve(t, generation, formservice.Faults{TwiceOnce: 77, DeleteEvery: 1}, form)
+		server, c := serve(t, generation, "twice-once=77,delete-every=1", form)
 		got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
 		if err != nil {
 			t.Fatal(err)
@@ -399,7 +395,7 @@ func TestReaderOfShortPagesThatShrink(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				server, c := serve(t, formservice.V1, formservice.Faults{PageCap: 90}, form)
+				server, c := serve(t, formservice.V1, "page-cap=90", form)
 				server.Before = func(r formservice.Request) {
 					for id := first; r.Number == request && id < first+30; id++ {
 						form.Delete(id)
@@ -410,7 +406,7 @@ func TestReaderOfShortPagesThatShrink(t *testing.T) {
 				read := func(w extract.Window, ids extract.IDRange, count int64) bool {
 					wr := reader.Window(w, ids, count)
 					if together {
-						wr.Share()
+						wr.CountedTogether()
 					}
 					came, err := readPages(t, wr)
 					if err != nil {
@@ -443,15 +439,15 @@ func TestReaderShares(t *testing.T) {
 		pages  []int
 		open   bool
 	}{
-		{formservice.Faults{}, extract.IDRange{}, []int{100, 37}, true},
-		{formservice.Faults{PageCap: 90}, extract.IDRange{}, []int{90}, true},
-		{formservice.Faults{}, extract.IDRange{Min: 38}, []int{100}, false},
-		{formservice.Faults{}, extract.IDRange{Min: 100, Max: 120}, []int{21}, false},
-		{formservice.Faults{}, extract.IDRange{Min: 500}, nil, false},
+		{"", extract.IDRange{}, []int{100, 37}, true},
+		{"page-cap=90", extract.IDRange{}, []int{90}, true},
+		{"", extract.IDRange{Min: 38}, []int{100}, false},
+		{"", extract.IDRange{Min: 100, Max: 120}, []int{21}, false},
+		{"", extract.IDRange{Min: 500}, nil, false},
 	} {
 		_, c := serve(t, formservice.V1, tc.faults, numberedForm(1, 137))
 		w := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, tc.ids, extract.Unknown)
-		w.Share()
+		w.CountedTogether()
 		var pages []int
 		for {
 			p, err := w.Next(t.Context())
@@ -478,9 +474,9 @@ func TestReaderOfTheTail(t *testing.T) {
 		server.ServeHTTP(w, r)
 	})
 	server.Before = func(r formservice.Request) { // one page is short
-		faults := formservice.Faults{}
+		faults := formservice.Faults("")
 		if r.Number == 2 {
-			faults.CutPages = 60
+			faults = "cut-pages=60"
 		}
 		server.SetFaults(faults)
 	}
@@ -492,7 +488,7 @@ func TestReaderOfTheTail(t *testing.T) {
 	server.Reset()
 	c = extracttest.Serve(t, unserved(server, 350, tooHeavy["504"]), nil)
 	got, err = readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, extract.Unknown)
-	if _ = extracttest.MustAs[*extract.FinalError](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
+	if _ = extracttest.MustAs[*transport.Error](t, err); !strings.Contains(err.Error(), "follows id 349,") || len(got) != 349 {
 		t.Errorf("%d came, %v", len(got), err)
 	}
 }
@@ -500,7 +496,7 @@ func TestReaderOfTheTail(t *testing.T) {
 // TestReaderUntil gives the upper part of a counted window to another reader. Its count no
 // longer ends it.
 func TestReaderUntil(t *testing.T) {
-	_, c := serve(t, formservice.V1, formservice.Faults{PageCap: 50}, numberedForm(1, 240))
+	_, c := serve(t, formservice.V1, "page-cap=50", numberedForm(1, 240))
 	w := extract.NewReader(c, "f", extract.ResultsQuery{}).Window(extract.Window{}, extract.IDRange{}, 100)
 	w.Until(180)
 	w.Until(230) // no bound rises
@@ -520,7 +516,7 @@ func TestReaderUntil(t *testing.T) {
 func TestReaderWindows(t *testing.T) {
 	for _, generation := range generations {
 		form := numberedForm(1, 5000)
-		_, c := serve(t, generation, formservice.Faults{}, form)
+		_, c := serve(t, generation, "", form)
 		r := extract.NewReader(c, "f", extract.ResultsQuery{})
 		seen := map[int64]bool{}
 		for _, w := range extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 8)) {
@@ -550,7 +546,7 @@ func TestReaderWindows(t *testing.T) {
 // TestReaderShared reads windows side by side with one Reader, also on services that all
 // of them find out about at once.
 func TestReaderShared(t *testing.T) {
-	services := map[string]formservice.Faults{"504 above 30": {Page504: 30}}
+	services := map[string]formservice.Faults{"504 above 30": "page-504=30"}
 	for _, name := range []string{"none", "pages of 50", "a row twice", "faults that pass"} {
 		services[name] = lawfulServices()[name]
 	}
@@ -589,7 +585,11 @@ func TestReaderShared(t *testing.T) {
 				if server.Peak() > 8 {
 					t.Errorf("%d requests at once", server.Peak())
 				}
-				if want := int32(min(1, faults.Page504)); told.Load() != want && name != "faults that pass" {
+				want := int32(0)
+				if faults.Value("page-504") != "" {
+					want = 1
+				}
+				if told.Load() != want && name != "faults that pass" {
 					t.Errorf("told %d times", told.Load())
 				}
 			})
@@ -600,20 +600,20 @@ func TestReaderShared(t *testing.T) {
 // TestReaderOfALivingForm: results that are there throughout come once, what
 // is deleted, inserted and edited meanwhile may come once.
 func TestReaderOfALivingForm(t *testing.T) {
-	missing := formservice.V2Shapes{Pagination: "missing"}
+	missing := formservice.Faults("v2-pagination=missing")
 	for name, faults := range map[string]formservice.Faults{
-		"deletes":      {DeleteEvery: 2},
-		"inserts":      {InsertEvery: 1, V2: missing},
-		"short pages":  {InsertEvery: 1, CutPages: 90, V2: missing},
-		"edits":        {EditEvery: 1},
-		"all":          {DeleteEvery: 2, InsertEvery: 1, EditEvery: 3},
-		"capped":       {DeleteEvery: 1, InsertEvery: 2, PageCap: 90},
-		"504 above 60": {DeleteEvery: 1, InsertEvery: 2, Page504: 60},
+		"deletes":      "delete-every=2",
+		"inserts":      "insert-every=1," + missing,
+		"short pages":  "insert-every=1,cut-pages=90," + missing,
+		"edits":        "edit-every=1",
+		"all":          "delete-every=2,insert-every=1,edit-every=3",
+		"capped":       "delete-every=1,insert-every=2,page-cap=90",
+		"504 above 60": "delete-every=1,insert-every=2,page-504=60",
 	} {
 		for _, generation := range generations {
 			t.Run(name+" "+generation, func(t *testing.T) {
 				for seed, count := range []int64{2300, extract.Unknown} {
-					faults.Seed = uint64(seed)
+					faults = faults.With("seed", seed)
 					form := numberedForm(1, 2300)
 					server, c := serve(t, generation, faults, form)
 					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, count)
@@ -667,7 +667,7 @@ func TestReaderHalves(t *testing.T) {
 		{"v2", 250, 3000, slices.Concat([]int{500, 500, 1}, ten(250), []int{500, 500, 1}, []int{250, 250, 250})},
 		{"v2", 130, 1300, slices.Concat([]int{500, 500, 1, 250, 250}, ten(125), []int{250})},
 	} {
-		server, c := serve(t, tc.generation, formservice.Faults{Page504: tc.most}, numberedForm(1, tc.n))
+		server, c := serve(t, tc.generation, formservice.Faults("").With("page-504", tc.most), numberedForm(1, tc.n))
 		r := extract.NewReader(c, "f", extract.ResultsQuery{})
 		var said []string
 		r.Notice = func(what string) { said = append(said, what) }
@@ -741,7 +741,7 @@ func TestReaderNamesTheUnserved(t *testing.T) {
 					server := &formservice.Server{Forms: []*formservice.Form{numberedForm(11, 800)}, API: formservice.Both}
 					c := extracttest.ServeBy(t, generation, unserved(server, id, fails), func(cfg *transport.Config) { cfg.Retries = 2 })
 					got, err := readWindow(t, extract.NewReader(c, "f", extract.ResultsQuery{}), extract.Window{}, extract.IDRange{}, 800)
-					_ = extracttest.MustAs[*extract.FinalError](t, err)
+					_ = extracttest.MustAs[*transport.Error](t, err)
 					behind := fmt.Sprintf("the result that follows id %d", id-1)
 					if id == 11 {
 						behind = "the first result"
@@ -763,7 +763,7 @@ func TestReaderNamesTheUnserved(t *testing.T) {
 func TestReaderInAnOutage(t *testing.T) {
 	for _, generation := range generations {
 		for _, from := range []int{1, 2, 4} {
-			server, _ := serve(t, generation, formservice.Faults{HTMLStatus: http.StatusGatewayTimeout}, numberedForm(1, 3000))
+			server, _ := serve(t, generation, "html-status=504", numberedForm(1, 3000))
 			server.Decide = func(r formservice.Request) formservice.Fault {
 				if r.Number >= from {
 					return formservice.FaultHTML
@@ -774,7 +774,7 @@ func TestReaderInAnOutage(t *testing.T) {
 			r := extract.NewReader(c, "f", extract.ResultsQuery{})
 			r.Notice = func(what string) { t.Error(what) }
 			_, err := readWindow(t, r, extract.Window{}, extract.IDRange{}, 3000)
-			if _, unserved := errors.AsType[*extract.FinalError](err); err == nil || unserved || !transport.Temporary(err) {
+			if _, unserved := errors.AsType[*transport.Error](err); err == nil || unserved || !transport.Temporary(err) {
 				t.Errorf("%s from request %d on: %v", generation, from, err)
 			}
 			for _, limit := range limitsOf(t, server, c.PageSize()) {

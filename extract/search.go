@@ -47,14 +47,14 @@ func (s Search) Check() error {
 		switch c.Operator {
 		case OpEquals, OpContains, OpBegins, OpEnds, OpEmpty, OpNotEmpty:
 		default:
-			return &transport.ConfigError{Problem: fmt.Sprintf("search on column %q: %q is not an operator", c.Column, string(c.Operator))}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search on column %q: %q is not an operator", c.Column, string(c.Operator))}
 		}
 		c.Term = ""
 		switch {
 		case c.Column == "":
-			return &transport.ConfigError{Problem: fmt.Sprintf("search %s: no column; give a meta or item id", c.Operator)}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search %s: no column; give a meta or item id", c.Operator)}
 		case seen[c]:
-			return &transport.ConfigError{Problem: fmt.Sprintf("search %s on column %q twice: the service takes one term for each operator and column", c.Operator, c.Column)}
+			return &transport.Error{Code: 78, Problem: fmt.Sprintf("search %s on column %q twice: the service takes one term for each operator and column", c.Operator, c.Column)}
 		}
 		seen[c] = true
 	}

@@ -34,7 +34,7 @@ type Client interface {
 	// Publish asks for a form's links; secure asks for https ones.
 	Publish(ctx context.Context, form string, secure bool) (Publish, error)
 	// Copy copies a form and describes the new one. The error is an
-	// *FinalError if the copy may have been made.
+	// *transport.Error if the copy may have been made.
 	Copy(ctx context.Context, form string, to CopyTarget) (Form, error)
 
 	Requests() transport.Requests

@@ -146,13 +146,13 @@ func TestUndatedOfOtherServices(t *testing.T) {
 		faults  formservice.Faults
 		ignores string
 	}{
-		{formservice.Faults{PageCap: 50}, ""},
-		{formservice.Faults{Busy: 0.1}, ""},
-		{formservice.Faults{Page504: 40}, ""},
-		{formservice.Faults{IgnoreDirection: true}, "order"},
-		{formservice.Faults{IgnoreMinID: true}, "lower bound"},
-		{formservice.Faults{IgnoreMaxID: true}, ""}, // the counts show it, so no upper bound is asked for
-		{formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true}, "lower bound"},
+		{"page-cap=50", ""},
+		{"busy=0.1", ""},
+		{"page-504=40", ""},
+		{"ignore-direction", "order"},
+		{"ignore-min-id", "lower bound"},
+		{"ignore-max-id", ""}, // the counts show it, so no upper bound is asked for
+		{"ignore-min-id,ignore-max-id", "lower bound"},
 	} {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)

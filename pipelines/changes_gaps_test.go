@@ -114,7 +114,7 @@ func TestGapsOfSums(t *testing.T) {
 			hours: []gapHour{{before: []deed{edit(6, "02")}, when: after(reads("2026-01-03"), asksFeed), during: []deed{edit(6, "03")}}, quiet},
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) { newModel(t, formservice.Faults{}).playGap(t, c) })
+		t.Run(c.name, func(t *testing.T) { newModel(t, "").playGap(t, c) })
 	}
 }
 
@@ -203,7 +203,7 @@ func TestCountOfBeforeAResultCame(t *testing.T) {
 		}
 		s.hour()
 		s.later(func() {})
-		s.service.SetFaults(formservice.Faults{PageCap: 10})
+		s.service.SetFaults("page-cap=10")
 		n := 0
 		s.service.Before = func(formservice.Request) {
 			if n++; n == 2 {

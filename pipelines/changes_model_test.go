@@ -384,18 +384,18 @@ func TestModel(t *testing.T) {
 		threes int // cases of three deeds
 		api    definition.API
 	}{
-		{"full", formservice.Faults{}, true, 80, 100, definition.APIv1},
-		{"incremental", formservice.Faults{}, true, 30, 200, definition.APIv1},
-		{"resumed", formservice.Faults{}, true, 200, 100, definition.APIv1},
-		{"full", formservice.Faults{IgnoreSort: true}, false, 300, 50, definition.APIv1},
-		{"incremental", formservice.Faults{IgnoreSort: true}, false, 300, 50, definition.APIv1},
-		{"full", formservice.Faults{LackUpdate: 3}, false, 300, 50, definition.APIv1},
-		{"resumed", formservice.Faults{LackUpdate: 1}, false, 1000, 50, definition.APIv1},
-		{"full", formservice.Faults{}, true, 300, 50, definition.APIv2},
-		{"incremental", formservice.Faults{}, true, 200, 50, definition.APIv2},
-		{"resumed", formservice.Faults{}, true, 1000, 50, definition.APIv2},
-		{"full", formservice.Faults{IgnoreSort: true}, false, 1000, 20, definition.APIv2},
-		{"incremental", formservice.Faults{LackUpdate: 3}, false, 1000, 20, definition.APIv2},
+		{"full", "", true, 80, 100, definition.APIv1},
+		{"incremental", "", true, 30, 200, definition.APIv1},
+		{"resumed", "", true, 200, 100, definition.APIv1},
+		{"full", "ignore-sort", false, 300, 50, definition.APIv1},
+		{"incremental", "ignore-sort", false, 300, 50, definition.APIv1},
+		{"full", "lack-update=3", false, 300, 50, definition.APIv1},
+		{"resumed", "lack-update=1", false, 1000, 50, definition.APIv1},
+		{"full", "", true, 300, 50, definition.APIv2},
+		{"incremental", "", true, 200, 50, definition.APIv2},
+		{"resumed", "", true, 1000, 50, definition.APIv2},
+		{"full", "ignore-sort", false, 1000, 20, definition.APIv2},
+		{"incremental", "lack-update=3", false, 1000, 20, definition.APIv2},
 	} {
 		t.Run(fmt.Sprintf("%s by %s, faults %q", c.kind, c.api, c.faults), func(t *testing.T) {
 			m := newModel(t, c.faults)

@@ -40,13 +40,13 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 		reason string // a part of the reported one
 	}{
 		{
-			"the service ignores fs_sort", formservice.Faults{IgnoreSort: true}, func(s *stamped) {
+			"the service ignores fs_sort", "ignore-sort", func(s *stamped) {
 				s.change(1090, "within the lookback")
 				s.insert(3000, "2025-12-31 20:00:00")
 			}, load.MethodLookback, "does not sort",
 		},
 		{
-			"a new result lacks the meta", formservice.Faults{}, func(s *stamped) {
+			"a new result lacks the meta", "", func(s *stamped) {
 				s.change(1090, "within the lookback")
 				s.form.SetClock(nil)
 				s.insert(3000, "2025-12-31 20:00:00")
@@ -54,7 +54,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			}, load.MethodLookback, "carry no date_update",
 		},
 		{
-			"many new results hide an old edit", formservice.Faults{}, func(s *stamped) {
+			"many new results hide an old edit", "", func(s *stamped) {
 				s.change(7, "edited")
 				for id := range int64(1900) {
 					s.clock = s.clock.Add(time.Second / 2)
@@ -63,7 +63,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			}, load.MethodLookback, "results changed",
 		},
 		{
-			"one second fills a page", formservice.Faults{}, func(s *stamped) {
+			"one second fills a page", "", func(s *stamped) {
 				for id := int64(1); id <= 250; id++ {
 					s.change(id, "edited")
 				}
@@ -79,7 +79,7 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 			if got := report.ResultChanges; got.Method != c.method || !strings.Contains(got.Reason, c.reason) {
 				t.Errorf("result_changes %+v, want %s because %q", got, c.method, c.reason)
 			}
-			if sorts := c.faults == (formservice.Faults{}) && !strings.Contains(c.reason, "carry"); sorts {
+			if sorts := c.faults == "" && !strings.Contains(c.reason, "carry"); sorts {
 				s.later(func() {}) // a run that meets nothing new leaves the crowded second behind
 				s.runWhole()
 				s.later(func() { s.change(3, "edited in the end") })

@@ -366,7 +366,7 @@ func TestRerunsGiveTheSameBytes(t *testing.T) {
 					definition.Output{Path: "form1.ndjson.zst", Format: "ndjson", Compression: "zstd"})
 			}
 			snapshot := func(concurrency int, latency time.Duration) map[string]string {
-				w.service.SetFaults(formservice.Faults{Latency: latency})
+				w.service.SetFaults(formservice.Faults("").With("latency", latency))
 				def := w.definition(outputs()...)
 				def.Extract.To = extracttest.Wall("2026-02-01")
 				def.Extract.Window = extract.Step{Days: 7}
@@ -426,16 +426,16 @@ func lateAnswers() *formservice.Form {
 
 func TestOtherDialectsOfTheService(t *testing.T) {
 	for name, faults := range map[string]formservice.Faults{
-		"old root":               {OldRoot: true, Errors200: true},
-		"latin1":                 {Latin1: true},
-		"strict limit":           {StrictLimit: true, BareMaxMidnight: true},
-		"headings by id":         {Headings: "id"},
-		"headings nested":        {Headings: "nested"},
-		"no gzip":                {NoGzip: true},
-		"pages of 37":            {PageCap: 37},
-		"busy with 200":          {Seed: 1, Busy: 0.3, BusyStatus: 200},
-		"one in five goes wrong": {Seed: 2, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03, Capacity: 3},
-		"slow bodies":            {Seed: 3, Slow: 0.1, SlowDelay: time.Millisecond},
+		"old root":               "old-root,errors-200",
+		"latin1":                 "latin1",
+		"strict limit":           "strict-limit,bare-max-midnight",
+		"headings by id":         "headings=id",
+		"headings nested":        "headings=nested",
+		"no gzip":                "no-gzip",
+		"pages of 37":            "page-cap=37",
+		"busy with 200":          "seed=1,busy=0.3,busy-status=200",
+		"one in five goes wrong": "seed=2,busy=0.05,html=0.05,cut=0.04,truncate=0.03,reset=0.03,capacity=3",
+		"slow bodies":            "seed=3,slow=0.1,slow-delay=1ms",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

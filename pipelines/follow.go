@@ -149,7 +149,7 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 	if tail.From.IsZero() && !def.Extract.Window.Auto() {
 		return false
 	}
-	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail.From, tail.To) <= fewPartitions
+	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail) <= fewPartitions
 }
 
 // planTail plans what follows the datasets. It is empty if nothing does, or no changed

@@ -138,7 +138,7 @@ func TestWindowsInFlightOfAllForms(t *testing.T) {
 		forms = append(forms, f)
 	}
 	w := newWorld(t, forms...)
-	w.service.SetFaults(formservice.Faults{Latency: 2 * time.Millisecond})
+	w.service.SetFaults("latency=2ms")
 	var mu sync.Mutex
 	begun, peak := map[string]bool{}, 0
 	w.service.Before = func(r formservice.Request) {

@@ -65,7 +65,7 @@ func TestServiceTellsNoCounts(t *testing.T) {
 				t.Parallel()
 				form := plainForm(320)
 				w := newWorld(t, form).byV2()
-				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: c.pagination}})
+				w.service.SetFaults(formservice.Faults("").With("v2-pagination", c.pagination))
 				def := w.definition(outputs()...)
 				edit(&def.Extract)
 				report := w.run(def)
@@ -92,12 +92,9 @@ func TestServiceTellsNoCounts(t *testing.T) {
 // whatever goes wrong.
 func TestOtherShapesOfV2(t *testing.T) {
 	for name, faults := range map[string]formservice.Faults{
-		"seconds":              {V2: formservice.V2Shapes{Seconds: true, Fractions: "none", NumberMetas: true}},
-		"fractions by seconds": {PageCap: 37, V2: formservice.V2Shapes{Fractions: "random", Seconds: true}},
-		"all of it": {
-			Seed: 4, Busy: 0.05, HTML: 0.05, Cut: 0.04, Truncate: 0.03, Reset: 0.03,
-			V2: formservice.V2Shapes{Fractions: "random", Pagination: "missing", NumberIDs: true, MixValues: true},
-		},
+		"seconds":              "v2-seconds,v2-fractions=none,v2-number-metas",
+		"fractions by seconds": "page-cap=37,v2-fractions=random,v2-seconds",
+		"all of it":            "seed=4,busy=0.05,html=0.05,cut=0.04,truncate=0.03,reset=0.03,v2-fractions=random,v2-pagination=missing,v2-number-ids,v2-mix-values",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

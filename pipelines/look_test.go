@@ -30,7 +30,7 @@ func byID(form *formservice.Form) []formservice.Result {
 // said to be verified.
 func TestHead(t *testing.T) {
 	for name, faults := range map[string]formservice.Faults{
-		"": {}, "short pages": {PageCap: 30},
+		"": "", "short pages": "page-cap=30",
 	} {
 		for _, limit := range []int64{1, 100, 250, 5000} {
 			t.Run(fmt.Sprint(name, " ", limit), func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 // ignoring are the ways in which a service may not keep to dates.
 func ignoring() map[string]formservice.Faults {
 	return map[string]formservice.Faults{
-		"both":  {IgnoreDates: true},
-		"lower": {IgnoreMinDate: true},
-		"upper": {IgnoreMaxDate: true},
+		"both":  "ignore-dates",
+		"lower": "ignore-min-date",
+		"upper": "ignore-max-date",
 	}
 }
 
@@ -72,7 +72,7 @@ func TestRangeWithoutDates(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, verify %v", tc.name, verify), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, generated(300))
-				w.service.SetFaults(formservice.Faults{IgnoreDates: true})
+				w.service.SetFaults("ignore-dates")
 				def := w.definition(tc.out)
 				def.Extract.Window, def.Extract.Verify = tc.step, verify
 				def.Source.Requests.Concurrency = 1
@@ -108,7 +108,7 @@ func TestDatesIgnoredFromNowOn(t *testing.T) {
 	l := newLiving(t)
 	l.runBy(l.definition(), l.o)
 	before := tree(t, l.path("days"))
-	l.service.SetFaults(formservice.Faults{IgnoreDates: true})
+	l.service.SetFaults("ignore-dates")
 	l.now("2026-01-22 00:00:30")
 	l.service.Reset()
 	if _, err := pipelines.Run(t.Context(), l.definition(), l.o); !ignoresDates(err) || l.sent() > 12 {

@@ -234,12 +234,12 @@ func TestOneShape(t *testing.T) {
 			}
 			w := newWorld(t, worlds[r.world]())
 			w.service.API, w.service.Zone, w.source.Zone = formservice.Both, zone, zone
-			faults := formservice.Faults{Headings: "items"} // API v2 has no labels of metas
+			faults := formservice.Faults("headings=items") // API v2 has no labels of metas
 			switch r.kind {
 			case "labels":
-				faults.V2 = formservice.V2Shapes{Fractions: "random", MixValues: true, NumberIDs: true, OwnPositions: true}
+				faults += ",v2-fractions=random,v2-mix-values,v2-number-ids,v2-own-positions"
 			case "metas":
-				faults.Headings = ""
+				faults = ""
 			}
 			w.service.SetFaults(faults)
 			one, two := shapeOf(t, w, definition.APIv1, changes[r.kind]), shapeOf(t, w, definition.APIv2, changes[r.kind])

@@ -32,13 +32,13 @@ func TestPlanTellsTheTruth(t *testing.T) {
 		"even":    {Results: 2000, Even: true, NoUnfinished: true},
 	}
 	faults := map[string]formservice.Faults{
-		"":            {},
-		"ignore-sort": {IgnoreSort: true},
-		"lack-update": {LackUpdate: 50},
-		"old":         {OldRoot: true, Errors200: true, Latin1: true, Headings: "nested"},
-		"page":        {IgnorePage: true},
-		"dates":       {IgnoreDates: true},
-		"strict":      {StrictLimit: true, BareMaxMidnight: true, NoGzip: true},
+		"":            "",
+		"ignore-sort": "ignore-sort",
+		"lack-update": "lack-update=50",
+		"old":         "old-root,errors-200,latin1,headings=nested",
+		"page":        "ignore-page",
+		"dates":       "ignore-dates",
+		"strict":      "strict-limit,bare-max-midnight,no-gzip",
 	}
 	shapes := map[string]func(*definition.Definition){
 		"all": func(*definition.Definition) {},

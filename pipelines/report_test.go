@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -39,7 +38,7 @@ func TestReport(t *testing.T) {
 		}
 	}
 	w := newWorld(t, form)
-	w.service.SetFaults(formservice.Faults{Control: "ref"})
+	w.service.SetFaults("control=ref")
 	w.service.Before = once(reads("2026-01-04"), func() { _ = form.Finish(1, extracttest.Wall("2026-01-04 12:00:00")) })
 	def := w.daily(
 		definition.Output{Path: "{form}.ndjson", Format: "ndjson"},
@@ -81,7 +80,7 @@ func TestRequestsOfEachForm(t *testing.T) {
 	second := fourDays()
 	second.Directory = "form2"
 	w := newWorld(t, fourDays(), second)
-	w.service.SetFaults(formservice.Faults{BusyFirst: 3})
+	w.service.SetFaults("busy-first=3")
 	def := w.daily(definition.Output{Path: "{form}.csv", Format: "csv"}, definition.Output{Path: "{form}/", Format: "parquet"})
 	def.Forms = []string{"form*"}
 	report := w.run(def)

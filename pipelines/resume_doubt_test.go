@@ -44,7 +44,7 @@ func TestUndatedByStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newResumedOf(t, form)
-	r.service.SetFaults(formservice.Faults{IgnoreSort: true})
+	r.service.SetFaults("ignore-sort")
 	def := func() *definition.Definition {
 		d := r.definition(days())
 		d.Source.Requests.Concurrency = 1

@@ -26,7 +26,7 @@ func TestSecondBeforeMoved(t *testing.T) {
 	}
 	form := formservice.NewForm("form1", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "Answer"}}, rs)
 	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{PageCap: 10, V2: formservice.V2Shapes{StrictDates: true, Fractions: "random"}})
+	w.service.SetFaults("page-cap=10,v2-strict-dates,v2-fractions=random")
 	moved, read := make(chan struct{}), make(chan struct{})
 	var once, done sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -137,7 +137,7 @@ func TestPagesCutShort(t *testing.T) {
 				t.Parallel()
 				form := perDay(5, 30, 1, 40, 6)
 				w := newWorld(t, form).byV2()
-				w.service.SetFaults(formservice.Faults{CutPages: cut})
+				w.service.SetFaults(formservice.Faults("").With("cut-pages", cut))
 				report := w.run(w.byDay(5, output))
 				w.checkDataset("days", pipelinestest.Truth(form, nil))
 				if v := report.Forms[0].Verified; !v.Match || v.Unproven != "" || v.Method == load.MethodRead {
@@ -173,7 +173,7 @@ func TestCountsWithoutResults(t *testing.T) {
 			form := perDay(5, 30, 1, 40, 6)
 			w := newWorld(t, form).byV2()
 			if c.before {
-				w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Fractions: "random"}})
+				w.service.SetFaults("v2-fractions=random")
 				for day := range 5 {
 					before := extracttest.Wall("2026-01-01").AddDate(0, 0, day).Add(-time.Second)
 					if _, err := form.Insert(pipelinestest.Result(int64(500+day), before.Format(formservice.WallTime), "just before")); err != nil {
@@ -290,7 +290,7 @@ func TestHeadersVanish(t *testing.T) {
 			w.service.Before = func(r formservice.Request) {
 				if r.Transaction == formservice.TransactionResults {
 					if n++; n == k {
-						w.service.SetFaults(formservice.Faults{V2: formservice.V2Shapes{Pagination: pagination}})
+						w.service.SetFaults(formservice.Faults("").With("v2-pagination", pagination))
 					}
 				}
 			}
@@ -320,10 +320,10 @@ func TestHeadersVanish(t *testing.T) {
 // that takes bounds of whole seconds. Each result is in its own day, and none of the day
 // before is in a file with `from`, or among the parts.
 func TestLastSecondOfDay(t *testing.T) {
-	for name, shapes := range map[string]formservice.V2Shapes{
-		"coarse bounds": {CoarseBounds: true, Fractions: "random"},
-		"by the second": {Seconds: true, Fractions: "random"},
-		"exact":         {StrictDates: true, Fractions: "random"},
+	for name, shapes := range map[string]formservice.Faults{
+		"coarse bounds": "v2-coarse-bounds,v2-fractions=random",
+		"by the second": "v2-seconds,v2-fractions=random",
+		"exact":         "v2-strict-dates,v2-fractions=random",
 	} {
 		for _, hidden := range []bool{false, true} {
 			for _, verify := range []bool{true, false} {
@@ -332,7 +332,7 @@ func TestLastSecondOfDay(t *testing.T) {
 					form := lastSeconds()
 					form.Views = []formservice.View{{ID: "101", Columns: []string{"result_id", "1"}}}
 					w := newWorld(t, form).byV2()
-					w.service.SetFaults(formservice.Faults{V2: shapes})
+					w.service.SetFaults(shapes)
 					def := w.byDay(4, fileAndDays()...)
 					def.Extract.Verify = verify
 					if hidden { // nothing tells which of the day before they are
@@ -456,7 +456,7 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 	}
 	w := newWorld(t, form).byV2()
 	w.source.API = api
-	w.service.SetFaults(formservice.Faults{IgnoreSort: ignoresSort})
+	w.service.SetFaults(formservice.Faults("").With("ignore-sort", ignoresSort))
 	var mu sync.Mutex
 	n := 0
 	w.service.Before = func(formservice.Request) {
@@ -559,7 +559,7 @@ func lateWorld(t *testing.T, account, zone string, off time.Duration, ages ...ti
 	}
 	w.byV2().service.Zone = theirs
 	w.source.API = definition.APIv1
-	w.service.SetFaults(formservice.Faults{DateHeaderOff: off})
+	w.service.SetFaults(formservice.Faults("").With("date-header-off", off))
 	return w, form, add
 }
 
@@ -631,7 +631,7 @@ func TestNewestResults(t *testing.T) {
 // TestOrderIsIgnored: a service that does not sort by ids is named, and nothing is written.
 func TestOrderIsIgnored(t *testing.T) {
 	w := newWorld(t, perDay(100, 100, 100))
-	w.service.SetFaults(formservice.Faults{IgnoreDirection: true, PageCap: 60})
+	w.service.SetFaults("ignore-direction,page-cap=60")
 	_, err := pipelines.Run(t.Context(), w.byDay(3, days(), file()), options())
 	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the ascending order of ids" || !pipelines.DataAtFault(err) {
 		t.Errorf("err = %v", err)

@@ -3,7 +3,7 @@ package transform
 import (
 	"time"
 
-	"github.com/formetl/formetl/extract/walltime"
+	"github.com/formetl/formetl/extract/page"
 )
 
 const (
@@ -36,12 +36,12 @@ func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 	if slot.known && slot.hour == hour {
 		return wall - slot.offset, false
 	}
-	first, last := walltime.Read(hour*hourSeconds, c.zone), walltime.Read(hour*hourSeconds+hourSeconds-1, c.zone)
+	first, last := page.ReadWall(hour*hourSeconds, c.zone), page.ReadWall(hour*hourSeconds+hourSeconds-1, c.zone)
 	if !first.Skipped && first == last {
 		*slot = hourOffset{hour: hour, offset: first.Offset, known: true}
 		return wall - first.Offset, false
 	}
-	r := walltime.Read(wall, c.zone) // an hour with a change of offset: rare, not remembered
+	r := page.ReadWall(wall, c.zone) // an hour with a change of offset: rare, not remembered
 	return wall - r.Offset, r.Skipped
 }
 

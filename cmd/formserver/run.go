@@ -63,7 +63,7 @@ func (s *settings) flags(stderr io.Writer) *flag.FlagSet {
 	fs.StringVar(&s.api, "api", formservice.V1, "generation of the service: v1 (XML), v2 (JSON, the key is its bearer token) or both")
 	fs.DurationVar(&s.latency, "latency", 0, "pause before every answer")
 	fs.StringVar(&s.faults, "faults", "", "what goes wrong, see below")
-	fs.BoolVar(&s.plain, "plain", false, "well-behaved results only: finished, dated, without hostile values")
+	fs.BoolVar(&s.plain, "plain", false, "answers as public clients saw them: results are finished, dated and without hostile values")
 	fs.Usage = func() { usage(fs) }
 	return fs
 }
@@ -150,11 +150,10 @@ func serve(ctx context.Context, addr string, handler http.Handler, stdout io.Wri
 }
 
 func (s *settings) server(now time.Time) (*formservice.Server, error) {
-	faults, err := formservice.ParseFaults(s.faults)
-	if err != nil {
+	faults := formservice.Faults("").With("latency", s.latency).With("seed", s.seed) + formservice.Faults(","+s.faults)
+	if err := formservice.Faults(s.faults).Validate(); err != nil {
 		return nil, err
 	}
-	faults.Latency, faults.Seed = cmp.Or(faults.Latency, s.latency), cmp.Or(faults.Seed, s.seed)
 	if s.latency < 0 {
 		return nil, fmt.Errorf("--latency %s is below 0", s.latency)
 	}
@@ -170,14 +169,14 @@ func (s *settings) server(now time.Time) (*formservice.Server, error) {
 	if err := cmp.Or(wrongFrom, wrongTo); err != nil {
 		return nil, err
 	}
-	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Zone: zone}
+	server := &formservice.Server{Account: s.account, Faults: faults, Forms: []*formservice.Form{}, API: s.api, Plain: s.plain, Zone: zone}
 	if len(s.forms) == 0 {
 		s.forms = []string{"form1"}
 	}
 	for i, directory := range s.forms {
 		o := formservice.GenerateOptions{
 			Directory: directory, Seed: s.seed + uint64(i), Results: s.results, Items: s.items, From: from, To: to,
-			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain, Control: faults.Control != "",
+			NoUnfinished: s.plain, NoLate: s.plain, NoHostile: s.plain, Control: faults.Value("control") != "",
 		}
 		if slices.Contains(s.forms[:i], directory) {
 			return nil, fmt.Errorf("--form %s is given twice", directory)

@@ -80,7 +80,7 @@ type call struct {
 	server *Server
 	http   *http.Request
 	route
-	faults Faults
+	faults *faults
 	form   *Form  // nil: there is none of that name
 	pairs  []pair // the parameters, but for the key
 }

@@ -116,7 +116,7 @@ func TestMachineClock(t *testing.T) {
 func TestClockOff(t *testing.T) {
 	first, second := Generate(GenerateOptions{Results: 10}), smallForm()
 	second.Directory = "second"
-	server := &Server{Forms: []*Form{first}, Faults: Faults{ClockOff: -90 * time.Minute}}
+	server := &Server{Forms: []*Form{first}, Faults: "clock-off=-90m"}
 	s := startService(t, server)
 	stamped := func(f *Form) string {
 		t.Helper()
@@ -141,11 +141,7 @@ func TestClockOff(t *testing.T) {
 			t.Errorf("%s: %s, want 90 minutes before the clock", f.Directory, got)
 		}
 	}
-	faults, err := ParseFaults("clock-off=1h30s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.SetFaults(faults)
+	s.SetFaults(Faults("clock-off=1h30s"))
 	if got := stamped(first); got != "2026-01-01 02:00:30" {
 		t.Errorf("ahead: %s", got)
 	}
@@ -158,7 +154,7 @@ func TestLackUpdate(t *testing.T) {
 	s := startService(t, &Server{Forms: []*Form{f}})
 	f.editAny(1)
 	for _, n := range []int64{1, 2, 7} {
-		s.SetFaults(Faults{LackUpdate: int(n)})
+		s.SetFaults(Faults("").With("lack-update", int(n)))
 		seen, lacking := s.updates(t, ""), 0
 		for _, r := range collect(f) {
 			v, hidden := firstValue(r, metaUpdate), r.ID%n == 0

@@ -133,7 +133,7 @@ func (g *generated) value(it *Item, h uint64) string {
 	case "zip":
 		return fmt.Sprintf("%05d", h%100_000)
 	case "file":
-		return fmt.Sprintf("https://files.example.com/files/f-%010d", h%1_000_000_007)
+		return fmt.Sprintf(madeFiles+"f-%010d", h%1_000_000_007)
 	}
 	if !g.o.NoHostile && h%16 == 0 {
 		return g.hostile(h >> 8)

@@ -9,7 +9,7 @@ import (
 // disturb changes the form of a request for results or a count, as the Every
 // faults ask. What is changed is decided by the seed and the number of such
 // requests so far.
-func (s *Server) disturb(req *Request, faults Faults) {
+func (s *Server) disturb(req *Request, faults *faults) {
 	if req.Transaction != TransactionResults && req.Transaction != TransactionCount {
 		return
 	}
@@ -22,17 +22,17 @@ func (s *Server) disturb(req *Request, faults Faults) {
 		return
 	}
 	due := func(every int) bool { return every > 0 && n%every == 0 }
-	h := func(salt uint64) uint64 { return mix(mix(faults.Seed, 100+salt), uint64(n)) }
-	if due(faults.InsertEvery) {
+	h := func(salt uint64) uint64 { return mix(mix(faults.seed(), 100+salt), uint64(n)) }
+	if due(faults.number("insert-every")) {
 		form.insertAny(h(1))
 	}
-	if due(faults.EditEvery) {
+	if due(faults.number("edit-every")) {
 		form.editAny(h(2))
 	}
-	if due(faults.DeleteEvery) {
+	if due(faults.number("delete-every")) {
 		form.deleteAny(h(3))
 	}
-	if due(faults.FinishEvery) {
+	if due(faults.number("finish-every")) {
 		form.finishAny(h(4))
 	}
 }

@@ -2,23 +2,32 @@
 // whole Form Results Service Interface Specification (service-spec.md) over
 // forms that are generated or given by a test, with faults on demand.
 //
+// A Server has an account with Forms, answers requests for them, and logs each Request. A
+// Form's results are made from a seed (Generate) or given (NewForm), and may be inserted,
+// edited, finished and deleted while requests are answered. A request is parsed into a call,
+// which one of two generations answers, XML or JSON, from the same results. Faults say what
+// goes wrong, on which requests and how often: a list of names and values, the same in tests
+// and in formserver's --faults. Server.Plain answers as public clients have seen the service.
+//
 // It is an independent reading of the specification. It shares no type and no
 // constant with package extract, or a mistake would agree with itself, and it
 // is stricter than a real service has to be: what the specification forbids is
-// refused, so that a wrong client is caught here.
+// refused, so that a wrong client is caught here. It stores nothing on disk, serves no
+// uploaded files, and measures nothing. Begin reading at Server.ServeHTTP, for the faults at
+// their table.
 //
 // Where the specification is silent, this service does the following.
 //
 //   - Checks run in this order: the path (1), the account (101), the key (100),
 //     the form (102), the method (1 with HTTP 405), the parameters (2). Errors
-//     come with HTTP 404, 404, 401, 404, 405, 400; [Faults.Errors200] gives the
+//     come with HTTP 404, 404, 401, 404, 405, 400; the fault errors-200 gives the
 //     old interface's 200.
 //   - A parameter that the transaction does not have is error 2, as are a name
 //     that occurs twice, an empty name, a raw "+", a byte that a query must not
 //     hold unencoded and a value that is not UTF-8. A result id that is not a number
 //     is error 103.
 //   - A date without a time is 00:00:00 as fs_min_date and 23:59:59 as
-//     fs_max_date ([Faults.BareMaxMidnight]: 00:00:00).
+//     fs_max_date (with the fault bare-max-midnight: 00:00:00).
 //   - Dates filter by the meta date_finish, for a result without one by
 //     date_start; a result without either matches no date bound.
 //   - Searches are case-sensitive. An answer of several values matches if one
@@ -56,7 +65,7 @@
 //     An item of a choice type without choices takes labels as they come.
 //   - The members of a matrix share the least of their positions. Its composite
 //     items are labelled by its groups.
-//   - A busy answer has HTTP 429. [V2Shapes] has the other shapes.
+//   - A busy answer has HTTP 429. The faults that begin with v2- are the other shapes.
 //   - The order of members varies with the result id.
 //
 // The XML varies with the result id, always to the same bytes for the same result:

@@ -1,11 +1,9 @@
 package formservice
 
 import (
-	"flag"
 	"fmt"
-	"io"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,244 +16,247 @@ type Fault string
 // The faults of single requests.
 const (
 	NoFault       Fault = ""
-	FaultBusy     Fault = "busy"     // error 3 with BusyStatus
-	FaultHTML     Fault = "html"     // HTMLStatus with a page of a proxy
+	FaultBusy     Fault = "busy"     // error 3 with busy-status
+	FaultHTML     Fault = "html"     // html-status with a page of a proxy
 	FaultCut      Fault = "cut"      // the connection is closed in mid-body
 	FaultTruncate Fault = "truncate" // well-framed, but the XML ends in the middle
-	FaultSlow     Fault = "slow"     // the body comes in pieces, SlowDelay apart
-	FaultRedirect Fault = "redirect" // 302 to RedirectTo, with the whole query
+	FaultSlow     Fault = "slow"     // the body comes in pieces, slow-delay apart
+	FaultRedirect Fault = "redirect" // 302 to redirect-to, with the whole query
 	FaultEmpty    Fault = "empty"    // HTTP 200 without a body
 	FaultReset    Fault = "reset"    // the connection is closed without an answer; Go's client asks again on a kept one
 )
 
-// Faults tell how the service misbehaves. The zero value misbehaves nowhere.
+// Faults tell how the service misbehaves: names and values of the table of faults, in the
+// form of formserver's --faults: "busy=0.2,busy-status=429,old-root". Of a name that comes
+// twice the last one counts. "" misbehaves nowhere.
 //
-// The rates are chances from 0 to 1, decided by a hash of Seed and the
-// request's number: the same requests in the same order meet the same faults.
-//
-// The tags give each fault the name that ParseFaults knows, what it does, and where it is
-// one of several words, these.
-type Faults struct {
-	Seed uint64 `fault:"seed" help:"seed of the rates"`
+// Rates are chances from 0 to 1, decided by a hash of seed and the request's number: the same
+// requests in the same order meet the same faults.
+type Faults string
 
-	Busy       float64       `fault:"busy" help:"rate of busy answers (error 3)"`
-	BusyFirst  int           `fault:"busy-first" help:"so many busy answers first"`
-	BusyStatus int           `fault:"busy-status" help:"their HTTP status: 200, 429 or 503 (default 503, v2: 429)" one:"200 429 503"`
-	RetryAfter int           `fault:"retry-after" help:"their Retry-After in seconds (default none)"`
-	HTML       float64       `fault:"html" help:"rate of HTML pages"`
-	HTMLStatus int           `fault:"html-status" help:"their HTTP status (default 502)"`
-	Empty      float64       `fault:"empty" help:"rate of empty bodies"`
-	Cut        float64       `fault:"cut" help:"rate of connections closed in mid-body"`
-	Truncate   float64       `fault:"truncate" help:"rate of bodies whose XML ends in the middle"`
-	Reset      float64       `fault:"reset" help:"rate of connections closed without an answer"`
-	Slow       float64       `fault:"slow" help:"rate of bodies that come in pieces"`
-	SlowDelay  time.Duration `fault:"slow-delay" help:"the pause between the pieces (default 10ms)"`
-	Redirect   float64       `fault:"redirect" help:"rate of redirects to another host"`
-	RedirectTo string        `fault:"redirect-to" help:"that host (default https://elsewhere.invalid)"`
+// What the values of faults are, besides one of several words.
+const (
+	aFlag     = "flag"
+	aRate     = "a rate from 0 to 1"
+	aNumber   = "a number from 0 on"
+	aSeed     = "a seed"
+	aStatus   = "a status from 200 to 599"
+	anOffset  = "a whole number"
+	aSpan     = "a duration from 0 on"
+	aShift    = "a duration"
+	anAddress = "an address"
+)
 
-	Latency   time.Duration `fault:"latency" help:"pause before every answer"`
-	Capacity  int           `fault:"capacity" help:"most requests at once, the others are busy"`
-	PerMinute int           `fault:"per-minute" help:"most requests a minute, the others get 429"`
+// table is the faults that there are: the name, what the value is, and what it does.
+var table = []struct{ name, takes, help string }{
+	{"seed", aSeed, "seed of the rates"},
 
-	InsertEvery int `fault:"insert-every" help:"insert a result before every n-th request for results"`
-	EditEvery   int `fault:"edit-every" help:"edit a result before every n-th"`
-	DeleteEvery int `fault:"delete-every" help:"delete a result before every n-th"`
-	FinishEvery int `fault:"finish-every" help:"finish an unfinished result before every n-th"`
+	// On requests of a chance, in the order in which they are tried.
+	{"busy", aRate, "rate of busy answers (error 3)"},
+	{"html", aRate, "rate of HTML pages"},
+	{"redirect", aRate, "rate of redirects to another host"},
+	{"cut", aRate, "rate of connections closed in mid-body"},
+	{"truncate", aRate, "rate of bodies whose XML ends in the middle"},
+	{"reset", aRate, "rate of connections closed without an answer"},
+	{"slow", aRate, "rate of bodies that come in pieces"},
+	{"empty", aRate, "rate of empty bodies"},
 
-	StrictLimit     bool   `fault:"strict-limit" help:"refuse the highest limit (100, v2: 500)"`
-	BareMaxMidnight bool   `fault:"bare-max-midnight" help:"fs_max_date without a time means 00:00:00"`
-	OldRoot         bool   `fault:"old-root" help:"root element fs_result"`
-	Errors200       bool   `fault:"errors-200" help:"error envelopes with HTTP 200"`
-	Latin1          bool   `fault:"latin1" help:"v1: ISO-8859-1"`
-	Control         string `fault:"control" help:"forbidden characters: raw or ref (default U+FFFD)" one:"raw ref"`
-	Headings        string `fault:"headings" help:"form of the headings: id, nested or items" one:"id nested items"`
-	NoGzip          bool   `fault:"no-gzip" help:"never compress"`
-	PageCap         int    `fault:"page-cap" help:"most results on a page"`
-	CutPages        int    `fault:"cut-pages" help:"send n results of a page at most, while pages and headers follow what was asked"`
-	Page504         int    `fault:"page-504" help:"HTTP 504 for a page of more than n results"`
+	// On the first requests, and on every n-th.
+	{"busy-first", aNumber, "so many busy answers first"},
+	{"insert-every", aNumber, "insert a result before every n-th request for results"},
+	{"edit-every", aNumber, "edit a result before every n-th"},
+	{"delete-every", aNumber, "delete a result before every n-th"},
+	{"finish-every", aNumber, "finish an unfinished result before every n-th"},
 
-	IgnoreMinID     bool `fault:"ignore-min-id" help:"ignore fs_min_id"`
-	IgnoreMaxID     bool `fault:"ignore-max-id" help:"ignore fs_max_id"`
-	IgnoreDates     bool `fault:"ignore-dates" help:"ignore fs_min_date and fs_max_date"`
-	IgnoreMinDate   bool `fault:"ignore-min-date" help:"ignore fs_min_date"`
-	IgnoreMaxDate   bool `fault:"ignore-max-date" help:"ignore fs_max_date"`
-	IgnorePage      bool `fault:"ignore-page" help:"ignore fs_page"`
-	IgnoreDirection bool `fault:"ignore-direction" help:"ignore fs_sort_direction"`
-	IgnoreSearch    bool `fault:"ignore-search" help:"ignore searches"`
-	IgnoreSort      bool `fault:"ignore-sort" help:"ignore fs_sort"`
-	ByDate          bool `fault:"by-date" help:"order by date_finish where the order of ids was asked for"`
+	// On requests beyond a bound.
+	{"capacity", aNumber, "most requests at once, the others are busy"},
+	{"per-minute", aNumber, "most requests a minute, the others get 429"},
+	{"page-504", aNumber, "HTTP 504 for a page of more than n results"},
 
-	CountAll bool `fault:"count-all" help:"counts, and headers of v2, are those of the whole form"`
-	CountOff int  `fault:"count-off" help:"counts, and headers of v2, are off by n results, like -1"`
+	// On all requests: how it answers.
+	{"busy-status", "200|429|503", "HTTP status of busy answers (default 503, v2: 429)"},
+	{"retry-after", aNumber, "their Retry-After in seconds (default none)"},
+	{"html-status", aStatus, "HTTP status of HTML pages (default 502)"},
+	{"slow-delay", aSpan, "the pause between the pieces (default 10ms)"},
+	{"redirect-to", anAddress, "that host (default https://elsewhere.invalid)"},
+	{"latency", aSpan, "pause before every answer"},
+	{"no-gzip", aFlag, "never compress"},
+	{"date-header-off", aShift, "the header Date is off by so much, like -1h"},
+	{"old-root", aFlag, "root element fs_result"},
+	{"errors-200", aFlag, "error envelopes with HTTP 200"},
+	{"latin1", aFlag, "v1: ISO-8859-1"},
+	{"control", "raw|ref", "forbidden characters (default U+FFFD)"},
+	{"headings", "id|nested|items", "form of the headings"},
 
-	Twice     int  `fault:"twice" help:"results whose id is a multiple of n come twice on a page"`
-	TwiceOnce int  `fault:"twice-once" help:"the first result whose id is a multiple of n comes twice, on one page alone"`
-	Unsorted  bool `fault:"unsorted" help:"the results of a page come in no order"`
+	// What of a request it ignores, or takes in another way.
+	{"strict-limit", aFlag, "refuse the highest limit (100, v2: 500)"},
+	{"bare-max-midnight", aFlag, "fs_max_date without a time means 00:00:00"},
+	{"ignore-min-id", aFlag, "ignore fs_min_id"},
+	{"ignore-max-id", aFlag, "ignore fs_max_id"},
+	{"ignore-dates", aFlag, "ignore fs_min_date and fs_max_date"},
+	{"ignore-min-date", aFlag, "ignore fs_min_date"},
+	{"ignore-max-date", aFlag, "ignore fs_max_date"},
+	{"ignore-page", aFlag, "ignore fs_page"},
+	{"ignore-direction", aFlag, "ignore fs_sort_direction"},
+	{"ignore-sort", aFlag, "ignore fs_sort"},
+	{"by-date", aFlag, "order by date_finish where the order of ids was asked for"},
 
-	LackUpdate int           `fault:"lack-update" help:"results whose id is a multiple of n show no date_update (1: all)"`
-	ClockOff   time.Duration `fault:"clock-off" help:"the clock of date_update is off by so much, like -5m"`
+	// Which results it tells of.
+	{"page-cap", aNumber, "most results on a page"},
+	{"cut-pages", aNumber, "send n results of a page at most, while pages and headers follow what was asked"},
+	{"count-all", aFlag, "counts, and headers of v2, are those of the whole form"},
+	{"count-off", anOffset, "counts, and headers of v2, are off by n results, like -1"},
+	{"twice", aNumber, "results whose id is a multiple of n come twice on a page"},
+	{"twice-once", aNumber, "the first result whose id is a multiple of n comes twice, on one page alone"},
+	{"unsorted", aFlag, "the results of a page come in an order of their own"},
+	{"lack-update", aNumber, "results whose id is a multiple of n show no date_update (1: all)"},
+	{"clock-off", aShift, "the clock of date_update is off by so much, like -5m"},
 
-	DateHeaderOff time.Duration `fault:"date-header-off" help:"the header Date is off by so much, like -1h"`
-	NoDateHeader  bool          `fault:"no-date-header" help:"no header Date"`
-
-	V2 V2Shapes
-
-	repeated *atomic.Bool // a result came twice for TwiceOnce; nil: these faults are no server's
+	// Shapes of API v2 that are unknown or differ between accounts. Without them it answers
+	// as the newest samples do.
+	{"v2-number-ids", aFlag, "v2: result ids are JSON numbers"},
+	{"v2-number-metas", aFlag, "v2: payment_amount and score are JSON numbers"},
+	{"v2-fractions", "none|random", "v2: fractions of seconds (default .000)"},
+	{"v2-seconds", aFlag, "v2: date bounds are compared by the second"},
+	{"v2-coarse-bounds", aFlag, "v2: date bounds lose their fraction, and dates keep it"},
+	{"v2-strict-dates", aFlag, "v2: refuse date bounds with fractions of seconds or before 1970"},
+	{"v2-pagination", "missing|zero|more|less", "v2: headers of the pages"},
+	{"v2-clamp-limit", aFlag, "v2: lower a limit that is too high"},
+	{"v2-own-positions", aFlag, "v2: each item of a matrix has its own position"},
+	{"v2-mix-values", aFlag, "v2: the values of an answer come in any order"},
+	{"v2-bare-form", aFlag, "v2: Get Form answers without a list around the form"},
+	{"v2-snake-stats", aFlag, "v2: results_count and files_size"},
 }
 
-// V2Shapes are the shapes of API v2 that are unknown or differ between
-// accounts. The zero value is what the newest samples show.
-type V2Shapes struct {
-	NumberIDs    bool   `fault:"v2-number-ids" help:"v2: result ids are JSON numbers"`
-	NumberMetas  bool   `fault:"v2-number-metas" help:"v2: payment_amount and score are JSON numbers"`
-	Fractions    string `fault:"v2-fractions" help:"v2: fractions of seconds: none or random (default .000)" one:"none random"`
-	Seconds      bool   `fault:"v2-seconds" help:"v2: date bounds are compared by the second"`
-	CoarseBounds bool   `fault:"v2-coarse-bounds" help:"v2: date bounds lose their fraction, and dates keep it"`
-	StrictDates  bool   `fault:"v2-strict-dates" help:"v2: refuse date bounds with fractions of seconds or before 1970"`
-	Pagination   string `fault:"v2-pagination" help:"v2: headers of the pages: missing, zero, more or less" one:"missing zero more less"`
-	ClampLimit   bool   `fault:"v2-clamp-limit" help:"v2: lower a limit that is too high"`
-	HideID       bool   `fault:"v2-hide-id" help:"v2: a view of some columns hides the id unless it names result_id"`
-	OwnPositions bool   `fault:"v2-own-positions" help:"v2: each item of a matrix has its own position"`
-	MixValues    bool   `fault:"v2-mix-values" help:"v2: the values of an answer come in any order"`
-	BareForm     bool   `fault:"v2-bare-form" help:"v2: Get Form answers without a list around the form"`
-	SnakeStats   bool   `fault:"v2-snake-stats" help:"v2: results_count and files_size"`
-}
-
-// each calls visit with the tags and a pointer to the value of every field that has a name.
-func (f *Faults) each(visit func(tag reflect.StructTag, value any)) {
-	for _, fields := range []reflect.Value{reflect.ValueOf(f).Elem(), reflect.ValueOf(&f.V2).Elem()} {
-		for i := range fields.NumField() {
-			if tag := fields.Type().Field(i).Tag; tag != "" {
-				visit(tag, fields.Field(i).Addr().Interface())
-			}
-		}
+// fits tells whether a fault may have a value.
+func fits(takes, value string) bool {
+	n, noNumber := strconv.Atoi(value)
+	d, noSpan := time.ParseDuration(value)
+	switch takes {
+	case aFlag:
+		return value == "true" || value == "false"
+	case aRate:
+		rate, err := strconv.ParseFloat(value, 64)
+		return err == nil && rate >= 0 && rate <= 1
+	case aNumber:
+		return noNumber == nil && n >= 0
+	case aSeed:
+		_, err := strconv.ParseUint(value, 10, 64)
+		return err == nil
+	case aStatus:
+		return noNumber == nil && n >= 200 && n <= 599
+	case anOffset:
+		return noNumber == nil
+	case aSpan:
+		return noSpan == nil && d >= 0
+	case aShift:
+		return noSpan == nil
+	case anAddress:
+		return true
 	}
+	return slices.Contains(strings.Split(takes, "|"), value)
 }
 
-// flags binds every field to its name. The flag package reads and prints them.
-func (f *Faults) flags() *flag.FlagSet {
-	fs := flag.NewFlagSet("faults", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	f.each(func(tag reflect.StructTag, value any) {
-		name, help := tag.Get("fault"), tag.Get("help")
-		switch v := value.(type) {
-		case *uint64:
-			fs.Uint64Var(v, name, *v, help)
-		case *float64:
-			fs.Float64Var(v, name, *v, help)
-		case *int:
-			fs.IntVar(v, name, *v, help)
-		case *bool:
-			fs.BoolVar(v, name, *v, help)
-		case *string:
-			fs.StringVar(v, name, *v, help)
-		case *time.Duration:
-			fs.DurationVar(v, name, *v, help)
-		}
-	})
-	return fs
+// With returns the list with one more fault.
+func (f Faults) With(name string, value any) Faults {
+	return f + Faults(fmt.Sprintf(",%s=%v", name, value))
 }
 
-// ParseFaults reads a list like "busy=0.2,busy-status=429,old-root". An
-// unknown name or a value that does not fit is an error that names it.
-func ParseFaults(list string) (Faults, error) {
-	var f Faults
-	fs := f.flags()
-	for part := range strings.SplitSeq(list, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		name, value, given := strings.Cut(part, "=")
-		if !given {
-			value = "true"
-		}
-		if fs.Lookup(name) == nil {
-			return Faults{}, fmt.Errorf("faults: unknown fault %q; known are %s", name, strings.Join(faultNames(fs), ", "))
-		}
-		if err := fs.Set(name, value); err != nil {
-			return Faults{}, fmt.Errorf("faults: %s=%s: %w", name, value, err)
-		}
+// Value returns the value of a fault, "" without one.
+func (f Faults) Value(name string) string {
+	read, err := f.read()
+	if err != nil {
+		panic(err)
 	}
-	return f, f.Validate()
+	return read.text(name)
 }
 
-func faultNames(fs *flag.FlagSet) []string {
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	return names
-}
-
-// Validate names the first value that has no meaning.
-func (f Faults) Validate() (err error) {
-	f.each(func(tag reflect.StructTag, value any) {
-		name, known := tag.Get("fault"), tag.Get("one")
-		field := reflect.ValueOf(value).Elem()
-		text := fmt.Sprint(field)
-		switch {
-		case err != nil:
-		case field.CanFloat() && !(field.Float() >= 0 && field.Float() <= 1): // NaN too
-			err = fmt.Errorf("faults: %s=%s is not a rate from 0 to 1", name, text)
-		case field.CanInt() && field.Int() < 0 && !strings.HasSuffix(name, "-off"): // what is off may be off either way
-			err = fmt.Errorf("faults: %s=%s is below 0", name, text)
-		case known != "" && text != "" && text != "0" && !slices.Contains(strings.Fields(known), text):
-			err = fmt.Errorf("faults: %s=%s; give %s", name, text, strings.ReplaceAll(known, " ", " or "))
-		}
-	})
-	if err == nil && f.HTMLStatus != 0 && (f.HTMLStatus < 200 || f.HTMLStatus > 599) {
-		err = fmt.Errorf("faults: html-status=%d; give a status from 200 to 599", f.HTMLStatus)
-	}
+// Validate names the first fault that is unknown, or whose value does not fit.
+func (f Faults) Validate() error {
+	_, err := f.read()
 	return err
 }
 
-// String is the list that ParseFaults reads; "" for the zero value.
-func (f Faults) String() string {
-	var zero Faults
-	defaults := zero.flags()
-	var parts []string
-	f.flags().VisitAll(func(fl *flag.Flag) {
-		if value := fl.Value.String(); value != defaults.Lookup(fl.Name).Value.String() {
-			parts = append(parts, fl.Name+"="+value)
+// read reads the list.
+func (f Faults) read() (*faults, error) {
+	read := &faults{values: make(map[string]string)}
+	names := make([]string, len(table))
+	for i, known := range table {
+		read.values[known.name], names[i] = "", known.name
+	}
+	for part := range strings.SplitSeq(string(f), ",") {
+		name, value, given := strings.Cut(strings.TrimSpace(part), "=")
+		at := slices.Index(names, name)
+		switch {
+		case name == "" && !given:
+			continue
+		case at < 0:
+			return nil, fmt.Errorf("faults: unknown fault %q; known are %s", name, strings.Join(names, ", "))
+		case !given:
+			value = "true"
 		}
-	})
-	return strings.Join(parts, ",")
+		if takes := table[at].takes; value != "" && !fits(takes, value) {
+			return nil, fmt.Errorf("faults: %s=%s; give %s", name, value, takes)
+		}
+		read.values[name] = value
+	}
+	return read, nil
 }
 
-// FaultsHelp describes every name that ParseFaults knows, one on a line.
+// FaultsHelp describes every fault, one on a line.
 func FaultsHelp() string {
-	var f Faults
 	var b strings.Builder
-	f.flags().VisitAll(func(fl *flag.Flag) { fmt.Fprintf(&b, "  %-18s %s\n", fl.Name, fl.Usage) })
+	for _, f := range table {
+		fmt.Fprintf(&b, "  %-18s %s (%s)\n", f.name, f.help, f.takes)
+	}
 	return b.String()
 }
 
-// rates are the chances of the faults, the first to be tried first.
-func (f Faults) rates() []rate {
-	return []rate{
-		{f.Busy, FaultBusy},
-		{f.HTML, FaultHTML},
-		{f.Redirect, FaultRedirect},
-		{f.Cut, FaultCut},
-		{f.Truncate, FaultTruncate},
-		{f.Reset, FaultReset},
-		{f.Slow, FaultSlow},
-		{f.Empty, FaultEmpty},
-	}
+// faults are Faults that were read.
+type faults struct {
+	values   map[string]string // by name, "" for what is not given
+	repeated atomic.Bool       // a result came twice for twice-once
 }
 
-type rate struct {
-	rate  float64
-	fault Fault
+// text returns the value of a fault, "" without one.
+func (f *faults) text(name string) string {
+	value, known := f.values[name]
+	if !known {
+		panic("there is no fault " + name)
+	}
+	return value
+}
+
+// on tells whether a fault without a value is set.
+func (f *faults) on(name string) bool { return f.text(name) == "true" }
+
+// number returns the value of a fault that is a number, 0 without one.
+func (f *faults) number(name string) int {
+	n, _ := strconv.Atoi(f.text(name))
+	return n
+}
+
+// span returns the value of a fault that is a duration, 0 without one.
+func (f *faults) span(name string) time.Duration {
+	d, _ := time.ParseDuration(f.text(name))
+	return d
+}
+
+// seed returns the seed of the rates.
+func (f *faults) seed() uint64 {
+	seed, _ := strconv.ParseUint(f.text("seed"), 10, 64)
+	return seed
 }
 
 // decide tells what happens to request n, counted from 1.
-func (f Faults) decide(n int) Fault {
-	if n <= f.BusyFirst {
+func (f *faults) decide(n int) Fault {
+	if n <= f.number("busy-first") {
 		return FaultBusy
 	}
-	for i, r := range f.rates() {
-		if chance(mix(mix(f.Seed, uint64(i)), uint64(n))) < r.rate {
-			return r.fault
+	for i, fault := range []Fault{FaultBusy, FaultHTML, FaultRedirect, FaultCut, FaultTruncate, FaultReset, FaultSlow, FaultEmpty} {
+		rate, _ := strconv.ParseFloat(f.text(string(fault)), 64)
+		if chance(mix(mix(f.seed(), uint64(i)), uint64(n))) < rate {
+			return fault
 		}
 	}
 	return NoFault
@@ -264,56 +265,51 @@ func (f Faults) decide(n int) Fault {
 // chance maps a hash to [0, 1).
 func chance(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
-// bend changes a query as the Ignore faults and the page's cap ask.
-func (f Faults) bend(q *resultsQuery) {
+// bend changes a query as the faults ask that ignore a part of it.
+func (f *faults) bend(q *resultsQuery) {
 	fresh := newResultsQuery()
-	if f.IgnoreMinID {
+	if f.on("ignore-min-id") {
 		q.minID = fresh.minID
 	}
-	if f.IgnoreMaxID {
+	if f.on("ignore-max-id") {
 		q.maxID = fresh.maxID
 	}
-	if f.IgnoreDates {
+	if f.on("ignore-dates") {
 		q.dated = false
 	}
-	if f.IgnoreMinDate {
+	if f.on("ignore-min-date") {
 		q.after = fresh.after
 	}
-	if f.IgnoreMaxDate {
+	if f.on("ignore-max-date") {
 		q.before = fresh.before
 	}
 	q.dated = q.dated && (q.after != fresh.after || q.before != fresh.before)
-	if f.IgnorePage {
+	if f.on("ignore-page") {
 		q.page = 1
 	}
-	if f.IgnoreDirection {
+	if f.on("ignore-direction") {
 		q.desc = true
 	}
-	if f.IgnoreSort {
+	if f.on("ignore-sort") {
 		q.sort = sortByID
 	}
-	if f.ByDate && q.sort == sortByID {
+	if f.on("by-date") && q.sort == sortByID {
 		q.sort = metaFinish
 	}
-	q.lack, q.twice, q.unsorted, q.most = f.LackUpdate, f.twice, f.Unsorted, f.CutPages
-	if f.IgnoreSearch {
-		q.where = nil
+	if most := f.number("page-cap"); most > 0 {
+		q.limit = min(q.limit, most)
 	}
-	if f.PageCap > 0 {
-		q.limit = min(q.limit, f.PageCap)
+	q.lack, q.unsorted, q.most = f.number("lack-update"), f.on("unsorted"), f.number("cut-pages")
+	each, once := int64(f.number("twice")), int64(f.number("twice-once"))
+	q.twice = func(id int64) bool {
+		return each > 0 && id%each == 0 || once > 0 && id%once == 0 && f.repeated.CompareAndSwap(false, true)
 	}
-}
-
-// twice tells whether the result of that id, which is sent now, comes once more.
-func (f Faults) twice(id int64) bool {
-	return f.Twice > 0 && id%int64(f.Twice) == 0 ||
-		f.TwiceOnce > 0 && id%int64(f.TwiceOnce) == 0 && f.repeated.CompareAndSwap(false, true)
 }
 
 // told is what the service says of a count n.
-func (f Faults) told(n int, form *Form) int {
-	if f.CountAll {
+func (f *faults) told(n int, form *Form) int {
+	if f.on("count-all") {
 		n = len(form.stored.records)
 	}
-	return max(0, n+f.CountOff)
+	return max(0, n+f.number("count-off"))
 }

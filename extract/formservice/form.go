@@ -141,7 +141,7 @@ type stored struct {
 	choices   map[string][]string // by item that declares none: the labels held so far
 	changes   []Change
 
-	clockOff atomic.Int64 // Faults.ClockOff, in nanoseconds
+	clockOff atomic.Int64 // the fault clock-off, in nanoseconds
 }
 
 // NewForm returns a form that holds the given results. Results without an id

@@ -32,7 +32,7 @@ type GenerateOptions struct {
 	NoLate       bool // every result is finished within the hour, none after days
 	NoHostile    bool // no values that try an encoder's patience
 	NoUpdates    bool // no result has the meta date_update until it is changed
-	Control      bool // some values hold characters that XML 1.0 forbids; see Faults.Control
+	Control      bool // some values hold characters that XML 1.0 forbids; see the fault control
 }
 
 func (o GenerateOptions) withDefaults() GenerateOptions {

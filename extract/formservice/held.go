@@ -93,7 +93,7 @@ func (f *Form) Update(r Result) error {
 }
 
 func (f *Form) update(r Result) error {
-	old, ok := f.stored.load(r.ID)
+	before, ok := f.stored.load(r.ID)
 	if !ok {
 		return fmt.Errorf("update form %q: there is no result %d; use Insert", f.Directory, r.ID)
 	}
@@ -101,7 +101,7 @@ func (f *Form) update(r Result) error {
 	f.stored.stamp(&r, f.Clock)
 	f.stored.drop(r.ID)
 	f.hold(r)
-	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: old, After: r})
+	f.stored.changes = append(f.stored.changes, Change{Kind: Updated, Before: before, After: r})
 	return nil
 }
 
@@ -123,11 +123,11 @@ func (f *Form) Finish(id int64, at time.Time) error {
 func (f *Form) Delete(id int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old, ok := f.stored.load(id)
+	before, ok := f.stored.load(id)
 	if !ok {
 		return false
 	}
-	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: old})
+	f.stored.changes = append(f.stored.changes, Change{Kind: Deleted, Before: before})
 	f.stored.drop(id)
 	return true
 }

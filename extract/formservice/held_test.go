@@ -120,7 +120,7 @@ func TestDisturb(t *testing.T) {
 					f.Clock = fixedClock("2026-03-01 12:00:00")
 				}
 				s := startService(t, &Server{
-					Forms: []*Form{f}, Faults: Faults{Seed: 3, InsertEvery: 1, EditEvery: 2, DeleteEvery: 3, FinishEvery: 4},
+					Forms: []*Form{f}, Faults: "seed=3,insert-every=1,edit-every=2,delete-every=3,finish-every=4",
 				})
 				n := f.Len()
 				for range 12 {

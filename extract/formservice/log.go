@@ -33,12 +33,12 @@ type journal struct {
 	peak     int
 
 	recent []time.Time // of the requests of the last minute that were let in
-	data   int         // requests for results or counts, for Faults.InsertEvery and its like
+	data   int         // requests for results or counts, for insert-every and its like
 }
 
-// kept is how many requests the log holds at least: when there are twice as
+// leastLogged is how many requests the log holds at least: when there are twice as
 // many, the older half goes.
-const kept = 50_000
+const leastLogged = 50_000
 
 // enter numbers a request and returns how many are under way with it.
 func (s *Server) enter(req *Request) int {
@@ -68,8 +68,8 @@ func (s *Server) record(req Request) {
 		s.log.counts = make(map[string]int)
 	}
 	s.log.counts[req.Transaction]++
-	if len(s.log.requests) >= 2*kept {
-		s.log.requests = slices.Delete(s.log.requests, 0, kept)
+	if len(s.log.requests) >= 2*leastLogged {
+		s.log.requests = slices.Delete(s.log.requests, 0, leastLogged)
 	}
 	s.log.requests = append(s.log.requests, req)
 }

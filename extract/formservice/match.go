@@ -103,9 +103,9 @@ func (f *Form) count(q *resultsQuery) int {
 
 // pick calls yield with the results of the request's page, in order.
 func (f *Form) pick(q *resultsQuery, yield func(Result)) {
-	skip, left := (q.page-1)*q.limit, q.limit
+	skip, rest := (q.page-1)*q.limit, q.limit
 	if q.most > 0 {
-		left = min(left, q.most)
+		rest = min(rest, q.most)
 	}
 	if q.unsorted {
 		var done func()
@@ -119,12 +119,12 @@ func (f *Form) pick(q *resultsQuery, yield func(Result)) {
 		}
 		r := q.read(f, rec)
 		yield(r)
-		left--
-		if left > 0 && q.twice(r.ID) {
+		rest--
+		if rest > 0 && q.twice(r.ID) {
 			yield(r)
-			left--
+			rest--
 		}
-		if left == 0 {
+		if rest == 0 {
 			return
 		}
 	}

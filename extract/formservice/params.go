@@ -22,9 +22,9 @@ type resultsQuery struct {
 	view        View
 	headings    bool
 	labels      map[string]string
-	lack        int                 // Faults.LackUpdate
+	lack        int                 // the fault lack-update
 	twice       func(id int64) bool // a result that is sent comes once more
-	most        int                 // Faults.CutPages
+	most        int                 // the fault cut-pages
 	unsorted    bool
 	value       func(Result) string // what results are sorted by; nil: the column's first value
 }
@@ -33,7 +33,7 @@ type resultsQuery struct {
 func newResultsQuery() resultsQuery {
 	s := everything
 	s.desc = true
-	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}, twice: Faults{}.twice}
+	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}, twice: func(int64) bool { return false }}
 }
 
 // common reads a parameter that both generations have; its name in API v2 is
@@ -98,7 +98,7 @@ func (c *xmlCall) bound(q *resultsQuery, p pair) (known bool, no *refusal) {
 		q.dated = true
 	case "fs_max_date":
 		rest := int64(daySize - 1)
-		if c.faults.BareMaxMidnight {
+		if c.faults.on("bare-max-midnight") {
 			rest = 0
 		}
 		q.before, no = dateBound(p, rest)
@@ -144,7 +144,7 @@ func (c *xmlCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
 		return false, nil
 	}
 	most := maxPerPage
-	if c.faults.StrictLimit {
+	if c.faults.on("strict-limit") {
 		most--
 	}
 	if known, no := q.common(name, p, most, false); known {

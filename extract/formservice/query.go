@@ -76,7 +76,7 @@ func inQuery(r rune) bool {
 // without returns a raw query without the parameters that secret names, for
 // logs. What cannot be read is left out too, because it may be one of them.
 func without(raw string, secret func(pair) bool) string {
-	var kept []string
+	var shown []string
 	for part := range strings.SplitSeq(raw, "&") {
 		rawName, rawValue, _ := strings.Cut(part, "=")
 		name, err := unescape(rawName, true)
@@ -88,10 +88,10 @@ func without(raw string, secret func(pair) bool) string {
 			value = rawValue
 		}
 		if !secret(pair{name, value}) {
-			kept = append(kept, part)
+			shown = append(shown, part)
 		}
 	}
-	return strings.Join(kept, "&")
+	return strings.Join(shown, "&")
 }
 
 // digits reads a number that is written with digits only and is at most most.

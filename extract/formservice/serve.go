@@ -42,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	faults := s.faults
 	s.mu.Unlock()
 	s.disturb(&req, faults)
-	if faults.Latency > 0 && !pause(r, faults.Latency) {
+	if faults.span("latency") > 0 && !pause(r, faults.span("latency")) {
 		return
 	}
 	limited := s.limit(&req, faults, atOnce)
@@ -51,12 +51,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rt.form != "" {
 		c.form = s.Form(rt.form)
 	}
-	g := generation(&xmlCall{c, newXMLWriter(faults)})
+	xml := newXMLWriter(faults)
+	xml.numbered = s.Plain
+	g := generation(&xmlCall{c, xml})
 	if rt.api == V2 {
 		g = newJSONCall(c)
 	}
 	out := outcomeOf(g, c, known, req.Fault, limited)
-	if faults.Errors200 && out.code >= 0 && req.Fault == NoFault {
+	if faults.on("errors-200") && out.code >= 0 && req.Fault == NoFault {
 		out.status = http.StatusOK
 	}
 	req.Status, req.Code, req.Results = out.status, out.code, out.results
@@ -66,11 +68,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // limit decides on the request's fault. limited is the HTTP status of a busy
 // answer that a bound asks for, 0: the one of the faults.
-func (s *Server) limit(req *Request, faults Faults, atOnce int) (limited int) {
+func (s *Server) limit(req *Request, faults *faults, atOnce int) (limited int) {
 	switch {
-	case faults.Capacity > 0 && atOnce > faults.Capacity:
+	case faults.number("capacity") > 0 && atOnce > faults.number("capacity"):
 		req.Fault = FaultBusy
-	case faults.PerMinute > 0 && !s.admit(faults.PerMinute):
+	case faults.number("per-minute") > 0 && !s.admit(faults.number("per-minute")):
 		req.Fault = FaultBusy
 		return http.StatusTooManyRequests
 	case s.Decide != nil:
@@ -99,13 +101,13 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 	faults := c.faults
 	switch fault {
 	case FaultBusy:
-		out := g.busy(cmp.Or(limited, faults.BusyStatus))
-		out.retry = faults.RetryAfter
+		out := g.busy(cmp.Or(limited, faults.number("busy-status")))
+		out.retry = faults.number("retry-after")
 		return out
 	case FaultHTML:
-		return proxyPage(cmp.Or(faults.HTMLStatus, http.StatusBadGateway))
+		return proxyPage(cmp.Or(faults.number("html-status"), http.StatusBadGateway))
 	case FaultRedirect:
-		to := cmp.Or(faults.RedirectTo, "https://elsewhere.invalid") + c.http.URL.RequestURI()
+		to := cmp.Or(faults.text("redirect-to"), "https://elsewhere.invalid") + c.http.URL.RequestURI()
 		return outcome{status: http.StatusFound, code: -1, to: to}
 	case FaultReset:
 		return outcome{code: -1}
@@ -124,7 +126,7 @@ func outcomeOf(g generation, c *call, known bool, fault Fault, limited int) outc
 	if no != nil {
 		out = g.refuse(no)
 	}
-	if faults.Page504 > 0 && out.results > faults.Page504 {
+	if faults.number("page-504") > 0 && out.results > faults.number("page-504") {
 		return proxyPage(http.StatusGatewayTimeout)
 	}
 	if fault == FaultTruncate {
@@ -168,18 +170,15 @@ func pause(r *http.Request, d time.Duration) bool {
 }
 
 // send writes an answer with its fault.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault Fault, faults Faults, contentType string) {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault Fault, faults *faults, contentType string) {
 	if fault == FaultReset {
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()
 	maps.Copy(h, out.header)
 	h.Set("Content-Type", contentType)
-	switch {
-	case faults.NoDateHeader:
-		h["Date"] = nil
-	case faults.DateHeaderOff != 0:
-		h.Set("Date", s.now().Add(faults.DateHeaderOff).UTC().Format(http.TimeFormat))
+	if off := faults.span("date-header-off"); off != 0 {
+		h.Set("Date", s.now().Add(off).UTC().Format(http.TimeFormat))
 	}
 	if out.html {
 		h.Set("Content-Type", "text/html")
@@ -191,14 +190,14 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, out outcome, fault
 		h.Set("Location", out.to)
 	}
 	body := out.body
-	if !faults.NoGzip && len(body) >= leastGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if !faults.on("no-gzip") && len(body) >= leastGzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
 		body = s.compress(body)
 	}
 	h.Set("Vary", "Accept-Encoding")
 	if fault == FaultSlow {
 		w.WriteHeader(out.status)
-		drip(w, r, body, cmp.Or(faults.SlowDelay, 10*time.Millisecond))
+		drip(w, r, body, cmp.Or(faults.span("slow-delay"), 10*time.Millisecond))
 		return
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))

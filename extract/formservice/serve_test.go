@@ -13,14 +13,14 @@ import (
 // TestLogIsBounded fills the log to its bound.
 func TestLogIsBounded(t *testing.T) {
 	var s Server
-	for n := range 2*kept + 5 {
+	for n := range 2*leastLogged + 5 {
 		s.record(Request{Number: n + 1, Transaction: TransactionResults})
 	}
 	log := s.Log()
-	if len(log) != kept+5 || log[0].Number != kept+1 || log[len(log)-1].Number != 2*kept+5 {
+	if len(log) != leastLogged+5 || log[0].Number != leastLogged+1 || log[len(log)-1].Number != 2*leastLogged+5 {
 		t.Errorf("%d entries from %d to %d", len(log), log[0].Number, log[len(log)-1].Number)
 	}
-	if n := s.Counts()[TransactionResults]; n != 2*kept+5 {
+	if n := s.Counts()[TransactionResults]; n != 2*leastLogged+5 {
 		t.Errorf("%d counted", n)
 	}
 }
@@ -51,7 +51,7 @@ func (s *spy) WriteHeader(status int) {
 // that such a request is still counted as ended.
 func TestGoneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, faults := range []Faults{{Latency: time.Hour}, {Slow: 1, SlowDelay: time.Hour}} {
+		for _, faults := range []Faults{"latency=1h", "slow=1,slow-delay=1h"} {
 			s := &Server{Forms: []*Form{smallForm()}, Faults: faults}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			began := time.Now()

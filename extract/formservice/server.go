@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +31,7 @@ type Server struct {
 	Forms    []*Form  // nil: the sample form; empty: none
 	Faults   Faults   // at the start; see SetFaults
 	API      string   // V1, V2 or Both; "": V1
+	Plain    bool     // answers as public clients have seen them, see plain.go
 
 	// Zone is the account's zone, by which API v2 tells UTC; nil: UTC.
 	Zone *time.Location
@@ -58,14 +58,14 @@ type Server struct {
 	// Decide, where it is set, decides on a request's fault instead of the
 	// rates of Faults.
 	Decide func(Request) Fault
-	// Now is the clock of Faults.PerMinute and of the log; nil: time.Now.
+	// Now is the clock of per-minute and of the log; nil: time.Now.
 	Now func() time.Time
 
 	start sync.Once
 	gzips sync.Pool // *gzip.Writer
 
 	mu     sync.Mutex
-	faults Faults
+	faults *faults
 	forms  []*Form
 	log    journal
 }
@@ -73,14 +73,22 @@ type Server struct {
 // prepare takes over the fields, once.
 func (s *Server) prepare() {
 	s.start.Do(func() {
-		s.faults = s.Faults
-		s.faults.repeated = new(atomic.Bool)
 		s.forms = slices.Clone(s.Forms)
 		if s.Forms == nil {
 			s.forms = []*Form{Generate(GenerateOptions{Results: 1000})}
 		}
-		setClocks(s.forms, s.faults)
+		s.take(s.Faults)
 	})
+}
+
+// take takes faults over. It panics where Faults.Validate gives an error.
+func (s *Server) take(f Faults) {
+	read, err := f.read()
+	if err != nil {
+		panic(err)
+	}
+	s.faults = read
+	setClocks(s.forms, s.faults)
 }
 
 // SetFaults changes the faults of the requests to come.
@@ -88,15 +96,13 @@ func (s *Server) SetFaults(f Faults) {
 	s.prepare()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = f
-	s.faults.repeated = new(atomic.Bool)
-	setClocks(s.forms, s.faults)
+	s.take(f)
 }
 
 // setClocks tells forms by how much their clocks are off.
-func setClocks(forms []*Form, faults Faults) {
+func setClocks(forms []*Form, faults *faults) {
 	for _, f := range forms {
-		f.stored.clockOff.Store(int64(faults.ClockOff))
+		f.stored.clockOff.Store(int64(faults.span("clock-off")))
 	}
 }
 

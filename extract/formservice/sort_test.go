@@ -95,7 +95,7 @@ func checkSorted(t *testing.T, rng *rand.Rand, s service, f *Form, results []Res
 	t.Helper()
 	q := newResultsQuery()
 	q.lack = []int{0, 0, 1, 2, 7}[rng.IntN(5)]
-	s.SetFaults(Faults{LackUpdate: q.lack})
+	s.SetFaults(Faults("").With("lack-update", q.lack))
 	q.sort = []string{metaUpdate, metaUpdate, metaUpdate, metaFinish, "user_ip", metaStatus, f.Items[0].ID}[rng.IntN(7)]
 	q.desc = rng.IntN(2) == 0
 	q.limit = 1 + rng.IntN(100)

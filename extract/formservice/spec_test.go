@@ -300,24 +300,20 @@ func TestHeadings(t *testing.T) {
 		{"fs_include_headings&fs_view=5", "headings=id", []string{"result_status=Result status", "1=Name"}},
 		{"fs_include_headings&fs_view=5", "headings=nested", []string{"result_status=Result status", "1=Name"}},
 	} {
-		faults, err := ParseFaults(c.faults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.SetFaults(faults)
+		s.SetFaults(Faults(c.faults))
 		root := s.get(t, "results", c.query)
 		if root.Kids[0].XMLName.Local != "headings" {
 			t.Error("the headings do not come first")
 		}
 		headings := root.one(t, "headings")
 		list := headings.all("heading")
-		if faults.Headings == "nested" {
+		if c.faults == "headings=nested" {
 			list = append(headings.one(t, "metas").all("heading"), headings.one(t, "items").all("heading")...)
 		}
 		got := make([]string, 0, len(list))
 		for _, h := range list {
 			id := h.attr("for")
-			if faults.Headings == "id" {
+			if c.faults == "headings=id" {
 				id = h.attr("id")
 			}
 			got = append(got, id+"="+h.Text)
@@ -326,7 +322,7 @@ func TestHeadings(t *testing.T) {
 			t.Errorf("%s %s: headings %q, want %q", c.query, c.faults, got, c.want)
 		}
 	}
-	s.SetFaults(Faults{})
+	s.SetFaults("")
 	if n := len(s.get(t, "results", "").all("headings")); n != 0 {
 		t.Errorf("%d headings elements without the parameter", n)
 	}

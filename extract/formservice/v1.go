@@ -114,7 +114,7 @@ func (c *xmlCall) run() (results int, no *refusal) {
 		}
 		c.faults.bend(&q)
 		if c.transaction == TransactionResults {
-			return c.w.results(c.form, &q, c.faults.Headings), nil
+			return c.w.results(c.form, &q, c.faults.text("headings"), c.plain), nil
 		}
 		c.w.number("count", c.faults.told(c.form.count(&q), c.form))
 		c.w.raw("\n")

@@ -69,14 +69,14 @@ func (w *xmlWriter) publish(f *Form, account, host string, secure bool) {
 }
 
 // results writes the page of a request and returns how many results it holds.
-func (w *xmlWriter) results(f *Form, q *resultsQuery, style string) int {
+func (w *xmlWriter) results(f *Form, q *resultsQuery, style string, shape func(*Form, Result) Result) int {
 	if q.headings {
 		w.headings(f, q, style)
 	}
 	n := 0
 	w.raw("<results>\n")
 	f.pick(q, func(r Result) {
-		w.result(f, r, q.view.Columns)
+		w.result(f, shape(f, r), q.view.Columns)
 		n++
 	})
 	w.raw("</results>\n")
@@ -172,7 +172,8 @@ func (w *xmlWriter) result(f *Form, r Result, columns []string) {
 }
 
 // answer writes one item. Results of even ids number the values of an answer
-// that holds several; those of odd ids shorten an empty value.
+// that holds several; those of odd ids shorten an empty value. Plain answers number the
+// values of each list.
 func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 	if a.Type == "" || a.Index == 0 {
 		it, _ := f.item(a.ID)
@@ -194,12 +195,12 @@ func (w *xmlWriter) answer(f *Form, id int64, a Answer) {
 	}
 	w.buf = append(w.buf, ">"...)
 	for i, v := range a.Values {
-		if v == "" && id%2 != 0 {
+		if v == "" && id%2 != 0 && !w.numbered {
 			w.buf = append(w.buf, "<value/>"...)
 			continue
 		}
 		w.buf = append(w.buf, "<value"...)
-		if len(a.Values) > 1 && id%2 == 0 {
+		if w.numbered && a.Type == "list" || len(a.Values) > 1 && id%2 == 0 {
 			w.buf = append(w.buf, ` index="`...)
 			w.buf = strconv.AppendInt(w.buf, int64(i+1), 10)
 			w.buf = append(w.buf, `"`...)

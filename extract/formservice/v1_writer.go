@@ -8,15 +8,16 @@ import (
 
 // xmlWriter appends XML to buf.
 type xmlWriter struct {
-	buf     []byte
-	latin1  bool   // beyond U+00FF, and for U+0080 to U+009F: references only
-	control string // how forbidden characters are written: raw, ref or "" for U+FFFD
-	root    string
+	buf      []byte
+	latin1   bool   // beyond U+00FF, and for U+0080 to U+009F: references only
+	control  string // how forbidden characters are written: raw, ref or "" for U+FFFD
+	root     string
+	numbered bool // the values of a list are numbered in each result
 }
 
-func newXMLWriter(f Faults) *xmlWriter {
-	w := &xmlWriter{latin1: f.Latin1, control: f.Control, root: "fs_response"}
-	if f.OldRoot {
+func newXMLWriter(f *faults) *xmlWriter {
+	w := &xmlWriter{latin1: f.on("latin1"), control: f.text("control"), root: "fs_response"}
+	if f.on("old-root") {
 		w.root = "fs_result"
 	}
 	return w
@@ -58,7 +59,7 @@ func toLatin1(text []byte) []byte {
 	out := text[:0] // never longer than what was read so far
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 { // a raw byte, see Faults.Control
+		if r == utf8.RuneError && size == 1 { // a raw byte, see the fault control
 			r = rune(text[i])
 		}
 		out = append(out, byte(r))

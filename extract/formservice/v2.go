@@ -16,7 +16,7 @@ type jsonCall struct {
 }
 
 func newJSONCall(c *call) *jsonCall {
-	return &jsonCall{c, &jsonWriter{control: c.faults.Control}, clock{c.server.Zone, c.faults.V2}}
+	return &jsonCall{c, &jsonWriter{control: c.faults.text("control")}, newClock(c.server.Zone, c.faults)}
 }
 
 func (c *jsonCall) contentType() string { return "application/json" }
@@ -148,7 +148,7 @@ func (c *jsonCall) getForm() *refusal {
 	if no := c.only(); no != nil {
 		return no
 	}
-	if c.faults.V2.BareForm {
+	if c.faults.on("v2-bare-form") {
 		c.w.buf = c.w.buf[:0]
 		c.describe(c.form)
 		c.w.buf = c.w.buf[:len(c.w.buf)-1] // answer closes the object
@@ -186,7 +186,7 @@ func (c *jsonCall) getResults(out *outcome) *refusal {
 	c.w.key("results")
 	c.w.open('[')
 	c.form.pick(&q, func(r Result) {
-		a.result(r)
+		a.result(c.plain(c.form, r))
 		out.results++
 	})
 	c.w.close(']')
@@ -197,7 +197,7 @@ func (c *jsonCall) getResults(out *outcome) *refusal {
 // paginate sets the headers that tell of the pages.
 func (c *jsonCall) paginate(h http.Header, q *resultsQuery) {
 	last := (c.faults.told(c.form.count(q), c.form) + q.limit - 1) / q.limit
-	switch c.faults.V2.Pagination {
+	switch c.faults.text("v2-pagination") {
 	case "missing":
 		return
 	case "zero":

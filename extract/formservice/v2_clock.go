@@ -10,13 +10,22 @@ const second = 1000 // instants are milliseconds since 1970 UTC
 // clock turns wall-clock times of an account into instants. Wall-clock times
 // are seconds since 1970-01-01 00:00:00 in the account's zone.
 type clock struct {
-	zone   *time.Location // nil: UTC
-	shapes V2Shapes
+	zone *time.Location
+
+	random, none    bool // fractions of seconds: any, or not shown
+	seconds, coarse bool // bounds are compared by the second: with dates of seconds, or not
+}
+
+func newClock(zone *time.Location, f *faults) clock {
+	return clock{
+		cmp.Or(zone, time.UTC), f.text("v2-fractions") == "random", f.text("v2-fractions") == "none",
+		f.on("v2-seconds"), f.on("v2-coarse-bounds"),
+	}
 }
 
 // offset is how far the zone is east of UTC at an instant in seconds.
 func (c clock) offset(unix int64) int64 {
-	_, offset := time.Unix(unix, 0).In(cmp.Or(c.zone, time.UTC)).Zone()
+	_, offset := time.Unix(unix, 0).In(c.zone).Zone()
 	return int64(offset)
 }
 
@@ -37,7 +46,7 @@ func (c clock) utc(wall int64) int64 {
 // instant is the instant of a date of a result, with the result's fraction.
 func (c clock) instant(id, wall int64) int64 {
 	at := c.utc(wall) * second
-	if c.shapes.Fractions == "random" {
+	if c.random {
 		at += int64(uint64(id) * 0x9e3779b97f4a7c15 >> 33 % second)
 	}
 	return at
@@ -46,7 +55,7 @@ func (c clock) instant(id, wall int64) int64 {
 // compared is the instant that date bounds look at.
 func (c clock) compared(id, wall int64) int64 {
 	at := c.instant(id, wall)
-	if c.shapes.Seconds {
+	if c.seconds {
 		return floor(at)
 	}
 	return at
@@ -54,7 +63,7 @@ func (c clock) compared(id, wall int64) int64 {
 
 // bound is a bound as it is compared.
 func (c clock) bound(at int64) int64 {
-	if c.shapes.Seconds || c.shapes.CoarseBounds {
+	if c.seconds || c.coarse {
 		return floor(at)
 	}
 	return at
@@ -66,7 +75,7 @@ func floor(at int64) int64 { return time.UnixMilli(at).Unix() * second }
 // text is an instant as answers show it.
 func (c clock) text(at int64) string {
 	layout := "2006-01-02T15:04:05.000Z"
-	if c.shapes.Fractions == "none" {
+	if c.none {
 		layout = "2006-01-02T15:04:05Z"
 	}
 	return time.UnixMilli(at).UTC().Format(layout)

@@ -20,7 +20,7 @@ func (c *jsonCall) describe(f *Form) {
 	w.member("embed_code", `<iframe src="`+link+`" width="100%"></iframe>`)
 	w.close('}')
 	results, files := "resultsCount", "filesSize"
-	if c.faults.V2.SnakeStats {
+	if c.faults.on("v2-snake-stats") {
 		results, files = "results_count", "files_size"
 	}
 	w.key("stats")
@@ -71,7 +71,7 @@ func (c *jsonCall) listItems(labels map[string]string) {
 	for _, it := range f.Items {
 		listed[it.ID] = true
 	}
-	sorted := sortedItems(f, newQuestions(f, c.faults.V2.OwnPositions))
+	sorted := sortedItems(f, newQuestions(f, c.faults.on("v2-own-positions")))
 	children := make(map[string][]string)
 	for _, it := range sorted {
 		chain := append(parents(it.ID), it.ID)
@@ -149,15 +149,15 @@ type questions struct {
 
 func newQuestions(f *Form, ownIndexs bool) *questions {
 	q := &questions{form: f, known: make(map[string]*question, len(f.Items))}
-	shared := make(map[string]int) // positions by top-level id
+	least := make(map[string]int) // positions by top-level id
 	for _, it := range f.Items {
-		if least, ok := shared[top(it.ID)]; !ok || it.Index < least {
-			shared[top(it.ID)] = it.Index
+		if index, ok := least[top(it.ID)]; !ok || it.Index < index {
+			least[top(it.ID)] = it.Index
 		}
 	}
 	for _, it := range f.Items {
 		if composite := top(it.ID); composite != "" && !ownIndexs {
-			it.Index = shared[composite]
+			it.Index = least[composite]
 		}
 		q.add(it)
 	}

@@ -78,7 +78,7 @@ func (c *jsonCall) dateBound(p pair) (int64, *refusal) {
 	if !ok {
 		return 0, refuse(p, "a date like 2026-01-31T23:59:59Z, 2026-01-31 23:59:59 or 2026-01-31")
 	}
-	if c.faults.V2.StrictDates && (at < 0 || strings.Contains(p.value, ".")) {
+	if c.faults.on("v2-strict-dates") && (at < 0 || strings.Contains(p.value, ".")) {
 		return 0, refuse(p, "a date from 1970 on in whole seconds")
 	}
 	return c.clock.bound(at), nil
@@ -87,10 +87,10 @@ func (c *jsonCall) dateBound(p pair) (int64, *refusal) {
 // shape reads which page is wanted, in which order and view.
 func (c *jsonCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
 	most := maxPerPageOfV2
-	if c.faults.StrictLimit {
+	if c.faults.on("strict-limit") {
 		most--
 	}
-	if known, no := q.common(p.name, p, most, c.faults.V2.ClampLimit); known {
+	if known, no := q.common(p.name, p, most, c.faults.on("v2-clamp-limit")); known {
 		return true, no
 	}
 	switch p.name {

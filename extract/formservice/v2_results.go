@@ -16,7 +16,7 @@ type answers struct {
 }
 
 func (c *jsonCall) newAnswers(columns []string) *answers {
-	return &answers{jsonCall: c, all: newQuestions(c.form, c.faults.V2.OwnPositions), columns: columns}
+	return &answers{jsonCall: c, all: newQuestions(c.form, c.faults.on("v2-own-positions")), columns: columns}
 }
 
 func (a *answers) shown(column string) bool { return shown(a.columns, column) }
@@ -37,12 +37,10 @@ func (a *answers) result(r Result) {
 
 // metas writes the id and the metas that there are, as flat members.
 func (a *answers) metas(r Result) {
-	if !a.faults.V2.HideID || a.shown(sortByID) || a.shown(byID) {
-		if a.faults.V2.NumberIDs {
-			a.w.numberMember(byID, r.ID)
-		} else {
-			a.w.member(byID, strconv.FormatInt(r.ID, 10))
-		}
+	if a.faults.on("v2-number-ids") {
+		a.w.numberMember(byID, r.ID)
+	} else {
+		a.w.member(byID, strconv.FormatInt(r.ID, 10))
 	}
 	for _, m := range r.Metas {
 		if !a.shown(m.ID) {
@@ -51,7 +49,7 @@ func (a *answers) metas(r Result) {
 		value, ok := a.meta(r.ID, m)
 		switch {
 		case !ok:
-		case a.faults.V2.NumberMetas && (m.ID == "payment_amount" || m.ID == "score") && isNumber(value):
+		case a.faults.on("v2-number-metas") && (m.ID == "payment_amount" || m.ID == "score") && isNumber(value):
 			a.w.key(m.ID)
 			a.w.buf = append(a.w.buf, value...)
 		default:
@@ -143,7 +141,7 @@ func (a *answers) answer(id int64, q *question, values []string) {
 func (a *answers) values(id int64, q *question, values []string) {
 	a.w.open('[')
 	for i := range values {
-		if a.faults.V2.MixValues && id%2 != 0 {
+		if a.faults.on("v2-mix-values") && id%2 != 0 {
 			i = len(values) - 1 - i
 		}
 		value, position, other := values[i], i, false

@@ -224,7 +224,7 @@ func TestV2Forms(t *testing.T) {
 			t.Errorf("%s: %v, want %v", target, got, want)
 		}
 	}
-	s.SetFaults(Faults{V2: V2Shapes{BareForm: true, SnakeStats: true}})
+	s.SetFaults("v2-bare-form,v2-snake-stats")
 	got := decode[map[string]any](t, s.v2(t, "GET", "/forms/form1"))
 	want["stats"] = map[string]any{"results_count": 7.0, "files_size": 0.0}
 	if !reflect.DeepEqual(got, want) {
@@ -284,7 +284,7 @@ func TestV2SharedPositions(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("items %+v, want %+v", got, want)
 	}
-	s.SetFaults(Faults{V2: V2Shapes{OwnPositions: true}})
+	s.SetFaults("v2-own-positions")
 	if got := s.headings(t, ""); got[len(got)-1].ID != "7-1" || got[len(got)-1].Position != 9 {
 		t.Errorf("own positions: %+v", got)
 	}
@@ -340,22 +340,22 @@ func TestV2Shapes(t *testing.T) {
 	const second = `{"id":"16","result_status":"Incomplete","items":[{"id":"1","position":1,"value":""},{"id":"2","position":2,"values":[]},` +
 		`{"id":"4","position":4,"values":[{"position":1,"value":"first"}]}]}`
 	for _, c := range []struct {
-		shapes V2Shapes
+		shapes Faults
 		query  string
 		want   string
 	}{
-		{V2Shapes{}, "sort_direction=asc", `{"results":[` + first + "," + second + "]}\n"},
-		{V2Shapes{}, "after_id=16", `{"results":[]}` + "\n"},
-		{V2Shapes{NumberIDs: true}, "before_id=9", `{"results":[` + strings.Replace(first, `"8"`, "8", 1) + "]}\n"},
-		{V2Shapes{NumberMetas: true}, "before_id=9", `{"results":[` + strings.Replace(first, `amount":"5.00"`, `amount":5.00`, 1) + "]}\n"},
-		{V2Shapes{Fractions: "none"}, "before_id=9", `{"results":[` + strings.Replace(first, "00.000Z", "00Z", 1) + "]}\n"},
+		{"", "sort_direction=asc", `{"results":[` + first + "," + second + "]}\n"},
+		{"", "after_id=16", `{"results":[]}` + "\n"},
+		{"v2-number-ids", "before_id=9", `{"results":[` + strings.Replace(first, `"8"`, "8", 1) + "]}\n"},
+		{"v2-number-metas", "before_id=9", `{"results":[` + strings.Replace(first, `amount":"5.00"`, `amount":5.00`, 1) + "]}\n"},
+		{"v2-fractions=none", "before_id=9", `{"results":[` + strings.Replace(first, "00.000Z", "00Z", 1) + "]}\n"},
 	} {
-		s.SetFaults(Faults{V2: c.shapes})
+		s.SetFaults(c.shapes)
 		if got := s.v2(t, "GET", "/forms/form1/results?"+c.query).body; got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", Faults{V2: c.shapes}, got, c.want)
+			t.Errorf("%s:\n%s\nwant\n%s", c.shapes, got, c.want)
 		}
 	}
-	s.SetFaults(Faults{})
+	s.SetFaults("")
 	equalIDs(t, "a choice that was typed", s.v2IDs(t, "search_equals%5B2%5D=2"), 8)
 	equalIDs(t, "a choice that was learnt", s.v2IDs(t, "search_equals%5B4%5D=1"), 16)
 }
@@ -366,17 +366,14 @@ func TestV2View(t *testing.T) {
 	s.Form("form1").Views = append(s.Form("form1").Views, View{ID: "7", Columns: []string{"result_id", metaFinish}})
 	for _, c := range []struct {
 		query string
-		hide  bool
 		want  string
 	}{
-		{"results_view=5&before_id=11", false, `{"id":"10","result_status":"Complete","items":[{"id":"1","position":1,"value":"Anna"}]}`},
-		{"results_view=5&before_id=11", true, `{"result_status":"Complete","items":[{"id":"1","position":1,"value":"Anna"}]}`},
-		{"results_view=7&before_id=11", true, `{"id":"10","date_finish":"2026-01-01T06:00:00.000Z","items":[]}`},
+		{"results_view=5&before_id=11", `{"id":"10","result_status":"Complete","items":[{"id":"1","position":1,"value":"Anna"}]}`},
+		{"results_view=7&before_id=11", `{"id":"10","date_finish":"2026-01-01T06:00:00.000Z","items":[]}`},
 	} {
-		s.SetFaults(Faults{V2: V2Shapes{HideID: c.hide}})
 		got := decode[struct{ Results []json.RawMessage }](t, s.v2(t, "GET", "/forms/form1/results?"+c.query)).Results
 		if len(got) != 1 || string(got[0]) != c.want {
-			t.Errorf("%s, hide %v: %s, want %s", c.query, c.hide, got, c.want)
+			t.Errorf("%s: %s, want %s", c.query, got, c.want)
 		}
 	}
 }
@@ -402,7 +399,7 @@ func TestV2Pagination(t *testing.T) {
 		{"less", "limit=1", []string{"6", "1", "1"}},
 		{"less", "after_id=22", []string{"0", "1", "100"}},
 	} {
-		s.SetFaults(Faults{V2: V2Shapes{Pagination: c.shape}})
+		s.SetFaults(Faults("").With("v2-pagination", c.shape))
 		h := s.v2(t, "GET", "/forms/form1/results?"+c.query).header
 		got := []string{h.Get("Pagination-Page-Last"), h.Get("Pagination-Page-Current"), h.Get("Pagination-Limit")}
 		if !slices.Equal(got, c.want) {

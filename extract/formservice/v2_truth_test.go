@@ -12,7 +12,7 @@ import (
 func TestV2Truth(t *testing.T) {
 	f := Generate(GenerateOptions{Results: 1500, Items: 28, Control: true})
 	s := startService(t, &Server{Forms: []*Form{f}, API: Both})
-	for _, faults := range []Faults{{}, {NoGzip: true, V2: V2Shapes{NumberIDs: true, NumberMetas: true, Fractions: "none"}}} {
+	for _, faults := range []Faults{"", "no-gzip,v2-number-ids,v2-number-metas,v2-fractions=none"} {
 		s.SetFaults(faults)
 		var got []v2Result
 		for page := 1; page <= 3; page++ {
@@ -85,16 +85,17 @@ func TestV2DatesByReading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, shapes := range []V2Shapes{{}, {Fractions: "random"}, {Fractions: "random", Seconds: true}} {
+		for _, shapes := range []Faults{"", "v2-fractions=random", "v2-fractions=random,v2-seconds"} {
 			for range 15 {
 				q := newResultsQuery()
 				q.after = date("2011-10-24").UnixMilli() + rng.Int64N(170*daySize*1000)
 				q.before = q.after + rng.Int64N(40*daySize*1000)
 				q.dated, q.desc, q.limit = true, rng.IntN(2) == 0, 5000
-				if shapes.Seconds {
+				c := newClock(zone, reads(t, shapes))
+				if c.seconds {
 					q.after, q.before = q.after/1000*1000, q.before/1000*1000
 				}
-				byReading(t, f, all, q, clock{zone, shapes})
+				byReading(t, f, all, q, c)
 			}
 		}
 	}

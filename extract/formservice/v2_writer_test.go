@@ -58,7 +58,7 @@ func TestInstants(t *testing.T) {
 			t.Errorf("%s is %s, want %s", wall, got, want)
 		}
 	}
-	c.shapes.Fractions = "random"
+	c.random = true
 	seen := map[int64]bool{}
 	for id := range int64(100) {
 		at := c.instant(id, 0)

@@ -26,7 +26,7 @@ func TestControl(t *testing.T) {
 	f := NewForm("form1", nil, []Result{finished(1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"a\vb"}})})
 	s := startService(t, &Server{Forms: []*Form{f}})
 	for control, want := range map[string]string{"": "a\ufffdb", "raw": "a\vb", "ref": "a&#11;b"} {
-		s.SetFaults(Faults{Control: control})
+		s.SetFaults(Faults("").With("control", control))
 		if body := s.send(t, "GET", "/api/users/acme/forms/form1/results", "").body; !strings.Contains(body, want) {
 			t.Errorf("control %q: the answer does not hold %q", control, want)
 		}
@@ -35,7 +35,7 @@ func TestControl(t *testing.T) {
 
 func TestLatin1(t *testing.T) {
 	f := NewForm("form1", nil, []Result{finished(1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"é€\u0085"}})})
-	s := startService(t, &Server{Forms: []*Form{f}, Faults: Faults{Latin1: true}})
+	s := startService(t, &Server{Forms: []*Form{f}, Faults: "latin1"})
 	r := s.send(t, "GET", "/api/users/acme/forms/form1/results", "")
 	if !strings.Contains(r.body, `encoding="ISO-8859-1"`) || !strings.Contains(r.header.Get("Content-Type"), "charset=ISO-8859-1") {
 		t.Errorf("declared as %q in %.60q", r.header.Get("Content-Type"), r.body)
@@ -52,7 +52,7 @@ func FuzzXML(f *testing.F) {
 		f.Add(v, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, latin1 bool) {
-		w := newXMLWriter(Faults{Latin1: latin1})
+		w := newXMLWriter(reads(t, Faults("").With("latin1", latin1)))
 		w.open("success")
 		w.raw("<v")
 		w.attribute("a", text)

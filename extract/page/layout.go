@@ -1,59 +1,59 @@
 package page
 
-// Layout remembers the steps in which a page's results were read, which are mostly the same
-// in each. So a decoder guesses the next step and compares bytes. Only after a wrong guess
+// Layout remembers the slots in which a page's results were read, which are mostly the same
+// in each. So a decoder guesses the next slot and compares bytes. Only after a wrong guess
 // it parses names and looks up the field.
 type Layout struct {
-	Steps []Step
-	start int32 // guessed first step of a result; -1: none
-	prev  int32 // the step read last in this result; -1: none
+	Slots []Slot
+	start int32 // guessed first slot of a result; -1: none
+	prev  int32 // the slot read last in this result; -1: none
 }
 
-// Step is one meta or item of a result, or something else that comes once in a result.
-type Step struct {
+// Slot is one meta or item of a result, or something else that comes once in a result.
+type Slot struct {
 	Tag   Span  // the text that led to it last, empty if that cannot be compared
 	Place uint8 // where it was, as the decoder names places
-	next  int32 // the step that follows it, as far as no guess was right; -1: none
+	next  int32 // the slot that follows it, as far as no guess was right; -1: none
 }
 
-// Reset forgets all steps.
-func (l *Layout) Reset() { l.Steps, l.start, l.prev = l.Steps[:0], -1, -1 }
+// Reset forgets all slots.
+func (l *Layout) Reset() { l.Slots, l.start, l.prev = l.Slots[:0], -1, -1 }
 
-// Add adds a step, which has no tag yet.
-func (l *Layout) Add() { l.Steps = append(l.Steps, Step{next: -1}) }
+// Add adds a slot, which has no tag yet.
+func (l *Layout) Add() { l.Slots = append(l.Slots, Slot{next: -1}) }
 
 // Result begins the next result.
 func (l *Layout) Result() { l.prev = -1 }
 
-// Follow records that a step came next.
-func (l *Layout) Follow(step int32) {
+// Follow records that a slot came next.
+func (l *Layout) Follow(slot int32) {
 	if l.prev < 0 {
-		l.start = step
+		l.start = slot
 	} else {
-		l.Steps[l.prev].next = step
+		l.Slots[l.prev].next = slot
 	}
-	l.prev = step
+	l.prev = slot
 }
 
-// Guess returns the step at a place whose tag comes next in text, and the tag's length. The
-// step is -1 if none was guessed right. It tries the guessed step, and then those after it,
+// Guess returns the slot at a place whose tag comes next in text, and the tag's length. The
+// slot is -1 if none was guessed right. It tries the guessed slot, and then those after it,
 // because a result may lack fields.
-func (l *Layout) Guess(text []byte, at int, place uint8) (step int32, length int) {
+func (l *Layout) Guess(text []byte, at int, place uint8) (found int32, length int) {
 	guess := l.start
 	if l.prev >= 0 {
-		guess = l.Steps[l.prev].next
+		guess = l.Slots[l.prev].next
 	}
 	for range 3 {
 		if guess < 0 {
 			return -1, 0
 		}
-		step := &l.Steps[guess]
-		n := int(step.Tag.End - step.Tag.Start)
-		if step.Place == place && n > 0 && n <= len(text)-at && string(text[at:at+n]) == string(text[step.Tag.Start:step.Tag.End]) {
+		slot := &l.Slots[guess]
+		n := int(slot.Tag.End - slot.Tag.Start)
+		if slot.Place == place && n > 0 && n <= len(text)-at && string(text[at:at+n]) == string(text[slot.Tag.Start:slot.Tag.End]) {
 			l.prev = guess
 			return guess, n
 		}
-		guess = step.next
+		guess = slot.next
 	}
 	return -1, 0
 }

@@ -14,15 +14,15 @@ import (
 func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil { // err quotes the address, which may hold the key
-		return nil, &ConfigError{"the base URL cannot be read as an address; give it as https://host"}
+		return nil, &Error{Code: 78, Problem: "the base URL cannot be read as an address; give it as https://host"}
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, &ConfigError{"the base URL is not an http or https address; give it as https://host"}
+		return nil, &Error{Code: 78, Problem: "the base URL is not an http or https address; give it as https://host"}
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, &ConfigError{"the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
+		return nil, &Error{Code: 78, Problem: "the base URL holds a user, a query or a fragment; give only https://host, and the key by a reference"}
 	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
-		return nil, &ConfigError{fmt.Sprintf("the base URL sends the API key to %s over plain HTTP; use https, or set allow_http: true if the network is yours", u.Host)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("the base URL sends the API key to %s over plain HTTP; use https, or set allow_http: true if the network is yours", u.Host)}
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")
@@ -30,25 +30,25 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 }
 
 // AccountURL checks where an account's service is, see ParseBaseURL, and the account's URL
-// extension. It returns the service's address. The error is a *ConfigError without the key.
+// extension. It returns the service's address. The error is an *Error without the key.
 func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, error) {
 	u, err := ParseBaseURL(base, allowHTTP)
 	if err != nil {
-		return nil, &ConfigError{Problem: key.Redact(err.Error())}
+		return nil, &Error{Code: 78, Problem: key.Redact(err.Error())}
 	}
 	if noSegment(account) {
-		return nil, &ConfigError{Problem: fmt.Sprintf("account %q: give the account's URL extension", account)}
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q: give the account's URL extension", account)}
 	}
 	return u, nil
 }
 
-// address returns the address of a call, with the key unless that goes into a header. The error is a *ConfigError if the
+// address returns the address of a call, with the key unless that goes into a header. The error is an *Error if the
 // name cannot be a form's.
 func (s *Sender) address(call Call) (string, error) {
 	address := s.cfg.Forms
 	if call.Transaction != GetForms {
 		if noSegment(call.Form) {
-			return "", &ConfigError{Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
+			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
 		}
 		address += "/" + Escape(call.Form)
 	}

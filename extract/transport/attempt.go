@@ -82,7 +82,7 @@ func (s *Sender) redactedTarget(res *http.Response) string {
 // networkError describes an error of the network, without the address. ctx is the attempt's.
 func (s *Sender) networkError(ctx context.Context, err error) error {
 	cause := urlCause(err)
-	if known, ok := errors.AsType[*ConfigError](cause); ok { // of the proxy's address
+	if known, ok := errors.AsType[*Error](cause); ok { // of the proxy's address
 		return known
 	}
 	if known, ok := errors.AsType[*NetworkError](cause); ok { // of the proxy

@@ -83,10 +83,10 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 		c.probing = true
 		return true, 0, nil, nil
 	}
-	wait = c.bound() // any duration will do: changed ends the wait
+	wait = c.patience() // any duration will do: changed ends the wait
 	if c.failed > 0 {
 		// The streak may have begun long ago, so one probe has to fail first.
-		if wait = c.streak.since.Add(c.bound()).Sub(now); wait <= 0 {
+		if wait = c.streak.since.Add(c.patience()).Sub(now); wait <= 0 {
 			return false, 0, nil, &OutageError{Since: c.streak.since, Attempts: c.streak.attempts, Last: c.streak.last}
 		}
 	}
@@ -101,12 +101,12 @@ func (c *circuit) look(now time.Time) (probe bool, wait time.Duration, changed <
 func (c *circuit) state() (open, met bool, patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open, c.met, c.bound()
+	return c.open, c.met, c.patience()
 }
 
-// bound returns how long requests are tried: Config.Patience once there was a connection to
+// patience returns how long requests are tried: Config.Patience once there was a connection to
 // the server, else Config.FirstPatience.
-func (c *circuit) bound() time.Duration {
+func (c *circuit) patience() time.Duration {
 	if c.reached {
 		return c.cfg.Patience
 	}
@@ -166,7 +166,7 @@ func (c *circuit) leave(ctx context.Context, probe bool, e *effort, outcome stri
 		c.next = now.Add(pause)
 		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the service is not there: all requests wait while one at a time tries it",
 			slog.Time("since", s.since), slog.Int("attempts", s.attempts), slog.Duration("pause", pause.Round(time.Millisecond)),
-			slog.Time("until", s.since.Add(c.bound())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
+			slog.Time("until", s.since.Add(c.patience())), slog.String("error", c.cfg.Key.Redact(s.last.Error())))
 	}
 }
 

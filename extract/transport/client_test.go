@@ -60,7 +60,7 @@ func TestParseBaseURL(t *testing.T) {
 	} {
 		u, err := transport.ParseBaseURL(tc.raw, tc.allowHTTP)
 		if part, bad := strings.CutPrefix(tc.want, "!"); bad {
-			if e, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(e.Problem, part) {
+			if e, ok := errors.AsType[*transport.Error](err); !ok || !strings.Contains(e.Problem, part) {
 				t.Errorf("ParseBaseURL(%q) = %v, %v; want an error with %q", tc.raw, u, err, part)
 			}
 			continue
@@ -96,7 +96,7 @@ func TestNewClientChecks(t *testing.T) {
 			}
 			continue
 		}
-		if e := transport.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+		if e := transport.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, tc.want) {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 		transport.HidesKey(t, "error", err.Error())

@@ -172,11 +172,31 @@ func Temporary(err error) bool {
 	return errors.As(err, &t) && t.Temporary()
 }
 
-// ConfigError says why a client cannot be made from its configuration.
-type ConfigError struct{ Problem string }
+// Error is a failure that nobody tells from others but by its exit code, such as what is wrong
+// with a configuration.
+type Error struct {
+	Code    int    // the exit code of a command that fails with it
+	Problem string // what is wrong, and what to do unless Remedy says it
+	Remedy  string
+	Err     error // what caused it, nil for nothing else
+}
 
-// Error says what is wrong and what to do.
-func (e *ConfigError) Error() string { return e.Problem }
+// Error says what is wrong.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Problem + ": " + e.Err.Error()
+	}
+	return e.Problem
+}
 
-// ExitCode is 78: the definition is the configuration.
-func (e *ConfigError) ExitCode() int { return 78 }
+// ExitCode is Code.
+func (e *Error) ExitCode() int { return e.Code }
+
+// Hint is Remedy.
+func (e *Error) Hint() string { return e.Remedy }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Temporary is false, also where Err is temporary: nothing changes by trying again.
+func (e *Error) Temporary() bool { return false }

@@ -14,16 +14,16 @@ type gate struct {
 	mu      sync.Mutex
 	most    int
 	limit   float64
-	met     float64 // the level at which the service was last busy
+	busyAt  float64 // the level at which the service was last busy
 	falls   int
 	running int
 	waiting []chan int
 }
 
-const nearMet = 8 // how many times slower the bound rises near met
+const nearBusy = 8 // how many times slower the bound rises near met
 
 func newGate(most int) *gate {
-	return &gate{most: most, limit: float64(most), met: float64(most) + 1}
+	return &gate{most: most, limit: float64(most), busyAt: float64(most) + 1}
 }
 
 // enter waits until one more request may be under way. It returns how often the bound has
@@ -70,14 +70,14 @@ func (g *gate) leave(falls int, outcome string) {
 	defer g.mu.Unlock()
 	switch {
 	case outcome == OutcomeOK:
-		step := 1 / g.limit
-		if g.limit+1 > g.met {
-			step /= nearMet
+		rise := 1 / g.limit
+		if g.limit+1 > g.busyAt {
+			rise /= nearBusy
 		}
-		g.limit = min(float64(g.most), g.limit+step)
+		g.limit = min(float64(g.most), g.limit+rise)
 	case outcome == OutcomeBusy && falls == g.falls:
-		g.met = min(g.limit, float64(g.running))
-		g.limit = max(1, g.met/2)
+		g.busyAt = min(g.limit, float64(g.running))
+		g.limit = max(1, g.busyAt/2)
 		g.falls++
 	}
 	g.running--

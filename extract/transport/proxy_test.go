@@ -91,7 +91,7 @@ func TestWhatStandsBetween(t *testing.T) {
 					t.Errorf("%v holds %q", err, hidden)
 				}
 			}
-			if _, config := errors.AsType[*transport.ConfigError](err); config != strings.Contains(c.name, "no address") {
+			if _, config := errors.AsType[*transport.Error](err); config != strings.Contains(c.name, "no address") {
 				t.Errorf("%T is a fault of the configuration: %v", err, config)
 			}
 			transport.HidesKey(t, "error", err.Error())

@@ -455,7 +455,7 @@ func TestCopyIsNotRepeated(t *testing.T) {
 			}, nil)
 			form, err := c.Copy(t.Context(), "form1", extract.CopyTarget{})
 			got := refused
-			if _, ok := errors.AsType[*extract.FinalError](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
+			if _, ok := errors.AsType[*transport.Error](err); ok && !transport.Temporary(err) && strings.Contains(err.Error(), "whether the copy was made is not known") {
 				got = unclear
 			} else if err == nil && asked == 2 && form.Directory == "copy" {
 				got = repeated

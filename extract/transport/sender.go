@@ -147,7 +147,7 @@ func (s *Sender) Clocks() (theirs, ours time.Time) {
 // NewSender checks the configuration and returns a sender. It sends nothing.
 func NewSender(cfg Config) (*Sender, error) {
 	if cfg.Key.IsZero() {
-		return nil, &ConfigError{"no API key: set FORMETL_API_KEY, or name a file that holds it"}
+		return nil, &Error{Code: 78, Problem: "no API key: set FORMETL_API_KEY, or name a file that holds it"}
 	}
 	if cfg.Retries < 0 {
 		cfg.Retries = DefaultRetries
@@ -238,15 +238,15 @@ func (s *Sender) Send(ctx context.Context, call Call) error {
 		if open {
 			continue // the open circuit makes the next attempt wait
 		}
-		m, left := meaningOf(e.last), patience-e.spent
-		if left <= 0 || m.after > left {
+		m, rest := meaningOf(e.last), patience-e.spent
+		if rest <= 0 || m.after > rest {
 			break
 		}
 		pauses.MaxInterval, pauses.RandomizationFactor = s.cfg.BackoffMax, 1 // full jitter: none to twice the interval
 		if m.unsent {                                                        // the usual tries then last as long as the usual patience
 			pauses.MaxInterval, pauses.RandomizationFactor = 2*s.cfg.BackoffMax, 0
 		}
-		pause := max(min(pauses.NextBackOff(), left), m.after) // the last attempt is made at the end of the patience
+		pause := max(min(pauses.NextBackOff(), rest), m.after) // the last attempt is made at the end of the patience
 		e.spent += pause
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "request is tried again",
 			slog.String("transaction", call.Transaction), slog.String("form", call.Form),

@@ -12,7 +12,7 @@ import (
 func TestAnswersCompressedAndInLatin1(t *testing.T) {
 	form := formservice.NewForm("f", []formservice.Item{{ID: "1", Type: "text", Index: 1, Label: "é"}},
 		[]formservice.Result{{ID: 1, Items: []formservice.Answer{{ID: "1", Values: []string{"naïve – €"}}}}})
-	for _, faults := range []formservice.Faults{{}, {NoGzip: true}, {Latin1: true}, {Latin1: true, NoGzip: true, OldRoot: true}} {
+	for _, faults := range []formservice.Faults{"", "no-gzip", "latin1", "latin1,no-gzip,old-root"} {
 		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: faults}
 		encoding := ""
 		c := extracttest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

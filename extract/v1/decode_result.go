@@ -114,7 +114,7 @@ func (d *decoder) guessCell(kind page.Kind) int32 {
 	at := blanksEnd(s.Buf, s.Pos)
 	field, _ := d.layout.Guess(s.Buf, at, uint8(kind))
 	if field >= 0 {
-		tag := d.layout.Steps[field].Tag
+		tag := d.layout.Slots[field].Tag
 		s.opened(at, at+int(tag.End-tag.Start), len(kind.String()))
 	}
 	return field
@@ -144,10 +144,10 @@ func (d *decoder) fieldOf(kind page.Kind) int32 {
 			}
 		}
 	}
-	step := &d.layout.Steps[field]
-	step.Place, step.Tag = uint8(kind), page.Span{}
+	slot := &d.layout.Slots[field]
+	slot.Place, slot.Tag = uint8(kind), page.Span{}
 	if !s.Rewrote && !s.pending {
-		step.Tag = page.Span{Start: s.name.Start - 1, End: int32(s.Pos)}
+		slot.Tag = page.Span{Start: s.name.Start - 1, End: int32(s.Pos)}
 	}
 	return field
 }

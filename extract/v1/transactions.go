@@ -85,7 +85,7 @@ func (c *Client) Publish(ctx context.Context, form string, secure bool) (extract
 }
 
 // Copy copies a form and describes the new one (specification, section 4.1). It
-// is sent again only after a refusal. The error is an *extract.FinalError if
+// is sent again only after a refusal. The error is a *transport.Error if
 // the copy may have been made.
 func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (extract.Form, error) {
 	r := transport.Call{Transaction: "Copy Form", Kind: transport.KindOther, Method: http.MethodPost, Form: form, Path: "copy"}
@@ -93,7 +93,7 @@ func (c *Client) Copy(ctx context.Context, form string, to extract.CopyTarget) (
 	r.Parameters.Add("fs_destination_form", to.Form)
 	made, err := askFor(ctx, c, r, "form", func(n *node) (extract.Form, error) { return formOf(n), nil })
 	if transport.MayBeDone(err) {
-		err = &extract.FinalError{Problem: "whether the copy was made is not known", Remedy: "see `formetl forms` before you ask for it again", Err: err}
+		err = &transport.Error{Code: 69, Problem: "whether the copy was made is not known", Remedy: "see `formetl forms` before you ask for it again", Err: err}
 	}
 	return made, err
 }

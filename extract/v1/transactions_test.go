@@ -49,7 +49,7 @@ func people() *formservice.Form {
 func TestTransactions(t *testing.T) {
 	server := &formservice.Server{Forms: []*formservice.Form{people()}, Accounts: []string{"other"}}
 	for _, old := range []bool{false, true} {
-		server.SetFaults(formservice.Faults{OldRoot: old, Latin1: old})
+		server.SetFaults(formservice.Faults("").With("old-root", old).With("latin1", old))
 		c := extracttest.Serve(t, server, nil)
 		ctx := t.Context()
 		if forms, err := c.Forms(ctx); err != nil || len(forms) == 0 || forms[0] != (extract.Form{ID: "42", Name: "People & more", Description: "<who>", Directory: "people"}) {
@@ -186,7 +186,7 @@ func TestSearchIsChecked(t *testing.T) {
 		{[]extract.Criterion{{Column: "", Operator: extract.OpEquals, Term: "a"}}, "no column"},
 	} {
 		_, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Search: extract.Search{Where: tc.where}})
-		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, tc.want) {
+		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, tc.want) {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestFormsThatAreNone(t *testing.T) {
 	}, nil)
 	for _, form := range []string{"", ".", ".."} {
 		_, err := c.Count(t.Context(), form, extract.CountQuery{})
-		if e := extracttest.MustAs[*transport.ConfigError](t, err); !strings.Contains(e.Problem, "is not a form") {
+		if e := extracttest.MustAs[*transport.Error](t, err); !strings.Contains(e.Problem, "is not a form") {
 			t.Errorf("err = %v", err)
 		}
 	}

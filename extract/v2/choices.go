@@ -85,7 +85,7 @@ func isNumber(text string) bool {
 // choices returns the choices of a form's items, by item, as one page of its latest
 // results shows them.
 func (c *Client) choices(ctx context.Context, form string) (map[string]*choices, error) {
-	return c.shared.choices.get(ctx, form, func() (map[string]*choices, error) {
+	return c.learned.choices.get(ctx, form, func() (map[string]*choices, error) {
 		r := transport.Call{Transaction: getResults, Kind: transport.KindOther, Form: form, Path: "results"}
 		r.Parameters.Add("limit", strconv.Itoa(PageSize))
 		r.Parameters.Add("sort_direction", "desc")

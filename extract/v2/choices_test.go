@@ -86,7 +86,7 @@ func TestChoicesAreSearchedByPosition(t *testing.T) {
 		{"user_ip", extract.OpEquals, "1", "search_equals[user_ip]=1"},
 	} {
 		got, err := ask(try.column, try.operator, try.text)
-		if refused, ok := errors.AsType[*transport.ConfigError](err); ok {
+		if refused, ok := errors.AsType[*transport.Error](err); ok {
 			got = refused.Error()
 		} else if err != nil {
 			t.Fatal(err)

@@ -29,14 +29,14 @@ type Config struct {
 // safe for concurrent use.
 type Client struct {
 	*transport.Sender
-	zone   *time.Location
-	shared *shared
+	zone    *time.Location
+	learned *learned
 }
 
-// shared is what a client and its forks have learned of the account.
-type shared struct {
-	labels  kept[labelSet, []page.Heading]
-	choices kept[string, map[string]*choices] // by form
+// learned is what a client and its forks have learned of the account.
+type learned struct {
+	labels  memo[labelSet, []page.Heading]
+	choices memo[string, map[string]*choices] // by form
 }
 
 var _ extract.Client = (*Client)(nil)
@@ -54,7 +54,7 @@ func NewClient(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Sender: sender, zone: cmp.Or(cfg.Zone, time.UTC), shared: &shared{labels: newKept[labelSet, []page.Heading](), choices: newKept[string, map[string]*choices]()},
+		Sender: sender, zone: cmp.Or(cfg.Zone, time.UTC), learned: &learned{labels: newMemo[labelSet, []page.Heading](), choices: newMemo[string, map[string]*choices]()},
 	}, nil
 }
 

@@ -262,11 +262,11 @@ func TestSearchIsRefusedBeforeAnyRequest(t *testing.T) {
 	c := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }, nil)
 	q := extract.ResultsQuery{Search: extract.Search{Where: []extract.Criterion{{Column: "7", Operator: extract.OpEmpty}}}}
 	_, err := c.Results(t.Context(), "f", q)
-	if _, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(err.Error(), "7 empty") {
+	if _, ok := errors.AsType[*transport.Error](err); !ok || !strings.Contains(err.Error(), "7 empty") {
 		t.Errorf("err = %v", err)
 	}
 	_, err = c.Copy(t.Context(), "f", extract.CopyTarget{})
-	if _, ok := errors.AsType[*extract.LacksError](err); !ok || err.Error() != "API v2 cannot copy forms" {
+	if _, ok := errors.AsType[*transport.Error](err); !ok || err.Error() != "API v2 cannot copy forms" {
 		t.Errorf("err = %v", err)
 	}
 	if _, err := c.Results(t.Context(), "..", extract.ResultsQuery{}); err == nil {
@@ -482,7 +482,7 @@ func TestConfig(t *testing.T) {
 		"key in URL": {BaseURL: "https://x?k=" + canary, Account: "a", Config: transport.Config{Key: key}},
 	} {
 		_, err := v2.NewClient(cfg)
-		if _, ok := errors.AsType[*transport.ConfigError](err); !ok || strings.Contains(err.Error(), "c4n4ry") {
+		if _, ok := errors.AsType[*transport.Error](err); !ok || strings.Contains(err.Error(), "c4n4ry") {
 			t.Errorf("%s: err = %v", name, err)
 		}
 	}

@@ -19,14 +19,13 @@ type decoder struct {
 	page.Builder
 	scan    scanner
 	layout  page.Layout
-	known   []known        // by step of the layout
+	known   []known        // by slot of the layout
 	zone    *time.Location // of dates
 	entries []entry        // of the item that is being read
 	row     int32          // number of the result that is being read, from 1
 	early   int64          // a second of Unix time: results that were finished in it are early
 	begun   []int          // results that were begun in this second
-	left    int            // cells and values that the bound still allows
-	name    []byte         // of a meta whose name was put together
+	spare   int            // cells and values that the bound still allows
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -36,7 +35,7 @@ func newDecoder(zone *time.Location) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Begin()
 	d.zone = zone
-	d.early, d.left = earliest, maxValues
+	d.early, d.spare = earliest, maxValues
 	return d
 }
 

@@ -23,8 +23,8 @@ func (d *decoder) readItemsMember(first bool, from int) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	d.learn(stepItems, kindItems, first, d.tag(from, s.Pos))
-	d.once(stepItems, s.Pos, "items")
+	d.learn(slotItems, kindItems, first, d.tag(from, s.Pos))
+	d.once(slotItems, s.Pos, "items")
 	return d.readItems()
 }
 
@@ -89,7 +89,7 @@ func (d *decoder) readGuessedItem(at int32) (err error) {
 	} else if err := d.readItemMembers(&i, false, -1); err != nil {
 		return err
 	}
-	return d.addItem(&i, at-fieldSteps, start)
+	return d.addItem(&i, at-fieldSlots, start)
 }
 
 // readItem reads an item at pos that was not guessed. See readMember.
@@ -113,11 +113,11 @@ func (d *decoder) readItem(first bool, from int) error {
 	if added && i.position.End > 0 {
 		// A position that is no number counts as none, because it only orders columns.
 		if n, err := strconv.Atoi(string(s.Bytes(i.position))); err == nil {
-			d.Page.Fields[at-fieldSteps].Index = n
+			d.Page.Fields[at-fieldSlots].Index = n
 		}
 	}
 	d.learn(at, i.kind, first, i.tag)
-	return d.addItem(&i, at-fieldSteps, start)
+	return d.addItem(&i, at-fieldSlots, start)
 }
 
 // readItemMembers reads the members of an item's object to its end. The item's tag begins at
@@ -235,7 +235,7 @@ func (d *decoder) readEntries() error {
 		if !more {
 			break
 		}
-		if len(d.entries) > d.left {
+		if len(d.entries) > d.spare {
 			return d.room(len(d.entries), s.Pos)
 		}
 		e, ok, err := d.readEntry()

@@ -200,9 +200,8 @@ func oracleResult(object []member, zone *time.Location) (r plainResult, err erro
 		return r, errWrong
 	}
 	r.ID = int64(n)
-	seen, items := map[string]string{}, false
+	seen, items := map[string]bool{}, false
 	for _, m := range object {
-		group, isGroup := m.value.([]member)
 		switch {
 		case m.name == "items" && m.value != nil:
 			list, ok := m.value.([]any)
@@ -218,34 +217,23 @@ func oracleResult(object []member, zone *time.Location) (r plainResult, err erro
 				r.Cells = append(r.Cells, cell)
 			}
 		case slices.Contains(oracleMetas, m.name):
-			if err := r.meta(m.name, "flat", m.value, seen, zone); err != nil {
+			if err := r.meta(m.name, m.value, seen, zone); err != nil {
 				return r, err
-			}
-		case isGroup && (m.name == "user" || m.name == "login" || m.name == "payment"):
-			for _, inner := range group {
-				if name := m.name + "_" + inner.name; slices.Contains(oracleMetas, name) {
-					if err := r.meta(name, "nested", inner.value, seen, zone); err != nil {
-						return r, err
-					}
-				}
 			}
 		}
 	}
 	return r, nil
 }
 
-func (r *plainResult) meta(name, shape string, value any, seen map[string]string, zone *time.Location) error {
+func (r *plainResult) meta(name string, value any, seen map[string]bool, zone *time.Location) error {
 	text, ok, err := oracleText(value)
 	if err != nil || !ok {
 		return err
 	}
-	if before, again := seen[name]; again {
-		if before == shape {
-			return errWrong
-		}
-		return nil
+	if seen[name] {
+		return errWrong
 	}
-	seen[name] = shape
+	seen[name] = true
 	if strings.HasPrefix(name, "date_") {
 		text = oracleDate(text, zone)
 	}

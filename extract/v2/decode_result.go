@@ -10,8 +10,8 @@ func (d *decoder) readResults() error {
 	}
 	d.layout.Reset()
 	d.known = d.known[:0]
-	d.addStep()
-	d.addStep()
+	d.addSlot()
+	d.addSlot()
 	d.row = 0
 	for first := true; ; first = false {
 		more, err := s.more(first, ']')
@@ -63,7 +63,7 @@ func (d *decoder) readResult() error {
 			return err
 		}
 	}
-	if d.known[stepID].row != d.row {
+	if d.known[slotID].row != d.row {
 		s.Blame(start, "a result without an id: choose a results view that shows the reference number")
 	}
 	return nil
@@ -76,7 +76,7 @@ func (d *decoder) readGuessed(at int32) error {
 	switch d.known[at].kind {
 	case kindItems:
 		s.open++
-		d.once(stepItems, start, "items")
+		d.once(slotItems, start, "items")
 		return d.readItems()
 	case kindID:
 		text, err := s.text(start)
@@ -89,7 +89,7 @@ func (d *decoder) readGuessed(at int32) error {
 		if err != nil {
 			return err
 		}
-		return d.addMeta(at, text, start, false)
+		return d.addMeta(at, text, start)
 	}
 }
 
@@ -107,7 +107,7 @@ func (d *decoder) readMember(first bool, from int) error {
 	switch {
 	case string(key) == "id":
 		if quoted {
-			d.learn(stepID, kindID, first, d.tag(from, s.Pos+1))
+			d.learn(slotID, kindID, first, d.tag(from, s.Pos+1))
 		}
 		return d.readID()
 	case string(key) == "items":
@@ -117,63 +117,30 @@ func (d *decoder) readMember(first bool, from int) error {
 		if quoted {
 			d.learn(at, kindMeta, first, d.tag(from, s.Pos+1))
 		}
-		return d.readMeta(at, false)
-	case s.Buf[s.Pos] == '{' && isGroup(key):
-		return d.readGroup(key)
+		return d.readMeta(at)
 	}
 	return s.skip()
 }
 
-// isGroup tells whether a name may be that of an object with metas, which one client
-// reads: user.ip for user_ip (service-v2.md, section 6).
-func isGroup(name []byte) bool {
-	switch string(name) {
-	case "user", "login", "payment":
-		return true
-	}
-	return false
-}
-
-// readGroup reads an object at pos whose members are metas. name is its own name.
-func (d *decoder) readGroup(name []byte) error {
-	s := &d.scan
-	d.name = append(append(d.name[:0], name...), '_')
-	group := len(d.name)
-	if err := s.enter(); err != nil {
-		return err
-	}
-	return s.members(true, func(key []byte) error {
-		d.name = append(d.name[:group], key...)
-		if !page.KnownMeta(string(d.name)) {
-			return s.skip()
-		}
-		at, _ := d.field(page.KindMeta, d.name)
-		return d.readMeta(at, true)
-	})
-}
-
 // readMeta reads the value of a meta at pos. Null counts as absent.
-func (d *decoder) readMeta(at int32, nested bool) error {
+func (d *decoder) readMeta(at int32) error {
 	start := d.scan.Pos
 	text, ok, err := d.scan.scalar("a meta that is an object or an array")
 	if err != nil || !ok {
 		return err
 	}
-	return d.addMeta(at, text, start, nested)
+	return d.addMeta(at, text, start)
 }
 
-// addMeta adds a meta to the result. If the result has it in both shapes, the first one
-// counts. A meta that comes twice in one shape is blamed.
-func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) error {
+// addMeta adds a meta to the result. One that comes twice is blamed.
+func (d *decoder) addMeta(at int32, text page.Span, start int) error {
 	known := &d.known[at]
 	if known.row == d.row {
-		if known.nested == nested {
-			d.scan.Blame(start, "a meta that comes twice in a result")
-		}
+		d.scan.Blame(start, "a meta that comes twice in a result")
 		return nil
 	}
-	known.row, known.nested = d.row, nested
-	if meta := d.Page.Fields[at-fieldSteps].ID; page.IsDate(meta) {
+	known.row = d.row
+	if meta := d.Page.Fields[at-fieldSlots].ID; page.IsDate(meta) {
 		var second int64
 		text, second = toWall(d.scan.Buf, text, d.zone)
 		switch i := d.Page.Len() - 1; {
@@ -187,7 +154,7 @@ func (d *decoder) addMeta(at int32, text page.Span, start int, nested bool) erro
 	if err := d.room(2, start); err != nil {
 		return err
 	}
-	d.Cell(at - fieldSteps)
+	d.Cell(at - fieldSlots)
 	d.Value(text)
 	return nil
 }
@@ -212,13 +179,13 @@ func markUnfinished(p *page.Page, begun []int) {
 
 // room takes n cells and values from what the bound allows.
 func (d *decoder) room(n, at int) error {
-	if d.left -= n; d.left < 0 {
+	if d.spare -= n; d.spare < 0 {
 		return d.scan.TooMany(at, "values", maxValues)
 	}
 	return nil
 }
 
-// once records that the result has the member of a step, and blames a second one.
+// once records that the result has the member of a slot, and blames a second one.
 func (d *decoder) once(at int32, start int, name string) {
 	known := &d.known[at]
 	if known.row == d.row {
@@ -239,6 +206,6 @@ func (d *decoder) readID() error {
 
 func (d *decoder) setID(text page.Span) {
 	s := &d.scan
-	d.once(stepID, int(text.Start), "id")
+	d.once(slotID, int(text.Start), "id")
 	d.SetID(s.ResultID(s.Bytes(text), int(text.Start)))
 }

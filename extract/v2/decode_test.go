@@ -43,22 +43,18 @@ func TestShapes(t *testing.T) {
 		body string
 		want []plainCell
 	}{
-		"flat metas":         {inResult(`"user_device":"Desktop","score":4.5,"payment_amount":"5.00"`), []plainCell{meta("user_device", "Desktop"), meta("score", "4.5"), meta("payment_amount", "5.00")}},
-		"nested metas":       {inResult(`"user":{"ip":"1","id":"x"},"login":{"email":"e"},"payment":{"amount":5}`), []plainCell{meta("user_ip", "1"), meta("login_email", "e"), meta("payment_amount", "5")}},
-		"both, flat first":   {inResult(`"user_ip":"1","user":{"ip":"2"}`), []plainCell{meta("user_ip", "1")}},
-		"both, nested first": {inResult(`"user":{"ip":"2"},"user_ip":"1"`), []plainCell{meta("user_ip", "2")}},
-		"nested date":        {inResult(`"score":"1","user":{"ip":"a"}`), []plainCell{meta("score", "1"), meta("user_ip", "a")}},
-		"null metas":         {inResult(`"score":null,"items":null`), nil},
-		"unknown members":    {inResult(`"handshake_key":"x","more":[{"items":[1]}],"user":"x"`), nil},
-		"value":              {inResult(`"items":[{"id":"1","position":1,"value":""},{"id":2,"value":true}]`), []plainCell{item("1", ""), item("2", "true")}},
-		"values":             {inResult(`"items":[{"id":"1","values":[]},{"id":"41-0-1","values":[{"position":2,"value":"Good"}]}]`), []plainCell{item("1", ""), item("41-0-1", "Good")}},
-		"order of choices":   {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"position":0,"value":"a"},{"position":"1","value":"b"}]}]`), []plainCell{item("1", "a", "b", "c")}},
-		"no positions":       {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"value":"a"}]}]`), []plainCell{item("1", "c", "a")}},
-		"other":              {inResult(`"items":[{"id":"1","values":[{"other":"Teal","position":1,"value":"Another"},{"other":"","position":2,"value":"Label"}]}]`), []plainCell{item("1", "Teal", "Label")}},
-		"texts of a matrix":  {inResult(`"items":[{"id":"1","values":[{"position":0,"value":""},{"position":1,"value":"x"}]}]`), []plainCell{item("1", "", "x")}},
-		"null value":         {inResult(`"items":[{"id":"1","value":null,"values":["a"]}]`), []plainCell{item("1", "a")}},
-		"id at the end":      {`{"results":[{"score":"2","items":[{"value":"v","id":"7"}],"id":1}]}`, []plainCell{meta("score", "2"), item("7", "v")}},
-		"dates":              {inResult(`"date_start":"2026-01-05T17:26:24.087Z","date_finish":"","date_update":"soon"`), []plainCell{meta("date_start", "2026-01-05 17:26:24"), meta("date_finish", ""), meta("date_update", "soon")}},
+		"flat metas":        {inResult(`"user_device":"Desktop","score":4.5,"payment_amount":"5.00"`), []plainCell{meta("user_device", "Desktop"), meta("score", "4.5"), meta("payment_amount", "5.00")}},
+		"nested metas":      {inResult(`"score":"1","user":{"ip":"a"}`), []plainCell{meta("score", "1")}},
+		"unknown members":   {inResult(`"handshake_key":"x","more":[{"items":[1]}],"user":"x"`), nil},
+		"value":             {inResult(`"items":[{"id":"1","position":1,"value":""},{"id":2,"value":true}]`), []plainCell{item("1", ""), item("2", "true")}},
+		"values":            {inResult(`"items":[{"id":"1","values":[]},{"id":"41-0-1","values":[{"position":2,"value":"Good"}]}]`), []plainCell{item("1", ""), item("41-0-1", "Good")}},
+		"order of choices":  {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"position":0,"value":"a"},{"position":"1","value":"b"}]}]`), []plainCell{item("1", "a", "b", "c")}},
+		"no positions":      {inResult(`"items":[{"id":"1","values":[{"position":2,"value":"c"},{"value":"a"}]}]`), []plainCell{item("1", "c", "a")}},
+		"other":             {inResult(`"items":[{"id":"1","values":[{"other":"Teal","position":1,"value":"Another"},{"other":"","position":2,"value":"Label"}]}]`), []plainCell{item("1", "Teal", "Label")}},
+		"texts of a matrix": {inResult(`"items":[{"id":"1","values":[{"position":0,"value":""},{"position":1,"value":"x"}]}]`), []plainCell{item("1", "", "x")}},
+		"null value":        {inResult(`"items":[{"id":"1","value":null,"values":["a"]}]`), []plainCell{item("1", "a")}},
+		"id at the end":     {`{"results":[{"score":"2","items":[{"value":"v","id":"7"}],"id":1}]}`, []plainCell{meta("score", "2"), item("7", "v")}},
+		"dates":             {inResult(`"date_start":"2026-01-05T17:26:24.087Z","date_finish":"","date_update":"soon"`), []plainCell{meta("date_start", "2026-01-05 17:26:24"), meta("date_finish", ""), meta("date_update", "soon")}},
 	} {
 		p := mustDecode(t, c.body)
 		if got := plain(p); len(got) != 1 || got[0].ID != 1 || !reflect.DeepEqual(got[0].Cells, c.want) {
@@ -162,7 +158,7 @@ func TestBounds(t *testing.T) {
 	body := inResult(`"items":[{"id":"1","values":["a","b","c"]},{"id":"2","value":"d"}]`)
 	for left, fits := range map[int]bool{2: false, 5: false, 6: true} {
 		d := newDecoder(time.UTC)
-		d.Text, d.left = append(d.Text, body...), left
+		d.Text, d.spare = append(d.Text, body...), left
 		err := d.decode()
 		a, refused := errors.AsType[*transport.AnswerError](err)
 		if refused == fits || refused && a.Fault != transport.FaultBeyond {

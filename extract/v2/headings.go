@@ -1,7 +1,6 @@
 package v2
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -14,7 +13,7 @@ type labelSet struct{ form, custom string }
 
 // headings returns the labels of a form's items, which are asked for once.
 func (c *Client) headings(ctx context.Context, form, custom string) ([]page.Heading, error) {
-	return c.shared.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
+	return c.learned.labels.get(ctx, labelSet{form, custom}, func() ([]page.Heading, error) {
 		r := transport.Call{Transaction: getItems, Kind: transport.KindOther, Form: form, Path: "items"}
 		if r.Parameters.Add("results_labels", custom); custom != "" {
 			r.Asked = "custom labels " + custom
@@ -37,29 +36,18 @@ func headingsOf(list []json.RawMessage) (headings []page.Heading) {
 	var ids []string
 	labels, parents := map[string]string{}, map[string]string{}
 	composite := map[string]bool{} // items with children, which hold no values of their own
-	var collect func(list []json.RawMessage, parent string, levels int)
-	collect = func(list []json.RawMessage, parent string, levels int) {
-		for _, raw := range list {
-			o := objectOf(raw)
-			id := cmp.Or(o.text("id"), textOf(raw)) // a child is an object in one source, else its id
-			if id == "" {
-				continue
-			}
-			if parent != "" {
-				parents[id] = parent
-			}
-			if o == nil {
-				continue
-			}
-			ids = append(ids, id)
-			labels[id] = textOf(o["label"])
-			children := listOf(o["children"])
-			if composite[id] = len(children) > 0; levels > 0 {
-				collect(children, id, levels-1)
-			}
+	for _, raw := range list {
+		o := objectOf(raw)
+		id, children := o.text("id"), listOf(o["children"])
+		if id == "" {
+			continue
+		}
+		ids = append(ids, id)
+		labels[id], composite[id] = textOf(o["label"]), len(children) > 0
+		for _, child := range children {
+			parents[textOf(child)] = id
 		}
 	}
-	collect(list, "", maxLevels)
 	for _, id := range ids {
 		if composite[id] {
 			continue
@@ -78,19 +66,19 @@ func headingsOf(list []json.RawMessage) (headings []page.Heading) {
 	return headings
 }
 
-// kept holds what the service was asked for once, by key. Make it with newKept.
-type kept[K comparable, V any] struct {
+// memo holds what the service was asked for once, by key. Make it with newMemo.
+type memo[K comparable, V any] struct {
 	token chan struct{} // taken by whoever asks or looks whether somebody did
 	known map[K]V
 }
 
-func newKept[K comparable, V any]() kept[K, V] {
-	return kept[K, V]{make(chan struct{}, 1), map[K]V{}}
+func newMemo[K comparable, V any]() memo[K, V] {
+	return memo[K, V]{make(chan struct{}, 1), map[K]V{}}
 }
 
 // get returns the value of a key, and asks for it if nobody has. If that fails, the next
 // call asks again.
-func (k *kept[K, V]) get(ctx context.Context, key K, ask func() (V, error)) (none V, err error) {
+func (k *memo[K, V]) get(ctx context.Context, key K, ask func() (V, error)) (none V, err error) {
 	select {
 	case k.token <- struct{}{}:
 	case <-ctx.Done():

@@ -2,15 +2,15 @@ package v2
 
 import "github.com/formetl/formetl/extract/page"
 
-// The first two steps of a layout. Those of fields follow. A step's tag is all that stands
+// The first two slots of a layout. Those of fields follow. A slot's tag is all that stands
 // between the value before and its own value, such as `,{"id":"7","position":2,"value":"`.
 const (
-	stepID int32 = iota
-	stepItems
-	fieldSteps
+	slotID int32 = iota
+	slotItems
+	fieldSlots
 )
 
-// What a step's tag leads to.
+// What a slot's tag leads to.
 const (
 	kindNone   uint8 = iota
 	kindID           // the text of the result's id
@@ -20,20 +20,19 @@ const (
 	kindValues       // the first element of an item's values
 )
 
-// known is what is known of a step besides its place in the layout.
+// known is what is known of a slot besides its place in the layout.
 type known struct {
-	kind   uint8
-	row    int32 // number of the result that had it last
-	nested bool  // the result of row had it in an object of its own
+	kind uint8
+	row  int32 // number of the result that had it last
 }
 
-// addStep adds a step of the layout.
-func (d *decoder) addStep() {
+// addSlot adds a slot of the layout.
+func (d *decoder) addSlot() {
 	d.layout.Add()
 	d.known = append(d.known, known{})
 }
 
-// place names the place of a step: in a result or among its items, first there or not.
+// place names the place of a slot: in a result or among its items, first there or not.
 func place(items, first bool) (place uint8) {
 	if items {
 		place = 2
@@ -44,7 +43,7 @@ func place(items, first bool) (place uint8) {
 	return place
 }
 
-// guess reads the tag that the layout predicts for a place. It returns the step, or -1 with
+// guess reads the tag that the layout predicts for a place. It returns the slot, or -1 with
 // nothing read.
 func (d *decoder) guess(place uint8) int32 {
 	s := &d.scan
@@ -62,19 +61,19 @@ func (d *decoder) tag(from, end int) page.Span {
 	return page.Span{Start: int32(from), End: int32(end)}
 }
 
-// learn records a step and its tag.
+// learn records a slot and its tag.
 func (d *decoder) learn(at int32, kind uint8, first bool, tag page.Span) {
 	d.known[at].kind = kind
-	step := &d.layout.Steps[at]
-	step.Place, step.Tag = place(kind >= kindValue, first), tag
+	slot := &d.layout.Slots[at]
+	slot.Place, slot.Tag = place(kind >= kindValue, first), tag
 	d.layout.Follow(at)
 }
 
-// field returns the step of a field, which is added if it is new.
+// field returns the slot of a field, which is added if it is new.
 func (d *decoder) field(kind page.Kind, id []byte) (at int32, added bool) {
 	field, added := d.Field(kind, id)
 	if added {
-		d.addStep()
+		d.addSlot()
 	}
-	return field + fieldSteps, added
+	return field + fieldSlots, added
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/extract/walltime"
 )
 
 // resultsParameters returns those of Get Form Results (service-v2.md, section 4). The
@@ -46,7 +45,7 @@ func searchable(c extract.Criterion) error {
 // cannotSearch returns the error for a criterion that API v2 cannot express. why also says
 // what to do.
 func cannotSearch(c extract.Criterion, why string) error {
-	return &transport.ConfigError{Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
+	return &transport.Error{Code: 78, Problem: fmt.Sprintf("%s cannot search %s: %s", generation, c, why)}
 }
 
 // constrain returns the bounds of results as parameters. All bounds of the service are
@@ -96,7 +95,7 @@ func secondBefore(w extract.Window, zone *time.Location) int64 {
 // pass. The window that reaches beyond it holds the whole second pass. A time that the
 // clocks leave out is the moment of the change.
 func instant(wall time.Time, zone *time.Location) time.Time {
-	r := walltime.Read(wall.Unix(), zone)
+	r := page.ReadWall(wall.Unix(), zone)
 	at := time.Unix(wall.Unix()-r.Offset, 0).In(zone)
 	if r.Skipped {
 		at, _ = at.ZoneBounds()

@@ -160,7 +160,7 @@ func TestSearchesThatCannotBeExpressed(t *testing.T) {
 		{Column: "login_email", Operator: extract.OpEnds, Term: "x"},
 	} {
 		err := searchable(c)
-		if _, ok := errors.AsType[*transport.ConfigError](err); !ok || !strings.Contains(err.Error(), c.Column) {
+		if _, ok := errors.AsType[*transport.Error](err); !ok || !strings.Contains(err.Error(), c.Column) {
 			t.Errorf("%v: err = %v", c, err)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 
 // Results asks for one page of results (service-v2.md, section 4). With q.Headings the
 // page holds the labels of the form's items, which the client asks for once for each form.
-// The caller releases the page. The error is a *transport.ConfigError if the service cannot
+// The caller releases the page. The error is a *transport.Error if the service cannot
 // express the search.
 func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuery) (*page.Page, error) {
 	var last string
@@ -188,10 +188,13 @@ func (c *Client) Publish(ctx context.Context, form string, _ bool) (extract.Publ
 	})
 }
 
-// Copy sends nothing. The error is an *extract.LacksError, because API v2 has no such
+// Copy sends nothing. The error is a *transport.Error, because API v2 has no such
 // request.
 func (c *Client) Copy(context.Context, string, extract.CopyTarget) (extract.Form, error) {
-	return extract.Form{}, &extract.LacksError{Generation: generation, Transaction: "copy forms", Other: "v1"}
+	return extract.Form{}, &transport.Error{
+		Code: 64, Problem: generation + " cannot copy forms",
+		Remedy: "ask by the other generation: give --api v1, or in a definition `source.api: v1`",
+	}
 }
 
 // formOf asks for one form. The answer is a list of one, an object with a member form, or

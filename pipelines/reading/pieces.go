@@ -280,7 +280,7 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	if st.tail {
 		source.DoubtEnd()
 	} else if !old && count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
-		source.Share()
+		source.CountedTogether()
 	}
 	return source
 }

@@ -108,7 +108,7 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 			})
 		})
 	}
-	return unit.Spans(w.From, w.To) <= mostCells
+	return unit.Spans(w) <= mostCells
 }
 
 // A part outside the run's range is stale if the service named a changed result of

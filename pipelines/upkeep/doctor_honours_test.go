@@ -171,11 +171,7 @@ func TestHonours(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s %d %s", c.name, c.api, c.results, c.faults), func(t *testing.T) {
 			w := newDoctorWorld(t, nil, secretForm(c.results))
-			faults, err := formservice.ParseFaults(c.faults)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.service.API, w.service.Faults, w.service.Zone = formservice.Both, faults, w.def.Source.Zone
+			w.service.API, w.service.Faults, w.service.Zone = formservice.Both, formservice.Faults(c.faults), w.def.Source.Zone
 			w.def.Source.API, w.o.Client.Transport = c.api, c.between
 			r := w.examine(t)
 			if r.Honours == nil {

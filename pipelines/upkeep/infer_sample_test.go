@@ -124,25 +124,25 @@ func TestSampleOfBentServices(t *testing.T) {
 		faults formservice.Faults
 		least  int
 	}{
-		"no lower bound":          {formservice.Faults{IgnoreMinID: true}, 200},
-		"no upper bound":          {formservice.Faults{IgnoreMaxID: true}, 900},
-		"no bounds":               {formservice.Faults{IgnoreMinID: true, IgnoreMaxID: true}, 200},
-		"no order":                {formservice.Faults{IgnoreDirection: true}, 100},
-		"no order, no bounds":     {formservice.Faults{IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true}, 100},
-		"nothing":                 {formservice.Faults{IgnoreDirection: true, IgnoreMinID: true, IgnoreMaxID: true, IgnorePage: true}, 100},
-		"no bounds and no pages":  {formservice.Faults{IgnoreMinID: true, IgnorePage: true}, 200},
-		"short pages":             {formservice.Faults{PageCap: 40}, 1000},
-		"short pages, no order":   {formservice.Faults{PageCap: 40, IgnoreDirection: true}, 40},
-		"results come and go":     {formservice.Faults{InsertEvery: 1, DeleteEvery: 2}, 1000},
-		"a result for every page": {formservice.Faults{PageCap: 1}, 900},
+		"no lower bound":          {"ignore-min-id", 200},
+		"no upper bound":          {"ignore-max-id", 900},
+		"no bounds":               {"ignore-min-id,ignore-max-id", 200},
+		"no order":                {"ignore-direction", 100},
+		"no order, no bounds":     {"ignore-direction,ignore-min-id,ignore-max-id", 100},
+		"nothing":                 {"ignore-direction,ignore-min-id,ignore-max-id,ignore-page", 100},
+		"no bounds and no pages":  {"ignore-min-id,ignore-page", 200},
+		"short pages":             {"page-cap=40", 1000},
+		"short pages, no order":   {"page-cap=40,ignore-direction", 40},
+		"results come and go":     {"insert-every=1,delete-every=2", 1000},
+		"a result for every page": {"page-cap=1", 900},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, formservice.Generate(formservice.GenerateOptions{Results: 12_000, NoUndated: true}))
 			w.service.SetFaults(c.faults)
 			got := inferred(t, w, upkeep.InferOptions{}).Sampled
 			pages := 100
-			if c.faults.PageCap > 0 {
-				pages = c.faults.PageCap
+			if n, err := strconv.Atoi(c.faults.Value("page-cap")); err == nil {
+				pages = n
 			}
 			if got.Results < c.least || got.Results > 1100 || got.Requests > 1000/pages+6 || got.Whole {
 				t.Errorf("%+v, want %d results or more", got, c.least)

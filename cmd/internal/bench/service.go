@@ -98,7 +98,7 @@ func serve(ctx context.Context, args []string) error {
 		Results: *results, Items: *items, Even: true, NoUnfinished: true, NoUndated: true, NoLate: true, NoHostile: true,
 	})
 	p := &prepared{
-		service: &formservice.Server{Forms: []*formservice.Form{form}, Faults: formservice.Faults{NoGzip: true}},
+		service: &formservice.Server{Forms: []*formservice.Form{form}, Faults: "no-gzip"},
 		latency: *latency, answers: map[string]*httptest.ResponseRecorder{},
 	}
 	var config net.ListenConfig

@@ -67,49 +67,49 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 	api, faults := newService(source(seed, 3), seed, c.lawful)
 	follows := chance(random, 33)
 	if follows {
-		faults.IgnoreSort = false
+		faults = faults.With("ignore-sort", false)
 	}
-	l.both = api == formservice.V2 && faults.V2.Pagination == "" && chance(random, 30)
+	l.both = api == formservice.V2 && faults.Value("v2-pagination") == "" && chance(random, 30)
 	clock := newClock(source(seed, 4), zone, l.now)
 	l.people = newPeople(source(seed, 5), clock, api == formservice.V2, l.now)
 	l.service = startService(l.key, l.people.form, clock, faults)
 	l.def = l.newDefinition(source(seed, 6), api, follows)
-	l.def.uncounted = faults.V2.Pagination != ""
+	l.def.uncounted = faults.Value("v2-pagination") != ""
 	l.export = l.newExport(source(seed, 7))
 	return l, nil
 }
 
 // newService chooses the generation that the definition asks for, and how the service is made.
 func newService(random *rand.Rand, seed uint64, lawful bool) (api string, f formservice.Faults) {
-	f = formservice.Faults{
-		Seed: seed, BusyStatus: pick(random, 0, 200, 429, 503), Errors200: chance(random, 20), Headings: pick(random, "", "id", "nested"),
-		NoGzip: chance(random, 50), BareMaxMidnight: chance(random, 30), SlowDelay: time.Millisecond, IgnoreSort: !lawful && chance(random, 20),
+	f = formservice.Faults("slow-delay=1ms").With("seed", seed).With("busy-status", pick(random, "", "200", "429", "503")).
+		With("errors-200", chance(random, 20)).With("headings", pick(random, "", "id", "nested")).With("no-gzip", chance(random, 50)).
+		With("bare-max-midnight", chance(random, 30)).With("ignore-sort", !lawful && chance(random, 20))
+	if chance(random, 20) {
+		f = f.With("page-cap", pick(random, 2, 5, 10, 37))
 	}
 	if chance(random, 20) {
-		f.PageCap = pick(random, 2, 5, 10, 37)
-	}
-	if chance(random, 20) {
-		f.Latency = time.Duration(random.IntN(4000)) * time.Microsecond
+		f = f.With("latency", time.Duration(random.IntN(4000))*time.Microsecond)
 	}
 	if !lawful && chance(random, 20) {
-		pick(random, func() { f.IgnoreMinID = true }, func() { f.IgnoreMaxID = true }, func() { f.IgnoreDirection = true })()
+		f = f.With(pick(random, "ignore-min-id", "ignore-max-id", "ignore-direction"), true)
 	}
 	if chance(random, 50) {
-		f.OldRoot, f.Latin1, f.Control, f.StrictLimit = chance(random, 15), chance(random, 15), pick(random, "", "raw", "ref"), chance(random, 30)
+		f = f.With("old-root", chance(random, 15)).With("latin1", chance(random, 15)).
+			With("control", pick(random, "", "raw", "ref")).With("strict-limit", chance(random, 30))
 		return formservice.V1, f
 	}
-	f.V2 = formservice.V2Shapes{
-		NumberIDs: chance(random, 30), NumberMetas: chance(random, 30), Fractions: pick(random, "", "none", "random"), Seconds: chance(random, 20),
-		CoarseBounds: chance(random, 15), StrictDates: chance(random, 30), ClampLimit: chance(random, 30), OwnPositions: chance(random, 30),
-		MixValues: chance(random, 30), BareForm: chance(random, 30), SnakeStats: chance(random, 30), Pagination: pick(random, "", "", "", "", "", "missing"),
-	}
+	f = f.With("v2-number-ids", chance(random, 30)).With("v2-number-metas", chance(random, 30)).
+		With("v2-fractions", pick(random, "", "none", "random")).With("v2-seconds", chance(random, 20)).
+		With("v2-coarse-bounds", chance(random, 15)).With("v2-strict-dates", chance(random, 30)).With("v2-clamp-limit", chance(random, 30)).
+		With("v2-own-positions", chance(random, 30)).With("v2-mix-values", chance(random, 30)).With("v2-bare-form", chance(random, 30)).
+		With("v2-snake-stats", chance(random, 30)).With("v2-pagination", pick(random, "", "", "", "", "", "missing"))
 	return formservice.V2, f
 }
 
 // breaks tells whether the service breaks its specification in what every run needs.
 func (l *life) breaks() bool {
 	f := l.service.form.Faults
-	return f.IgnoreDirection || f.IgnoreMinID || f.IgnoreMaxID
+	return slices.ContainsFunc([]string{"ignore-direction", "ignore-min-id", "ignore-max-id"}, func(name string) bool { return f.Value(name) == "true" })
 }
 
 // enough is how many results show that a service sorts: their order by user_ip is
@@ -121,7 +121,7 @@ const enough = 12
 func (l *life) tells(d *definition) bool {
 	l.few = l.few || len(l.people.ids()) < enough // what a run did not see is remembered for a day
 	f := l.service.form.Faults
-	return f.PageCap == 0 && !f.IgnoreSort && !l.breaks() && !d.byLookback && d.counted() && !l.few
+	return f.Value("page-cap") == "" && f.Value("ignore-sort") != "true" && !l.breaks() && !d.byLookback && d.counted() && !l.few
 }
 
 // manners are what people may do while a definition reads results, or has a

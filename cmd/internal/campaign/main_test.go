@@ -53,7 +53,7 @@ func TestEndsAreChecked(t *testing.T) {
 		{name: "a bug", step: step{weather: weather{storm: 0.1}}, process: &process{code: 70}},
 		{name: "a panic", stderr: "panic: nil map"},
 	} {
-		l := &life{service: &service{form: &formservice.Server{Faults: formservice.Faults{IgnoreMinID: c.ignores}}}}
+		l := &life{service: &service{form: &formservice.Server{Faults: formservice.Faults("").With("ignore-min-id", c.ignores)}}}
 		if c.process == nil {
 			c.process = &process{}
 		}

@@ -97,7 +97,7 @@ func (l *life) follow(d *definition, s *step, p *process) error {
 	}
 	for _, r := range p.report.Forms {
 		asked := r.Changes != nil && r.Changes.Method == load.MethodChanges
-		switch unsorted := l.service.form.Faults.IgnoreSort || d.byLookback; {
+		switch unsorted := l.service.form.Faults.Value("ignore-sort") == "true" || d.byLookback; {
 		case r.Error != "":
 			return fmt.Errorf("it ended well, and the report says %q", r.Error)
 		case d.counted() && !s.changed() && (r.Verified == nil || !r.Verified.Match):

@@ -183,7 +183,7 @@ func TestCanary(t *testing.T) {
 	for i, r := range failures {
 		w.run(t, len(commands)+i, r, func(args ...string) (int, string, string) { return inProcess(canary, args...) })
 	}
-	w.service.SetFaults(formservice.Faults{})
+	w.service.SetFaults("")
 	w.killedRun(t)
 	lines, read := leaksUnder(t, w.root, canary)
 	for _, l := range lines {
@@ -206,12 +206,8 @@ func TestCanary(t *testing.T) {
 // greps and keeps what it told.
 func (w *canaryWorld) run(t *testing.T, i int, r canaryRun, do func(args ...string) (code int, stdout, stderr string)) {
 	t.Helper()
-	faults, err := formservice.ParseFaults(r.faults)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w.service.Reset()
-	w.service.SetFaults(faults)
+	w.service.SetFaults(formservice.Faults(r.faults))
 	format := []string{"text", "json"}[i%2]
 	code, stdout, stderr := do(append(r.args, "--log-level", "debug", "--log-format", format)...)
 	if code != r.code && r.code != anyCode {
@@ -233,7 +229,7 @@ func (w *canaryWorld) killedRun(t *testing.T) {
 	defer server.Close()
 	service.Before = func(r formservice.Request) {
 		if r.Transaction == formservice.TransactionResults && seen.Add(1) == 300 {
-			service.SetFaults(formservice.Faults{Latency: time.Hour})
+			service.SetFaults("latency=1h")
 			close(there)
 		}
 	}

@@ -144,7 +144,7 @@ func serviceFaults() []fault {
 		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", upkeep.Failed, console.ExitNoInput, "formetl forms"},
 		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", upkeep.Failed, console.ExitTemporary, "check source.base_url"},
 		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", upkeep.Failed, console.ExitConfig, "set source.base_url"},
-		{"busy", func(p *patient) { p.service.SetFaults(formservice.Faults{Busy: 1}) }, "service", "", upkeep.Failed, console.ExitTemporary, "later"},
+		{"busy", func(p *patient) { p.service.SetFaults("busy=1") }, "service", "", upkeep.Failed, console.ExitTemporary, "later"},
 		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", upkeep.Failed, console.ExitConfig, "source.timezone"},
 		{"day's budget used up", func(p *patient) {
 			p.edit("per_day: 0", "per_day: 2")

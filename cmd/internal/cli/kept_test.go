@@ -62,7 +62,7 @@ func TestStopTellsWhatIsKept(t *testing.T) {
 			service.Before = func(r formservice.Request) {
 				whatChanged := strings.Contains(r.Query, "fs_sort=")
 				if r.Transaction == formservice.TransactionResults && !whatChanged && pages.Add(1) == int64(c.page) {
-					service.SetFaults(formservice.Faults{Latency: time.Minute})
+					service.SetFaults("latency=1m")
 					close(there)
 				}
 			}
@@ -96,7 +96,7 @@ load: [{path: out.csv}]
 				t.Errorf("ended with %d, want %q:\n%s", code, want, &p.stderr)
 			}
 			server.CloseClientConnections()
-			service.SetFaults(formservice.Faults{})
+			service.SetFaults("")
 			before := pages.Load()
 			p = command(t, dir, testKey, slices.Concat(args, c.flags)...)
 			if code := p.code(t, p.Run()); code != console.ExitOK {
@@ -125,7 +125,7 @@ load: [{path: out.csv}]
 func TestWaitIsTold(t *testing.T) {
 	service, server := newService(testKey, largeForm("form1", 450))
 	defer server.Close()
-	service.SetFaults(formservice.Faults{Latency: 250 * time.Millisecond})
+	service.SetFaults("latency=250ms")
 	for _, limit := range []string{"", "--limit=5"} {
 		args := slices.DeleteFunc(append([]string{"export", "--form", "form1", "--progress", "on", limit}, serviceArgs(server.URL)...), func(a string) bool { return a == "" })
 		p := command(t, t.TempDir(), testKey, args...)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/cmd/internal/console"
-	"github.com/formetl/formetl/extract/formservice"
 )
 
 // logLine reads a line of a JSON log: an object, and its keys in order, none
@@ -60,7 +59,7 @@ func TestLogOfRuns(t *testing.T) {
 	dir := t.TempDir()
 	service, server := newService(testKey, smallForm(), largeForm("orders", 450))
 	defer server.Close()
-	service.SetFaults(formservice.Faults{BusyFirst: 2})
+	service.SetFaults("busy-first=2")
 	good := pipelineFile(t, dir, "good", server.URL, "", twoForms)
 	bad := pipelineFile(t, dir, "bad", server.URL, "", "forms: [form1, gone]\nload: [{path: 'bad/{form}.csv'}]")
 	p := command(t, dir, testKey, "run", good, bad, "--log-format", "json", "--log-level", "debug")

@@ -117,7 +117,7 @@ load: [{path: "%[3]s/%[1]s/{form}.csv"}, {path: "%[3]s/%[1]s/{form}.json"}, {pat
 			var asked atomic.Int64
 			service.Before = func(r formservice.Request) {
 				if r.Transaction == formservice.TransactionResults && asked.Add(1) == 6 {
-					service.SetFaults(formservice.Faults{Busy: 1})
+					service.SetFaults("busy=1")
 				}
 			}
 			do(console.ExitTemporary, "cut", "max_rejects: 20\n")

@@ -106,15 +106,11 @@ func cmdDefine(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func cmdFaults(ts *testscript.TestScript, _ bool, args []string) {
-	var faults formservice.Faults
-	var err error
 	if len(args) != 1 {
 		ts.Fatalf("usage: faults LIST")
 	}
-	if args[0] != "-" {
-		faults, err = formservice.ParseFaults(args[0])
-	}
-	ts.Check(err)
+	faults := formservice.Faults(strings.TrimPrefix(args[0], "-"))
+	ts.Check(faults.Validate())
 	serviceOf(ts).SetFaults(faults)
 }
 

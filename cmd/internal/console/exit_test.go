@@ -56,7 +56,7 @@ func TestExitCode(t *testing.T) {
 		{ExitTemporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
 		{ExitTemporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
 		{ExitConfig, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
-		{ExitUnavailable, &extract.FinalError{Err: &transport.NetworkError{}}},
+		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.NetworkError{}}},
 		{ExitData, &reading.RejectsError{}},
 		{ExitData, &output.DamagedPartsError{}},
 		{ExitCantCreate, &output.UnlistedPartsError{}},
@@ -73,7 +73,7 @@ func TestExitCode(t *testing.T) {
 		{ExitData, &transform.ColumnsError{}},
 		{ExitData, &transport.RequestError{Err: &transport.AnswerError{}}},
 		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
-		{ExitUnavailable, &extract.FinalError{Err: &transport.AnswerError{}}}, // what it wraps does not count
+		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.AnswerError{}}}, // what it wraps does not count
 		{ExitData, &extract.BreachError{}},
 		{ExitNoInput, service(extract.CodeInvalidUser, 0)},
 		{ExitNoInput, service(extract.CodeInvalidForm, 0)},
@@ -116,7 +116,7 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &output.SchemaChangedError{}},
 		{ExitConfig, &output.DatasetChangedError{}},
 		{ExitConfig, &load.NameError{}},
-		{ExitConfig, &transport.ConfigError{}},
+		{ExitConfig, &transport.Error{Code: ExitConfig}},
 		{ExitConfig, service(extract.CodeInvalidURL, 404)},
 		{ExitData, &upkeep.Fault{Code: ExitData}},
 		{ExitNoPermission, &upkeep.FaultsError{Checks: []upkeep.Check{{Err: &load.HeldError{}}, {Err: &upkeep.Fault{Code: ExitIO}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
@@ -226,8 +226,8 @@ func TestHint(t *testing.T) {
 		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
 		{&StopError{syscall.SIGINT}, "export", "no result is kept", "run the same command again (no result is kept)"},
 		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
-		{&extract.LacksError{Generation: "API v2", Other: "v1"}, "copy", "", "ask by the other generation: give --api v1, or in a definition `source.api: v1`"},
-		{&extract.LacksError{Generation: "API v3"}, "copy", "", "see formetl copy --help"},
+		{&transport.Error{Code: ExitUsage, Remedy: "look"}, "copy", "", "look"},
+		{&transport.Error{Code: ExitUsage}, "copy", "", "see formetl copy --help"},
 		{&transport.NetworkError{}, "forms", "", "run the same command again later"},
 		{&transport.NetworkError{}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again later"},
 		{&load.HeldError{}, "run", "", "wait until that run has ended; then run the same command again"},
@@ -237,7 +237,6 @@ func TestHint(t *testing.T) {
 		{&definition.Error{}, "validate", "", ""},
 		{&output.SchemaChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
 		{&output.DatasetChangedError{}, "run", "", "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"},
-		{&extract.CostError{}, "export", "", "shorten the range, or raise `max_requests`; then run the same command again"},
 		{&output.UnlistedPartsError{}, "run", "", "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&reconcile.UnprovenError{}, "run", "no result is kept", "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"},
@@ -251,7 +250,7 @@ func TestHint(t *testing.T) {
 		{&load.CreateError{Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
 		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
-		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
+		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
 		{&upkeep.FaultsError{Checks: []upkeep.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/formetl/formetl/extract/walltime"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 )
 
@@ -116,5 +116,5 @@ func lasting(d time.Duration) string {
 // FirstInstant is when the clocks of a zone show a wall-clock time, and the
 // first of both instants where they show it twice.
 func FirstInstant(w load.WallTime, zone *time.Location) time.Time {
-	return time.Unix(w.Unix()-walltime.Read(w.Unix(), zone).Offset, 0).In(zone)
+	return time.Unix(w.Unix()-page.ReadWall(w.Unix(), zone).Offset, 0).In(zone)
 }

@@ -42,7 +42,7 @@ func newFleet(t *testing.T, forms, results, budget int, answers time.Duration) *
 			From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 		}))
 	}
-	service := &formservice.Server{Key: testKey, Forms: f.forms, Faults: formservice.Faults{Latency: answers}}
+	service := &formservice.Server{Key: testKey, Forms: f.forms, Faults: formservice.Faults("").With("latency", answers)}
 	service.Before = f.note
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)

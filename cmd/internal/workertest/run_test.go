@@ -41,7 +41,7 @@ func TestWorkflow(t *testing.T) {
 // slow is a world whose run takes seconds.
 func slow(t *testing.T) *world {
 	w := newWorld(t, settings{concurrency: 2}, january("form1", 150))
-	w.service.SetFaults(formservice.Faults{Latency: 100 * time.Millisecond})
+	w.service.SetFaults("latency=100ms")
 	return w
 }
 
@@ -95,7 +95,7 @@ func TestCancel(t *testing.T) {
 	w := slow(t)
 	w.service.Before = func(r formservice.Request) {
 		if r.Number == 40 { // the rest takes longer than a worker needs to hear that it is cancelled
-			w.service.SetFaults(formservice.Faults{Latency: 3 * time.Second})
+			w.service.SetFaults("latency=3s")
 		}
 	}
 	w.worker()
@@ -108,7 +108,7 @@ func TestCancel(t *testing.T) {
 	if code := flow.code(); code != 130 || time.Since(began) > 30*time.Second {
 		t.Errorf("exit code %d after %s:\n%s", code, time.Since(began), flow.output)
 	}
-	w.service.SetFaults(formservice.Faults{})
+	w.service.SetFaults("")
 	read := w.service.Counts()["results"]
 	run := w.formetl("run", w.definition())
 	if code := run.code(); code != 0 {

@@ -1,13 +1,12 @@
-// Package walltime tells which instants the wall-clock times of a zone are.
-package walltime
+package page
 
 import "time"
 
 // farthest is more than any zone was ever away from UTC (Manila was at -15:56).
 const farthest = 16 * 60 * 60
 
-// Reading is how a wall-clock time is read.
-type Reading struct {
+// WallReading is how a wall-clock time is read.
+type WallReading struct {
 	Offset int64 // seconds east of UTC
 	Since  int64 // the Unix time at which that offset began to hold
 	// Skipped tells that no clock shows the time. The offset is the one before the change,
@@ -15,11 +14,11 @@ type Reading struct {
 	Skipped bool
 }
 
-// Read reads a wall-clock time of a zone, in seconds since 1970-01-01 00:00:00 there. Of a
+// ReadWall reads a wall-clock time of a zone, in seconds since 1970-01-01 00:00:00 there. Of a
 // time that the clocks show twice it takes the first: it walks in order through the spans of
 // constant offset that may show the time.
-func Read(wall int64, zone *time.Location) Reading {
-	var before Reading
+func ReadWall(wall int64, zone *time.Location) WallReading {
+	var before WallReading
 	at := time.Unix(wall-farthest, 0).In(zone)
 	for {
 		start, end := at.ZoneBounds()
@@ -29,7 +28,7 @@ func Read(wall int64, zone *time.Location) Reading {
 			end = at.Add(24 * time.Hour)
 		}
 		_, offset := at.Zone()
-		r := Reading{Offset: int64(offset), Since: start.Unix()}
+		r := WallReading{Offset: int64(offset), Since: start.Unix()}
 		unix := wall - r.Offset
 		if !start.IsZero() && unix < start.Unix() {
 			before.Skipped = true // later than the span before, earlier than this one

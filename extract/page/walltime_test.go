@@ -1,4 +1,4 @@
-package walltime
+package page
 
 import (
 	"encoding/binary"
@@ -31,7 +31,7 @@ func TestEndOfALeapYear(t *testing.T) {
 	for _, day := range []int{29, 30, 31, 32} {
 		for hour := range 24 {
 			wall := time.Date(2024, 12, day, hour, 30, 0, 0, time.UTC)
-			if r := Read(wall.Unix(), zone); r.Offset != -6*60*60 || r.Skipped {
+			if r := ReadWall(wall.Unix(), zone); r.Offset != -6*60*60 || r.Skipped {
 				t.Fatalf("%v is read as %+v", wall, r)
 			}
 		}

@@ -1,0 +1,49 @@
+package formservice
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// madeFiles is where the files of generated results lie.
+const madeFiles = "https://files.example.com/files/"
+
+// plain returns a result as public clients of the service have seen it: items by position,
+// one for each id, files on the service's own host, in v1 only text and list as the types of
+// items, and in v2 no metas of forms with a login, payments or scores.
+func (c *call) plain(f *Form, r Result) Result {
+	if !c.server.Plain {
+		return r
+	}
+	var items []Answer
+	for _, a := range r.Items {
+		if slices.ContainsFunc(items, func(b Answer) bool { return b.ID == a.ID }) {
+			continue
+		}
+		a.Values, _ = r.Values(a.ID)
+		for i, v := range a.Values {
+			if name, ok := strings.CutPrefix(v, madeFiles); ok {
+				a.Values[i] = "https://" + c.http.Host + "/" + c.server.account() + "/files/" + name
+			}
+		}
+		it, _ := f.item(a.ID)
+		a.Type, a.Index = cmp.Or(a.Type, it.Type), cmp.Or(a.Index, it.Index)
+		switch {
+		case c.api == V2:
+		case several(a.Type):
+			a.Type = "list"
+		default:
+			a.Type = "text"
+		}
+		items = append(items, a)
+	}
+	slices.SortStableFunc(items, func(a, b Answer) int { return cmp.Compare(a.Index, b.Index) })
+	r.Items = items
+	if c.api == V2 {
+		r.Metas = slices.DeleteFunc(slices.Clone(r.Metas), func(m Meta) bool {
+			return strings.HasPrefix(m.ID, "login_") || strings.HasPrefix(m.ID, "payment_") || m.ID == "score"
+		})
+	}
+	return r
+}
