@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // leave stages what a run that died left at a folder.
@@ -51,7 +51,7 @@ func (w *world) leaveCheckpoint(name string) {
 
 // found lists what a report says: the output's base, and the runs of what was
 // removed there.
-func found(r *maintain.CleanReport) string {
+func found(r *upkeep.CleanReport) string {
 	all := make([]string, 0, len(r.Outputs))
 	for _, out := range r.Outputs {
 		text := filepath.Base(out.Path) + ":"
@@ -79,18 +79,18 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	w.service.Reset()
 
 	left := tree(t, w.dir)
-	told, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: true})
+	told, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameTree(t, left, tree(t, w.dir))
-	did, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{})
+	did, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What lies in a folder that two files share is told once.
 	want := "form1.ndjson: dead2; days: dead1; second.csv:"
-	for _, r := range []*maintain.CleanReport{told, did} {
+	for _, r := range []*upkeep.CleanReport{told, did} {
 		if found(r) != want || r.Checkpoints != 1 {
 			t.Errorf("found %s and %d checkpoints, want %s and 1", found(r), r.Checkpoints, want)
 		}
@@ -102,7 +102,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 		}
 	}
 	sameTree(t, before, after)
-	again, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{})
+	again, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{})
 	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Checkpoints != 0 {
 		t.Errorf("cleaning again found %s and %d checkpoints, %v", found(again), again.Checkpoints, err)
 	}

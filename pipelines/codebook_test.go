@@ -9,8 +9,8 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // surveyed is a result with a colour, and a mail address where id is even.
@@ -79,14 +79,14 @@ func TestCleanKnowsCodebooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dryRun := range []bool{true, false} {
-		report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: dryRun})
+		report, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: dryRun})
 		if err != nil || len(report.Outputs) != 2 || len(report.Outputs[1].Removed) != 1 || report.Outputs[1].Path != w.path("lake/form1.schema.json") {
 			t.Fatalf("dry run %v: %+v, %v", dryRun, report, err)
 		}
 	}
 	sameTree(t, before, tree(t, w.dir))
 	w.checkTidy()
-	if report, err := maintain.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || len(report.Outputs) != 1 {
+	if report, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || len(report.Outputs) != 1 {
 		t.Errorf("where there is nothing: %+v, %v", report, err)
 	}
 }

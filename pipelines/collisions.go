@@ -10,7 +10,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // CollisionError is a form that would be written over another form's files, or
@@ -23,9 +22,9 @@ type CollisionError struct {
 
 // Error names both and the way out.
 func (e *CollisionError) Error() string {
-	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, strictyaml.Quote(e.Form), e.OtherOne, strictyaml.Quote(e.Other))
+	what := fmt.Sprintf("%s of form %s would be written over or into %s of form %s", e.Path, definition.Quote(e.Form), e.OtherOne, definition.Quote(e.Other))
 	if e.Path == e.OtherOne {
-		what = fmt.Sprintf("forms %s and %s would both be written to %s", strictyaml.Quote(e.Form), strictyaml.Quote(e.Other), e.Path)
+		what = fmt.Sprintf("forms %s and %s would both be written to %s", definition.Quote(e.Form), definition.Quote(e.Other), e.Path)
 	}
 	return what + "; exclude one of them, or write paths that keep them apart"
 }

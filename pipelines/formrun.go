@@ -13,11 +13,11 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/doctor"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // runForm runs one form. If the service has no list of changes or tells no counts, the run
@@ -274,7 +274,7 @@ func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reco
 		if theirs.IsZero() {
 			ours = now
 		}
-		if what, cure := doctor.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
+		if what, cure := upkeep.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
 			f.drift(what)
 			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("hint", cure))
 		}

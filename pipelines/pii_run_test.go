@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -59,7 +59,7 @@ func TestRulesInManifests(t *testing.T) {
 				t.Errorf("%s: %s", name, data)
 			}
 		}
-		known, err := infer.KnownColumns(t.Context(), def, options().Options, "form1")
+		known, err := upkeep.KnownColumns(t.Context(), def, options().Options, "form1")
 		if err != nil || known.Schema.Find(schemas.Source{Kind: schemas.FromItem, ID: "1"}) < 0 {
 			t.Errorf("%s: the known columns are %+v (%v)", rule, known, err)
 		}

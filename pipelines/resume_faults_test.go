@@ -18,8 +18,8 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 var errBoom = errors.New("boom")
@@ -76,7 +76,7 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 // cleaned does what the log says where something could not be tidied up.
 func (r *resumed) cleaned() {
 	r.t.Helper()
-	if _, err := maintain.Clean(r.t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{}); err != nil {
+	if _, err := upkeep.Clean(r.t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.checkTidy()
@@ -175,7 +175,7 @@ func TestKilledAfterEveryOperation(t *testing.T) {
 			t.Errorf("operation %d: asked for %v, report %+v", n, asked, f)
 		}
 		r.checkAll(outs(), inJanuary)
-		if _, err := maintain.Clean(t.Context(), r.daily(outs()...), r.o.Options, load.CleanOptions{}); err != nil {
+		if _, err := upkeep.Clean(t.Context(), r.daily(outs()...), r.o.Options, load.CleanOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r.checkTidy()

@@ -13,17 +13,17 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // reset resets, and fails the test where that touches data or asks the service for
 // anything but the forms of globs.
-func (w *world) reset(def *definition.Definition, o pipelines.Options, to time.Time) (*maintain.ResetReport, error) {
+func (w *world) reset(def *definition.Definition, o pipelines.Options, to time.Time) (*upkeep.ResetReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := w.committed()
-	report, err := maintain.ResetState(w.t.Context(), def, o.Options, to)
+	report, err := upkeep.ResetState(w.t.Context(), def, o.Options, to)
 	sameTree(w.t, before, w.committed())
 	allowed := 0
 	if account.NeedsForms(def, o.Options) {
@@ -49,7 +49,7 @@ func (w *world) committed() map[string]string {
 }
 
 // asItWas tells whether a reset changed nothing of an output.
-func asItWas(o *maintain.ResetOutput) bool {
+func asItWas(o *upkeep.ResetOutput) bool {
 	return o.Before.Equal(o.After.Time) && o.Recovery.RunID == ""
 }
 
@@ -87,7 +87,7 @@ func TestResetLetsTheNextRunBeginAnew(t *testing.T) {
 		l.checkTidy()
 		// Resetting again finds nothing.
 		report, err = l.reset(l.definition(), l.o, to)
-		if err != nil || slices.ContainsFunc(report.Outputs, func(o *maintain.ResetOutput) bool { return !asItWas(o) }) {
+		if err != nil || slices.ContainsFunc(report.Outputs, func(o *upkeep.ResetOutput) bool { return !asItWas(o) }) {
 			t.Errorf("again: %+v, %v", report.Outputs[0], err)
 		}
 		f, _ := l.goOn()

@@ -10,18 +10,18 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // errDisk is a store that fails.
 var errDisk = &load.IOError{Op: "write", Path: "x", Err: errors.New("disk")}
 
 // state looks, and fails the test where the look changes or asks anything.
-func (w *world) state(def *definition.Definition, o pipelines.Options) (*maintain.StateReport, error) {
+func (w *world) state(def *definition.Definition, o pipelines.Options) (*upkeep.StateReport, error) {
 	w.t.Helper()
 	w.service.Reset()
 	before := tree(w.t, w.dir)
-	report, err := maintain.State(w.t.Context(), def, o.Options)
+	report, err := upkeep.State(w.t.Context(), def, o.Options)
 	sameTree(w.t, before, tree(w.t, w.dir))
 	if counts := w.service.Counts(); len(counts) > 0 {
 		w.t.Errorf("the service was asked for %v", counts)
@@ -29,7 +29,7 @@ func (w *world) state(def *definition.Definition, o pipelines.Options) (*maintai
 	return report, err
 }
 
-func (w *world) mustState(def *definition.Definition, o pipelines.Options) *maintain.StateReport {
+func (w *world) mustState(def *definition.Definition, o pipelines.Options) *upkeep.StateReport {
 	w.t.Helper()
 	report, err := w.state(def, o)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestStateDuringARun(t *testing.T) {
 		if q.Transaction != formservice.TransactionResults {
 			return
 		}
-		report, err := maintain.State(t.Context(), def, r.o.Options)
+		report, err := upkeep.State(t.Context(), def, r.o.Options)
 		if err != nil {
 			t.Error(err)
 			return

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -56,10 +55,10 @@ func (c ConnectionString) Reveal() string { return c.text }
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
 // isDatabase tells whether an entry of load is a table of a database.
-func isDatabase(e strictyaml.Value) bool { return hasKey(e, "database") }
+func isDatabase(e value) bool { return hasKey(e, "database") }
 
 // readDatabase reads an output that is a table. It returns false where it has no address.
-func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]strictyaml.Value) bool {
+func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]value) bool {
 	out.NoCodebook = true // nothing lies beside a table
 	names := make([]string, len(r.o.Databases))
 	for i, kind := range r.o.Databases {
@@ -76,7 +75,7 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 		}
 	}
 	dsn, table := given["dsn"], given["table"]
-	for key, v := range map[string]strictyaml.Value{"dsn": dsn, "table": table} {
+	for key, v := range map[string]value{"dsn": dsn, "table": table} {
 		if !v.Given() {
 			given["database"].Fail("add "+key+":", "a table of %s needs %s", kind.Name, key)
 			ok = false
@@ -97,7 +96,7 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 }
 
 // refuseDatabaseKeys reports the keys of a table at an output that is none.
-func (out *placedOutput) refuseDatabaseKeys(given map[string]strictyaml.Value) {
+func (out *placedOutput) refuseDatabaseKeys(given map[string]value) {
 	for _, key := range []string{"dsn", "table", "control_schema", "adopt", "soft_delete", "audit", "after"} {
 		if v := given[key]; v.Given() {
 			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
@@ -129,7 +128,7 @@ func (r *reader) readAfter(text string) (string, error) {
 
 // parseTable reads the name of a table, with that of its schema in front, which may be left
 // out.
-func parseTable(v strictyaml.Value, defaultSchema string) (string, bool) {
+func parseTable(v value, defaultSchema string) (string, bool) {
 	text, ok := v.Text()
 	if !ok || !checkBraces(v, text) {
 		return "", false
@@ -140,7 +139,7 @@ func parseTable(v strictyaml.Value, defaultSchema string) (string, bool) {
 	}
 	switch {
 	case schema == "" || name == "":
-		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", strictyaml.Quote(text))
+		v.Fail("write schema.table, such as forms.feedback", "%s is not the name of a table", Quote(text))
 	case strings.ContainsAny(schema, "{}"):
 		v.Fail("write the schema's name itself, such as forms.{form}", "a placeholder stands in the name of the schema")
 	case strings.ContainsAny(text, `/\`) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -162,7 +161,7 @@ var (
 
 // readDSN reads a connection string: a reference, or a text with references for what is
 // secret. It is never shown.
-func (r *reader) readDSN(v strictyaml.Value, kind DatabaseKind, into *Database) (address string, ok bool) {
+func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address string, ok bool) {
 	v = v.Hidden()
 	text, scalar := v.Scalar()
 	switch {

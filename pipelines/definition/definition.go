@@ -12,7 +12,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -193,13 +192,6 @@ func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }
 func (o Output) Lasting() bool {
 	return o.Path != StdoutPath && !strings.Contains(o.Path, "{run_id}")
 }
-
-// Error lists everything that is wrong in a definition or schema file. Its exit
-// code is 78.
-type Error = strictyaml.Error
-
-// Problem is one thing that is wrong in a definition or schema file.
-type Problem = strictyaml.Problem
 
 // UnsupportedError is something that a definition may ask for and this
 // version cannot do.

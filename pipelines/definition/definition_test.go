@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -361,7 +360,7 @@ func TestFinestUnit(t *testing.T) {
 
 // parseSchema is LoadSchema for bytes that were read from file.
 func parseSchema(file string, data []byte) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Parse(file, data)
+	doc, root, err := parseDocument(file, data)
 	if err != nil {
 		return nil, err
 	}

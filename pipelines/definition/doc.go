@@ -14,6 +14,11 @@
 // [ExpandPath] puts a form's name into an output's path and refuses names that
 // would leave it.
 //
+// YAML is read strictly, without reflection: a file becomes a tree of values, a decoder
+// names the keys of each group with Section, and what does not fit is noted in the document
+// while reading goes on. Unknown, repeated and missing keys are problems; tags, merge keys and
+// several documents in one file are refused. No problem shows a secret.
+//
 // The package asks no service and opens no output. Begin reading at
-// [Definition], then in load.go.
+// [Definition], then in load.go and yaml_section.go.
 package definition

@@ -2,25 +2,24 @@ package definition
 
 import (
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *reader) readExtract(v strictyaml.Value) {
+func (r *reader) readExtract(v value) {
 	x := &r.def.Extract
 	values := v.Section(
-		strictyaml.Optional("from", strictyaml.Parsed(&x.From, ParseWallTime, "")),
-		strictyaml.Optional("to", strictyaml.Parsed(&x.To, ParseWallTime, "")),
-		strictyaml.Optional("settle", strictyaml.Parsed(&x.Settle, spanWithin(0, maxSpan), "")),
-		strictyaml.Optional("window", strictyaml.Parsed(&x.Window, ParseWindow, "")),
-		strictyaml.Optional("mode", strictyaml.Choice(&x.Incremental, "full", "incremental")),
-		strictyaml.Optional("lookback", strictyaml.Parsed(&x.Lookback, spanWithin(0, maxSpan), "")),
-		strictyaml.Optional("changes", strictyaml.OneOf(&x.Changes, ChangesAuto, ChangesLookback)),
-		strictyaml.Optional("view", strictyaml.Text(&x.View)),
-		strictyaml.Optional("custom_labels", strictyaml.Text(&x.CustomLabels)),
-		strictyaml.Optional("search", func(v strictyaml.Value) { readSearch(v, &x.Search) }),
-		strictyaml.Optional("verify", func(v strictyaml.Value) {
+		optional("from", intoParsed(&x.From, ParseWallTime, "")),
+		optional("to", intoParsed(&x.To, ParseWallTime, "")),
+		optional("settle", intoParsed(&x.Settle, spanWithin(0, maxSpan), "")),
+		optional("window", intoParsed(&x.Window, ParseWindow, "")),
+		optional("mode", intoChoice(&x.Incremental, "full", "incremental")),
+		optional("lookback", intoParsed(&x.Lookback, spanWithin(0, maxSpan), "")),
+		optional("changes", intoOneOf(&x.Changes, ChangesAuto, ChangesLookback)),
+		optional("view", intoText(&x.View)),
+		optional("custom_labels", intoText(&x.CustomLabels)),
+		optional("search", func(v value) { readSearch(v, &x.Search) }),
+		optional("verify", func(v value) {
 			if v.Kind() != "text" {
-				strictyaml.Boolean(&x.Verify)(v)
+				intoBoolean(&x.Verify)(v)
 			} else if word, ok := v.OneOf("true", "false", "required"); ok {
 				x.Verify, x.Proof = word != "false", word == "required"
 			}
@@ -32,11 +31,11 @@ func (r *reader) readExtract(v strictyaml.Value) {
 	}
 }
 
-func readSearch(v strictyaml.Value, s *extract.Search) {
+func readSearch(v value, s *extract.Search) {
 	v.Section(
-		strictyaml.Optional("match", strictyaml.Choice(&s.Any, "and", "or")),
-		strictyaml.Required("where", func(v strictyaml.Value) {
-			seen := map[[2]string]strictyaml.Value{}
+		optional("match", intoChoice(&s.Any, "and", "or")),
+		required("where", func(v value) {
+			seen := map[[2]string]value{}
 			for _, e := range v.List() {
 				c, ok := readCriterion(e)
 				if !ok {
@@ -45,7 +44,7 @@ func readSearch(v strictyaml.Value, s *extract.Search) {
 				id := [2]string{string(c.Operator), c.Column}
 				if first, twice := seen[id]; twice {
 					e.Fail("keep one of them, or use another operator",
-						"the search asks %s of column %s twice, first on line %d: the service takes one search parameter per search type and id (specification 4.5, rule 2)", c.Operator, strictyaml.Quote(c.Column), first.Line())
+						"the search asks %s of column %s twice, first on line %d: the service takes one search parameter per search type and id (specification 4.5, rule 2)", c.Operator, Quote(c.Column), first.Line())
 					continue
 				}
 				seen[id] = e
@@ -56,19 +55,19 @@ func readSearch(v strictyaml.Value, s *extract.Search) {
 }
 
 // readCriterion reads one condition of a search: {column: ID, OPERATOR: TERM}.
-func readCriterion(v strictyaml.Value) (c extract.Criterion, ok bool) {
-	term := func(op extract.Operator) strictyaml.Field {
-		return strictyaml.Optional(string(op), strictyaml.Text(&c.Term))
+func readCriterion(v value) (c extract.Criterion, ok bool) {
+	term := func(op extract.Operator) field {
+		return optional(string(op), intoText(&c.Term))
 	}
-	presence := func(op, opposite extract.Operator) strictyaml.Field {
-		return strictyaml.Optional(string(op), func(v strictyaml.Value) {
+	presence := func(op, opposite extract.Operator) field {
+		return optional(string(op), func(v value) {
 			if on, ok := v.Boolean(); ok && !on {
 				v.Fail("write "+string(op)+": true, or use "+string(opposite)+": true", "the operator is either there or not; false says nothing")
 			}
 		})
 	}
 	values := v.Section(
-		strictyaml.Required("column", strictyaml.Text(&c.Column)),
+		required("column", intoText(&c.Column)),
 		term(extract.OpEquals), term(extract.OpContains), term(extract.OpBegins), term(extract.OpEnds),
 		presence(extract.OpEmpty, extract.OpNotEmpty), presence(extract.OpNotEmpty, extract.OpEmpty),
 	)

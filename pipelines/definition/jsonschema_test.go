@@ -14,8 +14,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // jsonSchema is the JSON Schema of definitions.
@@ -216,9 +214,9 @@ func schemaKeys(t *testing.T, root, node map[string]any, path string, sections m
 		for key, child := range properties {
 			c := child.(map[string]any)
 			if c["description"] == nil && key != "columns" {
-				t.Errorf("%s: no description", strictyaml.JoinKeys(path, key))
+				t.Errorf("%s: no description", joinKeys(path, key))
 			}
-			schemaKeys(t, root, c, strictyaml.JoinKeys(path, key), sections)
+			schemaKeys(t, root, c, joinKeys(path, key), sections)
 		}
 	}
 	if items, ok := node["items"].(map[string]any); ok {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // Defaults of a definition.
@@ -57,7 +56,7 @@ type LoadOptions struct {
 // Load reads a definition, checks it without any request and fills in the
 // defaults. Everything that is wrong is reported at once, as an *Error.
 func Load(file string, o LoadOptions) (*Definition, error) {
-	doc, root, err := strictyaml.Read(file)
+	doc, root, err := readDocument(file)
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +68,14 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 
 // Parse reads a definition from the bytes of a file, as Load does. The file need not be there.
 func Parse(file string, data []byte, o LoadOptions) (*Definition, error) {
-	doc, root, err := strictyaml.Parse(file, data)
+	doc, root, err := parseDocument(file, data)
 	if err != nil {
 		return nil, err
 	}
 	return decode(doc, root, o)
 }
 
-func decode(doc *strictyaml.Document, root strictyaml.Value, o LoadOptions) (*Definition, error) {
+func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	folder, err := filepath.Abs(filepath.Dir(doc.File()))
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
@@ -129,21 +128,21 @@ func (r *reader) local(p string) string {
 	return filepath.Join(r.dir, p)
 }
 
-func (r *reader) root(v strictyaml.Value) {
-	var schema strictyaml.Value
+func (r *reader) root(v value) {
+	var schema value
 	values := v.Section(
-		strictyaml.Required("version", readVersion),
-		strictyaml.Required("name", strictyaml.Parsed(&r.def.Name, parseName, "")),
-		strictyaml.Optional("vars", nil), // they were read before
-		strictyaml.Required("source", r.readSource),
-		strictyaml.Required("forms", func(v strictyaml.Value) { r.def.Forms = readForms(v) }),
-		strictyaml.Optional("exclude", func(v strictyaml.Value) { r.def.Exclude = readForms(v) }),
-		strictyaml.Optional("state", r.readState),
-		strictyaml.Optional("names", strictyaml.Choice(&r.def.Labels, "id", "label")),
-		strictyaml.Optional("extract", r.readExtract),
-		strictyaml.Optional("schema", func(v strictyaml.Value) { schema = v; r.readSchema(v) }),
-		strictyaml.Optional("columns", func(v strictyaml.Value) { r.readColumns(v, schema) }),
-		strictyaml.Required("load", r.readLoad),
+		required("version", readVersion),
+		required("name", intoParsed(&r.def.Name, parseName, "")),
+		optional("vars", nil), // they were read before
+		required("source", r.readSource),
+		required("forms", func(v value) { r.def.Forms = readForms(v) }),
+		optional("exclude", func(v value) { r.def.Exclude = readForms(v) }),
+		optional("state", r.readState),
+		optional("names", intoChoice(&r.def.Labels, "id", "label")),
+		optional("extract", r.readExtract),
+		optional("schema", func(v value) { schema = v; r.readSchema(v) }),
+		optional("columns", func(v value) { r.readColumns(v, schema) }),
+		required("load", r.readLoad),
 	)
 	if r.o.State != "" && !values["state"].Given() {
 		r.def.State = r.o.State
@@ -152,7 +151,7 @@ func (r *reader) root(v strictyaml.Value) {
 }
 
 // readVersion reads the version of a definition or schema file, which must be 1.
-func readVersion(v strictyaml.Value) {
+func readVersion(v value) {
 	if s, ok := v.Scalar(); !ok || s != "1" {
 		v.Fail("write version: 1", "the only version that this program knows is 1")
 	}
@@ -160,19 +159,19 @@ func readVersion(v strictyaml.Value) {
 
 func parseName(name string) (string, error) {
 	if err := checkPathName("pipeline", name); err != nil {
-		return "", fmt.Errorf("the name %s cannot be used in a path: it %s; %s", strictyaml.Quote(name), err.Reason, err.remedy())
+		return "", fmt.Errorf("the name %s cannot be used in a path: it %s; %s", Quote(name), err.Reason, err.remedy())
 	}
 	return name, nil
 }
 
 // readState reads where the state lies: a path or an address alone, or with settings of S3.
-func (r *reader) readState(v strictyaml.Value) {
-	read := func(v strictyaml.Value) { strictyaml.Parsed(&r.def.State, r.parseState, "")(v) }
+func (r *reader) readState(v value) {
+	read := func(v value) { intoParsed(&r.def.State, r.parseState, "")(v) }
 	if !v.IsGroup() {
 		read(v)
 		return
 	}
-	settings := v.Section(strictyaml.Required("path", read), strictyaml.Optional("s3", nil))["s3"]
+	settings := v.Section(required("path", read), optional("s3", nil))["s3"]
 	if r.def.State != "" {
 		r.def.StateS3 = readS3(settings, r.def.State)
 	}
@@ -186,7 +185,7 @@ func (r *reader) parseState(path string) (string, error) {
 }
 
 // readForms reads a list of form names and globs.
-func readForms(v strictyaml.Value) []string {
+func readForms(v value) []string {
 	var forms []string
 	for _, e := range v.List() {
 		form, ok := e.Text()
@@ -198,13 +197,13 @@ func readForms(v strictyaml.Value) []string {
 		badName := checkPathName("form", form)
 		switch {
 		case slices.Contains(forms, form):
-			e.Fail("keep one of them", "the form %s is listed twice", strictyaml.Quote(form))
+			e.Fail("keep one of them", "the form %s is listed twice", Quote(form))
 		case glob && badGlob != nil:
-			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", strictyaml.Quote(form))
+			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", Quote(form))
 		case glob && strings.Contains(form, "/"):
-			e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", strictyaml.Quote(form))
+			e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", Quote(form))
 		case !glob && badName != nil:
-			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", strictyaml.Quote(form), badName.Reason)
+			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", Quote(form), badName.Reason)
 		default:
 			forms = append(forms, form)
 		}
@@ -239,7 +238,7 @@ func (d *Definition) WantsForm(form string) bool {
 // Is tells by its keys whether a YAML file is a definition rather than a schema
 // file. The error is an *Error where the file is neither.
 func Is(file string) (bool, error) {
-	doc, root, err := strictyaml.Read(file)
+	doc, root, err := readDocument(file)
 	if err != nil {
 		return false, err
 	}
@@ -251,18 +250,18 @@ func Is(file string) (bool, error) {
 }
 
 // isDefinition tells whether a file has keys that only definitions have.
-func isDefinition(root strictyaml.Value) bool { return hasKey(root, "source", "forms", "load") }
+func isDefinition(root value) bool { return hasKey(root, "source", "forms", "load") }
 
 // isSchema tells whether a file has keys that schema files have.
-func isSchema(root strictyaml.Value) bool {
+func isSchema(root value) bool {
 	return hasKey(root, "columns", "unknown", "max_rejects", "max_columns", "empty", "hmac_key")
 }
 
 // hasKey tells whether a group has one of the keys.
-func hasKey(root strictyaml.Value, keys ...string) bool {
+func hasKey(root value, keys ...string) bool {
 	if !root.IsGroup() {
 		return false
 	}
 	entries, _ := root.Entries()
-	return slices.ContainsFunc(entries, func(e strictyaml.Value) bool { return slices.Contains(keys, e.Key()) })
+	return slices.ContainsFunc(entries, func(e value) bool { return slices.Contains(keys, e.Key()) })
 }

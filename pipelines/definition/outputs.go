@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/nearest"
 )
@@ -20,32 +19,32 @@ import (
 // which its problems are reported.
 type placedOutput struct {
 	Output
-	path, format, csv, partition, compression, s3 strictyaml.Value
+	path, format, csv, partition, compression, s3 value
 }
 
-func (r *reader) readLoad(v strictyaml.Value) {
+func (r *reader) readLoad(v value) {
 	for _, e := range v.List() {
 		codebook, db := true, Database{}
-		path, isTable := strictyaml.Required("path", nil), isDatabase(e)
+		path, isTable := required("path", nil), isDatabase(e)
 		if isTable {
-			path = strictyaml.Optional("path", nil)
+			path = optional("path", nil)
 		}
 		given := e.Section(
 			path,
-			strictyaml.Optional("format", nil),
-			strictyaml.Optional("csv", nil),
-			strictyaml.Optional("partition", nil),
-			strictyaml.Optional("compression", nil),
-			strictyaml.Optional("codebook", strictyaml.Boolean(&codebook)),
-			strictyaml.Optional("s3", nil),
-			strictyaml.Optional("database", nil),
-			strictyaml.Optional("dsn", nil),
-			strictyaml.Optional("table", nil),
-			strictyaml.Optional("control_schema", strictyaml.Parsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
-			strictyaml.Optional("adopt", strictyaml.Boolean(&db.Adopt)),
-			strictyaml.Optional("soft_delete", strictyaml.Boolean(&db.SoftDelete)),
-			strictyaml.Optional("audit", strictyaml.Boolean(&db.Audit)),
-			strictyaml.Optional("after", strictyaml.Parsed(&db.After, r.readAfter, "name a file with SQL")),
+			optional("format", nil),
+			optional("csv", nil),
+			optional("partition", nil),
+			optional("compression", nil),
+			optional("codebook", intoBoolean(&codebook)),
+			optional("s3", nil),
+			optional("database", nil),
+			optional("dsn", nil),
+			optional("table", nil),
+			optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
+			optional("adopt", intoBoolean(&db.Adopt)),
+			optional("soft_delete", intoBoolean(&db.SoftDelete)),
+			optional("audit", intoBoolean(&db.Audit)),
+			optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
 		)
 		if given == nil {
 			continue
@@ -87,9 +86,9 @@ func (r *reader) readPath(out *placedOutput) bool {
 	if !ok || !checkBraces(v, text) {
 		return false
 	}
-	strictyaml.Parsed(&out.Path, r.parsePath, "")(v)
+	intoParsed(&out.Path, r.parsePath, "")(v)
 	if base := path.Base(text); out.Path != "" && (base == "." || base == "..") && !strings.HasSuffix(text, "/") {
-		v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", strictyaml.Quote(text))
+		v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", Quote(text))
 		return false
 	}
 	return out.Path != ""
@@ -126,7 +125,7 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 }
 
 // checkBraces reports braces in a path that hold no placeholder.
-func checkBraces(v strictyaml.Value, text string) bool {
+func checkBraces(v value, text string) bool {
 	names := placeholders()
 	braced := make([]string, len(names))
 	for i, name := range names {
@@ -139,7 +138,7 @@ func checkBraces(v strictyaml.Value, text string) bool {
 		}
 		good = false
 		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
-		v.Fail(cmp.Or(nearest.Ask(m[0], braced), remedy), "nothing is known to replace %s with", strictyaml.Quote(m[0]))
+		v.Fail(cmp.Or(nearest.Ask(m[0], braced), remedy), "nothing is known to replace %s with", Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
 		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")
@@ -229,7 +228,7 @@ func (out *placedOutput) readPartition() {
 	if !out.partition.Given() {
 		return
 	}
-	strictyaml.OneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.partition)
+	intoOneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.partition)
 	if !out.Dataset() && out.Partition != PartitionNone {
 		out.partition.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
 		out.Partition = PartitionNone
@@ -242,7 +241,7 @@ func (out *placedOutput) readCSV(f *load.Format) {
 	case f != nil && f.Profiles:
 		out.Profile = "strict"
 		if out.csv.Given() {
-			out.csv.Section(strictyaml.Optional("profile", strictyaml.OneOf(&out.Profile, "strict", "excel")))
+			out.csv.Section(optional("profile", intoOneOf(&out.Profile, "strict", "excel")))
 		}
 	case f != nil && out.csv.Given():
 		out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
@@ -313,7 +312,7 @@ func (out placedOutput) childNote() string {
 	if !out.Exploded() {
 		return ""
 	}
-	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", strictyaml.Quote(out.Path), out.Explode)
+	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
 }
 
 // child makes the child output of a column. It lies beside the output and has the
@@ -333,7 +332,7 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	}
 	if problem != "" {
 		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", strictyaml.Quote(c.Name), problem),
+			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", Quote(c.Name), problem),
 			Remedy: "rename the column, or leave explode out",
 		}
 	}

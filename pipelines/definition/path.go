@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -32,7 +31,7 @@ type PathError struct {
 
 // Error names the value and why it cannot be used.
 func (e *PathError) Error() string {
-	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, strictyaml.Quote(e.Value), e.Reason, e.remedy())
+	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, Quote(e.Value), e.Reason, e.remedy())
 }
 
 // ExitCode is 78: the definition has to write another path.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // KeyVariable is the environment variable that holds the API key where a
@@ -38,7 +37,7 @@ type reference struct{ kind, target string }
 
 // readReference reads a reference to a key. The value is never shown, because it may
 // be the key itself; never says that it must not be.
-func readReference(v strictyaml.Value, remedy, never string) (ref reference, ok bool) {
+func readReference(v value, remedy, never string) (ref reference, ok bool) {
 	v = v.Hidden()
 	text, _ := v.Scalar()
 	parts := referenceShape.FindStringSubmatch(text)
@@ -93,7 +92,7 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 			file = filepath.Join(dir, file)
 		}
 		where = "the file " + file
-		data, err := strictyaml.ReadFile(file, maxKeyFile)
+		data, err := readFile(file, maxKeyFile)
 		if err != nil {
 			return "", where, fmt.Errorf("%s cannot be read: %w", where, err)
 		}
@@ -153,7 +152,7 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // readKey reads the API key. It is the key of the options, else the one that api_key
 // refers to. Without api_key it is that of the default variable.
-func (r *reader) readKey(source, v strictyaml.Value, given bool) {
+func (r *reader) readKey(source, v value, given bool) {
 	ref, ok := reference{"env", KeyVariable}, true
 	place, otherwise, problem := source, keyRemedy, "the definition names no API key, and %v"
 	if given {

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // Bounds of what S3 takes (Amazon S3 user guide: multipart upload limits).
@@ -18,7 +16,7 @@ const (
 )
 
 // readS3 reads the settings of S3 for a path. It returns nil if there are none.
-func readS3(v strictyaml.Value, path string) *S3 {
+func readS3(v value, path string) *S3 {
 	switch {
 	case !v.Given():
 		return nil
@@ -28,16 +26,16 @@ func readS3(v strictyaml.Value, path string) *S3 {
 	}
 	s3 := &S3{}
 	values := v.Section(
-		strictyaml.Optional("endpoint", func(v strictyaml.Value) {
+		optional("endpoint", func(v value) {
 			// An address that is refused is not shown, because it may hold credentials.
-			strictyaml.Parsed(&s3.Endpoint, parseEndpoint, endpointRemedy)(v.Hidden())
+			intoParsed(&s3.Endpoint, parseEndpoint, endpointRemedy)(v.Hidden())
 		}),
-		strictyaml.Optional("region", strictyaml.Text(&s3.Region)),
-		strictyaml.Optional("path_style", strictyaml.Boolean(&s3.PathStyle)),
-		strictyaml.Optional("sse", strictyaml.OneOf(&s3.SSE, "s3", "kms")),
-		strictyaml.Optional("kms_key_id", strictyaml.Text(&s3.KMSKeyID)),
-		strictyaml.Optional("part_size", strictyaml.Parsed(&s3.PartSize, parsePartSize, "")),
-		strictyaml.Optional("parts_in_flight", strictyaml.Integer(&s3.PartsInFlight, 1, maxPartsInFlight)),
+		optional("region", intoText(&s3.Region)),
+		optional("path_style", intoBoolean(&s3.PathStyle)),
+		optional("sse", intoOneOf(&s3.SSE, "s3", "kms")),
+		optional("kms_key_id", intoText(&s3.KMSKeyID)),
+		optional("part_size", intoParsed(&s3.PartSize, parsePartSize, "")),
+		optional("parts_in_flight", intoInteger(&s3.PartsInFlight, 1, maxPartsInFlight)),
 	)
 	if key, given := values["kms_key_id"]; given && s3.SSE != "kms" {
 		key.Fail("add sse: kms, or leave kms_key_id out", "a KMS key is used with sse: kms only")
@@ -69,5 +67,5 @@ func parsePartSize(text string) (int64, error) {
 	if size := int64(n) << 20; inMiB && err == nil && size >= minPartSize && size <= maxPartSize { //nolint:gosec // of 32 bits
 		return size, nil
 	}
-	return 0, fmt.Errorf("%s is not a size in the range; write a size from 5MiB to 5120MiB, such as 16MiB", strictyaml.Quote(text))
+	return 0, fmt.Errorf("%s is not a size in the range; write a size from 5MiB to 5120MiB, such as 16MiB", Quote(text))
 }

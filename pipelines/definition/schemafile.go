@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -18,7 +17,7 @@ import (
 // after its file. The key of pii: hmac is read if a column needs it; where secrets is
 // nil, no key is read.
 func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
-	doc, root, err := strictyaml.Read(file)
+	doc, root, err := readDocument(file)
 	if err != nil {
 		return nil, err
 	}
@@ -28,10 +27,10 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 	return decodeSchema(doc, root, secrets)
 }
 
-func decodeSchema(doc *strictyaml.Document, root strictyaml.Value, secrets *Secrets) (*schemas.Schema, error) {
+func decodeSchema(doc *document, root value, secrets *Secrets) (*schemas.Schema, error) {
 	base := filepath.Base(doc.File())
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
-	r.readOwn(root, strictyaml.Required("version", readVersion))
+	r.readOwn(root, required("version", readVersion))
 	r.settle(filepath.Dir(doc.File()), secrets)
 	if err := doc.Err(); err != nil {
 		return nil, err
@@ -49,8 +48,8 @@ type schemaReader struct {
 
 // section is a group of keys with its values by key.
 type section struct {
-	strictyaml.Value
-	keys map[string]strictyaml.Value
+	value
+	keys map[string]value
 }
 
 func newSchemaReader(name string) *schemaReader {
@@ -60,20 +59,20 @@ func newSchemaReader(name string) *schemaReader {
 }
 
 // readOwn reads a schema's own keys after the given ones.
-func (r *schemaReader) readOwn(v strictyaml.Value, fields ...strictyaml.Field) {
+func (r *schemaReader) readOwn(v value, fields ...field) {
 	s := r.schema
 	r.own = section{v, v.Section(append(fields,
-		strictyaml.Optional("name", strictyaml.Text(&s.Name)),
-		strictyaml.Optional("unknown", strictyaml.OneOf(&s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)),
-		strictyaml.Optional("max_rejects", strictyaml.Integer(&s.MaxRejects, 0, math.MaxInt32)),
-		strictyaml.Optional("max_columns", strictyaml.Integer(&s.MaxColumns, 1, math.MaxInt32)),
-		strictyaml.Optional("empty", strictyaml.OneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
-		strictyaml.Optional("hmac_key", r.readHMACKey),
-		strictyaml.Optional("columns", r.readColumns),
+		optional("name", intoText(&s.Name)),
+		optional("unknown", intoOneOf(&s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)),
+		optional("max_rejects", intoInteger(&s.MaxRejects, 0, math.MaxInt32)),
+		optional("max_columns", intoInteger(&s.MaxColumns, 1, math.MaxInt32)),
+		optional("empty", intoOneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
+		optional("hmac_key", r.readHMACKey),
+		optional("columns", r.readColumns),
 	)...)}
 }
 
-func (r *schemaReader) readColumns(v strictyaml.Value) {
+func (r *schemaReader) readColumns(v value) {
 	for _, e := range v.List() {
 		r.readColumn(e)
 	}
@@ -102,7 +101,7 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 	for _, p := range problems {
 		place, given := at(p).keys[p.Key]
 		if !given {
-			place = at(p).Value
+			place = at(p).value
 		}
 		place.FailWith(errors.New(p.Text), "change the value, or leave the column out")
 	}
@@ -110,7 +109,7 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 
 // readSchema reads a definition's schema: the path of a schema file, or the
 // same keys inline.
-func (r *reader) readSchema(v strictyaml.Value) {
+func (r *reader) readSchema(v value) {
 	if v.IsGroup() {
 		s := newSchemaReader(r.def.Name)
 		s.readOwn(v)
@@ -138,43 +137,43 @@ func (r *reader) readSchema(v strictyaml.Value) {
 			v.Report(p)
 		}
 	default:
-		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", strictyaml.Quote(file), errors.Unwrap(err))
+		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
 	}
 }
 
 // readColumns reads columns that stand in the definition itself (columns:). They
 // make a schema with the defaults of a schema file.
-func (r *reader) readColumns(v, schema strictyaml.Value) {
+func (r *reader) readColumns(v, schema value) {
 	if schema.Given() {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
 		return
 	}
 	s := newSchemaReader(r.def.Name)
-	s.own = section{v, map[string]strictyaml.Value{"columns": v}}
+	s.own = section{v, map[string]value{"columns": v}}
 	s.readColumns(v)
 	s.settle(r.dir, r.secrets)
 	r.def.Schema = s.schema
 }
 
 // readColumn reads one column of a schema.
-func (r *schemaReader) readColumn(v strictyaml.Value) {
+func (r *schemaReader) readColumn(v value) {
 	c := schemas.Column{OnError: schemas.OnErrorReject}
 	nullable := true
 	keys := v.Section(
-		strictyaml.Required("name", strictyaml.Text(&c.Name)),
-		strictyaml.Required("from", strictyaml.Parsed(&c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")),
-		strictyaml.Required("type", strictyaml.Parsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
-		strictyaml.Optional("nullable", strictyaml.Boolean(&nullable)),
-		strictyaml.Optional("on_error", strictyaml.OneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
-		strictyaml.Optional("pii", strictyaml.Parsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")),
-		strictyaml.Optional("label", func(v strictyaml.Value) {
+		required("name", intoText(&c.Name)),
+		required("from", intoParsed(&c.From, schemas.ParseSource, "write result_id, meta:ID or item:ID")),
+		required("type", intoParsed(&c.Type, schemas.ParseType, "write a type such as string, int64, decimal(12,2) or list<string>")),
+		optional("nullable", intoBoolean(&nullable)),
+		optional("on_error", intoOneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
+		optional("pii", intoParsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")),
+		optional("label", func(v value) {
 			label, ok := v.Scalar() // a heading may be empty
 			if !ok {
 				v.Fail("write the column's heading, in quotes", "text is expected, not %s", v.Kind())
 			}
 			c.Label = label
 		}),
-		strictyaml.Optional("format", func(v strictyaml.Value) {
+		optional("format", func(v value) {
 			if _, single := v.Scalar(); single {
 				format, _ := v.Text()
 				c.Reading.Formats = []string{format}
@@ -182,13 +181,13 @@ func (r *schemaReader) readColumn(v strictyaml.Value) {
 			}
 			readTexts(v, &c.Reading.Formats)
 		}),
-		strictyaml.Optional("true_values", func(v strictyaml.Value) { readTexts(v, &c.Reading.True) }),
-		strictyaml.Optional("false_values", func(v strictyaml.Value) { readTexts(v, &c.Reading.False) }),
-		strictyaml.Optional("decimal_separator", strictyaml.Text(&c.Reading.Decimal)),
-		strictyaml.Optional("group_separator", strictyaml.Text(&c.Reading.Group)),
-		strictyaml.Optional("list_as", strictyaml.OneOf(&c.ListAs, schemas.ListJoined, schemas.ListJSON, schemas.ListColumns)),
-		strictyaml.Optional("choices", func(v strictyaml.Value) { readTexts(v, &c.Choices) }),
-		strictyaml.Optional("explode", strictyaml.Boolean(&c.Explode)),
+		optional("true_values", func(v value) { readTexts(v, &c.Reading.True) }),
+		optional("false_values", func(v value) { readTexts(v, &c.Reading.False) }),
+		optional("decimal_separator", intoText(&c.Reading.Decimal)),
+		optional("group_separator", intoText(&c.Reading.Group)),
+		optional("list_as", intoOneOf(&c.ListAs, schemas.ListJoined, schemas.ListJSON, schemas.ListColumns)),
+		optional("choices", func(v value) { readTexts(v, &c.Choices) }),
+		optional("explode", intoBoolean(&c.Explode)),
 	)
 	c.Required = !nullable
 	r.schema.Columns = append(r.schema.Columns, c)
@@ -196,7 +195,7 @@ func (r *schemaReader) readColumn(v strictyaml.Value) {
 }
 
 // readTexts reads a list of texts, in which true and false are words like any other.
-func readTexts(v strictyaml.Value, target *[]string) {
+func readTexts(v value, target *[]string) {
 	for _, e := range v.List() {
 		text, ok := e.Word()
 		if !ok {
@@ -213,7 +212,7 @@ const HMACKeyVariable = "FORMETL_HMAC_KEY"
 const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}"
 
 // readHMACKey reads a schema's hmac_key, which is a reference and never the key.
-func (r *schemaReader) readHMACKey(v strictyaml.Value) {
+func (r *schemaReader) readHMACKey(v value) {
 	if _, ok := readReference(v, hmacKeyRemedy, "a key never stands in a schema"); ok {
 		r.schema.HMACReference, _ = v.Scalar()
 	}

@@ -6,20 +6,19 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
-func (r *reader) readSource(v strictyaml.Value) {
+func (r *reader) readSource(v value) {
 	s := &r.def.Source
 	budgeted := false
 	values := v.Section(
-		strictyaml.Required("base_url", nil),
-		strictyaml.Optional("api", strictyaml.OneOf(&s.API, APIv1, APIv2, APIAuto)),
-		strictyaml.Required("account", strictyaml.Parsed(&s.Account, parseAccount, "")),
-		strictyaml.Optional("api_key", nil),
-		strictyaml.Required("timezone", strictyaml.Parsed(&s.Zone, LoadZone, "")),
-		strictyaml.Optional("allow_http", strictyaml.Boolean(&s.AllowHTTP)),
-		strictyaml.Optional("requests", func(v strictyaml.Value) { budgeted = readRequests(v, &s.Requests) }),
+		required("base_url", nil),
+		optional("api", intoOneOf(&s.API, APIv1, APIv2, APIAuto)),
+		required("account", intoParsed(&s.Account, parseAccount, "")),
+		optional("api_key", nil),
+		required("timezone", intoParsed(&s.Zone, LoadZone, "")),
+		optional("allow_http", intoBoolean(&s.AllowHTTP)),
+		optional("requests", func(v value) { budgeted = readRequests(v, &s.Requests) }),
 	)
 	if !budgeted {
 		s.SetBudgets()
@@ -33,7 +32,7 @@ func (r *reader) readSource(v strictyaml.Value) {
 
 // readBaseURL checks the server's address. The value is never shown, because it may
 // hold a key in its query or as a password.
-func (r *reader) readBaseURL(v strictyaml.Value) {
+func (r *reader) readBaseURL(v value) {
 	v = v.Hidden()
 	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
 	text, ok := v.Text()
@@ -53,7 +52,7 @@ func (r *reader) readBaseURL(v strictyaml.Value) {
 
 func parseAccount(account string) (string, error) {
 	if err := checkPathName("account", account); err != nil {
-		return "", fmt.Errorf("%s is not an account: it %s; write the account's URL extension only, such as acme", strictyaml.Quote(account), err.Reason)
+		return "", fmt.Errorf("%s is not an account: it %s; write the account's URL extension only, such as acme", Quote(account), err.Reason)
 	}
 	return account, nil
 }
@@ -63,7 +62,7 @@ func parseAccount(account string) (string, error) {
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || strings.EqualFold(name, "local") {
-		return nil, fmt.Errorf("%s is not a time zone that this machine knows; write an IANA name, such as America/Chicago, Europe/Berlin or UTC", strictyaml.Quote(name))
+		return nil, fmt.Errorf("%s is not a time zone that this machine knows; write an IANA name, such as America/Chicago, Europe/Berlin or UTC", Quote(name))
 	}
 	return zone, nil
 }
@@ -76,15 +75,15 @@ func (s *Source) SetBudgets() {
 }
 
 // readRequests tells whether the section sets a budget.
-func readRequests(v strictyaml.Value, q *Requests) (budgeted bool) {
+func readRequests(v value, q *Requests) (budgeted bool) {
 	values := v.Section(
-		strictyaml.Optional("concurrency", strictyaml.Integer(&q.Concurrency, 1, maxConcurrency)),
-		strictyaml.Optional("per_minute", strictyaml.Integer(&q.PerMinute, 0, maxBudget)),
-		strictyaml.Optional("per_day", strictyaml.Integer(&q.PerDay, 0, maxBudget)),
-		strictyaml.Optional("timeout", strictyaml.Parsed(&q.Timeout, spanWithin(time.Millisecond, maxTimeout), "")),
-		strictyaml.Optional("retries", strictyaml.Integer(&q.Retries, 0, maxRetries)),
-		strictyaml.Optional("patience", strictyaml.Parsed(&q.Patience, spanWithin(time.Second, maxPatience), "")),
-		strictyaml.Optional("max_requests", strictyaml.Integer(&q.MaxRequests, 1, maxBudget)),
+		optional("concurrency", intoInteger(&q.Concurrency, 1, maxConcurrency)),
+		optional("per_minute", intoInteger(&q.PerMinute, 0, maxBudget)),
+		optional("per_day", intoInteger(&q.PerDay, 0, maxBudget)),
+		optional("timeout", intoParsed(&q.Timeout, spanWithin(time.Millisecond, maxTimeout), "")),
+		optional("retries", intoInteger(&q.Retries, 0, maxRetries)),
+		optional("patience", intoParsed(&q.Patience, spanWithin(time.Second, maxPatience), "")),
+		optional("max_requests", intoInteger(&q.MaxRequests, 1, maxBudget)),
 	)
 	_, minute := values["per_minute"]
 	_, day := values["per_day"]
@@ -96,7 +95,7 @@ func spanWithin(least, most time.Duration) func(text string) (time.Duration, err
 	return func(text string) (time.Duration, error) {
 		d, err := ParseSpan(text)
 		if err == nil && (d < least || d > most) {
-			err = fmt.Errorf("%s is out of range; write a length of time from %v to %v", strictyaml.Quote(text), least, most)
+			err = fmt.Errorf("%s is out of range; write a length of time from %v to %v", Quote(text), least, most)
 		}
 		return d, err
 	}

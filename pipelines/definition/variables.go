@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -36,7 +35,7 @@ type variables struct {
 // expandReferences replaces the references in all values of a definition, and returns
 // the names of variables that the definition has or refers to. In keys of secrets it
 // replaces variables alone: what reads the secret follows its reference.
-func (r *reader) expandReferences(root strictyaml.Value) []string {
+func (r *reader) expandReferences(root value) []string {
 	vars := &variables{values: map[string]string{}, known: map[string]bool{}}
 	entries, _ := root.Entries() // what is no group is refused when it is read
 	for _, e := range entries {
@@ -47,7 +46,7 @@ func (r *reader) expandReferences(root strictyaml.Value) []string {
 	maps.Copy(vars.values, r.o.Variables)
 	for _, e := range entries {
 		if e.Key() != "vars" {
-			strictyaml.Expand(e, func(v strictyaml.Value, text string) string { return r.expanded(v, text, vars) })
+			expandTexts(e, func(v value, text string) string { return r.expanded(v, text, vars) })
 		}
 	}
 	return slices.Sorted(maps.Keys(vars.known))
@@ -55,17 +54,17 @@ func (r *reader) expandReferences(root strictyaml.Value) []string {
 
 // readVariables reads the section vars: names with their defaults. A name without a
 // default must be given.
-func (r *reader) readVariables(v strictyaml.Value, vars *variables) {
-	strictyaml.Expand(v, func(v strictyaml.Value, text string) string { return r.expanded(v, text, nil) })
+func (r *reader) readVariables(v value, vars *variables) {
+	expandTexts(v, func(v value, text string) string { return r.expanded(v, text, nil) })
 	entries, _ := v.Entries()
 	for _, e := range entries {
 		name := e.Key()
 		if !variableShape.MatchString(name) {
-			e.Fail("write a name of letters, digits and _", "%s is not the name of a variable", strictyaml.Quote(name))
+			e.Fail("write a name of letters, digits and _", "%s is not the name of a variable", Quote(name))
 			continue
 		}
 		if vars.known[name] {
-			e.Fail("keep one of them", "the variable %s stands here a second time", strictyaml.Quote(name))
+			e.Fail("keep one of them", "the variable %s stands here a second time", Quote(name))
 		}
 		vars.known[name] = true
 		if _, given := r.o.Variables[name]; given || e.IsEmpty() {
@@ -78,7 +77,7 @@ func (r *reader) readVariables(v strictyaml.Value, vars *variables) {
 }
 
 // expanded replaces the references in a text. Without vars, ${var:…} is refused.
-func (r *reader) expanded(v strictyaml.Value, text string, vars *variables) string {
+func (r *reader) expanded(v value, text string, vars *variables) string {
 	if !strings.Contains(text, referenceBegin) {
 		return text
 	}
@@ -97,7 +96,7 @@ func (r *reader) expanded(v strictyaml.Value, text string, vars *variables) stri
 
 // expandedValue is a value with the text that its references gave.
 type expandedValue struct {
-	strictyaml.Value
+	value
 	text string
 }
 
@@ -118,7 +117,7 @@ func isSecretKey(key string) bool { return key == "api_key" || key == "hmac_key"
 type expansion struct {
 	*reader
 	vars   *variables
-	at     strictyaml.Value
+	at     value
 	secret bool
 }
 
@@ -139,7 +138,7 @@ func (e *expansion) one(match string) string {
 	case e.secret: // it is followed where the secret is read
 		return match
 	case !slices.Contains(referenceKinds, kind):
-		e.at.Fail(strictyaml.Suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
+		e.at.Fail(suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
 			"${%s:…} is not a kind of reference", kind)
 	case kind == "cmd":
 		e.at.Fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
@@ -173,6 +172,6 @@ func (e *expansion) variable(match string) string {
 	if near := nearest.Ask(name, slices.Sorted(maps.Keys(e.vars.values))); near != "" && !e.vars.known[name] {
 		remedy = near + " Else " + remedy
 	}
-	e.at.Fail(remedy, "the variable %s has no value", strictyaml.Quote(name))
+	e.at.Fail(remedy, "the variable %s has no value", Quote(name))
 	return ""
 }

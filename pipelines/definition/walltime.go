@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines/internal/strictyaml"
 )
 
 // ParseWallTime reads a wall-clock time of the account's zone: a date ("2026-01-01",
@@ -27,7 +26,7 @@ func ParseWallTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date of the calendar; write a date such as 2026-01-31, or a date-time in whole seconds without an offset, such as 2026-01-31 06:00:00", strictyaml.Quote(s))
+	return time.Time{}, fmt.Errorf("%s is not a date of the calendar; write a date such as 2026-01-31, or a date-time in whole seconds without an offset, such as 2026-01-31 06:00:00", Quote(s))
 }
 
 var (
@@ -46,11 +45,11 @@ func ParseWindow(s string) (extract.Step, error) {
 	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
 	parts := windowShape.FindStringSubmatch(s)
 	if parts == nil {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil || n == 0 {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", strictyaml.Quote(s), remedy)
+		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
 	}
 	return map[string]extract.Step{
 		"mo": {Months: n}, "d": {Days: n}, "h": {Seconds: n * 3600}, "m": {Seconds: n * 60}, "s": {Seconds: n},
@@ -62,11 +61,11 @@ func ParseWindow(s string) (extract.Step, error) {
 func ParseSpan(s string) (time.Duration, error) {
 	const remedy = "write a number with d, h, m or s, such as 3d 12h 30s"
 	if s == "" || s != "0" && !spanShape.MatchString(s) {
-		return 0, fmt.Errorf("%s is not a length of time; %s", strictyaml.Quote(s), remedy)
+		return 0, fmt.Errorf("%s is not a length of time; %s", Quote(s), remedy)
 	}
 	d, err := model.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%s is too long; %s", strictyaml.Quote(s), remedy)
+		return 0, fmt.Errorf("%s is too long; %s", Quote(s), remedy)
 	}
 	return time.Duration(d), nil
 }

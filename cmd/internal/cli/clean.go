@@ -10,7 +10,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 type cleanFlags struct {
@@ -64,7 +64,7 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 			failures = append(failures, context.Cause(ctx))
 			break
 		}
-		report, err := maintain.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
+		report, err := upkeep.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
 		if err != nil {
 			failures = append(failures, named(def, len(defs) > 1, err))
 		}
@@ -87,7 +87,7 @@ type cleanResult struct {
 }
 
 // add adds the report of a definition, and gives its rows for people.
-func (r *cleanResult) add(report *maintain.CleanReport) (rows [][]string) {
+func (r *cleanResult) add(report *upkeep.CleanReport) (rows [][]string) {
 	removed := "removed"
 	if r.dryRun {
 		removed = "would remove"

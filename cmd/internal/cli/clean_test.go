@@ -8,14 +8,14 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // cleanReports hold all that clean can tell.
-func cleanReports() *maintain.CleanReport {
+func cleanReports() *upkeep.CleanReport {
 	since := time.Date(2026, 2, 1, 10, 0, 0, 5, time.FixedZone("", 3600))
 	upload := load.Leftover{Kind: load.UnfinishedUpload, Run: "dead", Name: "part", Path: "s3://b/lake/part (upload 1)", Bytes: 8_400_000, Since: since}
-	return &maintain.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []maintain.CleanedOutput{
+	return &upkeep.CleanReport{Pipeline: "nightly", Checkpoints: 2, Outputs: []upkeep.CleanedOutput{
 		{Path: "s3://b/lake/", Cleaned: load.Cleaned{
 			Removed:  []load.Leftover{upload},
 			Kept:     []load.Kept{{Leftover: load.Leftover{Kind: load.Temporary, Path: "s3://b/lake/\x1btemp", Bytes: -1}, Why: "run live is alive"}},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
-	"github.com/formetl/formetl/pipelines/doctor"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -63,10 +63,10 @@ func examine(ctx context.Context, p *process, files []string, f console.Definiti
 	}
 	if noKey != nil {
 		if defs, err = p.load(ctx, &f, files, withoutKey); err != nil {
-			return printChecklist(p.stdout, doctor.Unreadable(files[0], err, o.Now()), asJSON)
+			return printChecklist(p.stdout, upkeep.Unreadable(files[0], err, o.Now()), asJSON)
 		}
 	}
-	report, err := doctor.Examine(ctx, defs[0], o, noKey)
+	report, err := upkeep.Examine(ctx, defs[0], o, noKey)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ type checklist struct {
 	Counts     checkCounts `json:"counts"`
 	Checks     []checked   `json:"checks"`
 	// Honours is left out where the service was not asked.
-	Honours *doctor.Honours `json:"honours,omitempty"`
+	Honours *upkeep.Honours `json:"honours,omitempty"`
 }
 
 // checkCounts says how many checks came out in which way.
@@ -97,12 +97,12 @@ type checkCounts struct {
 
 // Check is one check with the exit code of its fault alone, 0 if nothing failed.
 type checked struct {
-	doctor.Check
+	upkeep.Check
 	ExitCode int `json:"exit_code"`
 }
 
 // Of returns the result of a report.
-func checklistOf(r *doctor.Report) checklist {
+func checklistOf(r *upkeep.Checklist) checklist {
 	err := r.Err()
 	result := checklist{
 		Pipeline: r.Pipeline, Definition: r.Definition, At: r.At.UTC().Truncate(time.Second), Healthy: err == nil, ExitCode: console.ExitCode(err),
@@ -111,21 +111,21 @@ func checklistOf(r *doctor.Report) checklist {
 	for i, c := range r.Checks {
 		result.Checks[i] = checked{Check: c, ExitCode: console.ExitCode(c.Err)}
 		switch c.State {
-		case doctor.OK:
+		case upkeep.OK:
 			result.Counts.OK++
-		case doctor.Warning:
+		case upkeep.Warning:
 			result.Counts.Warnings++
-		case doctor.Failed:
+		case upkeep.Failed:
 			result.Counts.Failed++
-		case doctor.NotChecked:
+		case upkeep.NotChecked:
 			result.Counts.NotChecked++
 		}
 	}
 	return result
 }
 
-// Print prints a report, and returns a *doctor.FaultsError of what failed.
-func printChecklist(w io.Writer, r *doctor.Report, asJSON bool) error {
+// Print prints a report, and returns a *upkeep.FaultsError of what failed.
+func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
 	result := checklistOf(r)
 	if err := console.Show(w, asJSON, result, result.Text()); err != nil {
 		return err

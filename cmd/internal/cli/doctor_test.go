@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/pipelines/doctor"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // patientForm is a form of the account's zone America/Chicago, whose newest changes are as
@@ -129,7 +129,7 @@ type fault struct {
 	make func(p *patient)
 	// check is the check that finds it, of the output or form that it ends with.
 	check, of string
-	state     doctor.State
+	state     upkeep.CheckState
 	code      int
 	cure      string // a part of it
 }
@@ -137,37 +137,37 @@ type fault struct {
 // serviceFaults are faults of the definition and the service.
 func serviceFaults() []fault {
 	return []fault{
-		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", doctor.Failed, console.ExitNoPermission, "check the API key"},
-		{"no key", func(p *patient) { p.key = "" }, "key", "", doctor.Failed, console.ExitConfig, "set the variable"},
-		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", doctor.Failed, console.ExitNoInput, "check source.account"},
-		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", doctor.Failed, console.ExitNoInput, "correct the form's name"},
-		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", doctor.Failed, console.ExitNoInput, "formetl forms"},
-		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", doctor.Failed, console.ExitTemporary, "check source.base_url"},
-		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", doctor.Failed, console.ExitConfig, "set source.base_url"},
-		{"busy", func(p *patient) { p.service.SetFaults(formservice.Faults{Busy: 1}) }, "service", "", doctor.Failed, console.ExitTemporary, "later"},
-		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", doctor.Failed, console.ExitConfig, "source.timezone"},
+		{"wrong key", func(p *patient) { p.key = "wrong" }, "key", "", upkeep.Failed, console.ExitNoPermission, "check the API key"},
+		{"no key", func(p *patient) { p.key = "" }, "key", "", upkeep.Failed, console.ExitConfig, "set the variable"},
+		{"unknown account", func(p *patient) { p.edit("account: acme", "account: acmee") }, "account", "acmee", upkeep.Failed, console.ExitNoInput, "check source.account"},
+		{"unknown form", func(p *patient) { p.edit("[form1]", "[form1, from1]") }, "forms", "from1", upkeep.Failed, console.ExitNoInput, "correct the form's name"},
+		{"no form matches", func(p *patient) { p.edit("[form1]", `["survey-*"]`) }, "forms", "", upkeep.Failed, console.ExitNoInput, "formetl forms"},
+		{"no service", func(p *patient) { p.edit(p.url, "http://127.0.0.1:1") }, "service", "", upkeep.Failed, console.ExitTemporary, "check source.base_url"},
+		{"another web site", func(p *patient) { p.edit(p.url, newCrooked(p.T)+"/html") }, "service", "", upkeep.Failed, console.ExitConfig, "set source.base_url"},
+		{"busy", func(p *patient) { p.service.SetFaults(formservice.Faults{Busy: 1}) }, "service", "", upkeep.Failed, console.ExitTemporary, "later"},
+		{"zone an hour too far west", func(p *patient) { p.edit("America/Chicago", "America/Denver") }, "zone", "form1", upkeep.Failed, console.ExitConfig, "source.timezone"},
 		{"day's budget used up", func(p *patient) {
 			p.edit("per_day: 0", "per_day: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", doctor.Failed, console.ExitTemporary, "come back after"},
+		}, "budget", "", upkeep.Failed, console.ExitTemporary, "come back after"},
 		{"minute's budget used up", func(p *patient) {
 			p.edit("per_minute: 0", "per_minute: 2")
 			p.examine()
 			p.service.Reset()
-		}, "budget", "", doctor.Warning, console.ExitOK, "come back after"},
-		{"range not begun", func(p *patient) { p.edit("from: 2026-01-01", "from: 2999-01-01") }, "definition", "", doctor.Failed, console.ExitConfig, "extract.from"},
-		{"definition wrong", func(p *patient) { p.edit("forms:", "from:") }, "definition", "", doctor.Failed, console.ExitConfig, "formetl validate"},
+		}, "budget", "", upkeep.Warning, console.ExitOK, "come back after"},
+		{"range not begun", func(p *patient) { p.edit("from: 2026-01-01", "from: 2999-01-01") }, "definition", "", upkeep.Failed, console.ExitConfig, "extract.from"},
+		{"definition wrong", func(p *patient) { p.edit("forms:", "from:") }, "definition", "", upkeep.Failed, console.ExitConfig, "formetl validate"},
 	}
 }
 
 // folderFaults are faults of folders, and of the disk.
 func folderFaults() []fault {
 	return []fault{
-		{"file in place of the output's folder", func(p *patient) { write(p.T, p.dir, "out", "") }, "place", "form1.csv", doctor.Failed, console.ExitCantCreate, "move it away"},
-		{"folder in place of the output", func(p *patient) { write(p.T, p.dir, "out/form1.csv/x", "") }, "place", "form1.csv", doctor.Failed, console.ExitCantCreate, "choose another name"},
-		{"file in place of the state folder", func(p *patient) { write(p.T, p.dir, ".formetl", "") }, "state", "", doctor.Failed, console.ExitCantCreate, "move it away"},
-		{"file in place of the checkpoints", func(p *patient) { write(p.T, p.dir, ".formetl/checkpoint", "") }, "state", "", doctor.Failed, console.ExitCantCreate, "move it away"},
+		{"file in place of the output's folder", func(p *patient) { write(p.T, p.dir, "out", "") }, "place", "form1.csv", upkeep.Failed, console.ExitCantCreate, "move it away"},
+		{"folder in place of the output", func(p *patient) { write(p.T, p.dir, "out/form1.csv/x", "") }, "place", "form1.csv", upkeep.Failed, console.ExitCantCreate, "choose another name"},
+		{"file in place of the state folder", func(p *patient) { write(p.T, p.dir, ".formetl", "") }, "state", "", upkeep.Failed, console.ExitCantCreate, "move it away"},
+		{"file in place of the checkpoints", func(p *patient) { write(p.T, p.dir, ".formetl/checkpoint", "") }, "state", "", upkeep.Failed, console.ExitCantCreate, "move it away"},
 		{"disk nearly full", func(p *patient) {
 			p.run()
 			file := filepath.Join(p.dir, "out", load.FileManifestName("form1.csv"))
@@ -179,7 +179,7 @@ func folderFaults() []fault {
 			data, err = m.Encode()
 			p.must(err)
 			p.must(os.WriteFile(file, data, 0o600))
-		}, "disk", "", doctor.Failed, console.ExitIO, "free space"},
+		}, "disk", "", upkeep.Failed, console.ExitIO, "free space"},
 	}
 }
 
@@ -193,7 +193,7 @@ func runFaults() []fault {
 			lease, err := dest.Acquire(p.Context(), "", load.Holder{RunID: "20260101T000000Z-00000000", Pipeline: "other", PID: os.Getpid()})
 			p.must(err)
 			p.Cleanup(func() { _ = lease.Release(p.Context()) })
-		}, "runs", "form1/", doctor.Failed, console.ExitTemporary, "wait until that run has ended"},
+		}, "runs", "form1/", upkeep.Failed, console.ExitTemporary, "wait until that run has ended"},
 		{"commit interrupted", func(p *patient) {
 			p.run()
 			dest, err := local.New(filepath.Join(p.dir, lake))
@@ -205,7 +205,7 @@ func runFaults() []fault {
 			m.RunID = "20260101T000000Z-00000000"
 			_, err = load.Commit{RunID: m.RunID, Manifest: *m, Base: version}.Record(p.Context(), dest)
 			p.must(err)
-		}, "runs", "form1/", doctor.Warning, console.ExitOK, "the next run finishes it"},
+		}, "runs", "form1/", upkeep.Warning, console.ExitOK, "the next run finishes it"},
 		{"staged file left", func(p *patient) {
 			dest, err := local.New(filepath.Join(p.dir, lake))
 			p.must(err)
@@ -213,21 +213,21 @@ func runFaults() []fault {
 			p.must(err)
 			_, err = upload.Prepare(p.Context())
 			p.must(err)
-		}, "runs", "form1/", doctor.Warning, console.ExitOK, "formetl clean"},
+		}, "runs", "form1/", upkeep.Warning, console.ExitOK, "formetl clean"},
 		{"part that no manifest lists", func(p *patient) {
 			p.run()
 			p.must(os.Remove(filepath.Join(p.dir, lake, load.ManifestName)))
-		}, "runs", "form1/", doctor.Failed, console.ExitCantCreate, "--unlisted"},
+		}, "runs", "form1/", upkeep.Failed, console.ExitCantCreate, "--unlisted"},
 		{"manifest damaged", func(p *patient) {
 			p.run()
 			p.must(os.WriteFile(filepath.Join(p.dir, lake, load.ManifestName), []byte("{"), 0o600))
-		}, "runs", "form1/", doctor.Failed, console.ExitCantCreate, "--full"},
+		}, "runs", "form1/", upkeep.Failed, console.ExitCantCreate, "--full"},
 		{"part damaged", func(p *patient) {
 			p.run()
 			parts, err := filepath.Glob(filepath.Join(p.dir, lake, "*", "part-*"))
 			p.must(err)
 			p.must(os.Remove(parts[0]))
-		}, "runs", "form1/", doctor.Warning, console.ExitOK, "formetl verify"},
+		}, "runs", "form1/", upkeep.Warning, console.ExitOK, "formetl verify"},
 	}
 }
 
@@ -252,8 +252,8 @@ func (p *patient) diagnose(f fault) checklist {
 		return c.Name == f.check && strings.HasSuffix(c.Of, f.of) && c.State == f.state && c.ExitCode == f.code && strings.Contains(c.Cure, f.cure)
 	})
 	for _, c := range told.Checks {
-		other := c.Name != f.check && (c.State == doctor.Failed || c.State == doctor.Warning)
-		if !found || other || c.Detail == "" || (c.Cure != "") != (c.State == doctor.Failed || c.State == doctor.Warning) {
+		other := c.Name != f.check && (c.State == upkeep.Failed || c.State == upkeep.Warning)
+		if !found || other || c.Detail == "" || (c.Cure != "") != (c.State == upkeep.Failed || c.State == upkeep.Warning) {
 			p.Errorf("%s %s of %s: %s; %s (%d)", c.State, c.Name, c.Of, c.Detail, c.Cure, c.ExitCode)
 		}
 	}
@@ -291,7 +291,7 @@ func TestDoctorOnGoodHealth(t *testing.T) {
 	p := newPatient(t)
 	for range 2 {
 		p.service.Reset()
-		told := p.diagnose(fault{name: "none", make: func(*patient) {}, check: "zone", of: "form1", state: doctor.OK})
+		told := p.diagnose(fault{name: "none", make: func(*patient) {}, check: "zone", of: "form1", state: upkeep.OK})
 		if told.Counts.OK != len(told.Checks) || told.Requests != 9 || len(p.service.Log()) != 9 {
 			t.Errorf("%+v, %d requests arrived", told, len(p.service.Log()))
 		}
@@ -345,14 +345,14 @@ func TestJSON(t *testing.T) {
   }
 }
 `
-	r := &doctor.Report{
+	r := &upkeep.Checklist{
 		Pipeline: "nightly", Definition: "nightly.yaml", At: time.Date(2026, 3, 10, 18, 0, 0, 5, time.UTC), Requests: 1,
-		Checks: []doctor.Check{
-			{Name: "budget", State: doctor.OK, Detail: "the definition sets none"},
-			{Name: "conditional writes", Of: "s3://b/", State: doctor.Warning, Detail: "the store ignores them", Cure: "use another store"},
+		Checks: []upkeep.Check{
+			{Name: "budget", State: upkeep.OK, Detail: "the definition sets none"},
+			{Name: "conditional writes", Of: "s3://b/", State: upkeep.Warning, Detail: "the store ignores them", Cure: "use another store"},
 		},
-		Honours: &doctor.Honours{API: "v1", Form: "form1", Requests: 2, Rows: []doctor.Row{
-			{Asked: "fs_min_id", Answer: doctor.NotShown, Reason: "the form has too few results", Needed: true},
+		Honours: &upkeep.Honours{API: "v1", Form: "form1", Requests: 2, Rows: []upkeep.Row{
+			{Asked: "fs_min_id", Answer: upkeep.NotShown, Reason: "the form has too few results", Needed: true},
 		}},
 	}
 	var got bytes.Buffer

@@ -25,7 +25,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -677,7 +677,7 @@ func (s *initSession) inferSchema(ctx context.Context) (data []byte, about strin
 	}
 	form := s.answers.onlyForm()
 	s.tell("Looking at a sample of " + plain.Line(form) + " ...")
-	inferred, err := infer.Schema(ctx, def, s.options, form, infer.Options{Personal: true})
+	inferred, err := upkeep.InferSchema(ctx, def, s.options, form, upkeep.InferOptions{Personal: true})
 	if err != nil {
 		return nil, "", err
 	}

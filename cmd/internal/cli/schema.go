@@ -12,7 +12,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -80,15 +80,15 @@ schema diff tells how a schema file and the form differ.`,
 	f.register(set)
 	f.span.RegisterSample(set)
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
-	set.IntVar(&f.sample, "sample", infer.DefaultSample, "about how many results to look at")
+	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to look at")
 	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
 	set.BoolVar(&f.force, "force", false, "replace the file if it is there")
 	return cmd
 }
 
 func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) error {
-	if f.sample < 1 || f.sample > infer.MaxSample {
-		return console.Usagef("--sample %d: give 1 to %d", f.sample, infer.MaxSample)
+	if f.sample < 1 || f.sample > upkeep.MaxSample {
+		return console.Usagef("--sample %d: give 1 to %d", f.sample, upkeep.MaxSample)
 	}
 	def, options, form, err := f.open(cmd, p, files, "schema")
 	if err != nil {
@@ -99,7 +99,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 			return err
 		}
 	}
-	inferred, err := infer.Schema(cmd.Context(), def, options, form, infer.Options{Sample: f.sample, Personal: f.pii})
+	inferred, err := upkeep.InferSchema(cmd.Context(), def, options, form, upkeep.InferOptions{Sample: f.sample, Personal: f.pii})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
 // writeInferred writes the schema file.
-func writeInferred(p *process, f inferFlags, form string, inferred *infer.InferredSchema) error {
+func writeInferred(p *process, f inferFlags, form string, inferred *upkeep.InferredSchema) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
@@ -147,15 +147,15 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 		return err
 	}
 	from := map[string]string{
-		infer.OriginSchema: "the definition's schema", infer.OriginManifest: "the manifest of an earlier run",
-		infer.OriginSample: "the form's headings and a sample",
+		upkeep.OriginSchema: "the definition's schema", upkeep.OriginManifest: "the manifest of an earlier run",
+		upkeep.OriginSample: "the form's headings and a sample",
 	}
 	forms, err := account.ListForms(ctx, defs[0], options)
 	if err != nil {
 		return err
 	}
 	text := ""
-	return p.eachForm(ctx, &f, defs[0], options, forms, func(form string, found *infer.FormColumns) error {
+	return p.eachForm(ctx, &f, defs[0], options, forms, func(form string, found *upkeep.FormColumns) error {
 		columns := found.Schema.Columns
 		text += console.Columns("", columnRows(columns))
 		if err := console.Print(p.stdout, []byte(text)); err != nil {
@@ -169,14 +169,14 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 
 // eachForm visits forms of a definition that openOutputs has opened, with their columns. The
 // API key is read only where the service must be asked for them.
-func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o account.Options, forms []string, visit func(string, *infer.FormColumns) error) error {
+func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o account.Options, forms []string, visit func(string, *upkeep.FormColumns) error) error {
 	for _, form := range forms {
-		columns, err := infer.KnownColumns(ctx, def, o, form)
+		columns, err := upkeep.KnownColumns(ctx, def, o, form)
 		if err == nil && columns == nil && def.Source.Key.IsZero() {
 			def, err = p.loadKey(ctx, f, def.File)
 		}
 		if err == nil && columns == nil {
-			columns, err = infer.Columns(ctx, def, o, form)
+			columns, err = upkeep.InferColumns(ctx, def, o, form)
 		}
 		if err == nil {
 			err = visit(form, columns)

@@ -15,8 +15,8 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/schemas/nearest"
@@ -129,7 +129,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 		return nil, console.Usagef("--table is for one form, and the definition has %d; choose one by --form", len(forms))
 	}
 	var statements []string
-	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(form string, columns *infer.FormColumns) error {
+	err = p.eachForm(ctx, &f.DefinitionFlags, defs[0], options, forms, func(form string, columns *upkeep.FormColumns) error {
 		var lists []schemas.Source // whose statements are there; the results' own is the empty one
 		for _, list := range listsOf(defs[0], columns.Schema) {
 			if slices.Contains(lists, list) {

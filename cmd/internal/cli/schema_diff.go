@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/infer"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -163,15 +163,15 @@ func diffDefinition(ctx context.Context, file string, def *definition.Definition
 	}
 	var list []comparison
 	for _, form := range forms {
-		known, err := infer.KnownColumns(ctx, def, options, form)
+		known, err := upkeep.KnownColumns(ctx, def, options, form)
 		if err != nil {
 			return nil, err
 		}
 		if known == nil {
-			return nil, &infer.NoColumnsError{File: file, Form: form}
+			return nil, &upkeep.NoColumnsError{File: file, Form: form}
 		}
 		was := file
-		if known.Origin == infer.OriginManifest {
+		if known.Origin == upkeep.OriginManifest {
 			was += " (its last run)"
 		}
 		c, err := diffOne(ctx, was, def, options, form, known.Schema)
@@ -184,7 +184,7 @@ func diffDefinition(ctx context.Context, file string, def *definition.Definition
 }
 
 func diffOne(ctx context.Context, was string, def *definition.Definition, options account.Options, form string, known *schemas.Schema) (comparison, error) {
-	d, err := infer.DiffLive(ctx, def, options, form, known)
+	d, err := upkeep.DiffLive(ctx, def, options, form, known)
 	if err != nil {
 		return comparison{}, err
 	}

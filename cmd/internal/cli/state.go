@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -61,7 +61,7 @@ func stateShow(ctx context.Context, p *process, files []string, f console.Defini
 	if err != nil {
 		return err
 	}
-	report, failed := maintain.State(ctx, defs[0], o)
+	report, failed := upkeep.State(ctx, defs[0], o)
 	if failed != nil && len(report.Forms) == 0 {
 		return failed
 	}
@@ -146,7 +146,7 @@ type checkpointJSON struct {
 }
 
 // stateJSONOf returns the state of a pipeline as JSON.
-func stateJSONOf(r *maintain.StateReport) stateJSON {
+func stateJSONOf(r *upkeep.StateReport) stateJSON {
 	s := stateJSON{
 		Pipeline: r.Pipeline, Definition: r.Definition.File, Mode: modeOf(r), Timezone: r.Zone.String(),
 		Forms: []formStateJSON{}, Checkpoints: []checkpointJSON{},
@@ -176,7 +176,7 @@ func stateJSONOf(r *maintain.StateReport) stateJSON {
 	return s
 }
 
-func outputOf(r *maintain.StateReport, out *maintain.OutputState) outputStateJSON {
+func outputOf(r *upkeep.StateReport, out *upkeep.OutputState) outputStateJSON {
 	j := outputStateJSON{
 		Path: out.Path, Dataset: out.Dataset, PerRun: out.PerRun, Watermark: out.Watermark(), Leftovers: []leftoverJSON{}, UnlistedParts: []string{}, DamagedParts: []string{},
 	}
@@ -244,14 +244,14 @@ func leftoverOf(l load.Leftover) leftoverJSON {
 }
 
 // modeOf is the mode of a pipeline as a definition names it.
-func modeOf(r *maintain.StateReport) string {
+func modeOf(r *upkeep.StateReport) string {
 	if r.Incremental {
 		return "incremental"
 	}
 	return "full"
 }
 
-func stateText(r *maintain.StateReport) string {
+func stateText(r *upkeep.StateReport) string {
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Pipeline), modeOf(r), r.Zone)
 	for _, form := range r.Forms {
@@ -277,8 +277,8 @@ func stateText(r *maintain.StateReport) string {
 
 // unlessTold limits where the next run of a form begins, if the last one knew what
 // had changed.
-func unlessTold(form *maintain.FormState) string {
-	told := slices.ContainsFunc(form.Outputs, func(o *maintain.OutputState) bool {
+func unlessTold(form *upkeep.FormState) string {
+	told := slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
 		return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
 	})
 	if !told {
@@ -287,7 +287,7 @@ func unlessTold(form *maintain.FormState) string {
 	return ", or at the watermark if the service tells what changed"
 }
 
-func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
+func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	switch {
 	case out.Err != nil:
 		return [][]string{{"unknown", "see the error"}}
@@ -320,7 +320,7 @@ func outputRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
 }
 
 // changesRows tell how the last run found what had changed, and what is left of it.
-func changesRows(out *maintain.OutputState) [][]string {
+func changesRows(out *upkeep.OutputState) [][]string {
 	if out.Manifest == nil || out.Manifest.Changes == nil {
 		return nil
 	}
@@ -340,7 +340,7 @@ func changesRows(out *maintain.OutputState) [][]string {
 
 // underWayRows tell what is not committed: a run that is alive, a recorded
 // commit, and what dead runs were staging.
-func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string {
+func underWayRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	var rows [][]string
 	if h := out.Holder; h != nil {
 		text := "a run is under way"
@@ -369,7 +369,7 @@ func underWayRows(r *maintain.StateReport, out *maintain.OutputState) [][]string
 }
 
 // bookedRows are the lines of the budget, none where there is none.
-func bookedRows(r *maintain.StateReport) [][]string {
+func bookedRows(r *upkeep.StateReport) [][]string {
 	b := r.Budget
 	var rows [][]string
 	if b.PerMinute > 0 {
@@ -443,7 +443,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		return err
 	}
 	if !f.yes {
-		state, unread := maintain.State(ctx, defs[0], o)
+		state, unread := upkeep.State(ctx, defs[0], o)
 		if unread != nil && len(state.Forms) == 0 {
 			return unread
 		}
@@ -458,7 +458,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			o.Forms = append(o.Forms, form.Form)
 		}
 	}
-	report, failed := maintain.ResetState(ctx, defs[0], o, to)
+	report, failed := upkeep.ResetState(ctx, defs[0], o, to)
 	if err := showReset(p, report, failed != nil); err != nil {
 		return err
 	}
@@ -467,7 +467,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 
 // resetQuestion says what is about to be done, "" where there is nothing. unread tells that
 // something could not be looked at.
-func resetQuestion(s *maintain.StateReport, to load.WallTime, unread bool) string {
+func resetQuestion(s *upkeep.StateReport, to load.WallTime, unread bool) string {
 	datasets := 0
 	for _, form := range s.Forms {
 		for _, out := range form.Outputs {
@@ -496,7 +496,7 @@ func resetQuestion(s *maintain.StateReport, to load.WallTime, unread bool) strin
 }
 
 // showReset prints what was done, and sums it up on standard error.
-func showReset(p *process, r *maintain.ResetReport, failed bool) error {
+func showReset(p *process, r *upkeep.ResetReport, failed bool) error {
 	var rows [][]string
 	marks, commits := 0, 0
 	for _, out := range r.Outputs {

@@ -17,8 +17,8 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/maintain"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 func wallAt(s string) load.WallTime {
@@ -30,7 +30,7 @@ func wallAt(s string) load.WallTime {
 }
 
 // stateReport holds all that a state can tell.
-func stateReport(t *testing.T) *maintain.StateReport {
+func stateReport(t *testing.T) *upkeep.StateReport {
 	t.Helper()
 	zone, err := time.LoadLocation("America/Chicago")
 	if err != nil {
@@ -48,17 +48,17 @@ func stateReport(t *testing.T) *maintain.StateReport {
 	back.Changes = &load.Changes{Method: load.MethodLookback, Reason: "the service does not sort"}
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
-	return &maintain.StateReport{
+	return &upkeep.StateReport{
 		Pipeline: "nightly", Definition: &definition.Definition{File: "nightly.yaml"}, Zone: zone, Now: now, Incremental: true,
-		Forms: []*maintain.FormState{
-			{Form: "form1", Next: &next, Outputs: []*maintain.OutputState{
+		Forms: []*upkeep.FormState{
+			{Form: "form1", Next: &next, Outputs: []*upkeep.OutputState{
 				// Spring forward lies between the watermark and now.
 				{Path: "/lake/form1/", Dataset: true, Manifest: asked, Found: load.Found{Leftovers: []load.Leftover{dead}}},
 				{Path: "s3://b/form1/", Dataset: true, Found: load.Found{
 					Holder: &load.Holder{RunID: "run3", Pipeline: "nightly", Host: "here", PID: 7, Since: now.Add(-5 * time.Second)},
 				}},
 			}},
-			{Form: "form2\x1b", Outputs: []*maintain.OutputState{
+			{Form: "form2\x1b", Outputs: []*upkeep.OutputState{
 				{Path: "/out/form2.csv", Manifest: committed(load.WallTime{}), Found: load.Found{Pending: "run4"}},
 				{Path: "/lake/form2/", Dataset: true},
 				{Path: "/old/form2/", Dataset: true, Manifest: back},
@@ -143,7 +143,7 @@ func TestStateAsJSON(t *testing.T) {
 	}
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
-	empty := &maintain.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*maintain.FormState{{Form: "f", Outputs: []*maintain.OutputState{{Path: "/x/"}}}}}
+	empty := &upkeep.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*upkeep.FormState{{Form: "f", Outputs: []*upkeep.OutputState{{Path: "/x/"}}}}}
 	if err := console.Show(&out, true, stateJSONOf(empty), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -197,8 +197,8 @@ func TestResetAsks(t *testing.T) {
 func TestResetTells(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	log := console.NewLog(&stderr, nil)
-	r := &maintain.ResetReport{
-		Outputs: []*maintain.ResetOutput{
+	r := &upkeep.ResetReport{
+		Outputs: []*upkeep.ResetOutput{
 			{Path: "/a/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), Recovery: load.Recovery{RunID: "run1", Finished: true}}},
 			{Path: "/b/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-01-01 00:00:00")}},
 			{Path: "/c/", Reset: output.Reset{Before: wallAt("2026-03-07 12:00:00"), After: wallAt("2026-03-07 12:00:00")}},

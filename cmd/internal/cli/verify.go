@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
-	"github.com/formetl/formetl/pipelines/verify"
+	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 type verifyFlags struct {
@@ -54,7 +54,7 @@ const maxPaths = 10_000
 // runVerify checks definitions and paths, one after the other. One that cannot be checked
 // does not stop the others.
 func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) error {
-	all := &verify.Report{Outputs: []*verify.Output{}}
+	all := &upkeep.Verification{Outputs: []*upkeep.Verified{}}
 	var failures []error
 	for _, arg := range args {
 		if ctx.Err() != nil {
@@ -66,7 +66,7 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 		}
 		all.Outputs, all.Requests = append(all.Outputs, found.Outputs...), all.Requests+found.Requests
 	}
-	if err := verify.Damaged(all.Outputs); err != nil {
+	if err := upkeep.Damaged(all.Outputs); err != nil {
 		failures = append(failures, err)
 	}
 	all.Sound = len(failures) == 0
@@ -77,7 +77,7 @@ func runVerify(ctx context.Context, p *process, args []string, f verifyFlags) er
 }
 
 // verifyText tells people of each output in a line, and of each problem in another one.
-func verifyText(r *verify.Report) string {
+func verifyText(r *upkeep.Verification) string {
 	var b strings.Builder
 	for _, o := range r.Outputs {
 		state := "sound"
@@ -107,14 +107,14 @@ func verifyText(r *verify.Report) string {
 
 // verifyOne checks a definition or a path. There is a report also where something could not
 // be checked.
-func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*verify.Report, error) {
-	nothing := &verify.Report{}
+func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*upkeep.Verification, error) {
+	nothing := &upkeep.Verification{}
 	if isDefinition(arg) {
 		defs, options, err := p.openOutputs(ctx, &f.DefinitionFlags, []string{arg}, f.against)
 		if err != nil {
 			return nothing, err
 		}
-		return verify.Definition(ctx, defs[0], options, f.against)
+		return upkeep.Verify(ctx, defs[0], options, f.against)
 	}
 	if f.against {
 		return nothing, console.Usagef("--against-service: %s is a path, and only a definition names the service", arg)
@@ -126,7 +126,7 @@ func verifyOne(ctx context.Context, p *process, arg string, f verifyFlags) (*ver
 	if info, err := os.Stat(arg); err == nil && info.IsDir() && !strings.HasSuffix(arg, "/") {
 		arg += "/"
 	}
-	return verify.Path(ctx, arg, options, f.Given())
+	return upkeep.VerifyPath(ctx, arg, options, f.Given())
 }
 
 // isDefinition tells whether an argument names a definition, and not what a run wrote.

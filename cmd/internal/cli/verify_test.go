@@ -151,7 +151,7 @@ func verifiedWorld(t *testing.T) *verifyWorld {
 }
 
 // TestVerify: the commands that verify names mend what is damaged, and it asks the service
-// for nothing. Each kind of damage is a case of pipelines/verify.
+// for nothing. Each kind of damage is a case of pipelines/upkeep.
 func TestVerify(t *testing.T) {
 	w := verifiedWorld(t)
 	w.remove(t, w.manifest().Parts[0].Path)

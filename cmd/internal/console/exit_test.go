@@ -18,13 +18,11 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/doctor"
-	"github.com/formetl/formetl/pipelines/infer"
 	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"github.com/formetl/formetl/pipelines/verify"
+	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/ddl"
 	"github.com/formetl/formetl/transform"
 )
@@ -73,7 +71,7 @@ func TestExitCode(t *testing.T) {
 		{ExitData, &ddl.UnfitError{}},
 		{ExitData, &extract.FeedError{}},
 		{ExitData, &transform.ColumnsError{}},
-		{ExitData, &verify.Error{}},
+		{ExitData, &upkeep.DamageError{}},
 		{ExitData, &transport.RequestError{Err: &transport.AnswerError{}}},
 		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
 		{ExitUnavailable, &extract.FinalError{Err: &transport.AnswerError{}}}, // what it wraps does not count
@@ -81,7 +79,7 @@ func TestExitCode(t *testing.T) {
 		{ExitNoInput, service(extract.CodeInvalidUser, 0)},
 		{ExitNoInput, service(extract.CodeInvalidForm, 0)},
 		{ExitNoInput, &account.NoFormsError{}},
-		{ExitNoInput, &infer.NoColumnsError{}},
+		{ExitNoInput, &upkeep.NoColumnsError{}},
 		{ExitData, &CodeError{ExitData, errors.New("x")}},
 		{ExitUnavailable, service(extract.CodeUnexpected, 500)},
 		{ExitUnavailable, service(extract.CodeInvalidValue, 0)},
@@ -122,11 +120,11 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &load.NameError{}},
 		{ExitConfig, &transport.ConfigError{}},
 		{ExitConfig, service(extract.CodeInvalidURL, 404)},
-		{ExitConfig, &doctor.ZoneError{}},
-		{ExitData, &doctor.BrokenError{}},
-		{ExitIO, &doctor.ClockError{}},
-		{ExitNoPermission, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &doctor.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
-		{ExitTemporary, &doctor.FaultsError{Checks: []doctor.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
+		{ExitConfig, &upkeep.ZoneError{}},
+		{ExitData, &upkeep.BrokenError{}},
+		{ExitIO, &upkeep.ClockError{}},
+		{ExitNoPermission, &upkeep.FaultsError{Checks: []upkeep.Check{{Err: &load.HeldError{}}, {Err: &upkeep.ClockError{}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
+		{ExitTemporary, &upkeep.FaultsError{Checks: []upkeep.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
 		{ExitHungUp, &StopError{syscall.SIGHUP}},
 		{ExitInterrupted, &StopError{syscall.SIGINT}},
 		{ExitInterrupted, fmt.Errorf("x: %w", context.Canceled)},
@@ -258,7 +256,7 @@ func TestHint(t *testing.T) {
 		{&load.IOError{Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&extract.FinalError{Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
-		{&doctor.FaultsError{Checks: []doctor.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
+		{&upkeep.FaultsError{Checks: []upkeep.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

@@ -1,0 +1,189 @@
+package definition
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// field is a key of a section and what reads its value, which may be nil.
+type field struct {
+	key      string
+	required bool
+	read     func(value)
+}
+
+// required is a key that the section must have.
+func required(key string, read func(value)) field { return field{key, true, read} }
+
+// optional is a key that the section may have.
+func optional(key string, read func(value)) field { return field{key, false, read} }
+
+// Section reads a group of keys, in the order of the fields and not of the file.
+// Unknown, repeated and missing keys are problems; so a key is accepted exactly if
+// it is read. Section returns the values by key, nil where the value is no group.
+func (v value) Section(fields ...field) map[string]value {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	entries, ok := v.Entries()
+	if !ok {
+		return nil
+	}
+	values := map[string]value{}
+	for _, child := range entries {
+		name := child.Key()
+		if child.key.ShortTag() == "!!merge" {
+			v.badKey(child, "", "the merge key << is not used here", "write the keys out")
+			continue
+		}
+		if !slices.Contains(keys, name) {
+			v.unknownKey(child, keys)
+			continue
+		}
+		if first, twice := values[name]; twice {
+			v.badKey(child, name, fmt.Sprintf("the key stands here a second time; the first is on line %d", first.Line()), "keep one of them")
+			continue
+		}
+		values[name] = child
+	}
+	for _, f := range fields {
+		switch child, given := values[f.key]; {
+		case given && f.read != nil:
+			f.read(child)
+		case !given && f.required:
+			path := joinKeys(v.path, f.key)
+			v.doc.refused[path] = true
+			v.Report(*at(v.place(), Problem{Key: path, Message: "the key is required and missing", Remedy: "add " + f.key + ":"}))
+		}
+	}
+	return values
+}
+
+// Entries returns the values of a group in the order of the file. It accepts any
+// keys, repeated ones too. A key without a value is an empty group, because
+// everything under it may be commented out.
+func (v value) Entries() ([]value, bool) {
+	if v.IsEmpty() {
+		return nil, true
+	}
+	if !v.is(yaml.MappingNode) { // the value may be a secret
+		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
+		return nil, false
+	}
+	var entries []value
+	for i := 0; i < len(v.node.Content); i += 2 {
+		key := followed(v.node.Content[i])
+		entries = append(entries, value{
+			doc: v.doc, node: followed(v.node.Content[i+1]), key: key, path: joinKeys(v.path, key.Value), secret: v.secret,
+		})
+	}
+	return entries, true
+}
+
+// unknownKey reports an entry of the section v whose key is none of keys.
+func (v value) unknownKey(entry value, keys []string) {
+	name := entry.Key()
+	shown := name
+	if !harmless.MatchString(name) || entry.IsEmpty() {
+		shown = "" // it may be a secret that stands there without its key, such as {word}
+	}
+	v.badKey(entry, shown, "the key is not known", suggest(name, keys, "the keys here are "+strings.Join(keys, ", ")))
+}
+
+// badKey reports the key of an entry of the section v. The name "" is not shown.
+func (v value) badKey(entry value, name, message, remedy string) {
+	path := v.path
+	if name != "" {
+		path = joinKeys(v.path, name)
+	}
+	v.Report(*at(entry.key, Problem{Key: path, Message: message, Remedy: remedy}))
+}
+
+// harmless is the shape of an unknown key that can be shown, because it looks like
+// a key and not like a secret.
+var harmless = regexp.MustCompile(`^[a-zA-Z_-]{1,24}$`)
+
+// joinKeys is the path of a key in the section at a path.
+func joinKeys(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// The readers of this file keep a value in a variable: they are for the fields of a
+// section. After a problem the variable stays as it was.
+
+// intoText reads a text as [value.Text] does.
+func intoText(target *string) func(value) { return into(target, value.Text) }
+
+// intoBoolean reads true or false.
+func intoBoolean(target *bool) func(value) { return into(target, value.Boolean) }
+
+// intoInteger reads a whole number between least and most.
+func intoInteger(target *int, least, most int) func(value) {
+	return into(target, func(v value) (int, bool) {
+		remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
+		s, _ := v.Scalar()
+		if v.tag() != "!!int" && !v.doc.expanded[v.node] {
+			v.Fail(remedy, "a whole number is expected, not %s", v.Kind())
+			return 0, false
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > most {
+			v.Fail(remedy, "%s is not a whole number in the range", shown(v, s))
+			return 0, false
+		}
+		return n, true
+	})
+}
+
+// intoOneOf reads one of a few words.
+func intoOneOf[T ~string](target *T, words ...T) func(value) {
+	return into(target, func(v value) (T, bool) {
+		plain := make([]string, len(words))
+		for i, w := range words {
+			plain[i] = string(w)
+		}
+		word, ok := v.OneOf(plain...)
+		return T(word), ok
+	})
+}
+
+// intoChoice reads one of two words and tells whether it is the second.
+func intoChoice(target *bool, first, second string) func(value) {
+	return into(target, func(v value) (bool, bool) {
+		word, ok := v.OneOf(first, second)
+		return word == second, ok
+	})
+}
+
+// intoParsed reads a text with a parser, whose errors are reported as [value.FailWith]
+// does.
+func intoParsed[T any](target *T, parse func(string) (T, error), otherwise string) func(value) {
+	return into(target, func(v value) (parsed T, ok bool) {
+		text, ok := v.Text()
+		if !ok {
+			return parsed, false
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			v.FailWith(err, otherwise)
+		}
+		return parsed, err == nil
+	})
+}
+
+func into[T any](target *T, read func(value) (T, bool)) func(value) {
+	return func(v value) {
+		if x, ok := read(v); ok {
+			*target = x
+		}
+	}
+}

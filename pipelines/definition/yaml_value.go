@@ -1,0 +1,282 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// value is a node of a document with the path that leads to it. Its readers report
+// what does not fit and then return false or nothing.
+type value struct {
+	doc    *document
+	node   *yaml.Node // never an alias
+	key    *yaml.Node // the key that it stands under, nil for the root and for entries of a list
+	path   string     // "source.timezone", "load[0].path"
+	secret bool       // its text must never be shown
+}
+
+// Given tells whether the file has the value.
+func (v value) Given() bool { return v.node != nil }
+
+// Path is the path of keys that leads to the value, such as
+// "source.timezone" or "load[0].path".
+func (v value) Path() string { return v.path }
+
+// Key is the key that the value stands under, "" for the root and for
+// entries of a list.
+func (v value) Key() string {
+	if v.key == nil {
+		return ""
+	}
+	return v.key.Value
+}
+
+// Line is the line of the file that the value stands on, from 1.
+func (v value) Line() int { return at(v.place(), Problem{}).Line }
+
+// IsGroup tells whether the value is a group of keys.
+func (v value) IsGroup() bool { return v.is(yaml.MappingNode) }
+
+// is tells whether the value is of a kind and has no tag of its own.
+func (v value) is(kind yaml.Kind) bool {
+	return v.node != nil && v.node.Kind == kind && v.node.Style&yaml.TaggedStyle == 0
+}
+
+// tag is the type that YAML gives the value, such as "!!int".
+func (v value) tag() string {
+	if v.node == nil {
+		return ""
+	}
+	return v.node.ShortTag()
+}
+
+// Hidden is the same value, but problems with it never show its text.
+func (v value) Hidden() value {
+	v.secret = true
+	return v
+}
+
+// IsEmpty tells whether the key stands there without a value.
+func (v value) IsEmpty() bool { return v.node == nil || v.tag() == "!!null" }
+
+// Redact is what [document.Redact] is.
+func (v value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
+
+// Report adds a problem that has a place already, such as one of another file that
+// the value names.
+func (v value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
+
+// Refused tells whether a problem was reported for a key of the section. Fail may have
+// reported its value, an entry of its list or the section itself. Section may have
+// reported that the key is missing.
+func (v value) Refused(key string) bool {
+	return v.doc.refused[v.path] || v.doc.refused[joinKeys(v.path, key)]
+}
+
+// FailWith reports an error whose text is "what; remedy". An error without a remedy
+// gets the one given as otherwise.
+func (v value) FailWith(err error, otherwise string) {
+	message, remedy := err.Error(), otherwise
+	if i := strings.LastIndex(message, "; "); i >= 0 { // the last one: the quoted value may hold a semicolon too
+		message, remedy = message[:i], message[i+2:]
+	}
+	v.Fail(remedy, "%s", message)
+}
+
+// Fail reports a problem with the value. The message may hold the value only as
+// [Quote] gives it.
+func (v value) Fail(remedy, format string, args ...any) {
+	if v.doc.unread[v.node] {
+		return // it has its problem
+	}
+	v.doc.refused[v.path] = true
+	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
+		v.doc.refused[v.path[:i]] = true
+	}
+	v.Report(*at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy}))
+}
+
+// place is the node to point at: the scalar itself, else the key.
+func (v value) place() *yaml.Node {
+	if _, ok := v.Scalar(); !ok && v.key != nil {
+		return v.key
+	}
+	return v.node
+}
+
+const notShown = "(a value that may hold a secret)"
+
+// shown is a value's text for a message.
+func shown(v value, text string) string {
+	if v.secret {
+		return notShown
+	}
+	return Quote(text)
+}
+
+// Quote quotes a value for a message and cuts long ones. A value that mentions a key
+// or a password is not shown: where a quote is never closed, the value holds the
+// lines after it.
+func Quote(s string) string {
+	const most = 80
+	if mentionsSecret(strings.ToLower(s)) {
+		return notShown
+	}
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// Scalar returns the text of a scalar as it was written, so that a number keeps its
+// leading zeros. It reports nothing.
+func (v value) Scalar() (string, bool) {
+	if !v.is(yaml.ScalarNode) || v.tag() == "!!null" || v.tag() == "!!bool" {
+		return "", false
+	}
+	return v.node.Value, true
+}
+
+// Text reads a string that is not empty. A number is taken as written, so
+// that ids and years need no quotes.
+func (v value) Text() (string, bool) {
+	s, ok := v.Scalar()
+	switch {
+	case v.IsEmpty():
+		v.Fail("write a value after the colon, or leave the key out", "there is no value")
+	case !ok:
+		v.Fail("write one value, in quotes if it reads true, false or null", "text is expected, not %s", v.Kind())
+	case s == "":
+		v.Fail("write a value, or leave the key out", "the value is empty")
+	case strings.ContainsRune(s, 0):
+		v.Fail("remove the character", "the value holds the character NUL")
+	default:
+		return s, true
+	}
+	return "", false
+}
+
+// Word reads a text as Text does, and takes true and false as words.
+func (v value) Word() (string, bool) {
+	if v.tag() == "!!bool" {
+		return v.node.Value, true
+	}
+	return v.Text()
+}
+
+// Boolean reads true or false.
+func (v value) Boolean() (result, ok bool) {
+	if v.tag() == "!!bool" {
+		return strings.EqualFold(v.node.Value, "true"), true
+	}
+	if s, _ := v.Scalar(); v.doc.expanded[v.node] && (s == "true" || s == "false") {
+		return s == "true", true
+	}
+	v.Fail("write true or false", "true or false is expected, not %s", v.Kind())
+	return false, false
+}
+
+// OneOf reads one of a few words.
+func (v value) OneOf(words ...string) (string, bool) {
+	s, ok := v.Text()
+	if !ok {
+		return "", false
+	}
+	if slices.Contains(words, s) {
+		return s, true
+	}
+	list := strings.Join(words, ", ")
+	v.Fail(suggest(s, words, "write one of "+list), "%s is not one of %s", shown(v, s), list)
+	return "", false
+}
+
+// Kind names what the node is, without its text.
+func (v value) Kind() string {
+	switch {
+	case v.IsEmpty():
+		return "an empty value"
+	case v.node.Style&yaml.TaggedStyle != 0:
+		return "a tagged value (tags are not used here)"
+	case v.node.Kind == yaml.MappingNode:
+		return "a group of keys"
+	case v.node.Kind == yaml.SequenceNode:
+		return "a list"
+	case v.tag() == "!!int":
+		return "a whole number"
+	case v.tag() == "!!float":
+		return "a decimal number"
+	case v.tag() == "!!bool":
+		return "true or false"
+	}
+	return "text"
+}
+
+// List reads a list that is not empty. It returns nil after a problem.
+func (v value) List() []value {
+	switch {
+	case v.IsEmpty():
+		v.Fail("write at least one entry", "there is no value")
+	case !v.is(yaml.SequenceNode):
+		v.Fail("write a list, such as [a, b]", "a list is expected, not %s", v.Kind())
+	case len(v.node.Content) == 0:
+		v.Fail("write at least one entry", "the list is empty")
+	default:
+		return v.elements()
+	}
+	return nil
+}
+
+// elements returns the entries of a list.
+func (v value) elements() []value {
+	entries := make([]value, len(v.node.Content))
+	for i, n := range v.node.Content {
+		entries[i] = value{doc: v.doc, node: followed(n), path: fmt.Sprintf("%s[%d]", v.path, i)}
+	}
+	return entries
+}
+
+// mentionsSecret tells whether a text in small letters names a key or a password.
+func mentionsSecret(lower string) bool {
+	return slices.ContainsFunc([]string{"api_key", "apikey", "api-key", "secret", "password"}, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// expandTexts rewrites the texts of all values below v, in the order of the file. rewrite
+// gets each text with its value, and returns the text that stands in its place. Where it
+// reports a problem with the value, later problems with the value are dropped. Keys stay
+// as they are. A text that was rewritten is read as if the file held it without quotes,
+// so that it may be a number or true.
+func expandTexts(v value, rewrite func(v value, text string) string) {
+	expand(v, rewrite, map[*yaml.Node]bool{})
+}
+
+func expand(v value, rewrite func(value, string) string, seen map[*yaml.Node]bool) {
+	if v.node == nil || seen[v.node] { // an alias leads to a node that was rewritten
+		return
+	}
+	seen[v.node] = true
+	switch {
+	case v.is(yaml.MappingNode):
+		entries, _ := v.Entries()
+		for _, e := range entries {
+			expand(e, rewrite, seen)
+		}
+	case v.is(yaml.SequenceNode):
+		for _, e := range v.elements() {
+			expand(e, rewrite, seen)
+		}
+	case v.is(yaml.ScalarNode) && v.tag() == "!!str":
+		before := len(v.doc.problems)
+		written := rewrite(v, v.node.Value)
+		switch {
+		case len(v.doc.problems) > before:
+			v.doc.unread[v.node] = true
+		case written != v.node.Value:
+			v.node.Value = written
+			v.doc.expanded[v.node] = true
+		}
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !linux && !darwin
-
-package doctor
-
-import "errors"
-
-// spaceAt knows nothing on this system.
-func spaceAt(string) (id uint64, free int64, err error) { return 0, 0, errors.ErrUnsupported }

@@ -1,0 +1,291 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/formetl/formetl/extract"
+)
+
+// MostAsked is how many requests find out at most what the service honours.
+const MostAsked = 12
+
+// The answers to whether the service honours something. NotShown is that of a form with
+// too few results to tell.
+const (
+	Yes      = "yes"
+	No       = "no"
+	NotShown = "not shown"
+)
+
+// Row is one thing that the service was asked for. Needed tells whether the specification
+// says that it honours it, so that a run ends with 65 where it does not.
+type Row struct {
+	Asked  string `json:"asked"`
+	Answer string `json:"answer"`
+	Reason string `json:"reason"`
+	Needed bool   `json:"needed"`
+}
+
+// Honours is the table of what the service honours. It may be shown to others: no id, date,
+// value, label or number of results stands in it.
+type Honours struct {
+	API      string `json:"api"`
+	Form     string `json:"form"` // that was asked about; others may show more
+	Requests int64  `json:"requests"`
+	Rows     []Row  `json:"rows"`
+}
+
+// BrokenError says that the service breaks its specification.
+type BrokenError struct{ Form, Rows string }
+
+// Error names what it does not honour.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", e.Form, e.Rows)
+}
+
+// ExitCode is 65: what is read of such a service may lack results.
+func (e *BrokenError) ExitCode() int { return 65 }
+
+// probe asks what the service honours with one form.
+type probe struct {
+	*session
+	Honours
+	before    int64  // requests that were sent for other checks
+	over      string // why nothing more is asked
+	pages     int    // of several results, that were asked for by ascending ids
+	unordered int    // of these
+}
+
+// reply is what the probe looks at of one answer.
+type reply struct {
+	came    bool
+	refused string // how the service refused it
+	rows    []extract.Change
+	ids     []int64 // of the rows, ascending
+	count   int64
+}
+
+// ask sends a request for a page, or for a count. Nothing comes once the probe is over.
+func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
+	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.free(ctx)) {
+		p.over = "no further request may be sent now"
+	}
+	if p.over != "" {
+		return a
+	}
+	var err error
+	if count {
+		a.count, err = p.client.Count(ctx, p.Form, extract.CountQuery{Window: q.Window, IDs: q.IDs})
+	} else if page, failed := p.client.Results(ctx, p.Form, q); failed != nil {
+		err = failed
+	} else {
+		rises, _ := page.Order()
+		a.rows, a.ids = extract.ChangesOf(page), slices.Sorted(slices.Values(page.IDs()))
+		page.Release()
+		if len(a.ids) > 1 && !q.Descending {
+			p.pages++
+			if !rises {
+				p.unordered++
+			}
+		}
+	}
+	refused, _ := errors.AsType[*extract.ServiceError](err)
+	switch {
+	case err == nil:
+		a.came = true
+	case errors.Is(err, extract.ErrNoCount):
+		a.refused = "the headers tell no count"
+	case refused != nil && !refused.Temporary():
+		a.refused = fmt.Sprintf("it is refused with error %d", refused.Code)
+	default:
+		p.over = "the service did not answer"
+		p.failed("forms", p.Form, err, serviceCure(err))
+	}
+	return a
+}
+
+// agrees compares the results of a page with the count of the same bounds. Where they
+// differ, both are asked for again, because results may have come or gone. A full page
+// need not hold all.
+func (p *probe) agrees(ctx context.Context, q extract.ResultsQuery, page reply) (wrong string, shown bool) {
+	for last := int64(-1); page.came && len(page.rows) < p.client.PageSize(); page = p.ask(ctx, q, false) {
+		n := p.ask(ctx, q, true)
+		switch {
+		case n.came && n.count == int64(len(page.rows)):
+			return "", n.count > 0
+		case n.came && n.count == last:
+			return "they differ from the results, also when asked again", true
+		case !n.came || last >= 0:
+			return n.refused, false
+		}
+		last = n.count
+	}
+	return "", false
+}
+
+// tell adds a row. wrong is how the service does not honour what was asked, "" if it does.
+// Where that was not shown, why says what it takes.
+func (p *probe) tell(asked string, needed bool, wrong string, shown bool, how, why string) {
+	r := Row{Asked: asked, Answer: Yes, Reason: how, Needed: needed}
+	switch {
+	case wrong != "":
+		r.Answer, r.Reason = No, wrong
+	case !shown:
+		r.Answer, r.Reason = NotShown, cmp.Or(p.over, why)
+	}
+	p.Rows = append(p.Rows, r)
+}
+
+// honours asks what the service honours with a form, of which the newest changes are known
+// or were refused in their order. before is how many requests were sent before these.
+func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
+	minID, maxID, minDate, maxDate, needed := "fs_min_id", "fs_max_id", "fs_min_date", "fs_max_date", true
+	if p.API != "v1" {
+		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // of counts
+	}
+
+	first := p.ask(ctx, extract.ResultsQuery{}, false)
+	n := len(first.ids)
+
+	// The ids in the middle of the page, so that others lie before and behind.
+	var all extract.IDRange
+	var below, above string
+	if n > 0 {
+		all = extract.IDRange{Min: first.ids[0], Max: first.ids[n-1]}
+	}
+	middle, in := extract.ResultsQuery{IDs: all}, first
+	bounded := n > 2 && all.Min < all.Max
+	if bounded {
+		middle.IDs = extract.IDRange{Min: first.ids[n/3], Max: first.ids[n-1-n/3]}
+		in = p.ask(ctx, middle, false)
+		if below, above = in.refused, in.refused; in.refused != "" {
+			all = extract.IDRange{} // dates are asked for without them
+		}
+		if len(in.ids) > 0 && in.ids[0] < middle.IDs.Min {
+			below = "results below it came"
+		}
+		if len(in.ids) > 0 && in.ids[len(in.ids)-1] > middle.IDs.Max {
+			above = "results above it came"
+		}
+		bounded = slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max) // both bounds are inclusive
+	}
+	counts, counted := p.agrees(ctx, middle, in)
+
+	// Two spans of dates without common time, each bounded on both sides. Their outer bounds
+	// are no dates of results, so that one may be named.
+	var early, late, datedCounts string
+	var dated, datedCounted bool
+	dateOf := func(r extract.Change) time.Time { return append(slices.Clone(r.Dates), time.Time{})[0] }
+	var dates []time.Time
+	for _, r := range first.rows {
+		if !dateOf(r).IsZero() {
+			dates = append(dates, dateOf(r))
+		}
+	}
+	slices.SortFunc(dates, time.Time.Compare)
+	cut := max(1, len(dates)/2)
+	for cut < len(dates) && dates[cut].Sub(dates[cut-1]) < 5*time.Second { // the precision of bounds does not matter then
+		cut++
+	}
+	if cut < len(dates) {
+		spans := [2]extract.ResultsQuery{{IDs: all}, {IDs: all}}
+		spans[0].Window = extract.Window{From: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), To: dates[cut-1].Add(time.Second)}
+		spans[1].Window = extract.Window{From: dates[cut], To: p.o.Now().UTC().AddDate(0, 0, 2).Truncate(24 * time.Hour)}
+		came := [2]reply{p.ask(ctx, spans[0], false)}
+		if wrong := came[0].refused; wrong != "" {
+			early, late = wrong, wrong
+		} else {
+			came[1] = p.ask(ctx, spans[1], false)
+		}
+		common := func(a reply) []extract.Change {
+			return slices.DeleteFunc(slices.Clone(came[1].rows), func(r extract.Change) bool { return !slices.Contains(a.ids, r.ID) })
+		}
+		both := common(came[0])
+		if len(both) > 0 { // one may have moved meanwhile
+			both = common(p.ask(ctx, spans[0], false))
+		}
+		for _, r := range both {
+			if dateOf(r).Before(spans[1].Window.From) {
+				early = "a result before it came, also when asked again"
+			} else {
+				late = "a result after it came, also when asked again"
+			}
+		}
+		dated = len(came[0].rows) > 0 && len(came[1].rows) > 0
+		if datedCounts, datedCounted = p.agrees(ctx, spans[0], came[0]); datedCounted && datedCounts == "" {
+			datedCounts, datedCounted = p.agrees(ctx, spans[1], came[1])
+		}
+	}
+
+	disorder := ""
+	if p.unordered > 1 || p.unordered == p.pages && p.pages > 0 {
+		disorder = "the ids of a page do not strictly ascend"
+	}
+	const few, fewDates, uncounted = "the form has too few results", "too few results have dates that differ", "there are no results, or more than a page, or they change"
+	const apart = "two spans without common time share no result"
+	p.tell("ascending ids", true, disorder, p.pages > 0, "on each page that was asked for", few)
+	p.tell(minID, true, below, bounded, "nothing below it came", few)
+	p.tell(maxID, true, above, bounded, "nothing above it came", few)
+	p.tell(minDate, true, early, dated, apart, fewDates)
+	p.tell(maxDate, true, late, dated, apart, fewDates)
+	p.tell("counts between ids", needed, counts, counted, "they agree with the results", uncounted)
+	p.tell("counts between dates", needed, datedCounts, datedCounted, "they agree with the results", cmp.Or(map[bool]string{false: fewDates}[dated], uncounted))
+	wrong, shown := sorted(newest.rows, unsorted)
+	p.tell("sort by "+extract.UpdateMeta, false, wrong, shown, "the newest changes came first", "too few results have it, or their ids are in the same order")
+	p.Requests = p.sent() - p.before
+	p.told = &p.Honours
+	p.add(p.check())
+}
+
+// sorted tells how changes are not in the order that was asked for, the latest first, or
+// whether that order is no other one by chance. refused is how the service refused it.
+func sorted(rows []extract.Change, refused string) (wrong string, shown bool) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r extract.Change) bool { return r.At.IsZero() })
+	ids := func(a, b extract.Change) int { return cmp.Compare(a.ID, b.ID) }
+	switch {
+	case len(rows) == 0:
+		return "", false
+	case refused != "":
+		return refused, false
+	case !slices.IsSortedFunc(rows, func(a, b extract.Change) int { return b.At.Compare(a.At) }):
+		return "the changes are in another order", false
+	}
+	rises := slices.IsSortedFunc(rows, ids)
+	slices.Reverse(rows)
+	return "", !rises && !slices.IsSortedFunc(rows, ids)
+}
+
+// check sums the table up.
+func (p *probe) check() Check {
+	var yes int
+	var broken, others []string
+	for _, r := range p.Rows {
+		switch {
+		case r.Answer == Yes:
+			yes++
+		case r.Answer == No && r.Needed:
+			broken = append(broken, r.Asked)
+		case r.Answer == No:
+			others = append(others, r.Asked)
+		}
+	}
+	c := Check{Name: "specification", Of: p.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d things in the table; the others are not shown", yes, len(p.Rows))}
+	switch {
+	case len(broken) > 0:
+		err := &BrokenError{Form: p.Form, Rows: strings.Join(broken, ", ")}
+		c.State, c.Detail, c.Err = Failed, err.Error(), err
+		c.Cure = "send the table below to those who run the service; it holds nothing of the results"
+	case len(others) > 0:
+		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+", which a run can do without"
+		c.Cure = "if runs prove less than you need, send the table below to those who run the service"
+	case yes == 0:
+		c.State = NotChecked
+	}
+	return c
+}

@@ -1,0 +1,110 @@
+package upkeep
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+)
+
+// leastSpace is the free space below which a disk counts as nearly full, whatever the
+// last run wrote.
+const leastSpace = 100 << 20
+
+// disk is a file system that a run writes to.
+type disk struct {
+	path string // the first of the folders on it
+	free int64  // bytes that this user may still write
+	need int64  // bytes that the last run's outputs take, which the next one stages beside them
+}
+
+// spaceChecks compare the free space of each local disk with what a run writes there.
+func spaceChecks(def *definition.Definition, o account.Options, state *StateReport) (checks []Check) {
+	type folder struct {
+		path string
+		need int64
+	}
+	var folders []folder
+	if isLocal(def.State) {
+		folders = append(folders, folder{def.State, 0})
+	}
+	for _, f := range state.Forms {
+		for _, at := range f.Outputs {
+			if isLocal(at.Path) {
+				folders = append(folders, folder{filepath.Dir(at.Path), staged(def, o, at.Manifest)})
+			}
+		}
+	}
+	var ids []uint64
+	var disks []disk
+	for _, f := range folders {
+		at := f.path // or the nearest folder around it that exists
+		if gone := absent(at); len(gone) > 0 {
+			at = filepath.Dir(gone[len(gone)-1])
+		}
+		id, free, err := spaceAt(at)
+		if err != nil {
+			checks = append(checks, Check{Name: "disk", Of: f.path, State: NotChecked, Detail: "the free space is not known: " + err.Error()})
+			continue
+		}
+		i := slices.Index(ids, id)
+		if i < 0 {
+			i = len(disks)
+			ids, disks = append(ids, id), append(disks, disk{path: f.path, free: free})
+		}
+		disks[i].need += f.need
+	}
+	for _, d := range disks {
+		checks = append(checks, judgeSpace(d))
+	}
+	return checks
+}
+
+// judgeSpace compares the free space of a disk with what a run needs.
+func judgeSpace(d disk) Check {
+	c := Check{Name: "disk", Of: d.path, State: OK, Detail: size(d.free) + " are free"}
+	if d.need > 0 {
+		c.Detail += fmt.Sprintf("; a run stages about %s, as much as the last one wrote", size(d.need))
+	}
+	switch {
+	case d.free < d.need || d.free == 0:
+		c.State = Failed
+		c.Cure = "free space there, or write to another disk"
+		c.Err = &load.IOError{Op: "write", Path: d.path, Hint: c.Cure, Err: syscall.ENOSPC}
+	case d.free < leastSpace || d.free/2 < d.need:
+		c.State, c.Cure = Warning, "free space there, before the disk is full"
+	}
+	return c
+}
+
+// staged returns how many bytes the next run stages for an output, by what the last run
+// wrote. An incremental run writes the parts of its lookback.
+func staged(def *definition.Definition, o account.Options, m *load.Manifest) (bytes int64) {
+	if m == nil {
+		return 0
+	}
+	var from time.Time
+	if def.Extract.Incremental && !o.Full && !m.Watermark.IsZero() {
+		from = interval.Since(def.Extract, m.Watermark.Time, interval.Settled(def, o.Now()))
+	}
+	for _, p := range m.Parts {
+		if p.Undated || p.To.IsZero() || p.To.After(from) {
+			bytes += p.Bytes
+		}
+	}
+	return bytes
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}

@@ -1,0 +1,136 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/schemas/plain"
+	"github.com/formetl/formetl/transform"
+)
+
+// InferOptions say how InferSchema infers.
+type InferOptions struct {
+	// Sample is about how many results are sampled, 1 to MaxSample; 0 is
+	// DefaultSample.
+	Sample int
+	// Personal marks columns that most likely hold personal data.
+	Personal bool
+}
+
+// InferredSchema is a schema for people to edit.
+type InferredSchema struct {
+	Schema  *schemas.Schema
+	Notes   definition.Notes // why each type was chosen, for FormatNotedSchema
+	Sampled Sampled
+}
+
+// InferSchema makes a schema from a form's headings and a sample that is
+// spread over the definition's range, with types that every sampled value fits
+// without loss (transform.Learner).
+func InferSchema(ctx context.Context, def *definition.Definition, o account.Options, form string, how InferOptions) (*InferredSchema, error) {
+	if how.Sample == 0 {
+		how.Sample = DefaultSample
+	}
+	if how.Sample < 1 || how.Sample > MaxSample {
+		return nil, fmt.Errorf("a sample is 1 to %d results, not %d", MaxSample, how.Sample)
+	}
+	learner := transform.NewLearner(def.Source.Zone)
+	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
+		learner.Add(p)
+		p.Release()
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := &InferredSchema{Sampled: sampled}
+	in.Notes.Head = headNotes(form, sampled, how)
+	var guesses []transform.Guess
+	in.Schema, guesses = learner.Schema(form, def.Labels)
+	for i, c := range in.Schema.Columns {
+		in.Notes.Columns = append(in.Notes.Columns, columnNotes(c, guesses[i], how.Personal))
+	}
+	if err := in.Schema.Validate(); err != nil {
+		return nil, fmt.Errorf("inferred schema of form %s: %w", form, err)
+	}
+	return in, nil
+}
+
+// headNotes says what the schema was made from.
+func headNotes(form string, s Sampled, how InferOptions) []string {
+	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
+	lines := []string{made, "Edit names, types and rules as you need them: another inference writes a new file, which keeps none of it."}
+	if how.Personal {
+		lines = append(lines, "\"pii?\" marks columns that look like personal data: confirm each, and look at the others too.")
+	}
+	return lines
+}
+
+// sampledText tells the size of the sample and its range.
+func sampledText(s Sampled) string {
+	text := count(s.Results, "result", "results")
+	switch {
+	case s.Whole && s.Results > 1:
+		text = "all " + text
+	case s.Whole:
+	case s.Total == extract.Unknown:
+		text += " spread over those there are"
+	default:
+		text += fmt.Sprintf(" spread over the %d", s.Total)
+	}
+	if s.Range != (extract.Window{}) {
+		text += " of " + s.Range.String()
+	}
+	return text
+}
+
+// columnNotes says what a column is and why it has its type. With personal it asks a human
+// to confirm a column that looks like personal data.
+func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
+	why := g.Why + presence(c, g)
+	if c.Label != "" {
+		why = `"` + plain.Cut(plain.Line(c.Label), longestLabel) + `": ` + why
+	}
+	notes := []string{why}
+	if personal && g.Personal != "" {
+		notes = append(notes, fmt.Sprintf("pii? likely %s: to protect it add pii: hmac (or drop, redact, truncate(n))", g.Personal))
+	}
+	return notes
+}
+
+// textual tells whether a column holds strings, by itself or in lists.
+func textual(t schemas.Type) bool {
+	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
+}
+
+// presence says how many results have a value.
+func presence(c schemas.Column, g transform.Guess) string {
+	empty := ""
+	if g.Empty > 0 && !textual(c.Type) {
+		empty = fmt.Sprintf(" (%s null)", count(g.Empty, "empty answer becomes", "empty answers become"))
+	}
+	switch {
+	case c.From.Kind == schemas.FromResultID || g.Results == 0:
+		return ""
+	case g.Filled == g.Results && g.Results == 1:
+		return "; a value in the only result"
+	case g.Filled == g.Results:
+		return fmt.Sprintf("; a value in all %d results", g.Results) + empty
+	}
+	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
+}
+
+// count spells a number and what it counts.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// longestLabel is how many characters of a label are shown in a comment.
+const longestLabel = 80

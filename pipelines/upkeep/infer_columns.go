@@ -1,0 +1,139 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas"
+	"github.com/formetl/formetl/transform"
+)
+
+// Where the columns of a definition come from.
+const (
+	OriginSchema   = "schema"   // the definition's schema
+	OriginManifest = "manifest" // what an earlier run left
+	OriginSample   = "sample"   // headings and a sample of the live form
+)
+
+// FormColumns are the columns that a definition gives for one form.
+type FormColumns struct {
+	Form    string
+	Origin  string
+	Sampled int // results that they were inferred from
+	Schema  *schemas.Schema
+}
+
+// KnownColumns tells the columns of a form without asking the service: those
+// of the definition's schema with what earlier runs added, else those of the
+// manifest that an earlier run left. It is nil where only the live form tells.
+func KnownColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
+	kept, err := outputColumns(ctx, def, o.WithDefaults(), form)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case def.Schema != nil:
+		s := *def.Schema
+		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
+			s.Columns = schemas.Merge(s.Columns, kept)
+		}
+		return &FormColumns{Form: form, Origin: OriginSchema, Schema: &s}, nil
+	case len(kept) > 0:
+		return &FormColumns{Form: form, Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: kept}}, nil
+	}
+	return nil, nil
+}
+
+// outputColumns gives the columns of the manifests of all outputs. As in a run,
+// those of a single file count only where there is no dataset, because a file is
+// written anew and the older parts of a dataset stay.
+func outputColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]schemas.Column, error) {
+	job := o.Job(def, form)
+	var sets, files []schemas.Column
+	for _, out := range def.Outputs {
+		if out.Path == definition.StdoutPath || out.Exploded() {
+			continue
+		}
+		m, err := job.Manifest(ctx, out)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			continue
+		}
+		columns, err := output.ColumnsOf(m)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", out.Path, err)
+		case out.Dataset():
+			sets = schemas.Merge(sets, columns)
+		case def.Schema == nil:
+			files = schemas.Merge(files, columns)
+		}
+	}
+	if len(sets) > 0 {
+		return sets, nil
+	}
+	return files, nil
+}
+
+// InferColumns makes the columns that a run without a schema would write, from
+// the form's headings and a sample that is spread over the range. It costs a
+// handful of requests.
+func InferColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
+	var pages []*page.Page
+	defer func() {
+		for _, p := range pages {
+			p.Release()
+		}
+	}()
+	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, func(p *page.Page) {
+		if p.Len() == 0 && len(pages) > 0 { // the first one has headings
+			p.Release()
+			return
+		}
+		pages = append(pages, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &FormColumns{
+		Form: form, Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels),
+	}, nil
+}
+
+// readSample reads a sample of the form's results in the definition's range, with
+// its search and view. give releases the pages that it gets.
+func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
+	o = o.WithDefaults()
+	client, err := account.NewClient(ctx, def, o)
+	if err != nil {
+		return Sampled{}, err
+	}
+	defer client.Close()
+	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract)}
+	// The range has no settling time, because a sample need not be the same twice.
+	w := interval.Given(def.Extract, o.Flags())
+	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
+		return Sampled{}, &interval.RangeError{Window: w}
+	}
+	return s.read(ctx)
+}
+
+// NoColumnsError is a definition that names no schema, for a form of which no
+// run has left columns.
+type NoColumnsError struct{ File, Form string }
+
+// Error names both and what to do.
+func (e *NoColumnsError) Error() string {
+	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
+}
+
+// ExitCode is 66: there is nothing to compare the form with.
+func (e *NoColumnsError) ExitCode() int { return 66 }

@@ -1,0 +1,261 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/budget"
+	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// StateReport is what runs of a definition left for the next one.
+type StateReport struct {
+	Pipeline   string
+	Definition *definition.Definition
+	Zone       *time.Location // of watermarks
+	Now        time.Time      // when it was looked
+	// Incremental tells that runs go on from the watermarks.
+	Incremental bool
+	Forms       []*FormState
+	Budget      budget.Use
+	// Checkpoints are what runs that ended early had read, oldest first.
+	Checkpoints []checkpoint.Left
+}
+
+// FormState is what is known of one form.
+type FormState struct {
+	Form    string
+	Outputs []*OutputState
+	// Next is where the range of the next incremental run begins; zero is the
+	// first result. nil where runs are not incremental, or an output's state is
+	// not known.
+	Next *load.WallTime
+}
+
+// OutputState is what lies at one output.
+type OutputState struct {
+	Path    string // as the run expands it
+	Dataset bool
+	// PerRun tells that each run has a path of its own, so that the next run finds
+	// nothing there.
+	PerRun   bool
+	Manifest *load.Manifest // of the last commit; nil if there was none
+	load.Found
+	// Inventory is what does not agree with the manifest by a listing of the dataset. It
+	// is empty while a run is under way, or a commit is recorded.
+	Inventory load.Inventory
+	Err       error // why the state is not known
+}
+
+// Watermark is the dataset's, zero where it has none.
+func (o *OutputState) Watermark() load.WallTime {
+	if o.Manifest == nil {
+		return load.WallTime{}
+	}
+	return o.Manifest.Watermark
+}
+
+// State tells what runs of a definition left for the next one: watermarks,
+// what is under way or ended early, and the budget. It takes no lease and changes
+// nothing. The service is asked for the forms of globs alone. An output that fails
+// does not stop the others: the error is an *account.FormsError of
+// *output.OutputsError then.
+func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
+	o = o.WithDefaults()
+	report := &StateReport{
+		Pipeline: def.Name, Definition: def, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
+	}
+	forms, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+	var failed account.FormsError
+	err = failed.Each(ctx, forms, func(form string) error {
+		f, err := looker.form(ctx, form)
+		if ctx.Err() == nil {
+			report.Forms = append(report.Forms, f)
+		}
+		return err
+	})
+	if err != nil {
+		return report, err
+	}
+	report.Checkpoints, err = account.Checkpoints(ctx, def, o, forms)
+	failed.Add(err)
+	report.Budget, err = account.BudgetUse(ctx, def, o, report.Now)
+	failed.Add(err)
+	return report, failed.OrNil()
+}
+
+// stateLooker looks at a definition's outputs.
+type stateLooker struct {
+	def  *definition.Definition
+	o    account.Options
+	told map[string]bool // leftovers: files in one folder share what lies there
+}
+
+// form looks at the outputs of a form. The error is that of the outputs that failed.
+func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error) {
+	f := &FormState{Form: form}
+	var failures []error
+	for _, out := range s.def.Outputs {
+		if out.Path == definition.StdoutPath || ctx.Err() != nil {
+			continue
+		}
+		at, err := s.output(ctx, out, form)
+		f.Outputs = append(f.Outputs, at)
+		if at.Err = err; err != nil {
+			failures = append(failures, err)
+		}
+	}
+	if len(failures) == 0 {
+		f.Next = nextBeginning(s.def, s.o, f.Outputs)
+	}
+	return f, output.Failed(failures)
+}
+
+// output looks at one output.
+func (s *stateLooker) output(ctx context.Context, out definition.Output, form string) (*OutputState, error) {
+	at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
+	if at.PerRun {
+		return at, nil
+	}
+	lies, err := output.Locate(s.def, out, form, s.o.RunID)
+	if err != nil {
+		return at, err
+	}
+	at.Path = lies.Path
+	if out.Database != nil {
+		table, err := s.o.Tables.OpenTable(lies.Path, out.Database)
+		if err == nil {
+			at.Holder, err = table.Holder(ctx)
+		}
+		if err == nil {
+			at.Manifest, _, err = table.Last(ctx)
+		}
+		return at, err
+	}
+	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
+	if err != nil {
+		return at, err
+	}
+	// The manifest is read afterwards, so that a commit in between is seen.
+	at.Found, err = load.Look(ctx, dest, lies.Scope)
+	if err != nil {
+		return at, fmt.Errorf("%s: %w", at.Path, err)
+	}
+	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
+	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
+	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
+		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
+	}
+	if err != nil {
+		return at, fmt.Errorf("%s: %w", at.Path, err)
+	}
+	return at, nil
+}
+
+// nextBeginning gives where the range of the next incremental run begins, unless
+// that run resumes from a checkpoint.
+func nextBeginning(def *definition.Definition, o account.Options, outputs []*OutputState) *load.WallTime {
+	if !def.Extract.Incremental {
+		return nil
+	}
+	asked, err := interval.Ask(def, o.Flags(), o.Now())
+	if err != nil {
+		return nil
+	}
+	var manifests []*load.Manifest
+	for _, at := range outputs {
+		if at.Dataset {
+			manifests = append(manifests, at.Manifest)
+		}
+	}
+	from := asked.Asked.From
+	if w := interval.LeastWatermark(manifests); !w.IsZero() {
+		from = interval.Since(def.Extract, w, asked.Asked.To)
+	}
+	next := load.Wall(from)
+	return &next
+}
+
+// ResetReport is what ResetState did.
+type ResetReport struct {
+	Pipeline   string
+	Definition string
+	Outputs    []*ResetOutput
+	// Checkpoints are those that were discarded.
+	Checkpoints []checkpoint.Left
+}
+
+// ResetOutput is a dataset and what was reset of it.
+type ResetOutput struct {
+	Form, Path string
+	output.Reset
+	Err error // why it was not reset to the end
+}
+
+// ResetState sets the watermarks of a definition's datasets back to a time, or
+// with the zero time to none, so that the next incremental run begins there or
+// like the first; and it discards the checkpoints of forms of which nothing
+// failed. A commit that is recorded is finished before. No data is
+// removed. The service is asked for the forms of globs alone. A dataset that a run is
+// at is a *load.HeldError. One that fails does not stop the others: the error is an
+// *account.FormsError of *output.OutputsError then.
+func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
+	o = o.WithDefaults()
+	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
+	forms, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	var failed account.FormsError
+	var done []string
+	err = failed.Each(ctx, forms, func(form string) error {
+		err := report.form(ctx, def, o, form, load.Wall(to))
+		if err == nil {
+			done = append(done, form)
+		}
+		return err
+	})
+	if err != nil {
+		return report, err
+	}
+	report.Checkpoints, err = account.DiscardCheckpoints(ctx, def, o, done)
+	failed.Add(err)
+	return report, failed.OrNil()
+}
+
+// form resets a form's datasets. The error is that of those that failed. Single
+// files have no watermark.
+func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o account.Options, form string, to load.WallTime) error {
+	// The report tells what is discarded, so that the log need not.
+	job := o.Job(def, form)
+	job.Log = slog.New(slog.DiscardHandler)
+	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+	var failures []error
+	for _, out := range def.Outputs {
+		if !out.Dataset() || !out.Lasting() || ctx.Err() != nil {
+			continue
+		}
+		reset := &ResetOutput{Form: form, Path: out.Path}
+		r.Outputs = append(r.Outputs, reset)
+		// It is looked at first, because a lease creates the folder of a dataset that was never written.
+		left, err := looker.output(ctx, out, form)
+		if reset.Path = left.Path; err == nil && (left.Manifest != nil || !left.Nothing()) {
+			reset.Reset, err = output.ResetWatermark(ctx, job, out, to)
+		}
+		if reset.Err = err; err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return output.Failed(failures)
+}

@@ -1,0 +1,66 @@
+package upkeep_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/formetl/formetl/extract/extracttest"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/pipelinestest"
+	"github.com/formetl/formetl/pipelines/upkeep"
+)
+
+// Whole runs and what they leave are tested in package pipelines. These tests are
+// about a definition that never ran.
+
+func neverRun(t *testing.T) (*definition.Definition, account.Options) {
+	source := definition.Source{BaseURL: "https://x.invalid", Account: "acme", Zone: time.UTC}
+	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
+	def.Forms, def.Extract.Incremental, def.Extract.From = []string{"a", "b"}, true, extracttest.Wall("2026-01-01")
+	o := pipelinestest.Options()
+	o.Now = func() time.Time { return extracttest.Wall("2026-02-01") }
+	return def, o
+}
+
+func TestStateOfADefinitionThatNeverRan(t *testing.T) {
+	def, o := neverRun(t)
+	report, err := upkeep.State(t.Context(), def, o)
+	if err != nil || len(report.Forms) != 2 || len(report.Checkpoints) != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, f := range report.Forms {
+		if len(f.Outputs) != 1 || f.Outputs[0].Manifest != nil || f.Next == nil || f.Next.String() != "2026-01-01 00:00:00" {
+			t.Errorf("form %s: %+v, next %v", f.Form, f.Outputs, f.Next)
+		}
+	}
+}
+
+func TestNothingToResetOrToClean(t *testing.T) {
+	def, o := neverRun(t)
+	reset, err := upkeep.ResetState(t.Context(), def, o, time.Time{})
+	if err != nil || len(reset.Outputs) != 2 || slices.ContainsFunc(reset.Outputs, func(r *upkeep.ResetOutput) bool { return !r.Before.IsZero() }) {
+		t.Errorf("%+v, %v", reset, err)
+	}
+	cleaned, err := upkeep.Clean(t.Context(), def, o, load.CleanOptions{})
+	if err != nil || len(cleaned.Outputs) != 2 || cleaned.Checkpoints != 0 {
+		t.Errorf("%+v, %v", cleaned, err)
+	}
+}
+
+// TestChosenForms: all three refuse a form that the definition has not.
+func TestChosenForms(t *testing.T) {
+	def, o := neverRun(t)
+	o.Forms = []string{"c"}
+	_, stateErr := upkeep.State(t.Context(), def, o)
+	_, resetErr := upkeep.ResetState(t.Context(), def, o, time.Time{})
+	_, cleanErr := upkeep.Clean(t.Context(), def, o, load.CleanOptions{})
+	for _, err := range []error{stateErr, resetErr, cleanErr} {
+		if _, none := errors.AsType[*account.NoFormsError](err); !none {
+			t.Errorf("got %v", err)
+		}
+	}
+}

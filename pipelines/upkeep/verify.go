@@ -1,0 +1,263 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Verification is what a check found.
+type Verification struct {
+	Sound    bool        `json:"sound"`    // nothing is wrong, and all could be checked
+	Requests int64       `json:"requests"` // sent to ask the service for counts
+	Outputs  []*Verified `json:"outputs"`
+}
+
+// Verify checks the outputs of a definition against their manifests. With against it also
+// compares the parts of the main outputs with the service's counts, window by window.
+// Nothing is written. The service is asked for the forms of globs besides. The error is an *account.FormsError where something could not be
+// checked; what is damaged stands in the report.
+func Verify(ctx context.Context, def *definition.Definition, o account.Options, against bool) (*Verification, error) {
+	o = o.WithDefaults()
+	report := &Verification{}
+	forms, err := account.ListForms(ctx, def, o)
+	if err != nil {
+		return report, err
+	}
+	var client extract.Client
+	if against {
+		if client, err = account.NewClient(ctx, def, o); err != nil {
+			return report, err
+		}
+		defer client.Close()
+	}
+	var failed account.FormsError
+	err = failed.Each(ctx, forms, func(form string) error {
+		v := verifier{def: def, o: o, form: form, counts: map[load.Range]int64{}}
+		if client != nil {
+			fork := client.Fork()
+			v.client = extract.Counting(fork)
+			defer func() { report.Requests += fork.Requests().Count + fork.Requests().Results }()
+		}
+		var failures []error
+		for _, out := range def.Outputs {
+			if ctx.Err() != nil || out.Path == definition.StdoutPath {
+				continue
+			}
+			checked, err := v.output(ctx, out)
+			if err != nil {
+				failures = append(failures, err)
+				continue
+			}
+			report.Outputs = append(report.Outputs, checked)
+		}
+		return output.Failed(failures)
+	})
+	if err != nil {
+		return report, err
+	}
+	return report, failed.OrNil()
+}
+
+// verifier checks the outputs of one form.
+type verifier struct {
+	def    *definition.Definition
+	o      account.Options
+	form   string
+	client extract.Service      // nil if the service is not asked
+	counts map[load.Range]int64 // what the service counts in a window; outputs share it
+}
+
+func (v *verifier) output(ctx context.Context, out definition.Output) (*Verified, error) {
+	at, err := output.Locate(v.def, out, v.form, v.o.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if !out.Lasting() {
+		return &Verified{
+			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
+			Notes: []string{"each run has a path of its own here: verify the path of one run"},
+		}, nil
+	}
+	var found *Verified
+	if out.Database != nil {
+		found, err = v.table(ctx, out, at.Path)
+	} else {
+		var dest load.Destination
+		if dest, err = v.o.Tables.Open(ctx, at.Root, out); err == nil {
+			found, err = check(ctx, dest, at.Path, at.Scope)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m := found.Manifest; m != nil {
+		if m.Form != v.form || m.Source.Account != v.def.Source.Account {
+			found.about(byFullRun, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
+		}
+		if v.client != nil && !out.Exploded() {
+			err = v.compare(ctx, found)
+		}
+	}
+	found.finish(v.def)
+	return found, err
+}
+
+// table compares a table with its manifest.
+func (v *verifier) table(ctx context.Context, out definition.Output, path string) (*Verified, error) {
+	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{"whether values were changed by hand is not known: a table keeps no checksums"}}
+	table, err := v.o.Tables.OpenTable(path, out.Database)
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := table.Last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.nothing = m == nil; o.nothing {
+		o.about(byAnyRun, "no run has loaded the table")
+		return o, nil
+	}
+	o.of(m)
+	lacking, err := table.Lacking(ctx, m)
+	for _, p := range lacking {
+		o.add(Missing, p, "rows of its results are missing")
+	}
+	for _, p := range m.Parts {
+		if !slices.ContainsFunc(lacking, func(l load.Part) bool { return l.Path == p.Path }) {
+			o.Rows += p.Rows
+		}
+	}
+	return o, err
+}
+
+// compare compares the parts of each window with the service's count. Parts of one window
+// are summed.
+func (v *verifier) compare(ctx context.Context, found *Verified) error {
+	if v.def.Extract.View != "" || len(v.def.Extract.Search.Where) > 0 {
+		found.Notes = append(found.Notes, "the service was not asked, because its counts know nothing of a search or a view")
+		return nil
+	}
+	var windows []load.Range
+	first, held := map[load.Range]load.Part{}, map[load.Range]int64{}
+	for _, p := range found.Manifest.Parts {
+		w := load.Range{From: p.From, To: p.To}
+		if p.Undated {
+			w = undated
+		}
+		if _, known := held[w]; !known {
+			windows, first[w] = append(windows, w), p
+		}
+		held[w] += p.Rows + p.Rejected
+	}
+	if err := v.count(ctx, windows...); err != nil {
+		return fmt.Errorf("%s: %w", found.Path, err)
+	}
+	for _, w := range windows {
+		n := v.counts[w]
+		if n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
+			if err := v.count(ctx, undated); err != nil {
+				return fmt.Errorf("%s: %w", found.Path, err)
+			}
+			n += v.counts[undated]
+		}
+		if n != held[w] {
+			found.add(Count, first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
+		}
+	}
+	return nil
+}
+
+// undated stands for the results without a date, which lie in no window.
+var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.Epoch)}
+
+// count asks the service for the counts of windows that were not counted before.
+func (v *verifier) count(ctx context.Context, windows ...load.Range) error {
+	var mu sync.Mutex
+	known := maps.Clone(v.counts)
+	group, inGroup := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, v.def.Source.Requests.Concurrency))
+	for _, w := range windows {
+		if _, counted := known[w]; counted {
+			continue
+		}
+		group.Go(func() error {
+			n, err := v.ask(inGroup, w)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			v.counts[w] = n
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// ask counts a window. One without a beginning begins at the epoch, because results
+// without a date may match an upper bound alone. One without an end and without a
+// beginning holds all results.
+func (v *verifier) ask(ctx context.Context, w load.Range) (int64, error) {
+	of := extract.Window{From: w.From.Time, To: w.To.Time}
+	switch {
+	case w == undated:
+		total, err := v.client.Count(ctx, v.form, extract.CountQuery{})
+		if err != nil {
+			return 0, err
+		}
+		return extract.CountUndated(ctx, v.client, v.form, total)
+	case of.From.IsZero() && !of.To.IsZero():
+		of.From = extract.Epoch
+	}
+	return v.client.Count(ctx, v.form, extract.CountQuery{Window: of})
+}
+
+// VerifyPath checks what lies at a path or URL. It is a dataset's folder if it ends with a
+// slash, and otherwise a single file. given are the flags that the commands which mend
+// something repeat. The error is a *NothingError where neither a manifest nor a part lies
+// there.
+func VerifyPath(ctx context.Context, path string, o account.Options, given []string) (*Verification, error) {
+	report := &Verification{}
+	o = o.WithDefaults()
+	out := definition.Output{Path: path}
+	root, file := path, ""
+	if !out.Dataset() {
+		root, file = definition.SplitPath(path)
+	}
+	dest, err := o.Tables.Open(ctx, root, out)
+	if err != nil {
+		return report, err
+	}
+	found, err := check(ctx, dest, path, file)
+	if err != nil {
+		return report, err
+	}
+	if found.nothing {
+		return report, &NothingError{Path: path}
+	}
+	found.finish(&definition.Definition{Given: given}) // its commands say DEFINITION
+	report.Outputs = []*Verified{found}
+	return report, nil
+}
+
+// NothingError means that there is nothing to check at a path.
+type NothingError struct{ Path string }
+
+// Error names the path, and what can be named instead.
+func (e *NothingError) Error() string {
+	return "there is no manifest at " + e.Path + ": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"
+}
+
+// ExitCode is 64: the argument names no output.
+func (e *NothingError) ExitCode() int { return 64 }

@@ -1,0 +1,164 @@
+package upkeep
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/idset"
+)
+
+// check compares an output with its manifest. file is the name of a single file, "" for a
+// dataset. The error is of what could not be read, such as a store that is away. What is
+// damaged stands in the answer, also a manifest that is missing. The caller finishes it.
+func check(ctx context.Context, dest load.Destination, path, file string) (*Verified, error) {
+	name := load.ManifestName
+	if file != "" {
+		name = load.FileManifestName(file)
+	}
+	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{}, single: file != ""}
+	m, version, err := load.ReadManifest(ctx, dest, name)
+	if damaged, is := errors.AsType[*load.ManifestError](err); is {
+		o.about(byHand, "%v", damaged) // it says what to do, and no run does it
+		return o, nil
+	}
+	if errors.Is(err, load.ErrNotExist) {
+		return o, o.lacksManifest(ctx, dest, name)
+	}
+	if err == nil {
+		o.of(m)
+		if err = o.checkParts(ctx, dest); err == nil {
+			err = o.committed(ctx, dest, file)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, now, err := dest.Get(ctx, name); err != nil || now != version {
+		return nil, fmt.Errorf("%s: a run committed while this check read its parts; check again: %w", path, cmp.Or(err, load.ErrConflict))
+	}
+	return o, nil
+}
+
+// of notes whose manifest it is.
+func (o *Verified) of(m *load.Manifest) {
+	o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
+	o.Covers, o.Undated = m.Covers()
+}
+
+// lacksManifest says what lies at an output without a manifest.
+func (o *Verified) lacksManifest(ctx context.Context, dest load.Destination, name string) error {
+	var there load.Inventory
+	var err error
+	if !o.single {
+		there, err = load.TakeInventory(ctx, dest, nil)
+	}
+	if o.nothing = len(there.Unlisted) == 0; o.nothing {
+		o.about(byAnyRun, "%s is not there: no run has committed here", name)
+	} else {
+		o.about(byFullRun, "%s is not there, and parts are: it was removed", name)
+	}
+	return err
+}
+
+// checkParts checks all parts, and that no result is in two of them.
+func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error {
+	sets := make([]idset.Set, len(o.Manifest.Parts))
+	group, inGroup := errgroup.WithContext(ctx)
+	group.SetLimit(load.SideBySide)
+	for i, p := range o.Manifest.Parts {
+		o.Bytes += p.Bytes
+		group.Go(func() (err error) {
+			sets[i], err = o.part(inGroup, dest, p)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	_, twice := idset.Overlap(sets...)
+	seen := idset.Set{} // of twice
+	for i, p := range o.Manifest.Parts {
+		own := sets[i].Intersect(twice)
+		if both := seen.Intersect(own); !both.IsEmpty() {
+			o.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.Len(), both.Min())
+		}
+		seen = seen.Union(own)
+	}
+	return nil
+}
+
+// part checks a part and what lies beside it. It returns the ids of its results, nil where
+// there are none or they are not known.
+func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part) (ids idset.Set, err error) {
+	n, sum, err := load.Digest(ctx, dest, p.Path)
+	switch {
+	case errors.Is(err, load.ErrNotExist):
+		o.add(Missing, p, "it is missing")
+	case err != nil:
+		return nil, err
+	case n != p.Bytes:
+		o.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
+	case sum != p.SHA256:
+		o.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
+	default:
+		o.mu.Lock()
+		o.Rows += p.Rows
+		o.mu.Unlock()
+	}
+	if p.Letters != "" {
+		data, _, err := dest.Get(ctx, load.RejectsName(p.Letters))
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			return nil, err
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
+			o.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
+		}
+	}
+	if o.single || p.Rows == 0 {
+		return nil, nil //nolint:nilnil // a file keeps no ids
+	}
+	ids, err = load.PartIDs(ctx, dest, p, isChild(o.Manifest))
+	if errors.Is(err, idset.ErrDamaged) {
+		o.add(IDs, p, "%v", err)
+		return nil, nil //nolint:nilnil // that is the problem
+	}
+	return ids, err
+}
+
+// committed checks that no commit is half done, and that _SUCCESS tells of the manifest's run.
+func (o *Verified) committed(ctx context.Context, dest load.Destination, file string) error {
+	run, err := load.Pending(ctx, dest, file)
+	if err != nil {
+		return err
+	}
+	if run != "" {
+		o.about(byAnyRun, "run %s is committing here, or died while it did; the next run finishes its commit", run)
+		return nil
+	}
+	if o.single {
+		return nil
+	}
+	mark, _, err := dest.Get(ctx, load.SuccessName)
+	if errors.Is(err, load.ErrNotExist) {
+		o.about(byAnyRun, "%s is missing, so that readers take the dataset for unfinished", load.SuccessName)
+		return nil
+	}
+	if marked, _, _ := bytes.Cut(mark, []byte("\n")); err == nil && string(marked) != o.RunID {
+		o.about(byFullRun, "%s names the run %q, and the manifest the run %s", load.SuccessName, marked, o.RunID)
+	}
+	return err
+}
+
+// isChild tells whether a row is the element of a list. The list then gives two columns:
+// the element and its position.
+func isChild(m *load.Manifest) bool {
+	return len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
+}

@@ -1,0 +1,171 @@
+package upkeep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Kind says what a problem is about.
+type Kind string
+
+// The kinds of problems.
+const (
+	Missing  Kind = "missing"  // the manifest lists the part, and it is not there
+	Length   Kind = "length"   // it has another length than the manifest says
+	Bytes    Kind = "sha256"   // its length is right, and its bytes are others
+	IDs      Kind = "ids"      // its set of ids is missing, damaged or another part's
+	Letters  Kind = "letters"  // its dead letters are missing or damaged
+	Twice    Kind = "twice"    // a result is in more than one part
+	Manifest Kind = "manifest" // the manifest is missing or damaged, or does not belong here
+	Count    Kind = "count"    // the service counts another number of results
+)
+
+// remedy is what mends a problem. A later one also mends what an earlier one does.
+type remedy int
+
+const (
+	byHand    remedy = iota // the problem's text says what to do
+	byAnyRun                // whatever range the run has
+	byReading               // a run that reads the part's window again
+	byFullRun               // a run that replaces the whole dataset
+)
+
+// Problem is one thing that is not as the manifest says.
+type Problem struct {
+	Kind  Kind       `json:"kind"`
+	Part  string     `json:"part,omitempty"` // its path within the dataset, or the file's name
+	Range load.Range `json:"range"`          // the part's window; null is no bound
+	Text  string     `json:"problem"`
+
+	mend remedy
+	part load.Part // the part to read again, if mend is byReading
+}
+
+// Verified is what a check of one output found.
+type Verified struct {
+	Path     string    `json:"path"`
+	Form     string    `json:"form"`
+	Pipeline string    `json:"pipeline"`
+	RunID    string    `json:"run_id"`
+	Parts    int       `json:"parts"`
+	Rows     int64     `json:"rows"`  // of the parts whose bytes are right
+	Bytes    int64     `json:"bytes"` // of the parts, as the manifest says
+	Problems []Problem `json:"problems"`
+	// Notes say what could not be checked, and why.
+	Notes []string `json:"notes"`
+	// Covers is the range from the first window of the parts to the last one. Undated tells
+	// that the parts also hold the results without a date, which no range includes.
+	Covers  load.Range `json:"range"`
+	Undated bool       `json:"undated"`
+	Sound   bool       `json:"sound"` // nothing is wrong
+	// Commands mend what is damaged, in the order in which to give them. There are none
+	// where only the texts of the problems say what to do.
+	Commands []string `json:"commands,omitempty"`
+
+	Manifest *load.Manifest `json:"-"`
+	single   bool           // it is a single file
+	nothing  bool           // neither a manifest nor a part lies there
+	mu       sync.Mutex     // guards Problems and Rows while parts are checked side by side
+}
+
+// add adds a problem of a part of the manifest.
+func (o *Verified) add(kind Kind, p load.Part, format string, values ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Problems = append(o.Problems, Problem{
+		Kind: kind, Part: p.Path, Range: load.Range{From: p.From, To: p.To}, Text: fmt.Sprintf(format, values...), mend: byReading, part: p,
+	})
+}
+
+// about adds a problem of the whole output.
+func (o *Verified) about(mend remedy, format string, values ...any) {
+	o.Problems = append(o.Problems, Problem{Kind: Manifest, Text: fmt.Sprintf(format, values...), mend: mend})
+}
+
+// finish sorts the problems, and names the commands of a definition that mend them.
+func (o *Verified) finish(def *definition.Definition) {
+	slices.SortStableFunc(o.Problems, func(a, b Problem) int {
+		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
+	})
+	o.Sound = len(o.Problems) == 0
+	var most remedy
+	var damaged []load.Part
+	for _, p := range o.Problems {
+		most = max(most, p.mend)
+		if p.mend == byReading {
+			damaged = append(damaged, p.part)
+		}
+	}
+	var runs []string // the flags of each
+	switch {
+	case most == byHand:
+	case most == byAnyRun || o.single: // a file is written anew by every run
+		runs = []string{""}
+	case most == byFullRun:
+		runs = []string{full}
+	default:
+		runs = spareFiles(def, damaged, output.ReadAgain(damaged))
+	}
+	for _, flags := range runs {
+		o.Commands = append(o.Commands, def.Command("run", flags))
+	}
+}
+
+// full is the flag of a run that replaces a whole dataset.
+const full = "--full"
+
+// spareFiles changes the runs that mend a dataset where the definition also writes a file,
+// which a run of a range would write anew with that range alone. A run of the definition's
+// own range mends the dataset too, if all that is damaged lies in it.
+func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) []string {
+	file := slices.ContainsFunc(def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
+	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
+		return p.From.Before(def.Extract.From) || !def.Extract.To.IsZero() && p.To.After(def.Extract.To)
+	})
+	if file && !outside && !slices.Contains(runs, full) {
+		return []string{""}
+	}
+	return runs
+}
+
+// DamageError is what a check of outputs found wrong. It is a data fault (exit code 65).
+type DamageError struct {
+	Outputs  int // that were checked
+	Problems int
+	Commands int // that mend some of them
+}
+
+// Error says how much is wrong.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", e.Problems, e.Outputs)
+}
+
+// ExitCode is 65: data are damaged.
+func (e *DamageError) ExitCode() int { return 65 }
+
+// Hint says what mends it.
+func (e *DamageError) Hint() string {
+	if e.Commands > 0 {
+		return "run what stands under the problems; then run the same command again"
+	}
+	return "do what the problems and the notes say; then run the same command again"
+}
+
+// Damaged returns an *DamageError if one of the outputs has problems, otherwise nil.
+func Damaged(outputs []*Verified) error {
+	e := &DamageError{Outputs: len(outputs)}
+	for _, o := range outputs {
+		e.Problems += len(o.Problems)
+		e.Commands += len(o.Commands)
+	}
+	if e.Problems == 0 {
+		return nil
+	}
+	return e
+}
