@@ -89,7 +89,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What lies in a folder that two files share is told once.
-	want := "form1.ndjson: dead2; days: dead1; second.csv:"
+	want := "form1.ndjson: dead2; days: dead1"
 	for _, r := range []*upkeep.CleanReport{told, did} {
 		if found(r) != want || r.Checkpoints != 1 {
 			t.Errorf("found %s and %d checkpoints, want %s and 1", found(r), r.Checkpoints, want)
@@ -103,7 +103,7 @@ func TestCleanLeavesOutputsAsTheyWere(t *testing.T) {
 	}
 	sameTree(t, before, after)
 	again, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{})
-	if err != nil || found(again) != "form1.ndjson:; days:; second.csv:" || again.Checkpoints != 0 {
+	if err != nil || found(again) != "" || again.Checkpoints != 0 {
 		t.Errorf("cleaning again found %s and %d checkpoints, %v", found(again), again.Checkpoints, err)
 	}
 	if counts := w.service.Counts(); len(counts) > 0 {

@@ -16,21 +16,17 @@ import (
 
 // CleanReport is what Clean found and removed.
 type CleanReport struct {
-	Pipeline   string
-	Definition string
-	Outputs    []CleanedOutput
+	// Outputs are the places where something lay, and those that were not cleaned to the end.
+	Outputs []CleanedOutput
 	// Checkpoints counts those of dead runs in the state folder that were removed,
 	// or in a dry run would be.
 	Checkpoints int
 }
 
-// CleanedOutput is what lay at one output.
+// CleanedOutput is what lay at one output, or at the place of its codebook.
 type CleanedOutput struct {
 	Path string // as the run expands it
 	load.Cleaned
-	Err error // why it was not cleaned to the end
-
-	beside bool // it is the place of an output's codebook, not an output
 }
 
 // Clean removes what dead runs of any pipeline left at the definition's
@@ -40,118 +36,86 @@ type CleanedOutput struct {
 // asked for the forms of globs alone. A form that was chosen need not exist any more.
 func Clean(ctx context.Context, def *definition.Definition, o account.Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.WithDefaults()
-	report := &CleanReport{Pipeline: def.Name, Definition: def.File}
+	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
 	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
-		return report, err
+		return &c.report, err
 	}
-	c := &cleaner{def: def, o: o, how: how, report: report, seen: map[string]bool{}}
 	var failed account.FormsError
-	if err := failed.Each(ctx, forms, func(form string) error { return c.form(ctx, form) }); err != nil {
-		return report, err
+	if err := failed.Each(ctx, forms, func(form string) error {
+		return eachOutput(ctx, def, func(out definition.Output) error { return c.output(ctx, out, form) })
+	}); err != nil {
+		return &c.report, err
 	}
-	report.tellOnce()
-	report.Checkpoints, err = cleanCheckpoints(ctx, def, o, forms, how.DryRun)
+	c.tellOnce()
+	c.report.Checkpoints, err = cleanCheckpoints(ctx, def, o, forms, how.DryRun)
 	failed.Add(err)
-	return report, failed.OrNil()
+	return &c.report, failed.OrNil()
 }
 
 // cleaner cleans a definition's outputs.
 type cleaner struct {
-	def    *definition.Definition
-	o      account.Options
-	how    load.CleanOptions
-	report *CleanReport
-	seen   map[string]bool // paths that were cleaned: forms may share them
+	def     *definition.Definition
+	o       account.Options
+	how     load.CleanOptions
+	report  CleanReport
+	visited map[string]bool // paths: forms may share them
 }
 
-// form cleans the outputs of a form. The error is that of those that failed.
-func (c *cleaner) form(ctx context.Context, form string) error {
-	var failures []error
-	for _, out := range c.def.Outputs {
-		if out.Path == definition.StdoutPath || ctx.Err() != nil {
-			continue
-		}
-		at, err := c.locate(out, form)
-		if c.seen[at.Path] {
-			continue
-		}
-		c.seen[at.Path] = true
-		cleaned := CleanedOutput{Path: at.Path, Err: err}
-		if err == nil {
-			cleaned.Cleaned, cleaned.Err = c.cleanAt(ctx, out, at.Root, at.Scope, at.Path)
-		}
-		all := []CleanedOutput{cleaned}
-		if cleaned.Err == nil {
-			all = append(all, c.beside(ctx, out, at.Path)...)
-		}
-		for _, cleaned := range all {
-			if cleaned.Err != nil {
-				failures = append(failures, cleaned.Err)
-			}
-		}
-		c.report.Outputs = append(c.report.Outputs, all...)
-	}
-	return output.Failed(failures)
-}
-
-// beside cleans the place of a dataset's codebook, which lies outside the dataset.
-// On disk, a run that was killed while it wrote one left a file there. tellOnce
-// drops places without such a file from the report.
-func (c *cleaner) beside(ctx context.Context, out definition.Output, expanded string) []CleanedOutput {
-	place, ok := definition.CodebookPlaceOf(out, expanded, c.o.Tables.Formats)
-	if !ok || !out.Dataset() || strings.Contains(expanded, "://") {
-		return nil
-	}
-	found := CleanedOutput{Path: place.Paths()[0], beside: true}
-	found.Cleaned, found.Err = c.cleanAt(ctx, out, place.Root, place.Schema(), found.Path)
-	return []CleanedOutput{found}
-}
-
-// locate tells where a run writes the output; with an error its path is as the
-// definition has it.
-func (c *cleaner) locate(out definition.Output, form string) (at output.Location, err error) {
+// output cleans an output of a form. A dataset's codebook lies outside the dataset: on disk, a
+// run that was killed while it wrote one left a file there.
+func (c *cleaner) output(ctx context.Context, out definition.Output, form string) error {
 	if !out.Lasting() {
-		err = &definition.UnsupportedError{
+		if c.visited[out.Path] {
+			return nil
+		}
+		c.visited[out.Path] = true
+		return &definition.UnsupportedError{
 			What: out.Path + ": cleaning a path that is another one for each run", Remedy: "write a path without {run_id}, or remove the folders of old runs by hand",
 		}
-	} else {
-		at, err = output.Locate(c.def, out, form, c.o.RunID)
 	}
-	if err != nil {
-		at.Path = out.Path
+	at, err := output.Locate(c.def, out, form, c.o.RunID)
+	if err != nil || c.visited[at.Path] {
+		return err
 	}
-	return at, err
+	c.visited[at.Path] = true
+	if out.Database != nil { // nothing outlives a load but what it committed
+		return nil
+	}
+	err = c.place(ctx, out, at.Root, at.Scope, at.Path)
+	book, ok := definition.CodebookPlaceOf(out, at.Path, c.o.Tables.Formats)
+	if err == nil && ok && out.Dataset() && !strings.Contains(at.Path, "://") {
+		err = c.place(ctx, out, book.Root, book.Schema(), book.Paths()[0])
+	}
+	return err
 }
 
-// cleanAt cleans a scope of a destination; path is for people.
-func (c *cleaner) cleanAt(ctx context.Context, out definition.Output, root, scope, path string) (load.Cleaned, error) {
-	if out.Database != nil { // nothing outlives a load but what it committed
-		return load.Cleaned{}, nil
-	}
+// place cleans a scope of a destination; path is for people.
+func (c *cleaner) place(ctx context.Context, out definition.Output, root, scope, path string) error {
 	dest, err := c.o.Tables.Open(ctx, root, out)
 	if err != nil {
-		return load.Cleaned{}, err
+		return err
 	}
 	cleaned, err := load.Clean(ctx, dest, scope, c.o.Job(c.def, "").Holder(), c.how)
+	c.report.Outputs = append(c.report.Outputs, CleanedOutput{path, cleaned})
 	if _, held := errors.AsType[*load.HeldError](err); err == nil || held { // the error names the path
-		return cleaned, err
+		return err
 	}
-	return cleaned, fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // tellOnce reports each leftover at one output only, because files in one folder
 // share what lies there. A leftover that one of them removed was not kept.
-func (r *CleanReport) tellOnce() {
-	told := map[string]bool{}
-	for i := range r.Outputs {
-		r.Outputs[i].Removed = once(told, r.Outputs[i].Removed, func(l load.Leftover) string { return l.Path })
+func (c *cleaner) tellOnce() {
+	told, outputs := map[string]bool{}, c.report.Outputs
+	for i := range outputs {
+		outputs[i].Removed = once(told, outputs[i].Removed, func(l load.Leftover) string { return l.Path })
 	}
-	for i := range r.Outputs {
-		r.Outputs[i].Kept = once(told, r.Outputs[i].Kept, func(k load.Kept) string { return k.Path })
+	for i := range outputs {
+		outputs[i].Kept = once(told, outputs[i].Kept, func(k load.Kept) string { return k.Path })
 	}
-	r.Outputs = slices.DeleteFunc(r.Outputs, func(out CleanedOutput) bool {
-		return out.beside && out.Err == nil && len(out.Removed)+len(out.Kept) == 0
+	c.report.Outputs = slices.DeleteFunc(outputs, func(out CleanedOutput) bool {
+		return len(out.Removed)+len(out.Kept) == 0 && out.Recovery.RunID == ""
 	})
 }
 
@@ -173,14 +137,14 @@ func cleanCheckpoints(ctx context.Context, def *definition.Definition, o account
 	if dryRun {
 		look = account.Checkpoints
 	}
-	left, err := look(ctx, def, o, forms)
+	early, err := look(ctx, def, o, forms)
 	if err != nil {
-		return len(left), err
+		return len(early), err
 	}
 	state, err := account.OpenState(ctx, def, o)
 	if err != nil {
-		return len(left), err
+		return len(early), err
 	}
 	swept, err = checkpoint.Sweep(ctx, state, o.Job(def, "").Holder(), dryRun)
-	return len(left) + swept, err
+	return len(early) + swept, err
 }

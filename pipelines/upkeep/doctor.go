@@ -1,17 +1,25 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/interval"
 )
+
+// Doctor makes all checks, so that one fault does not hide another; a check that needs what
+// another one found missing is NotChecked and says why. A fault carries an error, so that
+// doctor ends with the exit code of a run. Nothing that is made stays: probes are written to
+// the control folder of a destination and removed again. Only the requests stay booked in the
+// budget. Few are sent: Get Forms, a page of results, and for a form that is not listed a
+// count; see MostRequests.
 
 // CheckState is how a check came out.
 type CheckState string
@@ -35,7 +43,12 @@ type Check struct {
 	Err error `json:"-"`
 }
 
-// Checklist is the checklist of a definition.
+// failed is a check that found a fault.
+func failed(name, of string, err error, cure string) Check {
+	return Check{Name: name, Of: of, State: Failed, Detail: err.Error(), Cure: cure, Err: err}
+}
+
+// Checklist is what doctor found out about a definition.
 type Checklist struct {
 	Pipeline   string
 	Definition string
@@ -46,12 +59,12 @@ type Checklist struct {
 }
 
 // Err returns a *FaultsError of the checks that failed, nil if there are none.
-func (r *Checklist) Err() error {
-	failed := slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.State != Failed })
+func (l *Checklist) Err() error {
+	failed := slices.DeleteFunc(slices.Clone(l.Checks), func(c Check) bool { return c.State != Failed })
 	if len(failed) == 0 {
 		return nil
 	}
-	return &FaultsError{Of: len(r.Checks), Checks: failed}
+	return &FaultsError{Of: len(l.Checks), Checks: failed}
 }
 
 // FaultsError says that checks failed.
@@ -64,9 +77,7 @@ type FaultsError struct {
 func (e *FaultsError) Error() string {
 	names := make([]string, len(e.Checks))
 	for i, c := range e.Checks {
-		if names[i] = c.Name; c.Of != "" {
-			names[i] += " of " + c.Of
-		}
+		names[i] = strings.TrimSuffix(c.Name+" of "+c.Of, " of ")
 	}
 	return fmt.Sprintf("%d of %d checks failed: %s", len(e.Checks), e.Of, strings.Join(names, ", "))
 }
@@ -85,57 +96,29 @@ func (e *FaultsError) Hint() string {
 	return "do what stands under each failed check; then run the same command again"
 }
 
+// Unreadable returns the checklist of a definition that cannot be read. Without one there is
+// nothing to check.
+func Unreadable(file string, err error, now time.Time) *Checklist {
+	c := failed("definition", "", err, "mend what the message names; `formetl validate` checks a definition without the service")
+	c.Detail = "it cannot be read as a definition, so nothing else was checked: " + c.Detail
+	return &Checklist{Definition: file, At: now, Checks: []Check{c}}
+}
+
 // patience bounds how long one request to the service is tried. A run is more patient.
 const patience = 10 * time.Second
 
 // Examine makes all checks of a definition. noKey is why its keys could not be read, nil
-// if they were. The error is of a context that is done; faults stand in the report.
+// if they were. The error is of a context that is done; faults stand in the checklist.
 func Examine(ctx context.Context, def *definition.Definition, o account.Options, noKey error) (*Checklist, error) {
 	o = o.WithDefaults()
-	if o.Client.Patience == 0 {
-		o.Client.Patience = patience
-	}
-	report := &Checklist{Pipeline: def.Name, Definition: def.File, At: o.Now()}
-	report.Checks = append(report.Checks, definitionCheck(def, o), stateCheck(ctx, def, o))
-	asked := askService(ctx, def, o, noKey)
-	report.Requests, report.Honours = asked.requests, asked.told
-	kept, places := placeChecks(ctx, def, o, asked.forms)
-	if ctx.Err() != nil {
-		return report, context.Cause(ctx)
-	}
-	report.Checks = slices.Concat(report.Checks, []Check{kept}, asked.checks, places)
-	return report, nil
-}
+	o.Client.Patience = cmp.Or(o.Client.Patience, patience)
+	e := &examination{Checklist: &Checklist{Pipeline: def.Name, Definition: def.File, At: o.Now()}, def: def, o: o}
+	e.definition()
+	e.stateFolder(ctx)
+	before := len(e.Checks)
+	e.askService(ctx, noKey)
 
-// Unreadable returns the report of a definition that cannot be read. Without one there is
-// nothing to check.
-func Unreadable(file string, err error, now time.Time) *Checklist {
-	return &Checklist{Definition: file, At: now, Checks: []Check{{
-		Name: "definition", State: Failed, Detail: "it cannot be read as a definition, so nothing else was checked: " + err.Error(),
-		Cure: "mend what the message names; `formetl validate` checks a definition without the service", Err: err,
-	}}}
-}
-
-// definitionCheck tells what a run of the definition would do, and checks its range.
-func definitionCheck(def *definition.Definition, o account.Options) Check {
-	paths := make([]string, len(def.Outputs))
-	for i, out := range def.Outputs {
-		paths[i] = out.Path
-	}
-	c := Check{
-		Name: "definition", State: OK,
-		Detail: fmt.Sprintf("pipeline %s reads %s, and writes %s", def.Name, strings.Join(def.Forms, ", "), strings.Join(paths, ", ")),
-	}
-	if _, err := interval.Ask(def, o.Flags(), o.Now()); err != nil {
-		c.State, c.Detail, c.Err = Failed, err.Error(), err
-		c.Cure = "set extract.from and extract.to to a range that has begun"
-	}
-	return c
-}
-
-// placeChecks checks what runs keep in the state, and the outputs and the disks. forms are
-// those of the service, nil if they are not known.
-func placeChecks(ctx context.Context, def *definition.Definition, o account.Options, forms []string) (kept Check, places []Check) {
+	forms := e.forms
 	if len(forms) == 0 {
 		forms, _ = account.NamedForms(def, o)
 	}
@@ -143,19 +126,66 @@ func placeChecks(ctx context.Context, def *definition.Definition, o account.Opti
 	if len(forms) > 0 {
 		example = forms[0]
 	}
-	rights, usable := rightsOf(ctx, def, o, example)
-	// What earlier runs left is looked at only where that is possible.
-	of := *def
-	of.Outputs = usable
+	usable := *def
+	usable.Outputs = e.rights(ctx, example)
 	if account.NeedsForms(def, o) {
 		o.Forms = forms // the service was asked for them
 	}
-	state, failed := &StateReport{Definition: def, Now: o.Now()}, errNoForms
-	if !account.NeedsForms(def, o) {
-		state, failed = State(ctx, &of, o)
+	// What earlier runs left is looked at only where that is possible.
+	state := &StateReport{Definition: def, Now: o.Now()}
+	if account.NeedsForms(def, o) {
+		e.skip("the service did not list the forms", "runs")
+	} else {
+		var err error
+		state, err = State(ctx, &usable, o)
+		e.leftovers(state)
+		if err != nil && len(state.Forms) == 0 {
+			e.skip(err.Error(), "runs")
+		}
 	}
-	return checkpointCheck(state), slices.Concat(rights, leftChecks(&of, state, failed), spaceChecks(&of, o, state))
+	e.space(state)
+	e.Checks = slices.Insert(e.Checks, before, checkpointCheck(state))
+	if ctx.Err() != nil {
+		return e.Checklist, context.Cause(ctx)
+	}
+	return e.Checklist, nil
 }
 
-// errNoForms is why nothing is known of what runs left where all forms stand behind globs.
-var errNoForms = errors.New("the service did not list the forms")
+// examination makes the checks of one definition.
+type examination struct {
+	*Checklist
+	def    *definition.Definition
+	o      account.Options
+	client extract.Client  // nil where the service cannot be asked
+	forms  []string        // that a run would read; nil if they are not known
+	gone   map[string]bool // forms that the service does not know
+}
+
+func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }
+
+// ok adds a check that found nothing wrong.
+func (e *examination) ok(name, detail string) {
+	e.add(Check{Name: name, State: OK, Detail: detail})
+}
+
+// skip adds checks that were not made, unless they were before.
+func (e *examination) skip(why string, names ...string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(e.Checks, func(c Check) bool { return c.Name == name }) {
+			e.add(Check{Name: name, State: NotChecked, Detail: why})
+		}
+	}
+}
+
+// definition tells what a run of the definition would do, and checks its range.
+func (e *examination) definition() {
+	if _, err := interval.Ask(e.def, e.o.Flags(), e.o.Now()); err != nil {
+		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))
+		return
+	}
+	paths := make([]string, len(e.def.Outputs))
+	for i, out := range e.def.Outputs {
+		paths[i] = out.Path
+	}
+	e.ok("definition", fmt.Sprintf("pipeline %s reads %s, and writes %s", e.def.Name, strings.Join(e.def.Forms, ", "), strings.Join(paths, ", ")))
+}

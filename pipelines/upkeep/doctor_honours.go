@@ -41,21 +41,10 @@ type Honours struct {
 	Rows     []Row  `json:"rows"`
 }
 
-// BrokenError says that the service breaks its specification.
-type BrokenError struct{ Form, Rows string }
-
-// Error names what it does not honour.
-func (e *BrokenError) Error() string {
-	return fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", e.Form, e.Rows)
-}
-
-// ExitCode is 65: what is read of such a service may lack results.
-func (e *BrokenError) ExitCode() int { return 65 }
-
 // probe asks what the service honours with one form.
 type probe struct {
-	*session
-	Honours
+	*examination
+	table     Honours
 	before    int64  // requests that were sent for other checks
 	over      string // why nothing more is asked
 	pages     int    // of several results, that were asked for by ascending ids
@@ -73,7 +62,7 @@ type reply struct {
 
 // ask sends a request for a page, or for a count. Nothing comes once the probe is over.
 func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
-	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.free(ctx)) {
+	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.mayAsk(ctx)) {
 		p.over = "no further request may be sent now"
 	}
 	if p.over != "" {
@@ -81,8 +70,8 @@ func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a 
 	}
 	var err error
 	if count {
-		a.count, err = p.client.Count(ctx, p.Form, extract.CountQuery{Window: q.Window, IDs: q.IDs})
-	} else if page, failed := p.client.Results(ctx, p.Form, q); failed != nil {
+		a.count, err = p.client.Count(ctx, p.table.Form, extract.CountQuery{Window: q.Window, IDs: q.IDs})
+	} else if page, failed := p.client.Results(ctx, p.table.Form, q); failed != nil {
 		err = failed
 	} else {
 		rises, _ := page.Order()
@@ -105,7 +94,7 @@ func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a 
 		a.refused = fmt.Sprintf("it is refused with error %d", refused.Code)
 	default:
 		p.over = "the service did not answer"
-		p.failed("forms", p.Form, err, serviceCure(err))
+		p.add(failed("forms", p.table.Form, err, serviceCure(err)))
 	}
 	return a
 }
@@ -139,14 +128,14 @@ func (p *probe) tell(asked string, needed bool, wrong string, shown bool, how, w
 	case !shown:
 		r.Answer, r.Reason = NotShown, cmp.Or(p.over, why)
 	}
-	p.Rows = append(p.Rows, r)
+	p.table.Rows = append(p.table.Rows, r)
 }
 
 // honours asks what the service honours with a form, of which the newest changes are known
 // or were refused in their order. before is how many requests were sent before these.
 func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
 	minID, maxID, minDate, maxDate, needed := "fs_min_id", "fs_max_id", "fs_min_date", "fs_max_date", true
-	if p.API != "v1" {
+	if p.table.API != "v1" {
 		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // of counts
 	}
 
@@ -238,8 +227,8 @@ func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
 	p.tell("counts between dates", needed, datedCounts, datedCounted, "they agree with the results", cmp.Or(map[bool]string{false: fewDates}[dated], uncounted))
 	wrong, shown := sorted(newest.rows, unsorted)
 	p.tell("sort by "+extract.UpdateMeta, false, wrong, shown, "the newest changes came first", "too few results have it, or their ids are in the same order")
-	p.Requests = p.sent() - p.before
-	p.told = &p.Honours
+	p.table.Requests = p.sent() - p.before
+	p.Honours = &p.table
 	p.add(p.check())
 }
 
@@ -265,7 +254,7 @@ func sorted(rows []extract.Change, refused string) (wrong string, shown bool) {
 func (p *probe) check() Check {
 	var yes int
 	var broken, others []string
-	for _, r := range p.Rows {
+	for _, r := range p.table.Rows {
 		switch {
 		case r.Answer == Yes:
 			yes++
@@ -275,12 +264,11 @@ func (p *probe) check() Check {
 			others = append(others, r.Asked)
 		}
 	}
-	c := Check{Name: "specification", Of: p.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d things in the table; the others are not shown", yes, len(p.Rows))}
+	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d things in the table; the others are not shown", yes, len(p.table.Rows))}
 	switch {
 	case len(broken) > 0:
-		err := &BrokenError{Form: p.Form, Rows: strings.Join(broken, ", ")}
-		c.State, c.Detail, c.Err = Failed, err.Error(), err
-		c.Cure = "send the table below to those who run the service; it holds nothing of the results"
+		err := &Fault{Code: codeData, Text: fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
+		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it holds nothing of the results")
 	case len(others) > 0:
 		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+", which a run can do without"
 		c.Cure = "if runs prove less than you need, send the table below to those who run the service"

@@ -195,8 +195,8 @@ func TestHonours(t *testing.T) {
 				}
 			}
 			state := states(r)["specification"]
-			_, broken := errors.AsType[*upkeep.BrokenError](r.Err())
-			if state != c.state || broken != (state == upkeep.Failed) {
+			fault, broken := errors.AsType[*upkeep.Fault](r.Err())
+			if state != c.state || broken != (state == upkeep.Failed) || broken && fault.Code != 65 {
 				t.Errorf("the specification is %s, want %s; %v", state, c.state, r.Err())
 			}
 			if n := len(w.service.Log()); n > 1+upkeep.MostAsked || int64(n) != 1+r.Honours.Requests || int64(n) != r.Requests {

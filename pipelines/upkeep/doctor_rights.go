@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -29,70 +29,64 @@ const (
 	place = "place" // the check of a place that cannot be used
 )
 
-// rightsOf tests the rights at all outputs side by side, at the place of one form. usable are
+// rights tests the rights at all outputs side by side, at the place of one form. It returns
 // the outputs whose place can be used.
-func rightsOf(ctx context.Context, def *definition.Definition, o account.Options, form string) (checks []Check, usable []definition.Output) {
-	found := make([][]Check, len(def.Outputs))
+func (e *examination) rights(ctx context.Context, form string) (usable []definition.Output) {
+	found := make([][]Check, len(e.def.Outputs))
 	var made []string
 	var all sync.WaitGroup
-	for i, out := range def.Outputs {
-		at, err := output.Locate(def, out, form, o.RunID)
-		switch {
-		case out.Path == definition.StdoutPath:
+	for i, out := range e.def.Outputs {
+		if out.Path == definition.StdoutPath {
 			continue
-		case err != nil:
-			found[i] = []Check{{Name: "place", Of: out.Path, State: Failed, Detail: err.Error(), Cure: "correct the path in the definition", Err: err}}
+		}
+		at, err := output.Locate(e.def, out, form, e.o.RunID)
+		if err != nil {
+			found[i] = []Check{failed(place, out.Path, err, "correct the path in the definition")}
 			continue
-		case isLocal(at.Root):
+		}
+		if isLocal(at.Root) {
 			made = append(made, absent(at.Root)...)
 		}
-		all.Go(func() { found[i] = rightsAt(ctx, def, form, o, out, at) })
+		all.Go(func() { found[i] = e.rightsAt(ctx, form, out, at) })
 	}
 	all.Wait()
 	// Outputs may share folders, so these are removed when all are done.
 	slices.SortFunc(made, func(a, b string) int { return len(b) - len(a) })
 	if err := removeEmpty(made); err != nil {
-		checks = append(checks, Check{Name: removes, State: Failed, Detail: "a folder that was made stays: " + err.Error(), Cure: "remove it", Err: err})
+		c := failed(removes, "", err, "remove it")
+		c.Detail = "a folder that was made stays: " + c.Detail
+		e.add(c)
 	}
 	for i, of := range found {
 		if !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
-			usable = append(usable, def.Outputs[i])
+			usable = append(usable, e.def.Outputs[i])
 		}
-		checks = append(checks, of...)
+		e.Checks = append(e.Checks, of...)
 	}
-	return checks, usable
+	return usable
 }
 
-// rightsAt tests the rights at one output.
-func rightsAt(ctx context.Context, def *definition.Definition, form string, o account.Options, out definition.Output, at output.Location) []Check {
-	var checks []Check
+// rightsAt tests the rights at one output. At a table it tests what a load does, and changes
+// nothing.
+func (e *examination) rightsAt(ctx context.Context, form string, out definition.Output, at output.Location) []Check {
+	p := &prober{name: load.ProbePrefix + rand.Text(), run: e.o.RunID}
 	if out.Database != nil {
-		checks = testTable(ctx, o, def, form, out)
-	} else {
-		dest, err := o.Tables.Open(ctx, at.Root, out)
-		checks = testRights(ctx, &rights{dest: dest, name: load.ProbePrefix + rand.Text(), run: o.RunID}, at, err)
+		if err := output.CheckTable(ctx, e.o.Job(e.def, form), out); err != nil {
+			what, cure, _ := told(err)
+			return []Check{{Name: place, Of: at.Path, State: Failed, Detail: what, Cure: cure, Err: err}}
+		}
+		return []Check{{Name: writes, Of: at.Path, State: OK, Detail: "the table can be loaded"}}
 	}
-	for i := range checks {
-		checks[i].Of = at.Path
-	}
-	return checks
-}
-
-// testTable tests what a load does at a table, and changes nothing.
-func testTable(ctx context.Context, o account.Options, def *definition.Definition, form string, out definition.Output) []Check {
-	err := output.CheckTable(ctx, o.Job(def, form), out)
-	if err == nil {
-		return []Check{{Name: writes, State: OK, Detail: "the table can be loaded"}}
-	}
-	what, cure := told(err)
-	return []Check{{Name: place, State: Failed, Detail: what, Cure: cure, Err: err}}
+	dest, err := e.o.Tables.Open(ctx, at.Root, out)
+	p.dest = dest
+	return p.all(ctx, at, err)
 }
 
 // isLocal tells whether the root of a destination is a folder of this machine.
 func isLocal(root string) bool { return !strings.Contains(root, "://") }
 
-// rights tests what a run does at a destination, with objects of the control folder.
-type rights struct {
+// prober tests what a run does at a destination, with objects of the control folder.
+type prober struct {
 	dest  load.Destination
 	name  string // of the probe object
 	run   string
@@ -100,20 +94,20 @@ type rights struct {
 	why   string           // why what was not found was not tested
 }
 
-// testRights makes all checks of a place, in the order of the checklist. err is why it could
-// not be opened.
-func testRights(ctx context.Context, r *rights, at output.Location, err error) (all []Check) {
-	if r.found = map[string]Check{}; err != nil {
-		r.unusable(err)
+// all makes all checks of a place, in the order of the checklist. err is why it could not be
+// opened.
+func (p *prober) all(ctx context.Context, at output.Location, err error) (all []Check) {
+	if p.found = map[string]Check{}; err != nil {
+		p.unusable(err)
 	} else {
-		r.test(ctx, at)
+		p.test(ctx, at)
 	}
 	for _, name := range []string{place, lists, writes, reads, conditional, stages, removes} {
-		c, tested := r.found[name]
+		c, tested := p.found[name]
 		if !tested {
-			c = Check{Name: name, State: NotChecked, Detail: r.why}
+			c = Check{Name: name, State: NotChecked, Detail: p.why}
 		}
-		if tested || name != place {
+		if c.Of = at.Path; tested || name != place {
 			all = append(all, c)
 		}
 	}
@@ -128,53 +122,36 @@ func content(n int) []byte { return fmt.Appendf(nil, "formetl doctor %d\n", n) }
 
 // test makes all checks. Where nothing can be removed, nothing is written. Where the place
 // cannot be used, nothing more is tried.
-func (r *rights) test(ctx context.Context, at output.Location) {
-	_, err := r.dest.List(ctx, r.name)
+func (p *prober) test(ctx context.Context, at output.Location) {
+	_, err := p.dest.List(ctx, p.name)
 	if err == nil && at.Scope != "" {
-		err = r.noFolder(ctx, at)
+		err = p.noFolder(ctx, at)
 	}
 	if err == nil && at.Scope == "" && at.Manifest != "" {
-		if _, err = r.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
+		if _, err = p.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
 			err = nil
 		}
 	}
-	if awayOrBarred(err) {
-		r.unusable(err)
+	if p.barred(err) {
 		return
 	}
 	if err != nil {
-		r.fail(lists, err)
+		p.fail(lists, err)
 	}
 	// The name is not taken, so this removes nothing. A store that denies it says so.
-	if err := r.dest.Delete(ctx, r.name); err != nil {
-		r.fail(removes, err)
-		r.ok(lists, "objects can be listed")
-		r.why = "nothing was written, because it could not be removed again"
-	} else if r.write(ctx) {
-		r.stage(ctx)
-		r.ok(lists, "what was written is listed")
+	if err := p.dest.Delete(ctx, p.name); err != nil {
+		p.fail(removes, err)
+		p.ok(lists, "objects can be listed")
+		p.why = "nothing was written, because it could not be removed again"
+	} else if p.write(ctx) {
+		p.stage(ctx)
+		p.ok(lists, "what was written is listed")
 	}
-}
-
-// awayOrBarred tells whether an error means that a place cannot be used at all.
-func awayOrBarred(err error) bool {
-	_, barred := errors.AsType[*load.CreateError](err)
-	_, away := errors.AsType[*load.TemporaryError](err)
-	_, denied := errors.AsType[*load.DeniedError](err)
-	_, unfit := errors.AsType[*load.TableError](err)
-	return barred || away || denied || unfit
-}
-
-// unusable adds the checks of a place that cannot be used.
-func (r *rights) unusable(err error) {
-	clear(r.found)
-	r.fail(place, err)
-	r.why = "the place cannot be used"
 }
 
 // noFolder returns an error if something lies below the name of a single file.
-func (r *rights) noFolder(ctx context.Context, at output.Location) error {
-	below, err := r.dest.List(ctx, at.Scope+"/")
+func (p *prober) noFolder(ctx context.Context, at output.Location) error {
+	below, err := p.dest.List(ctx, at.Scope+"/")
 	if err != nil || len(below) == 0 {
 		return err
 	}
@@ -182,59 +159,56 @@ func (r *rights) noFolder(ctx context.Context, at output.Location) error {
 }
 
 // write tests small objects, such as manifests. It returns false if the place cannot be used.
-func (r *rights) write(ctx context.Context) bool {
-	err := r.dest.Put(ctx, r.name, content(1), load.AnyVersion)
+func (p *prober) write(ctx context.Context) bool {
+	err := p.dest.Put(ctx, p.name, content(1), load.AnyVersion)
 	if err != nil { // its answer may be all that was lost
 		later, cancel := load.Lingering(ctx, cleanupTime)
-		_ = r.dest.Delete(later, r.name)
+		_ = p.dest.Delete(later, p.name)
 		cancel()
 	}
-	if awayOrBarred(err) {
-		r.unusable(err)
+	if p.barred(err) {
 		return false
 	}
 	if err != nil {
-		r.fail(writes, err)
-		r.why = "nothing could be written"
+		p.fail(writes, err)
+		p.why = "nothing could be written"
 		return true
 	}
-	defer r.remove(ctx)
-	r.ok(writes, "a small object was written")
-	if found, err := r.dest.List(ctx, r.name); err == nil && !slices.Contains(load.NamesOf(found), r.name) {
-		r.fail(lists, &load.IOError{Op: "list", Path: r.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
+	defer p.remove(ctx)
+	p.ok(writes, "a small object was written")
+	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
+		p.fail(lists, &load.IOError{Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
 	}
-	data, version, err := r.dest.Get(ctx, r.name)
+	data, version, err := p.dest.Get(ctx, p.name)
 	switch {
 	case err != nil:
-		r.fail(reads, err)
-		r.why = "nothing could be read"
+		p.fail(reads, err)
+		p.why = "nothing could be read"
 		return true
 	case !bytes.Equal(data, content(1)):
-		r.fail(reads, &load.IOError{Op: "read", Path: r.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
+		p.fail(reads, &load.IOError{Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
 	}
-	r.ok(reads, "it was read back")
-	r.condition(ctx, version)
+	p.ok(reads, "it was read back")
+	p.condition(ctx, version)
 	return true
 }
 
 // condition tests that a write is refused whose condition does not hold. version is that
 // of the probe object.
-func (r *rights) condition(ctx context.Context, version string) {
-	created := r.dest.Put(ctx, r.name, content(2), load.NoVersion)
-	replaced := r.dest.Put(ctx, r.name, content(3), version)
-	stale := r.dest.Put(ctx, r.name, content(4), version)
-	switch {
-	case replaced != nil:
-		r.fail(conditional, replaced)
-	case created == nil, stale == nil:
-		r.fail(conditional, errUnguarded)
-	case !errors.Is(created, load.ErrConflict):
-		r.fail(conditional, created)
-	case !errors.Is(stale, load.ErrConflict):
-		r.fail(conditional, stale)
-	default:
-		r.ok(conditional, "a second creation and a write over a newer version were refused")
+func (p *prober) condition(ctx context.Context, version string) {
+	refused := func(err error) error { // nil if it was, because of its condition
+		switch {
+		case err == nil:
+			return errUnguarded
+		case errors.Is(err, load.ErrConflict):
+			return nil
+		}
+		return err
 	}
+	created := refused(p.dest.Put(ctx, p.name, content(2), load.NoVersion))
+	replaced := p.dest.Put(ctx, p.name, content(3), version)
+	stale := refused(p.dest.Put(ctx, p.name, content(4), version))
+	p.result(conditional, cmp.Or(replaced, created, stale), "a second creation and a write over a newer version were refused")
 }
 
 var errUnguarded = &load.CreateError{
@@ -243,17 +217,12 @@ var errUnguarded = &load.CreateError{
 }
 
 // stage tests a data object up to the step before it becomes visible.
-func (r *rights) stage(ctx context.Context) {
-	err := r.prepare(ctx)
-	if err != nil {
-		r.fail(stages, err)
-		return
-	}
-	r.ok(stages, "a data object was staged and taken back")
+func (p *prober) stage(ctx context.Context) {
+	p.result(stages, p.stageAndAbort(ctx), "a data object was staged and taken back")
 }
 
-func (r *rights) prepare(ctx context.Context) (err error) {
-	upload, err := r.dest.Stage(ctx, r.run, "_formetl-doctor")
+func (p *prober) stageAndAbort(ctx context.Context) (err error) {
+	upload, err := p.dest.Stage(ctx, p.run, "_formetl-doctor")
 	if err != nil {
 		return err
 	}
@@ -265,41 +234,68 @@ func (r *rights) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = r.dest.Check(ctx, prepared)
+	err = p.dest.Check(ctx, prepared)
 	ctx, cancel := load.Lingering(ctx, cleanupTime)
 	defer cancel()
-	return errors.Join(err, r.dest.Abort(ctx, prepared))
+	return errors.Join(err, p.dest.Abort(ctx, prepared))
 }
 
 // remove removes the probe object, also after a stop, and tests that it is gone.
-func (r *rights) remove(ctx context.Context) {
+func (p *prober) remove(ctx context.Context) {
 	ctx, cancel := load.Lingering(ctx, cleanupTime)
 	defer cancel()
-	if err := r.dest.Delete(ctx, r.name); err != nil {
-		r.fail(removes, err)
-		return
+	err := p.dest.Delete(ctx, p.name)
+	if err == nil {
+		if _, _, there := p.dest.Get(ctx, p.name); there == nil {
+			err = &load.IOError{Op: "remove", Path: p.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
+		}
 	}
-	if _, _, err := r.dest.Get(ctx, r.name); err == nil {
-		r.fail(removes, &load.IOError{Op: "remove", Path: r.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")})
-		return
-	}
-	r.ok(removes, "it was removed again")
+	p.result(removes, err, "it was removed again")
 }
 
 // ok adds a check that went well, unless that of this name failed before.
-func (r *rights) ok(name, detail string) {
-	if _, failed := r.found[name]; !failed {
-		r.found[name] = Check{Name: name, State: OK, Detail: detail}
+func (p *prober) ok(name, detail string) {
+	if _, failed := p.found[name]; !failed {
+		p.found[name] = Check{Name: name, State: OK, Detail: detail}
 	}
 }
 
-func (r *rights) fail(name string, err error) {
-	what, cure := told(err)
-	r.found[name] = Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err}
+func (p *prober) fail(name string, err error) {
+	what, cure, _ := told(err)
+	p.found[name] = Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err}
 }
 
-// told divides an error of a destination into what failed and what to do.
-func told(err error) (what, cure string) {
+// result adds a check that failed if there is an error, and went well otherwise.
+func (p *prober) result(name string, err error, detail string) {
+	if err != nil {
+		p.fail(name, err)
+		return
+	}
+	p.ok(name, detail)
+}
+
+// unusable drops all checks of a place but that it cannot be used.
+func (p *prober) unusable(err error) {
+	clear(p.found)
+	p.fail(place, err)
+	p.why = "the place cannot be used"
+}
+
+// barred tells whether an error means that the place cannot be used at all.
+func (p *prober) barred(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, _, usable := told(err)
+	if !usable {
+		p.unusable(err)
+	}
+	return !usable
+}
+
+// told divides an error of a destination into what failed and what to do, and tells whether
+// the place can be used all the same.
+func told(err error) (what, cure string, usable bool) {
 	create, isCreate := errors.AsType[*load.CreateError](err)
 	failed, isIO := errors.AsType[*load.IOError](err)
 	away, isAway := errors.AsType[*load.TemporaryError](err)
@@ -317,8 +313,9 @@ func told(err error) (what, cure string) {
 	case isAway:
 		cure = away.Hint
 	}
+	usable = !isCreate && !isAway && !isDenied && !isUnfit
 	if cure == "" {
-		return err.Error(), "check the place, its rights and the network"
+		return err.Error(), "check the place, its rights and the network", usable
 	}
-	return strings.Replace(err.Error(), "; "+cure, "", 1), cure
+	return strings.Replace(err.Error(), "; "+cure, "", 1), cure, usable
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // MostRequests is how many requests are sent at most, if none has to be sent again: Get
@@ -21,121 +20,89 @@ const MostRequests = 1 + mostUnlisted + MostAsked
 
 const (
 	mostUnlisted = 3
-	sampleSize   = 20
+	newestSize   = 20 // how many of the newest results are looked at
 )
-
-// answers is what the service told.
-type answers struct {
-	checks   []Check
-	forms    []string // that a run would read; nil if they are not known
-	requests int64
-	told     *Honours // nil: nothing was asked
-}
-
-// session is a conversation with the service.
-type session struct {
-	answers
-	def    *definition.Definition
-	o      account.Options
-	client extract.Client
-	gone   map[string]bool // forms that the service does not know
-}
 
 // askService checks what only the service can tell: whether it is there, the account, the
 // key, the forms, the clocks and the zone.
-func askService(ctx context.Context, def *definition.Definition, o account.Options, noKey error) answers {
-	s := &session{def: def, o: o, gone: map[string]bool{}}
-	used := budgetCheck(ctx, def, o)
-	s.add(used)
-	why := ""
+func (e *examination) askService(ctx context.Context, noKey error) {
+	used := budgetCheck(ctx, e)
+	e.add(used)
+	var why string
 	switch {
 	case noKey != nil:
 		why = "without a key the service was not asked"
 	case used.State != OK:
 		why = "the service was not asked, because the budget does not allow it now"
 	default:
-		var err error
-		if s.client, err = account.NewClient(ctx, def, s.o); err != nil {
-			s.failed("service", "", err, "correct source.base_url and source.account")
-			why = "the service could not be asked"
+		client, err := account.NewClient(ctx, e.def, e.o)
+		if err == nil {
+			e.client = client
+			defer client.Close()
+			e.listForms(ctx)
+			e.add(judgeClock(client.Clocks()))
+			e.askForm(ctx)
+			e.skip("no form is known whose results could be asked for", "zone", "specification")
+			e.Requests = e.sent() + client.Requests().Retries
+			return
 		}
+		e.add(failed("service", "", err, "correct source.base_url and source.account"))
+		why = "the service could not be asked"
 	}
-	if s.client == nil {
-		s.skip(why, "service", "account")
-		s.key(noKey, why)
-		s.skip(why, "forms", "clock", "zone", "specification")
-		return s.answers
+	e.skip(why, "service", "account")
+	if noKey != nil {
+		e.add(failed("key", "", noKey, "set the variable or file that the definition names, or give --api-key-file"))
 	}
-	defer s.client.Close()
-	s.listForms(ctx)
-	s.add(judgeClock(s.client.Clocks()))
-	s.askForm(ctx)
-	s.skip("no form is known whose results could be asked for", "zone", "specification")
-	s.requests = s.sent() + s.client.Requests().Retries
-	return s.answers
+	e.skip(why, "key", "forms", "clock", "zone", "specification")
 }
 
 // sent returns how many requests were sent, each once.
-func (s *session) sent() int64 {
-	sent := s.client.Requests()
+func (e *examination) sent() int64 {
+	sent := e.client.Requests()
 	return sent.Results + sent.Count + sent.Other
-}
-
-func (s *session) add(checks ...Check) { s.checks = append(s.checks, checks...) }
-
-// failed adds a check that failed with an error.
-func (s *session) failed(name, of string, err error, cure string) {
-	s.add(Check{Name: name, Of: of, State: Failed, Detail: err.Error(), Cure: cure, Err: err})
-}
-
-// skip adds checks that were not made, unless they were before.
-func (s *session) skip(why string, names ...string) {
-	for _, name := range names {
-		if !slices.ContainsFunc(s.checks, func(c Check) bool { return c.Name == name }) {
-			s.add(Check{Name: name, State: NotChecked, Detail: why})
-		}
-	}
-}
-
-// key adds the check of a key that could not be read.
-func (s *session) key(noKey error, why string) {
-	if noKey == nil {
-		s.skip(why, "key")
-		return
-	}
-	s.failed("key", "", noKey, "set the variable or file that the definition names, or give --api-key-file")
 }
 
 // listForms asks for the account's forms, which also tells of the address, the account
 // and the key.
-func (s *session) listForms(ctx context.Context) {
-	all, err := s.client.Forms(ctx)
+func (e *examination) listForms(ctx context.Context) {
+	all, err := e.client.Forms(ctx)
 	if err != nil {
-		s.refused(err)
+		e.refused(err)
 		return
 	}
-	base := s.def.Source.BaseURL
-	s.add(
-		Check{Name: "service", State: OK, Detail: base + " answers"},
-		Check{Name: "account", State: OK, Detail: s.def.Source.Account + " is known there"},
-		Check{Name: "key", State: OK, Detail: "it is accepted"},
-	)
-	s.forms, err = account.Forms(ctx, listed{s.client, all}, s.def, s.o)
+	e.ok("service", e.def.Source.BaseURL+" answers")
+	e.ok("account", e.def.Source.Account+" is known there")
+	e.ok("key", "it is accepted")
+	e.forms, err = account.Forms(ctx, listed{e.client, all}, e.def, e.o)
 	if err != nil {
-		s.failed("forms", "", err, "correct forms, exclude or --form; `formetl forms` lists those of the account")
+		e.add(failed("forms", "", err, "correct forms, exclude or --form; `formetl forms` lists those of the account"))
 		return
 	}
-	var unlisted []string
-	for _, form := range s.forms {
-		if !slices.ContainsFunc(all, func(f extract.Form) bool { return f.Directory == form }) {
-			unlisted = append(unlisted, form)
-		}
+	unlisted := slices.DeleteFunc(slices.Clone(e.forms), func(form string) bool {
+		return slices.ContainsFunc(all, func(f extract.Form) bool { return f.Directory == form })
+	})
+	if n := len(e.forms) - len(unlisted); n > 0 {
+		e.ok("forms", fmt.Sprintf("%d of %d are listed by the service", n, len(e.forms)))
 	}
-	if n := len(s.forms) - len(unlisted); n > 0 {
-		s.add(Check{Name: "forms", State: OK, Detail: fmt.Sprintf("%d of %d are listed by the service", n, len(s.forms))})
-	}
+	e.gone = map[string]bool{}
 	for i, form := range unlisted {
-		s.unlisted(ctx, form, i)
+		if i >= mostUnlisted || !e.mayAsk(ctx) {
+			e.add(Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked for it"})
+			continue
+		}
+		n, err := e.client.Count(ctx, form, extract.CountQuery{})
+		does := fmt.Sprintf("counts %d results in it", n)
+		if errors.Is(err, extract.ErrNoCount) {
+			does, err = "answers for it", nil
+		}
+		if e.gone[form] = err != nil; err != nil {
+			e.add(failed("forms", form, err, "correct the form's name; `formetl forms` lists those of the account"))
+			continue
+		}
+		e.add(Check{
+			Name: "forms", Of: form, State: Warning, Detail: "the service does not list it, and " + does + " all the same",
+			Cure: "check whether the form's name is still right; `formetl forms` lists those of the account",
+		})
 	}
 }
 
@@ -150,22 +117,21 @@ func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms,
 
 // refused adds the checks that follow from a refused list of forms. Only a refusal of the
 // key or the account proves that what comes before it is right.
-func (s *session) refused(err error) {
-	base, name := s.def.Source.BaseURL, s.def.Source.Account
+func (e *examination) refused(err error) {
+	base, name := e.def.Source.BaseURL, e.def.Source.Account
 	answer, _ := errors.AsType[*extract.ServiceError](err)
-	answers := Check{Name: "service", State: OK, Detail: base + " answers"}
 	switch {
 	case answer != nil && answer.Code == extract.CodeInvalidKey:
-		s.add(answers)
-		s.skip("the service refused the key, which it may do before it looks at the account", "account")
-		s.failed("key", "", err, "check the API key: it stands on the form's API page")
+		e.ok("service", base+" answers")
+		e.skip("the service refused the key, which it may do before it looks at the account", "account")
+		e.add(failed("key", "", err, "check the API key: it stands on the form's API page"))
 	case answer != nil && answer.Code == extract.CodeInvalidUser:
-		s.add(answers)
-		s.failed("account", name, err, "check source.account: it is the first part of the form's own address")
+		e.ok("service", base+" answers")
+		e.add(failed("account", name, err, "check source.account: it is the first part of the form's own address"))
 	default:
-		s.failed("service", base, err, serviceCure(err))
+		e.add(failed("service", base, err, serviceCure(err)))
 	}
-	s.skip("the service did not list the forms", "account", "key", "forms")
+	e.skip("the service did not list the forms", "account", "key", "forms")
 }
 
 // serviceCure says what to do about a service that does not answer as it should.
@@ -187,43 +153,22 @@ func serviceCure(err error) string {
 	return "look whether the service is well, and whether source.base_url is its address"
 }
 
-// unlisted checks a form that is named and that the service does not list.
-func (s *session) unlisted(ctx context.Context, form string, before int) {
-	c := Check{Name: "forms", Of: form, State: NotChecked, Detail: "the service does not list it, and was not asked for it"}
-	if before < mostUnlisted && s.free(ctx) {
-		n, err := s.client.Count(ctx, form, extract.CountQuery{})
-		switch {
-		case errors.Is(err, extract.ErrNoCount):
-			c.State, c.Detail = Warning, "the service does not list it, and answers for it all the same"
-			c.Cure = "check whether the form's name is still right; `formetl forms` lists those of the account"
-		case err != nil:
-			s.gone[form] = true
-			s.failed("forms", form, err, "correct the form's name; `formetl forms` lists those of the account")
-			return
-		default:
-			c.State, c.Detail = Warning, fmt.Sprintf("the service does not list it, and counts %d results in it all the same", n)
-			c.Cure = "check whether the form's name is still right; `formetl forms` lists those of the account"
-		}
-	}
-	s.add(c)
-}
-
-// free tells whether the budget allows another request at once. A run would wait.
-func (s *session) free(ctx context.Context) bool {
-	now := s.o.Now()
-	use, err := account.BudgetUse(ctx, s.def, s.o, now)
+// mayAsk tells whether the budget allows another request at once. A run would wait.
+func (e *examination) mayAsk(ctx context.Context) bool {
+	now := e.o.Now()
+	use, err := account.BudgetUse(ctx, e.def, e.o, now)
 	return err == nil && !use.Next.After(now)
 }
 
 // askForm looks at the newest results of the first form, whose dates are in the account's
 // wall-clock time, and asks what the service honours with it.
-func (s *session) askForm(ctx context.Context) {
-	i := slices.IndexFunc(s.forms, func(form string) bool { return !s.gone[form] })
+func (e *examination) askForm(ctx context.Context) {
+	i := slices.IndexFunc(e.forms, func(form string) bool { return !e.gone[form] })
 	if i < 0 {
 		return
 	}
-	p := &probe{session: s, Honours: Honours{API: s.client.Generation(), Form: s.forms[i]}, before: s.sent()}
-	q := extract.ResultsQuery{Sort: extract.UpdateMeta, Descending: true, Limit: sampleSize}
+	p := &probe{examination: e, table: Honours{API: e.client.Generation(), Form: e.forms[i]}, before: e.sent()}
+	q := extract.ResultsQuery{Sort: extract.UpdateMeta, Descending: true, Limit: newestSize}
 	newest := p.ask(ctx, q, false)
 	unsorted := newest.refused
 	if unsorted != "" {
@@ -231,7 +176,7 @@ func (s *session) askForm(ctx context.Context) {
 		newest = p.ask(ctx, q, false)
 	}
 	if !newest.came {
-		s.skip(cmp.Or(p.over, newest.refused), "zone", "specification")
+		e.skip(cmp.Or(p.over, newest.refused), "zone", "specification")
 		return
 	}
 	var dates []time.Time
@@ -245,23 +190,30 @@ func (s *session) askForm(ctx context.Context) {
 	}
 	if len(dates) > 0 {
 		slices.SortFunc(dates, func(a, b time.Time) int { return b.Compare(a) })
-		now := s.o.Now()
-		theirs, ours := s.client.Clocks()
-		s.add(judgeZone(s.def.Source.Zone, p.Form, dates, now, now.Add(theirs.Sub(ours))))
+		now := e.o.Now()
+		theirs, ours := e.client.Clocks()
+		e.add(judgeZone(e.def.Source.Zone, p.table.Form, dates, now, now.Add(theirs.Sub(ours))))
 	}
-	s.skip("no result of the page that was asked for has a date", "zone")
+	e.skip("no result of the page that was asked for has a date", "zone")
 	p.honours(ctx, newest, unsorted)
 }
 
 // budgetCheck tells how much of the budget is booked. A run waits where the minute's is
 // used up, and ends where the day's is.
-func budgetCheck(ctx context.Context, def *definition.Definition, o account.Options) Check {
-	c, now := Check{Name: "budget", State: OK, Detail: "the definition sets none"}, o.Now()
-	use, err := account.BudgetUse(ctx, def, o, now)
+func budgetCheck(ctx context.Context, e *examination) Check {
+	now := e.o.Now()
+	use, err := account.BudgetUse(ctx, e.def, e.o, now)
 	if err != nil {
-		c.State, c.Detail, c.Err = Failed, err.Error(), err
-		c.Cure = "move away what lies in the ledger's place, or choose another folder with state: or --state"
-		return c
+		return failed("budget", "", err, "move away what lies in the ledger's place, or choose another folder with state: or --state")
+	}
+	spent := &transport.BudgetError{Limit: use.PerMinute, Per: time.Minute, Until: use.Next}
+	switch {
+	case !use.Next.After(now):
+	case use.PerDay > 0 && use.Day >= use.PerDay:
+		spent.Limit, spent.Per = use.PerDay, 24*time.Hour
+		return failed("budget", "", spent, "come back after "+spent.ComeBack()+", or raise source.requests.per_day")
+	default:
+		return Check{Name: "budget", State: Warning, Detail: spent.Error(), Cure: "come back after " + spent.ComeBack() + "; a run waits until then"}
 	}
 	var parts []string
 	if use.PerMinute > 0 {
@@ -270,19 +222,5 @@ func budgetCheck(ctx context.Context, def *definition.Definition, o account.Opti
 	if use.PerDay > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d requests of the last 24 hours are booked", use.Day, use.PerDay))
 	}
-	if len(parts) > 0 {
-		c.Detail = strings.Join(parts, ", ")
-	}
-	if !use.Next.After(now) {
-		return c
-	}
-	spent := &transport.BudgetError{Limit: use.PerMinute, Per: time.Minute, Until: use.Next}
-	c.State, c.Cure = Warning, "come back after "+spent.ComeBack()+"; a run waits until then"
-	if use.PerDay > 0 && use.Day >= use.PerDay {
-		spent.Limit, spent.Per = use.PerDay, 24*time.Hour
-		c.State, c.Err = Failed, spent
-		c.Cure = "come back after " + spent.ComeBack() + ", or raise source.requests.per_day"
-	}
-	c.Detail = spent.Error()
-	return c
+	return Check{Name: "budget", State: OK, Detail: cmp.Or(strings.Join(parts, ", "), "the definition sets none")}
 }

@@ -24,46 +24,40 @@ type disk struct {
 	need int64  // bytes that the last run's outputs take, which the next one stages beside them
 }
 
-// spaceChecks compare the free space of each local disk with what a run writes there.
-func spaceChecks(def *definition.Definition, o account.Options, state *StateReport) (checks []Check) {
-	type folder struct {
-		path string
-		need int64
-	}
-	var folders []folder
-	if isLocal(def.State) {
-		folders = append(folders, folder{def.State, 0})
-	}
-	for _, f := range state.Forms {
-		for _, at := range f.Outputs {
-			if isLocal(at.Path) {
-				folders = append(folders, folder{filepath.Dir(at.Path), staged(def, o, at.Manifest)})
-			}
-		}
-	}
+// space compares the free space of each local disk with what a run writes there.
+func (e *examination) space(state *StateReport) {
 	var ids []uint64
 	var disks []disk
-	for _, f := range folders {
-		at := f.path // or the nearest folder around it that exists
-		if gone := absent(at); len(gone) > 0 {
-			at = filepath.Dir(gone[len(gone)-1])
+	look := func(folder string, need int64) {
+		nearest := folder // or the folder around it that exists
+		if gone := absent(folder); len(gone) > 0 {
+			nearest = filepath.Dir(gone[len(gone)-1])
 		}
-		id, free, err := spaceAt(at)
+		id, free, err := spaceAt(nearest)
 		if err != nil {
-			checks = append(checks, Check{Name: "disk", Of: f.path, State: NotChecked, Detail: "the free space is not known: " + err.Error()})
-			continue
+			e.add(Check{Name: "disk", Of: folder, State: NotChecked, Detail: "the free space is not known: " + err.Error()})
+			return
 		}
 		i := slices.Index(ids, id)
 		if i < 0 {
 			i = len(disks)
-			ids, disks = append(ids, id), append(disks, disk{path: f.path, free: free})
+			ids, disks = append(ids, id), append(disks, disk{path: folder, free: free})
 		}
-		disks[i].need += f.need
+		disks[i].need += need
+	}
+	if isLocal(e.def.State) {
+		look(e.def.State, 0)
+	}
+	for _, f := range state.Forms {
+		for _, at := range f.Outputs {
+			if isLocal(at.Path) {
+				look(filepath.Dir(at.Path), staged(e.def, e.o, at.Manifest))
+			}
+		}
 	}
 	for _, d := range disks {
-		checks = append(checks, judgeSpace(d))
+		e.add(judgeSpace(d))
 	}
-	return checks
 }
 
 // judgeSpace compares the free space of a disk with what a run needs.
@@ -74,8 +68,7 @@ func judgeSpace(d disk) Check {
 	}
 	switch {
 	case d.free < d.need || d.free == 0:
-		c.State = Failed
-		c.Cure = "free space there, or write to another disk"
+		c.State, c.Cure = Failed, "free space there, or write to another disk"
 		c.Err = &load.IOError{Op: "write", Path: d.path, Hint: c.Cure, Err: syscall.ENOSPC}
 	case d.free < leastSpace || d.free/2 < d.need:
 		c.State, c.Cure = Warning, "free space there, before the disk is full"

@@ -126,14 +126,8 @@ func readSample(ctx context.Context, def *definition.Definition, o account.Optio
 	return s.read(ctx)
 }
 
-// NoColumnsError is a definition that names no schema, for a form of which no
-// run has left columns.
-type NoColumnsError struct{ File, Form string }
-
-// Error names both and what to do.
-func (e *NoColumnsError) Error() string {
-	return fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", e.File, e.Form)
+// NoColumns says that a definition names no schema, for a form of which no run has left
+// columns.
+func NoColumns(file, form string) error {
+	return &Fault{Code: codeNoInput, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
 }
-
-// ExitCode is 66: there is nothing to compare the form with.
-func (e *NoColumnsError) ExitCode() int { return 66 }

@@ -17,14 +17,10 @@ import (
 
 // StateReport is what runs of a definition left for the next one.
 type StateReport struct {
-	Pipeline   string
 	Definition *definition.Definition
-	Zone       *time.Location // of watermarks
-	Now        time.Time      // when it was looked
-	// Incremental tells that runs go on from the watermarks.
-	Incremental bool
-	Forms       []*FormState
-	Budget      budget.Use
+	Now        time.Time // when it was looked
+	Forms      []*FormState
+	Budget     budget.Use
 	// Checkpoints are what runs that ended early had read, oldest first.
 	Checkpoints []checkpoint.Left
 }
@@ -69,9 +65,7 @@ func (o *OutputState) Watermark() load.WallTime {
 // *output.OutputsError then.
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
 	o = o.WithDefaults()
-	report := &StateReport{
-		Pipeline: def.Name, Definition: def, Zone: def.Source.Zone, Now: o.Now(), Incremental: def.Extract.Incremental,
-	}
+	report := &StateReport{Definition: def, Now: o.Now()}
 	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return report, err
@@ -79,7 +73,16 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
 	var failed account.FormsError
 	err = failed.Each(ctx, forms, func(form string) error {
-		f, err := looker.form(ctx, form)
+		f := &FormState{Form: form}
+		err := eachOutput(ctx, def, func(out definition.Output) error {
+			at, err := looker.output(ctx, out, form)
+			at.Err = err
+			f.Outputs = append(f.Outputs, at)
+			return err
+		})
+		if err == nil {
+			f.Next = nextBeginning(def, o, f.Outputs)
+		}
 		if ctx.Err() == nil {
 			report.Forms = append(report.Forms, f)
 		}
@@ -102,39 +105,19 @@ type stateLooker struct {
 	told map[string]bool // leftovers: files in one folder share what lies there
 }
 
-// form looks at the outputs of a form. The error is that of the outputs that failed.
-func (s *stateLooker) form(ctx context.Context, form string) (*FormState, error) {
-	f := &FormState{Form: form}
-	var failures []error
-	for _, out := range s.def.Outputs {
-		if out.Path == definition.StdoutPath || ctx.Err() != nil {
-			continue
-		}
-		at, err := s.output(ctx, out, form)
-		f.Outputs = append(f.Outputs, at)
-		if at.Err = err; err != nil {
-			failures = append(failures, err)
-		}
-	}
-	if len(failures) == 0 {
-		f.Next = nextBeginning(s.def, s.o, f.Outputs)
-	}
-	return f, output.Failed(failures)
-}
-
 // output looks at one output.
 func (s *stateLooker) output(ctx context.Context, out definition.Output, form string) (*OutputState, error) {
 	at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
 	if at.PerRun {
 		return at, nil
 	}
-	lies, err := output.Locate(s.def, out, form, s.o.RunID)
+	place, err := output.Locate(s.def, out, form, s.o.RunID)
 	if err != nil {
 		return at, err
 	}
-	at.Path = lies.Path
+	at.Path = place.Path
 	if out.Database != nil {
-		table, err := s.o.Tables.OpenTable(lies.Path, out.Database)
+		table, err := s.o.Tables.OpenTable(place.Path, out.Database)
 		if err == nil {
 			at.Holder, err = table.Holder(ctx)
 		}
@@ -143,17 +126,17 @@ func (s *stateLooker) output(ctx context.Context, out definition.Output, form st
 		}
 		return at, err
 	}
-	dest, err := s.o.Tables.Open(ctx, lies.Root, out)
+	dest, err := s.o.Tables.Open(ctx, place.Root, out)
 	if err != nil {
 		return at, err
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
-	at.Found, err = load.Look(ctx, dest, lies.Scope)
+	at.Found, err = load.Look(ctx, dest, place.Scope)
 	if err != nil {
 		return at, fmt.Errorf("%s: %w", at.Path, err)
 	}
 	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
-	at.Manifest, _, err = output.ManifestAt(ctx, dest, lies.Manifest, out)
+	at.Manifest, _, err = output.ManifestAt(ctx, dest, place.Manifest, out)
 	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
 	}
@@ -189,18 +172,15 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 
 // ResetReport is what ResetState did.
 type ResetReport struct {
-	Pipeline   string
-	Definition string
-	Outputs    []*ResetOutput
+	Outputs []*ResetOutput
 	// Checkpoints are those that were discarded.
 	Checkpoints []checkpoint.Left
 }
 
 // ResetOutput is a dataset and what was reset of it.
 type ResetOutput struct {
-	Form, Path string
+	Path string
 	output.Reset
-	Err error // why it was not reset to the end
 }
 
 // ResetState sets the watermarks of a definition's datasets back to a time, or
@@ -212,7 +192,7 @@ type ResetOutput struct {
 // *account.FormsError of *output.OutputsError then.
 func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
 	o = o.WithDefaults()
-	report := &ResetReport{Pipeline: def.Name, Definition: def.File}
+	report := &ResetReport{}
 	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return report, err
@@ -220,7 +200,22 @@ func ResetState(ctx context.Context, def *definition.Definition, o account.Optio
 	var failed account.FormsError
 	var done []string
 	err = failed.Each(ctx, forms, func(form string) error {
-		err := report.form(ctx, def, o, form, load.Wall(to))
+		looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+		job := o.Job(def, form)
+		job.Log = slog.New(slog.DiscardHandler) // the report tells what is discarded
+		err := eachOutput(ctx, def, func(out definition.Output) error {
+			if !out.Dataset() || !out.Lasting() {
+				return nil // it has no watermark
+			}
+			reset := &ResetOutput{Path: out.Path}
+			report.Outputs = append(report.Outputs, reset)
+			// It is looked at first, because a lease creates the folder of a dataset that was never written.
+			at, err := looker.output(ctx, out, form)
+			if reset.Path = at.Path; err == nil && (at.Manifest != nil || !at.Nothing()) {
+				reset.Reset, err = output.ResetWatermark(ctx, job, out, load.Wall(to))
+			}
+			return err
+		})
 		if err == nil {
 			done = append(done, form)
 		}
@@ -232,30 +227,4 @@ func ResetState(ctx context.Context, def *definition.Definition, o account.Optio
 	report.Checkpoints, err = account.DiscardCheckpoints(ctx, def, o, done)
 	failed.Add(err)
 	return report, failed.OrNil()
-}
-
-// form resets a form's datasets. The error is that of those that failed. Single
-// files have no watermark.
-func (r *ResetReport) form(ctx context.Context, def *definition.Definition, o account.Options, form string, to load.WallTime) error {
-	// The report tells what is discarded, so that the log need not.
-	job := o.Job(def, form)
-	job.Log = slog.New(slog.DiscardHandler)
-	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
-	var failures []error
-	for _, out := range def.Outputs {
-		if !out.Dataset() || !out.Lasting() || ctx.Err() != nil {
-			continue
-		}
-		reset := &ResetOutput{Form: form, Path: out.Path}
-		r.Outputs = append(r.Outputs, reset)
-		// It is looked at first, because a lease creates the folder of a dataset that was never written.
-		left, err := looker.output(ctx, out, form)
-		if reset.Path = left.Path; err == nil && (left.Manifest != nil || !left.Nothing()) {
-			reset.Reset, err = output.ResetWatermark(ctx, job, out, to)
-		}
-		if reset.Err = err; err != nil {
-			failures = append(failures, err)
-		}
-	}
-	return output.Failed(failures)
 }

@@ -46,7 +46,7 @@ func TestNothingToResetOrToClean(t *testing.T) {
 		t.Errorf("%+v, %v", reset, err)
 	}
 	cleaned, err := upkeep.Clean(t.Context(), def, o, load.CleanOptions{})
-	if err != nil || len(cleaned.Outputs) != 2 || cleaned.Checkpoints != 0 {
+	if err != nil || len(cleaned.Outputs) != 0 || cleaned.Checkpoints != 0 {
 		t.Errorf("%+v, %v", cleaned, err)
 	}
 }

@@ -49,19 +49,13 @@ func Verify(ctx context.Context, def *definition.Definition, o account.Options, 
 			v.client = extract.Counting(fork)
 			defer func() { report.Requests += fork.Requests().Count + fork.Requests().Results }()
 		}
-		var failures []error
-		for _, out := range def.Outputs {
-			if ctx.Err() != nil || out.Path == definition.StdoutPath {
-				continue
+		return eachOutput(ctx, def, func(out definition.Output) error {
+			found, err := v.output(ctx, out)
+			if err == nil {
+				report.Outputs = append(report.Outputs, found)
 			}
-			checked, err := v.output(ctx, out)
-			if err != nil {
-				failures = append(failures, err)
-				continue
-			}
-			report.Outputs = append(report.Outputs, checked)
-		}
-		return output.Failed(failures)
+			return err
+		})
 	})
 	if err != nil {
 		return report, err
@@ -131,7 +125,7 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 	o.of(m)
 	lacking, err := table.Lacking(ctx, m)
 	for _, p := range lacking {
-		o.add(Missing, p, "rows of its results are missing")
+		o.add("missing", p, "rows of its results are missing")
 	}
 	for _, p := range m.Parts {
 		if !slices.ContainsFunc(lacking, func(l load.Part) bool { return l.Path == p.Path }) {
@@ -172,7 +166,7 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 			n += v.counts[undated]
 		}
 		if n != held[w] {
-			found.add(Count, first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
+			found.add("count", first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
 		}
 	}
 	return nil
@@ -225,7 +219,7 @@ func (v *verifier) ask(ctx context.Context, w load.Range) (int64, error) {
 
 // VerifyPath checks what lies at a path or URL. It is a dataset's folder if it ends with a
 // slash, and otherwise a single file. given are the flags that the commands which mend
-// something repeat. The error is a *NothingError where neither a manifest nor a part lies
+// something repeat. The error is a *Fault where neither a manifest nor a part lies
 // there.
 func VerifyPath(ctx context.Context, path string, o account.Options, given []string) (*Verification, error) {
 	report := &Verification{}
@@ -244,20 +238,10 @@ func VerifyPath(ctx context.Context, path string, o account.Options, given []str
 		return report, err
 	}
 	if found.nothing {
-		return report, &NothingError{Path: path}
+		return report, &Fault{Code: codeUsage, Text: "there is no manifest at " + path +
+			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
 	}
 	found.finish(&definition.Definition{Given: given}) // its commands say DEFINITION
 	report.Outputs = []*Verified{found}
 	return report, nil
 }
-
-// NothingError means that there is nothing to check at a path.
-type NothingError struct{ Path string }
-
-// Error names the path, and what can be named instead.
-func (e *NothingError) Error() string {
-	return "there is no manifest at " + e.Path + ": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"
-}
-
-// ExitCode is 64: the argument names no output.
-func (e *NothingError) ExitCode() int { return 64 }

@@ -88,7 +88,7 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {
-			o.add(Twice, p, "%d of its results are in other parts too, the first is %d", both.Len(), both.Min())
+			o.add("twice", p, "%d of its results are in other parts too, the first is %d", both.Len(), both.Min())
 		}
 		seen = seen.Union(own)
 	}
@@ -101,13 +101,13 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 	n, sum, err := load.Digest(ctx, dest, p.Path)
 	switch {
 	case errors.Is(err, load.ErrNotExist):
-		o.add(Missing, p, "it is missing")
+		o.add("missing", p, "it is missing")
 	case err != nil:
 		return nil, err
 	case n != p.Bytes:
-		o.add(Length, p, "it has %d bytes instead of %d", n, p.Bytes)
+		o.add("length", p, "it has %d bytes instead of %d", n, p.Bytes)
 	case sum != p.SHA256:
-		o.add(Bytes, p, "its SHA-256 is not the manifest's: its bytes were changed")
+		o.add("sha256", p, "its SHA-256 is not the manifest's: its bytes were changed")
 	default:
 		o.mu.Lock()
 		o.Rows += p.Rows
@@ -119,7 +119,7 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 			return nil, err
 		}
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.Letters {
-			o.add(Letters, p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
+			o.add("letters", p, "its dead letters %s are missing or damaged", load.RejectsName(p.Letters))
 		}
 	}
 	if o.single || p.Rows == 0 {
@@ -127,7 +127,7 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 	}
 	ids, err = load.PartIDs(ctx, dest, p, isChild(o.Manifest))
 	if errors.Is(err, idset.ErrDamaged) {
-		o.add(IDs, p, "%v", err)
+		o.add("ids", p, "%v", err)
 		return nil, nil //nolint:nilnil // that is the problem
 	}
 	return ids, err

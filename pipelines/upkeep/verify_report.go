@@ -11,21 +11,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Kind says what a problem is about.
-type Kind string
-
-// The kinds of problems.
-const (
-	Missing  Kind = "missing"  // the manifest lists the part, and it is not there
-	Length   Kind = "length"   // it has another length than the manifest says
-	Bytes    Kind = "sha256"   // its length is right, and its bytes are others
-	IDs      Kind = "ids"      // its set of ids is missing, damaged or another part's
-	Letters  Kind = "letters"  // its dead letters are missing or damaged
-	Twice    Kind = "twice"    // a result is in more than one part
-	Manifest Kind = "manifest" // the manifest is missing or damaged, or does not belong here
-	Count    Kind = "count"    // the service counts another number of results
-)
-
 // remedy is what mends a problem. A later one also mends what an earlier one does.
 type remedy int
 
@@ -38,7 +23,10 @@ const (
 
 // Problem is one thing that is not as the manifest says.
 type Problem struct {
-	Kind  Kind       `json:"kind"`
+	// Kind is what it is about: the part (missing, length, sha256), its ids, its dead letters,
+	// a result that is in more than one part (twice), the manifest or _SUCCESS (manifest), or
+	// the number of results that the service counts (count).
+	Kind  string     `json:"kind"`
 	Part  string     `json:"part,omitempty"` // its path within the dataset, or the file's name
 	Range load.Range `json:"range"`          // the part's window; null is no bound
 	Text  string     `json:"problem"`
@@ -75,7 +63,7 @@ type Verified struct {
 }
 
 // add adds a problem of a part of the manifest.
-func (o *Verified) add(kind Kind, p load.Part, format string, values ...any) {
+func (o *Verified) add(kind string, p load.Part, format string, values ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Problems = append(o.Problems, Problem{
@@ -85,7 +73,7 @@ func (o *Verified) add(kind Kind, p load.Part, format string, values ...any) {
 
 // about adds a problem of the whole output.
 func (o *Verified) about(mend remedy, format string, values ...any) {
-	o.Problems = append(o.Problems, Problem{Kind: Manifest, Text: fmt.Sprintf(format, values...), mend: mend})
+	o.Problems = append(o.Problems, Problem{Kind: "manifest", Text: fmt.Sprintf(format, values...), mend: mend})
 }
 
 // finish sorts the problems, and names the commands of a definition that mend them.
@@ -134,38 +122,22 @@ func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) 
 	return runs
 }
 
-// DamageError is what a check of outputs found wrong. It is a data fault (exit code 65).
-type DamageError struct {
-	Outputs  int // that were checked
-	Problems int
-	Commands int // that mend some of them
-}
-
-// Error says how much is wrong.
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", e.Problems, e.Outputs)
-}
-
-// ExitCode is 65: data are damaged.
-func (e *DamageError) ExitCode() int { return 65 }
-
-// Hint says what mends it.
-func (e *DamageError) Hint() string {
-	if e.Commands > 0 {
-		return "run what stands under the problems; then run the same command again"
-	}
-	return "do what the problems and the notes say; then run the same command again"
-}
-
-// Damaged returns an *DamageError if one of the outputs has problems, otherwise nil.
+// Damaged returns a *Fault if one of the outputs has problems, otherwise nil.
 func Damaged(outputs []*Verified) error {
-	e := &DamageError{Outputs: len(outputs)}
-	for _, o := range outputs {
-		e.Problems += len(o.Problems)
-		e.Commands += len(o.Commands)
+	problems, commands := 0, 0
+	for _, v := range outputs {
+		problems += len(v.Problems)
+		commands += len(v.Commands)
 	}
-	if e.Problems == 0 {
+	f := &Fault{
+		Code: codeData, Text: fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", problems, len(outputs)),
+		Cure: "do what the problems and the notes say; then run the same command again",
+	}
+	switch {
+	case problems == 0:
 		return nil
+	case commands > 0:
+		f.Cure = "run what stands under the problems; then run the same command again"
 	}
-	return e
+	return f
 }

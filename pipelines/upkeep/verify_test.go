@@ -173,7 +173,7 @@ func TestCheck(t *testing.T) {
 			o.finish(&definition.Definition{})
 			kinds := make([]string, len(o.Problems))
 			for i, problem := range o.Problems {
-				kinds[i] = string(problem.Kind)
+				kinds[i] = problem.Kind
 			}
 			runs := make([]string, 0, len(c.runs))
 			for _, flags := range c.runs {

@@ -168,7 +168,7 @@ func diffDefinition(ctx context.Context, file string, def *definition.Definition
 			return nil, err
 		}
 		if known == nil {
-			return nil, &upkeep.NoColumnsError{File: file, Form: form}
+			return nil, upkeep.NoColumns(file, form)
 		}
 		was := file
 		if known.Origin == upkeep.OriginManifest {

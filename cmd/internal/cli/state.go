@@ -148,7 +148,7 @@ type checkpointJSON struct {
 // stateJSONOf returns the state of a pipeline as JSON.
 func stateJSONOf(r *upkeep.StateReport) stateJSON {
 	s := stateJSON{
-		Pipeline: r.Pipeline, Definition: r.Definition.File, Mode: modeOf(r), Timezone: r.Zone.String(),
+		Pipeline: r.Definition.Name, Definition: r.Definition.File, Mode: modeOf(r), Timezone: r.Definition.Source.Zone.String(),
 		Forms: []formStateJSON{}, Checkpoints: []checkpointJSON{},
 	}
 	s.Budget.PerMinute, s.Budget.PerDay, s.Budget.Next = r.Budget.PerMinute, r.Budget.PerDay, whole(r.Budget.Next)
@@ -184,7 +184,7 @@ func outputOf(r *upkeep.StateReport, out *upkeep.OutputState) outputStateJSON {
 		j.Error = out.Err.Error()
 	}
 	if w := out.Watermark(); !w.IsZero() {
-		j.WatermarkAge = new(int64(r.Now.Sub(console.FirstInstant(w, r.Zone)) / time.Second))
+		j.WatermarkAge = new(int64(r.Now.Sub(console.FirstInstant(w, r.Definition.Source.Zone)) / time.Second))
 	}
 	if m := out.Manifest; m != nil {
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
@@ -245,7 +245,7 @@ func leftoverOf(l load.Leftover) leftoverJSON {
 
 // modeOf is the mode of a pipeline as a definition names it.
 func modeOf(r *upkeep.StateReport) string {
-	if r.Incremental {
+	if r.Definition.Extract.Incremental {
 		return "incremental"
 	}
 	return "full"
@@ -253,7 +253,7 @@ func modeOf(r *upkeep.StateReport) string {
 
 func stateText(r *upkeep.StateReport) string {
 	w := new(strings.Builder)
-	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Pipeline), modeOf(r), r.Zone)
+	fmt.Fprintf(w, "pipeline %s, mode %s, times in %s\n", plain.Line(r.Definition.Name), modeOf(r), r.Definition.Source.Zone)
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
@@ -298,7 +298,7 @@ func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {
 	if out.Dataset {
 		watermark := "none"
 		if w := out.Watermark(); !w.IsZero() {
-			watermark = w.String() + ", " + console.Ago(r.Now.Sub(console.FirstInstant(w, r.Zone)))
+			watermark = w.String() + ", " + console.Ago(r.Now.Sub(console.FirstInstant(w, r.Definition.Source.Zone)))
 		}
 		rows = append(rows, []string{"watermark", watermark})
 		rows = append(rows, changesRows(out)...)
@@ -485,9 +485,9 @@ func resetQuestion(s *upkeep.StateReport, to load.WallTime, unread bool) string 
 		if !to.IsZero() {
 			from = to.String()
 		}
-		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", console.Plural(datasets, "dataset"), plain.Line(s.Pipeline), from)
+		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", console.Plural(datasets, "dataset"), plain.Line(s.Definition.Name), from)
 	} else {
-		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Pipeline))
+		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Definition.Name))
 	}
 	if len(s.Checkpoints) > 0 {
 		b.WriteString(" What runs that ended early had read is dropped.")

@@ -49,7 +49,9 @@ func stateReport(t *testing.T) *upkeep.StateReport {
 	dead := load.Leftover{Kind: load.StagedFile, Run: "dead", Name: "x", Path: "/lake/form1/.formetl/dead/x", Bytes: 13}
 	next := wallAt("2026-03-07 00:00:00")
 	return &upkeep.StateReport{
-		Pipeline: "nightly", Definition: &definition.Definition{File: "nightly.yaml"}, Zone: zone, Now: now, Incremental: true,
+		Definition: &definition.Definition{
+			File: "nightly.yaml", Name: "nightly", Source: definition.Source{Zone: zone}, Extract: definition.Extract{Incremental: true},
+		}, Now: now,
 		Forms: []*upkeep.FormState{
 			{Form: "form1", Next: &next, Outputs: []*upkeep.OutputState{
 				// Spring forward lies between the watermark and now.
@@ -143,7 +145,7 @@ func TestStateAsJSON(t *testing.T) {
 	}
 	// What there is nothing of is an empty list or null, and never left out.
 	out.Reset()
-	empty := &upkeep.StateReport{Pipeline: "new", Definition: &definition.Definition{}, Zone: time.UTC, Forms: []*upkeep.FormState{{Form: "f", Outputs: []*upkeep.OutputState{{Path: "/x/"}}}}}
+	empty := &upkeep.StateReport{Definition: &definition.Definition{Name: "new", Source: definition.Source{Zone: time.UTC}}, Forms: []*upkeep.FormState{{Form: "f", Outputs: []*upkeep.OutputState{{Path: "/x/"}}}}}
 	if err := console.Show(&out, true, stateJSONOf(empty), ""); err != nil {
 		t.Fatal(err)
 	}

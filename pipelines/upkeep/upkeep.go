@@ -1,0 +1,64 @@
+// Package upkeep is what is done with a definition besides running it.
+//
+// Examine (doctor) checks what a run needs before it runs: the key, the forms, the zone,
+// the clocks, the budget, the destinations and the disk. Verify and VerifyPath compare what
+// runs wrote with its manifests, and with the service's counts. State tells of watermarks,
+// of runs under way or ended early, of checkpoints and of the budget; ResetState sets
+// watermarks back. Clean removes what dead runs left. InferSchema proposes a schema file by
+// a sample of a form's results, and DiffLive compares columns with the form as it is now.
+//
+// None of them runs a pipeline, reads all results, or removes committed data. What they make
+// at destinations to test them they remove again. All but ResetState and Clean change
+// nothing and take no lease. They work form by form and output by output: one that fails
+// does not stop the others.
+//
+// Each command begins in the file of its name: begin reading with doctor.go, verify.go,
+// state.go, clean.go, infer.go or diff.go.
+package upkeep
+
+import (
+	"context"
+
+	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/pipelines/output"
+)
+
+// Fault is something that is found to be wrong. The command that finds it ends with Code.
+type Fault struct {
+	Code int
+	Text string
+	Cure string // "" where Text says what to do
+}
+
+// Error says what is wrong.
+func (f *Fault) Error() string { return f.Text }
+
+// ExitCode is the code that the command ends with.
+func (f *Fault) ExitCode() int { return f.Code }
+
+// Hint says what to do.
+func (f *Fault) Hint() string { return f.Cure }
+
+// Exit codes of faults, as contract.md has them.
+const (
+	codeUsage   = 64
+	codeData    = 65
+	codeNoInput = 66
+	codeIO      = 74
+	codeConfig  = 78
+)
+
+// eachOutput visits the outputs of a definition that lie somewhere. One that fails does not
+// stop the others: the error is an *output.OutputsError then.
+func eachOutput(ctx context.Context, def *definition.Definition, visit func(definition.Output) error) error {
+	var failures []error
+	for _, out := range def.Outputs {
+		if out.Path == definition.StdoutPath || ctx.Err() != nil {
+			continue
+		}
+		if err := visit(out); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return output.Failed(failures)
+}
