@@ -19,14 +19,14 @@ func (r *reader) checkOutputs() {
 			continue
 		}
 		if several && !strings.Contains(out.Path, "{form}") {
-			out.path.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
+			out.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
 		}
 		if r.def.Extract.Incremental && !out.Dataset() {
-			out.path.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
+			out.at.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
 		r.checkTable(out)
 		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
-			out.partition.Fail("give the column another name, or leave partition out",
+			out.given["partition"].Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
 	}
@@ -50,13 +50,13 @@ func (r *reader) checkPlaces() {
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
 	Meet(places, false, func(one, other Place) {
 		first, second := placed[min(one.output, other.output)], placed[max(one.output, other.output)]
-		lines := [2]int{first.path.Line(), second.path.Line()}
+		lines := [2]int{first.at.Line(), second.at.Line()}
 		if one.output == other.output || one.codebook && other.codebook || reported[lines] {
 			return
 		}
 		reported[lines] = true
-		second.path.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
-			"this output and %s on line %d would be written over or into each other%s%s", first.path.Path(), first.path.Line(), first.childNote(), second.childNote())
+		second.at.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
+			"this output and %s on line %d would be written over or into each other%s%s", first.at.Path(), first.at.Line(), first.childNote(), second.childNote())
 	})
 }
 
@@ -81,11 +81,9 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 			if !out.Dataset() {
 				names = append(names, load.FileManifestName(expanded), load.FileRejectsName(expanded))
 			}
-			if out.Database != nil && d.Schema != nil {
-				for _, c := range d.Schema.Columns {
-					if c.Explode {
-						names = append(names, ChildPath(expanded, c.Name))
-					}
+			if out.Database != nil {
+				for _, c := range d.exploded() {
+					names = append(names, ChildPath(expanded, c.Name))
 				}
 			}
 			for _, name := range names {

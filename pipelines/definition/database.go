@@ -1,10 +1,10 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -54,29 +54,21 @@ func (c ConnectionString) Reveal() string { return c.text }
 
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
-// isDatabase tells whether an entry of load is a table of a database.
-func isDatabase(e value) bool { return hasKey(e, "database") }
-
 // readDatabase reads an output that is a table. It returns false where it has no address.
-func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]value) bool {
+func (r *reader) readDatabase(out *placedOutput, db *Database) bool {
+	given := out.given
 	out.NoCodebook = true // nothing lies beside a table
-	names := make([]string, len(r.o.Databases))
-	for i, kind := range r.o.Databases {
-		names[i] = kind.Name
-	}
-	name, ok := given["database"].OneOf(names...)
+	kind, ok := pick(given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
 	if !ok {
 		return false
 	}
-	kind := r.o.Databases[slices.Index(names, name)]
 	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
 		if v := given[key]; v.Given() {
 			v.Hidden().Fail("leave "+key+": out", "a table of %s has no %s", kind.Name, key)
 		}
 	}
-	dsn, table := given["dsn"], given["table"]
-	for key, v := range map[string]value{"dsn": dsn, "table": table} {
-		if !v.Given() {
+	for _, key := range []string{"dsn", "table"} {
+		if !given[key].Given() {
 			given["database"].Fail("add "+key+":", "a table of %s needs %s", kind.Name, key)
 			ok = false
 		}
@@ -84,10 +76,10 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 	if !ok {
 		return false
 	}
-	out.path, out.Format = table, kind.Name
+	out.at, out.Format = given["table"], kind.Name
 	db.Kind, out.Database = kind.Name, db
-	address, known := r.readDSN(dsn, kind, out.Database)
-	text, named := parseTable(table, kind.Schema)
+	address, known := r.readDSN(given["dsn"], kind, db)
+	text, named := parseTable(out.at, kind.Schema)
 	if !known || !named {
 		return false
 	}
@@ -96,9 +88,9 @@ func (r *reader) readDatabase(out *placedOutput, db *Database, given map[string]
 }
 
 // refuseDatabaseKeys reports the keys of a table at an output that is none.
-func (out *placedOutput) refuseDatabaseKeys(given map[string]value) {
+func (out *placedOutput) refuseDatabaseKeys() {
 	for _, key := range []string{"dsn", "table", "control_schema", "adopt", "soft_delete", "audit", "after"} {
-		if v := given[key]; v.Given() {
+		if v := out.given[key]; v.Given() {
 			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
 		}
 	}
@@ -116,12 +108,9 @@ const mostAfter = 1 << 20
 
 // readAfter reads a file of SQL.
 func (r *reader) readAfter(text string) (string, error) {
-	data, err := os.ReadFile(r.local(text))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > mostAfter:
-		return "", fmt.Errorf("the file has more than %d bytes", mostAfter)
+	data, err := readFile(r.local(text), mostAfter)
+	if err != nil {
+		return "", fmt.Errorf("the file %s cannot be read: %w", r.local(text), err)
 	}
 	return string(data), nil
 }
@@ -230,18 +219,16 @@ func (r *reader) checkTable(out placedOutput) {
 	}
 	kind := r.o.Databases[slices.IndexFunc(r.o.Databases, func(k DatabaseKind) bool { return k.Name == out.Database.Kind })]
 	err := kind.CheckNames(path.Base(out.Path), names)
-	for _, c := range r.def.Schema.Columns {
-		if c.Explode && err == nil {
-			err = kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil)
-		}
+	for _, c := range r.def.exploded() {
+		err = cmp.Or(err, kind.CheckNames(path.Base(out.Path)+"__"+c.Name, nil))
 	}
 	if err != nil {
-		out.path.FailWith(err, "mend the schema")
+		out.at.FailWith(err, "mend the schema")
 	}
 	if !slices.ContainsFunc(r.def.Schema.Columns, func(c schemas.Column) bool {
 		return c.From.Kind == schemas.FromResultID && c.Type.Kind == schemas.Int64 && c.PII.Kind == schemas.PIINone
 	}) {
-		out.path.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
+		out.at.Fail("add {name: id, from: result_id, type: int64} to the schema's columns",
 			"a table needs a column with the result's id, by which a run finds the rows that it changes")
 	}
 }

@@ -150,22 +150,16 @@ func (d *Definition) PathValues(form, runID string) PathValues {
 	return PathValues{Form: form, Pipeline: d.Name, Account: d.Source.Account, RunID: runID}
 }
 
-// FinestUnit is the smallest unit that an output is partitioned by.
+// FinestUnit is the smallest unit that an output is partitioned by. Every boundary of a larger
+// unit is one of the smaller unit too.
 func (d *Definition) FinestUnit() extract.Unit {
-	unit := extract.UnitNone
+	finest := extract.UnitNone
 	for _, out := range d.Outputs {
-		unit = finest(unit, out.Partition.Unit())
+		if unit := out.Partition.Unit(); finest == extract.UnitNone || unit != extract.UnitNone && unit < finest {
+			finest = unit
+		}
 	}
-	return unit
-}
-
-// finest is the smaller of two units. Every boundary of the larger unit is one of
-// the smaller unit too.
-func finest(a, b extract.Unit) extract.Unit {
-	if a == extract.UnitNone || b != extract.UnitNone && b < a {
-		return b
-	}
-	return a
+	return finest
 }
 
 // Unit is the unit of the calendar that the partition divides by.

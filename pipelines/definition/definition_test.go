@@ -352,7 +352,7 @@ func TestFinestUnit(t *testing.T) {
 		{PartitionMonth, PartitionYear, PartitionMonth},
 		{PartitionYear, PartitionDay, PartitionDay},
 	} {
-		if got := finest(c.a.Unit(), c.b.Unit()); got != c.want.Unit() {
+		if got := (&Definition{Outputs: []Output{{Partition: c.a}, {Partition: c.b}}}).FinestUnit(); got != c.want.Unit() {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}

@@ -71,6 +71,7 @@ func TestHMACKeyReferences(t *testing.T) {
 // column that needs a key, and nobody asks where none does.
 func TestHMACKeyByDefault(t *testing.T) {
 	dir := t.TempDir()
+	noVariables := func(string) (string, bool) { return "", false }
 	file := filepath.Join(dir, "x.yaml")
 	write(t, file, hashing("unknown: add"))
 	_, err := LoadSchema(file, &Secrets{Lookup: noVariables})

@@ -81,7 +81,7 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
 	}
 	if o.Lookup == nil {
-		o.Lookup = noVariables
+		o.Lookup = func(string) (string, bool) { return "", false } // an empty environment
 	}
 	secrets := &o.Secrets
 	if o.WithoutSecrets {
@@ -105,9 +105,6 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	}
 	return r.def, nil
 }
-
-// noVariables is the lookup of an empty environment.
-func noVariables(string) (string, bool) { return "", false }
 
 // reader turns a document into a definition.
 type reader struct {

@@ -19,52 +19,39 @@ import (
 // which its problems are reported.
 type placedOutput struct {
 	Output
-	path, format, csv, partition, compression, s3 value
+	at    value            // its path, or a table's name
+	given map[string]value // by key
 }
 
 func (r *reader) readLoad(v value) {
 	for _, e := range v.List() {
 		codebook, db := true, Database{}
-		path, isTable := required("path", nil), isDatabase(e)
-		if isTable {
-			path = optional("path", nil)
-		}
-		given := e.Section(
-			path,
-			optional("format", nil),
-			optional("csv", nil),
-			optional("partition", nil),
-			optional("compression", nil),
-			optional("codebook", intoBoolean(&codebook)),
-			optional("s3", nil),
-			optional("database", nil),
-			optional("dsn", nil),
-			optional("table", nil),
-			optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
-			optional("adopt", intoBoolean(&db.Adopt)),
-			optional("soft_delete", intoBoolean(&db.SoftDelete)),
-			optional("audit", intoBoolean(&db.Audit)),
-			optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
-		)
+		isTable := hasKey(e, "database")
+		given := e.Section(slices.Concat(
+			[]field{{"path", !isTable, nil}}, noted("format", "csv", "partition", "compression"), []field{optional("codebook", intoBoolean(&codebook))},
+			noted("s3", "database", "dsn", "table"), []field{
+				optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
+				optional("adopt", intoBoolean(&db.Adopt)),
+				optional("soft_delete", intoBoolean(&db.SoftDelete)),
+				optional("audit", intoBoolean(&db.Audit)),
+				optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
+			})...)
 		if given == nil {
 			continue
 		}
-		out := placedOutput{
-			Output{NoCodebook: !codebook, Partition: PartitionNone},
-			given["path"], given["format"], given["csv"], given["partition"], given["compression"], given["s3"],
-		}
+		out := placedOutput{Output{NoCodebook: !codebook, Partition: PartitionNone}, given["path"], given}
+		var whole bool
 		if isTable {
-			if r.readDatabase(&out, &db, given) {
-				out.readPartition()
-				r.def.Outputs = append(r.def.Outputs, out.Output)
-			}
-		} else if r.readPath(&out) {
-			out.refuseDatabaseKeys(given)
+			whole = r.readDatabase(&out, &db)
+		} else if whole = r.readPath(&out); whole {
+			out.refuseDatabaseKeys()
 			f := r.readFormat(&out)
 			out.readCompression(f)
-			out.readPartition()
 			out.readCSV(f)
-			out.S3 = readS3(out.s3, out.Path)
+			out.S3 = readS3(given["s3"], out.Path)
+		}
+		if whole {
+			out.readPartition()
 			r.def.Outputs = append(r.def.Outputs, out.Output)
 		}
 		r.outputs = append(r.outputs, out)
@@ -78,7 +65,7 @@ var (
 
 // readPath reads the path of an output and makes it absolute.
 func (r *reader) readPath(out *placedOutput) bool {
-	v := out.path
+	v := out.at
 	if !v.Given() {
 		return false
 	}
@@ -149,24 +136,27 @@ func checkBraces(v value, text string) bool {
 
 // readFormat finds the format and, for a single file, its outer compression.
 func (r *reader) readFormat(out *placedOutput) *load.Format {
-	names := make([]string, len(r.o.Formats))
-	for i, f := range r.o.Formats {
-		names[i] = f.Name
-	}
+	format := out.given["format"]
 	var byName *load.Format
-	if out.format.Given() {
-		name, ok := out.format.OneOf(names...)
+	if format.Given() {
+		f, ok := pick(format, r.o.Formats, func(f load.Format) string { return f.Name })
 		if !ok {
 			return nil
 		}
-		byName = formatBy(r.o.Formats, func(f load.Format) bool { return f.Name == name })
+		byName = &f
 	}
 	if out.Dataset() {
 		return out.datasetFormat(byName)
 	}
 	stem, codec := load.SplitCodec(out.Path)
-	byExtension := formatBy(r.o.Formats, func(f load.Format) bool { return strings.EqualFold(path.Ext(stem), f.Extension) })
-	v := out.path
+	var byExtension *load.Format
+	var names []string
+	for i, f := range r.o.Formats {
+		if names = append(names, f.Name); strings.EqualFold(path.Ext(stem), f.Extension) {
+			byExtension = &r.o.Formats[i]
+		}
+	}
+	v := out.at
 	switch {
 	case byName == nil && byExtension == nil:
 		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
@@ -174,7 +164,7 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 	case byName == nil:
 		byName = byExtension
 	case byExtension != nil && byExtension.Name != byName.Name:
-		out.format.Fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
+		out.given["format"].Fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
 		return nil
 	}
 	if codec != "" && !byName.Text {
@@ -188,26 +178,18 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
 	switch {
 	case f == nil:
-		out.path.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		out.at.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
 		return nil
 	case f.FileOnly:
-		out.format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
+		out.given["format"].Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
 		return nil
 	}
 	out.Format = f.Name
 	return f
 }
 
-// formatBy is the first format for which is holds, nil if there is none.
-func formatBy(formats []load.Format, is func(load.Format) bool) *load.Format {
-	if i := slices.IndexFunc(formats, is); i >= 0 {
-		return &formats[i]
-	}
-	return nil
-}
-
 func (out *placedOutput) readCompression(f *load.Format) {
-	v := out.compression
+	v := out.given["compression"]
 	if !v.Given() || f == nil {
 		return
 	}
@@ -225,12 +207,12 @@ func (out *placedOutput) readCompression(f *load.Format) {
 }
 
 func (out *placedOutput) readPartition() {
-	if !out.partition.Given() {
+	if !out.given["partition"].Given() {
 		return
 	}
-	intoOneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.partition)
+	intoOneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.given["partition"])
 	if !out.Dataset() && out.Partition != PartitionNone {
-		out.partition.Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+		out.given["partition"].Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
 		out.Partition = PartitionNone
 	}
 }
@@ -240,11 +222,11 @@ func (out *placedOutput) readCSV(f *load.Format) {
 	switch {
 	case f != nil && f.Profiles:
 		out.Profile = "strict"
-		if out.csv.Given() {
-			out.csv.Section(optional("profile", intoOneOf(&out.Profile, "strict", "excel")))
+		if out.given["csv"].Given() {
+			out.given["csv"].Section(optional("profile", intoOneOf(&out.Profile, "strict", "excel")))
 		}
-	case f != nil && out.csv.Given():
-		out.csv.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+	case f != nil && out.given["csv"].Given():
+		out.given["csv"].Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 	}
 }
 
@@ -271,13 +253,7 @@ func (d *Definition) Explode() error {
 
 // children makes the child outputs of an output, in the order of the columns.
 func (d *Definition) children(out Output) (children []Output, err error) {
-	if d.Schema == nil {
-		return nil, nil
-	}
-	for _, c := range d.Schema.Columns {
-		if !c.Explode {
-			continue
-		}
+	for _, c := range d.exploded() {
 		child, err := out.child(c)
 		if err != nil {
 			return nil, err
@@ -285,6 +261,14 @@ func (d *Definition) children(out Output) (children []Output, err error) {
 		children = append(children, child)
 	}
 	return children, nil
+}
+
+// exploded are the list columns whose elements are rows of an output of their own.
+func (d *Definition) exploded() []schemas.Column {
+	if d.Schema == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(d.Schema.Columns), func(c schemas.Column) bool { return !c.Explode })
 }
 
 // addChildren adds the child outputs to the definition. Problems with a child are
@@ -296,11 +280,11 @@ func (r *reader) addChildren() {
 		}
 		children, err := r.def.children(out.Output)
 		if err != nil {
-			out.path.FailWith(err, "mend the schema")
+			out.at.FailWith(err, "mend the schema")
 			return
 		}
 		for _, child := range children {
-			r.outputs = append(r.outputs, placedOutput{Output: child, path: out.path})
+			r.outputs = append(r.outputs, placedOutput{Output: child, at: out.at})
 			r.def.Outputs = append(r.def.Outputs, child)
 		}
 	}

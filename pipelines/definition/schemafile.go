@@ -31,7 +31,7 @@ func decodeSchema(doc *document, root value, secrets *Secrets) (*schemas.Schema,
 	base := filepath.Base(doc.File())
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
 	r.readOwn(root, required("version", readVersion))
-	r.settle(filepath.Dir(doc.File()), secrets)
+	r.finish(filepath.Dir(doc.File()), secrets)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func (r *schemaReader) readColumns(v value) {
 	}
 }
 
-// settle checks the schema when all of its keys are read, and reads the key of pii:
+// finish checks the schema when all of its keys are read, and reads the key of pii:
 // hmac.
-func (r *schemaReader) settle(dir string, secrets *Secrets) {
+func (r *schemaReader) finish(dir string, secrets *Secrets) {
 	var invalid *schemas.InvalidError
 	if errors.As(r.schema.Validate(), &invalid) {
 		r.report(invalid.Problems)
@@ -113,7 +113,7 @@ func (r *reader) readSchema(v value) {
 	if v.IsGroup() {
 		s := newSchemaReader(r.def.Name)
 		s.readOwn(v)
-		s.settle(r.dir, r.secrets)
+		s.finish(r.dir, r.secrets)
 		r.def.Schema = s.schema
 		return
 	}
@@ -151,7 +151,7 @@ func (r *reader) readColumns(v, schema value) {
 	s := newSchemaReader(r.def.Name)
 	s.own = section{v, map[string]value{"columns": v}}
 	s.readColumns(v)
-	s.settle(r.dir, r.secrets)
+	s.finish(r.dir, r.secrets)
 	r.def.Schema = s.schema
 }
 

@@ -113,13 +113,8 @@ var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // scalar is Scalar of a text that YAML can hold.
 func (w *schemaWriter) scalar(text string) string {
-	switch {
-	case !utf8.ValidString(text):
-		w.fail("%q is not valid UTF-8", text)
-		return ""
-	case strings.ContainsRune(text, 0):
-		w.fail("%q holds the character NUL", text)
-		return ""
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		w.err = cmp.Or(w.err, fmt.Errorf("%q is not valid UTF-8, or holds the character NUL", text))
 	}
 	return Scalar(text)
 }
@@ -135,10 +130,4 @@ func Scalar(text string) string {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(text) // a string can always be encoded
 	return strings.TrimSuffix(string(plain.JSON(quoted.Bytes())), "\n")
-}
-
-func (w *schemaWriter) fail(format string, args ...any) {
-	if w.err == nil {
-		w.err = fmt.Errorf(format, args...)
-	}
 }

@@ -44,11 +44,11 @@ func ParseWindow(s string) (extract.Step, error) {
 	}
 	const remedy = "write auto, or a number with s, m, h, d or mo, such as 15m 6h 1d 7d 1mo"
 	parts := windowShape.FindStringSubmatch(s)
-	if parts == nil {
-		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
+	n := 0
+	if parts != nil {
+		n, _ = strconv.Atoi(parts[1]) // of at most six digits
 	}
-	n, err := strconv.Atoi(parts[1])
-	if err != nil || n == 0 {
+	if n == 0 {
 		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)
 	}
 	return map[string]extract.Step{

@@ -22,8 +22,8 @@ type document struct {
 	file     string
 	problems []Problem
 	refused  map[string]bool     // paths of values that a problem was reported for, see value.Refused
-	expanded map[*yaml.Node]bool // texts that Expand has replaced
-	unread   map[*yaml.Node]bool // texts that Expand could not replace
+	expanded map[*yaml.Node]bool // texts that expandTexts has replaced
+	unread   map[*yaml.Node]bool // texts that it could not replace
 	redact   []func(string) string
 }
 

@@ -23,6 +23,14 @@ func required(key string, read func(value)) field { return field{key, true, read
 // optional is a key that the section may have.
 func optional(key string, read func(value)) field { return field{key, false, read} }
 
+// noted are keys whose values are read from what Section returns.
+func noted(keys ...string) (fields []field) {
+	for _, key := range keys {
+		fields = append(fields, optional(key, nil))
+	}
+	return fields
+}
+
 // Section reads a group of keys, in the order of the fields and not of the file.
 // Unknown, repeated and missing keys are problems; so a key is accepted exactly if
 // it is read. Section returns the values by key, nil where the value is no group.
@@ -146,14 +154,20 @@ func intoInteger(target *int, least, most int) func(value) {
 
 // intoOneOf reads one of a few words.
 func intoOneOf[T ~string](target *T, words ...T) func(value) {
-	return into(target, func(v value) (T, bool) {
-		plain := make([]string, len(words))
-		for i, w := range words {
-			plain[i] = string(w)
-		}
-		word, ok := v.OneOf(plain...)
-		return T(word), ok
-	})
+	return into(target, func(v value) (T, bool) { return pick(v, words, func(w T) string { return string(w) }) })
+}
+
+// pick reads the name of one of a few things.
+func pick[T any](v value, from []T, name func(T) string) (picked T, ok bool) {
+	names := make([]string, len(from))
+	for i, x := range from {
+		names[i] = name(x)
+	}
+	word, ok := v.OneOf(names...)
+	if !ok {
+		return picked, false
+	}
+	return from[slices.Index(names, word)], true
 }
 
 // intoChoice reads one of two words and tells whether it is the second.

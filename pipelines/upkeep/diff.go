@@ -18,7 +18,6 @@ import (
 
 // FormDiff is how a live form differs from columns that were known.
 type FormDiff struct {
-	Form    string
 	Sampled int // results that were looked at
 	// Listed tells that the service's headings list items. Where they do not,
 	// that a field is not in the sample is all that is known of its absence.
@@ -37,11 +36,17 @@ type FormDiff struct {
 // not fit a column are counted by reason. They break where the column's rule is to
 // reject them or to fail.
 func DiffLive(ctx context.Context, def *definition.Definition, o account.Options, form string, known *schemas.Schema) (*FormDiff, error) {
-	l, err := newLiveForm(known, def.Source.Zone)
-	if err != nil {
-		return nil, err
+	l := &liveForm{
+		known: known, places: known.Places(), learner: transform.NewLearner(def.Source.Zone),
+		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
 	}
-	defer l.release()
+	if len(known.Columns) > 0 {
+		var err error
+		if l.fitting, err = newFitting(known, def.Source.Zone); err != nil {
+			return nil, err
+		}
+		defer l.fitting.Release()
+	}
 	sampled, err := readSample(ctx, def, o, form, DefaultSample, l.page)
 	if err == nil {
 		err = l.err
@@ -53,20 +58,18 @@ func DiffLive(ctx context.Context, def *definition.Definition, o account.Options
 		return nil, err
 	}
 	changes := l.changes(form, def.Labels)
-	return &FormDiff{Form: form, Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: changes}, nil
+	return &FormDiff{Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: changes}, nil
 }
 
 // liveForm is what headings and a sample tell of a form.
 type liveForm struct {
 	known   *schemas.Schema
 	places  map[schemas.Source]int // of the known columns
-	breaks  map[string]bool        // columns whose values must fit
 	results int
 	learner *transform.Learner
 	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
 	err     error
 
-	form     *schemas.Schema // the form as it is now, in its order
 	headings []page.Heading
 	answered map[schemas.Source]bool // fields that some sampled result has
 	listed   map[schemas.Source]bool // fields that a heading is about, or may be about
@@ -74,26 +77,10 @@ type liveForm struct {
 	lists map[schemas.SourceKind]bool
 }
 
-func newLiveForm(known *schemas.Schema, zone *time.Location) (*liveForm, error) {
-	l := &liveForm{
-		known: known, places: known.Places(), breaks: map[string]bool{}, learner: transform.NewLearner(zone),
-		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
-	}
-	for _, c := range known.Columns {
-		l.breaks[c.Name] = !c.Inferred && c.OnError != schemas.OnErrorSetNull
-	}
-	var err error
-	l.fitting, err = newFitting(known, zone)
-	return l, err
-}
-
 // newFitting makes a flattener that counts every value that does not fit a
 // schema's types and how it reads values. No other rule of the columns counts:
-// nothing is hidden, because nothing is written. It is nil without columns.
+// nothing is hidden, because nothing is written.
 func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, error) {
-	if len(s.Columns) == 0 {
-		return nil, nil
-	}
 	lenient := &schemas.Schema{Name: s.Name, Unknown: schemas.UnknownIgnore, Empty: s.Empty}
 	for _, c := range s.Columns {
 		lenient.Columns = append(lenient.Columns, schemas.Column{
@@ -103,12 +90,6 @@ func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, e
 	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
 }
 
-func (l *liveForm) release() {
-	if l.fitting != nil {
-		l.fitting.Release()
-	}
-}
-
 // page adds a page of the sample.
 func (l *liveForm) page(p *page.Page) {
 	defer p.Release()
@@ -116,7 +97,12 @@ func (l *liveForm) page(p *page.Page) {
 	l.results += p.Len()
 	for i := range p.Len() {
 		for _, c := range p.Cells(i) {
-			if from := fieldSource(p.Fields[c.Field]); !l.answered[from] {
+			x := p.Fields[c.Field]
+			from := schemas.Source{Kind: schemas.FromItem, ID: x.ID}
+			if x.Kind == page.KindMeta {
+				from.Kind = schemas.FromMeta
+			}
+			if !l.answered[from] {
 				from.ID = strings.Clone(from.ID) // the page is released
 				l.answered[from] = true
 			}
@@ -128,14 +114,6 @@ func (l *liveForm) page(p *page.Page) {
 	if l.fitting != nil && l.err == nil {
 		l.err = l.fitting.Append(p)
 	}
-}
-
-// fieldSource is the source of a page's field.
-func fieldSource(x page.Field) schemas.Source {
-	if x.Kind == page.KindMeta {
-		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
-	}
-	return schemas.Source{Kind: schemas.FromItem, ID: x.ID}
 }
 
 // heading adds a heading. One that does not say whether it is about a meta or an
@@ -161,11 +139,11 @@ func (l *liveForm) has(from schemas.Source) bool {
 
 // changes lists the differences: those of the columns, then values that do not fit.
 func (l *liveForm) changes(form string, labels bool) []schemas.Change {
-	l.form, _ = l.learner.Schema(form, labels)
+	live, _ := l.learner.Schema(form, labels)
 	for _, h := range l.headings {
 		l.heading(h)
 	}
-	is, unsure := l.now(labels)
+	is, unsure := l.now(live, labels)
 	changes := schemas.Diff(l.known, is)
 	for i, x := range changes {
 		if x.Kind == schemas.ColumnRemoved && unsure[x.From] {
@@ -175,13 +153,13 @@ func (l *liveForm) changes(form string, labels bool) []schemas.Change {
 	return append(changes, l.misfits()...)
 }
 
-// now is the known schema as the form would have it: without the columns that are gone, with
+// now is the known schema as the live form would have it: without the columns that are gone, with
 // the form's labels and its order of items, and with columns for new fields, named as a run
 // would name them. unsure has the sources of columns of which it is not sure that they are gone.
-func (l *liveForm) now(labels bool) (is *schemas.Schema, unsure map[string]bool) {
+func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, unsure map[string]bool) {
 	now := *l.known
 	now.Columns, unsure = nil, map[string]bool{}
-	places := l.form.Places()
+	places := live.Places()
 	var items []schemas.Column
 	var slots []int // the places of items among the columns; metas have no order
 	for _, c := range l.known.Columns {
@@ -190,7 +168,7 @@ func (l *liveForm) now(labels bool) (is *schemas.Schema, unsure map[string]bool)
 			continue
 		}
 		if at, ok := places[c.From]; ok {
-			c.Label = cmp.Or(l.form.Columns[at].Label, c.Label)
+			c.Label = cmp.Or(live.Columns[at].Label, c.Label)
 			if c.From.Kind == schemas.FromItem {
 				items, slots = append(items, c), append(slots, len(now.Columns))
 			}
@@ -202,7 +180,7 @@ func (l *liveForm) now(labels bool) (is *schemas.Schema, unsure map[string]bool)
 		now.Columns[slot] = items[i]
 	}
 	var late []schemas.Column
-	for _, c := range l.form.Columns {
+	for _, c := range live.Columns {
 		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
 			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, labels)
 			x.Type = c.Type
@@ -232,7 +210,7 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 	}
 	s := l.fitting.Stats()
 	for _, c := range l.known.Columns {
-		first := len(list)
+		first, breaks := len(list), !c.Inferred && c.OnError != schemas.OnErrorSetNull // then values must fit
 		add := func(key, is string, n int64, breaking bool) {
 			if n > 0 {
 				list = append(list, schemas.Change{Kind: schemas.ColumnRetyped, From: c.From.String(), Column: c.Name, Key: key, Was: c.Type.String(), Is: is, Count: n, Breaking: breaking})
@@ -240,11 +218,11 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 		}
 		for at, n := range s.Nulled {
 			if at.Column == c.Name {
-				add("values", at.Reason, n, l.breaks[c.Name])
+				add("values", at.Reason, n, breaks)
 			}
 		}
 		add("type", "list<string>", s.Joined[c.Name], false) // of an inferred string column
-		add("values", "no value", l.missing(c, s), l.breaks[c.Name])
+		add("values", "no value", l.missing(c, s), breaks)
 		slices.SortFunc(list[first:], func(a, b schemas.Change) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
 		})

@@ -69,7 +69,6 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 // rightsAt tests the rights at one output. At a table it tests what a load does, and changes
 // nothing.
 func (e *examination) rightsAt(ctx context.Context, form string, out definition.Output, at output.Location) []Check {
-	p := &prober{name: load.ProbePrefix + rand.Text(), run: e.o.RunID}
 	if out.Database != nil {
 		if err := output.CheckTable(ctx, e.o.Job(e.def, form), out); err != nil {
 			what, cure, _ := told(err)
@@ -78,7 +77,7 @@ func (e *examination) rightsAt(ctx context.Context, form string, out definition.
 		return []Check{{Name: writes, Of: at.Path, State: OK, Detail: "the table can be loaded"}}
 	}
 	dest, err := e.o.Tables.Open(ctx, at.Root, out)
-	p.dest = dest
+	p := &prober{dest: dest, name: load.ProbePrefix + rand.Text(), run: e.o.RunID}
 	return p.all(ctx, at, err)
 }
 

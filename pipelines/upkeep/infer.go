@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,12 +34,7 @@ type InferredSchema struct {
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
 func InferSchema(ctx context.Context, def *definition.Definition, o account.Options, form string, how InferOptions) (*InferredSchema, error) {
-	if how.Sample == 0 {
-		how.Sample = DefaultSample
-	}
-	if how.Sample < 1 || how.Sample > MaxSample {
-		return nil, fmt.Errorf("a sample is 1 to %d results, not %d", MaxSample, how.Sample)
-	}
+	how.Sample = cmp.Or(how.Sample, DefaultSample)
 	learner := transform.NewLearner(def.Source.Zone)
 	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
 		learner.Add(p)

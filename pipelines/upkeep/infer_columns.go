@@ -23,7 +23,6 @@ const (
 
 // FormColumns are the columns that a definition gives for one form.
 type FormColumns struct {
-	Form    string
 	Origin  string
 	Sampled int // results that they were inferred from
 	Schema  *schemas.Schema
@@ -33,7 +32,7 @@ type FormColumns struct {
 // of the definition's schema with what earlier runs added, else those of the
 // manifest that an earlier run left. It is nil where only the live form tells.
 func KnownColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
-	kept, err := outputColumns(ctx, def, o.WithDefaults(), form)
+	written, err := outputColumns(ctx, def, o.WithDefaults(), form)
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +40,11 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o account.Opt
 	case def.Schema != nil:
 		s := *def.Schema
 		if s.Unknown == "" || s.Unknown == schemas.UnknownAdd {
-			s.Columns = schemas.Merge(s.Columns, kept)
+			s.Columns = schemas.Merge(s.Columns, written)
 		}
-		return &FormColumns{Form: form, Origin: OriginSchema, Schema: &s}, nil
-	case len(kept) > 0:
-		return &FormColumns{Form: form, Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: kept}}, nil
+		return &FormColumns{Origin: OriginSchema, Schema: &s}, nil
+	case len(written) > 0:
+		return &FormColumns{Origin: OriginManifest, Schema: &schemas.Schema{Name: form, Columns: written}}, nil
 	}
 	return nil, nil
 }
@@ -61,10 +60,10 @@ func outputColumns(ctx context.Context, def *definition.Definition, o account.Op
 			continue
 		}
 		m, err := job.Manifest(ctx, out)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if m == nil {
+		case m == nil:
 			continue
 		}
 		columns, err := output.ColumnsOf(m)
@@ -103,9 +102,7 @@ func InferColumns(ctx context.Context, def *definition.Definition, o account.Opt
 	if err != nil {
 		return nil, err
 	}
-	return &FormColumns{
-		Form: form, Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels),
-	}, nil
+	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels)}, nil
 }
 
 // readSample reads a sample of the form's results in the definition's range, with

@@ -44,8 +44,9 @@ type sampler struct {
 	sampled Sampled
 }
 
-// read takes the sample. Where the service keeps the order, pages are given by
-// ascending id, so that the last one shows the form as it is now.
+// read takes the sample: the first results and the last, then those between them. Where the
+// service keeps the order, pages are given by ascending id, so that the last one shows the
+// form as it is now.
 func (s *sampler) read(ctx context.Context) (Sampled, error) {
 	s.seen = map[int64]struct{}{}
 	s.sampled = Sampled{Range: s.query.Window, Total: extract.Unknown}
@@ -57,7 +58,6 @@ func (s *sampler) read(ctx context.Context) (Sampled, error) {
 	return s.sampled, err
 }
 
-// readEdges reads the first results and the last, then those between them.
 func (s *sampler) readEdges(ctx context.Context) error {
 	q := s.query
 	q.Headings, q.Limit = true, s.atMost((s.want+1)/2)

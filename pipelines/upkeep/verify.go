@@ -3,9 +3,7 @@ package upkeep
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -100,11 +98,13 @@ func (v *verifier) output(ctx context.Context, out definition.Output) (*Verified
 			found.about(byFullRun, "it is the manifest of form %s of pipeline %s, and the definition writes form %s", m.Form, m.Pipeline, v.form)
 		}
 		if v.client != nil && !out.Exploded() {
-			err = v.compare(ctx, found)
+			if err = v.compare(ctx, found); err != nil {
+				return nil, fmt.Errorf("%s: %w", at.Path, err)
+			}
 		}
 	}
 	found.finish(v.def)
-	return found, err
+	return found, nil
 }
 
 // table compares a table with its manifest.
@@ -155,13 +155,13 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 		held[w] += p.Rows + p.Rejected
 	}
 	if err := v.count(ctx, windows...); err != nil {
-		return fmt.Errorf("%s: %w", found.Path, err)
+		return err
 	}
 	for _, w := range windows {
 		n := v.counts[w]
 		if n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
 			if err := v.count(ctx, undated); err != nil {
-				return fmt.Errorf("%s: %w", found.Path, err)
+				return err
 			}
 			n += v.counts[undated]
 		}
@@ -177,26 +177,26 @@ var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.E
 
 // count asks the service for the counts of windows that were not counted before.
 func (v *verifier) count(ctx context.Context, windows ...load.Range) error {
-	var mu sync.Mutex
-	known := maps.Clone(v.counts)
+	windows = slices.DeleteFunc(slices.Clone(windows), func(w load.Range) bool {
+		_, counted := v.counts[w]
+		return counted
+	})
+	counts := make([]int64, len(windows))
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, v.def.Source.Requests.Concurrency))
-	for _, w := range windows {
-		if _, counted := known[w]; counted {
-			continue
-		}
-		group.Go(func() error {
-			n, err := v.ask(inGroup, w)
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			v.counts[w] = n
-			return nil
+	for i, w := range windows {
+		group.Go(func() (err error) {
+			counts[i], err = v.ask(inGroup, w)
+			return err
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, w := range windows {
+		v.counts[w] = counts[i]
+	}
+	return nil
 }
 
 // ask counts a window. One without a beginning begins at the epoch, because results
