@@ -221,6 +221,7 @@ func TestAccepted(t *testing.T) {
 		{"flow", "forms: [form1]", `"forms": ["form1"]`},
 		{"Unicode name", "name: p", "name: Zufriedenheit Größe"},
 		{"top-level columns", "load:", "columns:\n  - {name: id, from: result_id, type: int64}\nload:"},
+		{"words that YAML takes for true", "load:", "columns:\n  - {name: b, from: 'item:1', type: bool, true_values: [true, yes], false_values: [no, false]}\nload:"},
 		{"schema without columns", "load:", "schema: {empty: as_null}\nload:"},
 		{"two files", "  - path: out.csv", "  - path: out.csv\n  - path: out.parquet\n    compression: snappy"},
 		{"format without a known extension", "out.csv", "out.txt\n    format: csv"},
@@ -249,9 +250,9 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestAliasesAreFollowed(t *testing.T) {
-	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [form1]\nexclude: *f\n", 1)
+	text := strings.Replace(minimal, "forms: [form1]", "forms: &f [007]\nexclude: *f\n", 1)
 	d, err := Parse("p.yaml", []byte(text), testOptions())
-	if err != nil || len(d.Exclude) != 1 || d.Exclude[0] != "form1" {
+	if err != nil || len(d.Exclude) != 1 || d.Exclude[0] != "007" {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -213,5 +214,46 @@ func FuzzFormatSchema(f *testing.F) {
 			return
 		}
 		roundTrip(t, s)
+	})
+}
+
+// FuzzNotedSchema: whatever a label or a note holds, the file reads as if it
+// had no comments, and no note leaves its line.
+func FuzzNotedSchema(f *testing.F) {
+	for _, s := range append(formservice.Hostile(), "a\nname: x", "\r  - {", "\u0085x: 1", "\u2028", "#", "\xff", "\x00", "---", "...", "%YAML 1.1") {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, label, note string) {
+		s := &schemas.Schema{Name: "x", Columns: []schemas.Column{
+			{Name: "a", From: schemas.Source{Kind: schemas.FromItem, ID: "1"}, Type: schemas.Type{Kind: schemas.String}, Label: label},
+			{Name: "b", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
+		}}
+		plain, err := FormatSchema(s, Notes{})
+		if err != nil {
+			return // a label that YAML cannot hold
+		}
+		noted, err := FormatSchema(s, Notes{Head: []string{note, label}, Columns: [][]string{{note, label}, {note}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var without []string
+		for line := range strings.Lines(string(noted)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				without = append(without, line)
+			}
+		}
+		if strings.Join(without, "") != string(plain) {
+			t.Errorf("with comments\n%q\nwithout\n%q", noted, plain)
+		}
+		read := func(data []byte) *schemas.Schema {
+			got, err := parseSchema("x.yaml", data)
+			if err != nil {
+				t.Fatalf("%v in %q", err, data)
+			}
+			return got
+		}
+		if a, b := read(plain), read(noted); !reflect.DeepEqual(a, b) {
+			t.Errorf("%+v is read with comments, %+v without", b, a)
+		}
 	})
 }
