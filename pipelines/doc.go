@@ -7,7 +7,7 @@
 //   - account gives the client and the forms.
 //   - output opens the destinations, takes their leases and finishes commits that
 //     a dead run recorded (output.Set.Open).
-//   - interval decides which span is read and where the next run begins.
+//   - reading decides which span is read and where the next run begins (reading.Interval).
 //   - reconcile asks the service which results changed since earlier runs, so that an
 //     incremental run reads only the parts that hold them (reconcile.AskChanges).
 //   - reading divides the span into windows and reads them, piece by piece, into

@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -89,7 +88,7 @@ type formRun struct {
 	reader     *reading.Reader
 	outputs    *output.Set
 	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
-	beyond     time.Time             // see interval.Flags
+	beyond     time.Time             // see reading.RangeFlags
 	counts     reading.Counts        // that were told, also to an earlier run
 	reconciler *reconcile.Reconciler // nil until the run is planned
 	tally      tally
@@ -128,7 +127,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	flags := f.o.Flags()
 	flags.Beyond = f.beyond
-	asked, err := interval.Ask(f.reader.Def, flags, f.o.Now())
+	asked, err := reading.NewInterval(f.reader.Def, flags, f.o.Now())
 	if err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 }
 
 // steps does the steps of a run, each with what the ones before have given.
-func (f *formRun) steps(ctx context.Context, asked interval.Interval) error {
+func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 	left, err := f.open(ctx)
 	if err != nil {
 		return err
@@ -160,7 +159,7 @@ func (f *formRun) steps(ctx context.Context, asked interval.Interval) error {
 
 // extract decides what is read, plans and reads it, and makes it agree. It ends early once other
 // runs have taken over every output.
-func (f *formRun) extract(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
+func (f *formRun) extract(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
 	guarded, unguard := f.outputs.Guard(ctx)
 	defer func() {
 		if ctx.Err() == nil {
@@ -198,7 +197,7 @@ func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err err
 
 // decision is what a run is to read.
 type decision struct {
-	interval.Interval
+	reading.Interval
 	left     *checkpoint.Inherited // what an earlier run read; nil if there is nothing
 	changes  *reconcile.Changes    // what the service names as changed; nil if it was not asked
 	lookback string                // see reconcile.Start
@@ -206,7 +205,7 @@ type decision struct {
 
 // decide decides what is read: from where earlier runs came to, and what the service says that
 // changed since.
-func (f *formRun) decide(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (*decision, error) {
+func (f *formRun) decide(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), left.Oldest()), left: left}
 	tellTakenOver(left, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
@@ -270,7 +269,7 @@ func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reco
 	theirs, ours := f.reader.Client.Clocks()
 	now := f.o.Now().In(f.reader.Def.Source.Zone)
 	c.Interval = c.Interval.Behind(ours.Sub(theirs), now)
-	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(interval.ClockLeeway)) {
+	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(reading.ClockLeeway)) {
 		if theirs.IsZero() {
 			ours = now
 		}

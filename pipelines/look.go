@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -50,7 +49,7 @@ func Head(ctx context.Context, def *definition.Definition, o Options, limit int6
 }
 
 func headOf(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport) (err error) {
-	iv, err := interval.Ask(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 // first. It costs a request for each hundred results.
 func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Query, format load.Format, w io.Writer) error {
 	o = o.withDefaults()
-	iv, err := interval.Ask(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
 	}
@@ -125,7 +124,7 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 
 // look reads the results that a query names, one page after the other. The caller releases
 // the rows, also after an error. watch is called with how many results are read.
-func look(ctx context.Context, client extract.Client, def *definition.Definition, o Options, iv interval.Interval, q stream.Query, watch func(read int64)) (s *stream.Stream, rows []arrow.RecordBatch, err error) {
+func look(ctx context.Context, client extract.Client, def *definition.Definition, o Options, iv reading.Interval, q stream.Query, watch func(read int64)) (s *stream.Stream, rows []arrow.RecordBatch, err error) {
 	q.Results = reading.Query(def.Extract)
 	q.Results.Window, q.Schema, q.Labels = iv.Given, def.Schema, def.Labels
 	q.Options = transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches}

@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // planned makes a plan and checks that nothing but counts were asked.
@@ -107,7 +107,7 @@ func TestPlanFailures(t *testing.T) {
 	}
 	def.Extract.From = extracttest.Wall("2027-01-01")
 	def.Forms = []string{"form1"}
-	var empty *interval.RangeError
+	var empty *reading.RangeError
 	if _, err := pipelines.MakePlan(t.Context(), def, options().Options, false); !errors.As(err, &empty) {
 		t.Errorf("an empty range: %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -87,7 +86,7 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	for _, fault := range found.Faults {
 		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))
 	}
-	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return interval.Settled(f.reader.Def, at) })
+	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return reading.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)
 	return found, nil
 }
@@ -130,7 +129,7 @@ const costlyPlan = 4
 
 // tellTakenOver tells Resume.Told what is not asked for again, before the first
 // request.
-func tellTakenOver(left *checkpoint.Inherited, iv interval.Interval, resume Resume) {
+func tellTakenOver(left *checkpoint.Inherited, iv reading.Interval, resume Resume) {
 	if left == nil || resume.Told == nil {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Options is what a command is told besides the definition. Functions that take
@@ -85,8 +85,8 @@ func NewRunID(now time.Time) string {
 }
 
 // Flags are what the options say of the interval.
-func (o Options) Flags() interval.Flags {
-	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
+func (o Options) Flags() reading.RangeFlags {
+	return reading.RangeFlags{From: o.From, To: o.To, Full: o.Full}
 }
 
 // Job returns what the outputs of a form have in common, for callers that only look

@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -226,7 +225,7 @@ func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 		return idset.Set{}, err
 	}
 	var sets []idset.Set
-	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
+	watermark := reading.LeastWatermark(manifestsOf(c.Parts))
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || c.Changes.Unnamed(watermark) && w.Planned.Window.To.After(watermark) {
 			continue

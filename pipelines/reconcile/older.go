@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -61,7 +60,7 @@ func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string
 	if at < 0 {
 		at = len(c.Windows)
 	}
-	count, cuts, held := c.Reader.Counter(), []time.Time(nil), interval.ResultsIn(w, manifestsOf(c.Parts))
+	count, cuts, held := c.Reader.Counter(), []time.Time(nil), reading.ResultsIn(w, manifestsOf(c.Parts))
 	if c.isSmall(w, held) {
 		count, cuts = nil, cutsOf(w, held)
 	}
@@ -218,7 +217,7 @@ func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why 
 	before := c.sent()
 	var todo []*reading.Window
 	for _, w := range spans {
-		w = interval.Widen(w, manifestsOf(c.Parts), false)
+		w = reading.Widen(w, manifestsOf(c.Parts), false)
 		if c.isRead(w) {
 			continue
 		}

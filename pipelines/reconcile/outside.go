@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -338,12 +337,12 @@ func (c *Reconciler) lookAhead(ctx context.Context) error {
 		return nil
 	}
 	c.looked = true
-	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(interval.ClockLeeway)}, extract.IDRange{})
+	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(reading.ClockLeeway)}, extract.IDRange{})
 	if err != nil || !there {
 		return err
 	}
 	e := &LateError{Now: now}
-	for _, e.Beyond = range []time.Time{now.Add(interval.WidestZone + time.Hour), now.AddDate(1, 0, 0), now.AddDate(30, 0, 0)} {
+	for _, e.Beyond = range []time.Time{now.Add(reading.WidestZone + time.Hour), now.AddDate(1, 0, 0), now.AddDate(30, 0, 0)} {
 		if there, err = c.Reader.Holds(ctx, extract.Window{From: e.Beyond}, extract.IDRange{}); err != nil || !there {
 			return cmp.Or(err, error(e))
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -62,7 +61,7 @@ type Held struct {
 
 // Start is what is known once the run is planned.
 type Start struct {
-	Interval interval.Interval
+	Interval reading.Interval
 	Plan     *extract.Plan
 	Parts    Parts
 	Full     bool // the run replaces everything

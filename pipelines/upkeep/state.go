@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -152,7 +152,7 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 	if !def.Extract.Incremental {
 		return nil
 	}
-	asked, err := interval.Ask(def, o.Flags(), o.Now())
+	asked, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return nil
 	}
@@ -163,8 +163,8 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 		}
 	}
 	from := asked.Asked.From
-	if w := interval.LeastWatermark(manifests); !w.IsZero() {
-		from = interval.Since(def.Extract, w, asked.Asked.To)
+	if w := reading.LeastWatermark(manifests); !w.IsZero() {
+		from = reading.Since(def.Extract, w, asked.Asked.To)
 	}
 	next := load.Wall(from)
 	return &next

@@ -18,7 +18,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -111,7 +110,7 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
 		{ExitConfig, &definition.PathError{}},
 		{ExitConfig, &pipelines.CollisionError{}},
-		{ExitConfig, &interval.RangeError{}},
+		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, &definition.UnsupportedError{}},
 		{ExitConfig, &output.SchemaChangedError{}},
 		{ExitConfig, &output.DatasetChangedError{}},
@@ -264,7 +263,7 @@ func TestHint(t *testing.T) {
 // error of its own and one without more.
 func TestEveryFailureHasAHint(t *testing.T) {
 	for _, err := range []error{
-		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
+		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &reading.RangeError{}, &definition.UnsupportedError{},
 		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.CostError{},
 		&load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
 		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
