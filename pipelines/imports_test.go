@@ -69,11 +69,10 @@ func layers() []layer {
 		{"load", []string{"load/idset", "load/internal"}, []string{"*"}},
 		{"pipelines/definition", []string{"extract!", "extract/transport", "schemas", "load!"}, []string{"github.com/prometheus/common/model", "go.yaml.in/yaml/v3"}},
 		{"pipelines/budget", []string{"pipelines/definition", "pipelines/checkpoint", "extract/transport", "load!"}, nil},
-		{"pipelines/codebook", []string{"pipelines/definition", "schemas!", "load!", "transform!"}, nil},
 		{"pipelines/checkpoint", []string{"transform!", "schemas!", "extract!", "extract/page", "load!", "load/idset"}, []string{"*"}},
 		{"pipelines/reading", []string{"extract!", "extract/page", "pipelines/checkpoint", "pipelines/definition", "transform!", "schemas!", "load!", "load/idset"}, []string{"*"}},
 		{"pipelines/reconcile", []string{"pipelines/reading", "pipelines/checkpoint", "extract!", "extract/page", "load!", "load/idset", "load/idset", "schemas!", "transform!"}, []string{"*"}},
-		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "pipelines/codebook", "extract!", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
+		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "extract!", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/stream", []string{"pipelines/reading", "extract!", "extract/page", "transform!", "schemas!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/reading", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
 		{"pipelines/upkeep", []string{
@@ -82,7 +81,7 @@ func layers() []layer {
 		}, []string{"golang.org/x/sync/errgroup", "github.com/apache/arrow-go/v18/arrow"}},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
-			"pipelines/account", "pipelines/checkpoint", "pipelines/codebook", "pipelines/definition",
+			"pipelines/account", "pipelines/checkpoint", "pipelines/definition",
 			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "pipelines/upkeep", "extract!", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/pipelines/codebook"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -73,7 +73,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 // formChanges gives what changed on the form since the run before.
 func formChanges(f *formRun, columns []schemas.Column, labels map[string]string, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
-	return codebook.Form{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
+	return output.FormSeen{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
 }
 
 // endFaults completes the report of a run that ended because of rejected results or
