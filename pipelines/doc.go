@@ -26,8 +26,7 @@
 //
 // The package knows no concrete format or destination: those come in tables that
 // the command line builds. It writes no file itself. Rooms beside the run are infer,
-// which proposes schemas, maintain, which looks after what runs leave, doctor, verify, and
-// stream, which Head and Look read by.
+// which proposes schemas, maintain, which looks after what runs leave, doctor and verify.
 //
 // Begin reading with Run, then runForm and formRun.run.
 package pipelines

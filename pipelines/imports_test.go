@@ -73,7 +73,6 @@ func layers() []layer {
 		{"pipelines/reading", []string{"extract!", "extract/page", "pipelines/checkpoint", "pipelines/definition", "transform!", "schemas!", "load!", "load/idset"}, []string{"*"}},
 		{"pipelines/reconcile", []string{"pipelines/reading", "pipelines/checkpoint", "extract!", "extract/page", "load!", "load/idset", "load/idset", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "extract!", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
-		{"pipelines/stream", []string{"pipelines/reading", "extract!", "extract/page", "transform!", "schemas!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/budget", "pipelines/checkpoint", "pipelines/reading", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
 		{"pipelines/upkeep", []string{
 			"pipelines/account", "pipelines/budget", "pipelines/checkpoint", "pipelines/definition", "pipelines/output", "pipelines/reading",
@@ -82,7 +81,7 @@ func layers() []layer {
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/account", "pipelines/checkpoint", "pipelines/definition",
-			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/stream", "pipelines/upkeep", "extract!", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
+			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/upkeep", "extract!", "extract/page", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},
 		{"cmd/formserver", []string{"extract/formservice"}, nil},
