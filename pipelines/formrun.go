@@ -91,7 +91,6 @@ type formRun struct {
 	beyond     time.Time             // see reading.RangeFlags
 	counts     reading.Counts        // that were told, also to an earlier run
 	reconciler *reconcile.Reconciler // nil until the run is planned
-	tally      tally
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
@@ -108,7 +107,6 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		},
 		Keeps: keepsRead,
 		Watch: func(read, expected int64) { f.progress(read, expected, false) },
-		Done:  f.tally.note,
 	}
 	f.reader.Pages.Notice = func(what string) {
 		f.drift(what)
@@ -192,6 +190,9 @@ func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err err
 		return nil, err
 	}
 	r.Checkpoint.Mem = f.o.batches
+	if r.Header, err = f.header(); err != nil {
+		return nil, err
+	}
 	return f.inherit(ctx)
 }
 
@@ -233,11 +234,11 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
-	f.tally.plan(c.Windows)
+	r.Planned(c.Windows)
 	f.report.Planned = f.expects(d.Interval, plan)
 	r.At(pointPlanned)
-	if r.Header, err = f.header(d, c.Verifies()); err != nil || d.left != nil || plan.Requests < costlyPlan {
-		return c, err
+	if f.headerOf(d, c.Verifies()); d.left != nil || plan.Requests < costlyPlan {
+		return c, nil
 	}
 	return c, r.Begin(ctx)
 }
@@ -356,8 +357,9 @@ func (f *formRun) drift(what string) {
 // progress tells the watcher how far the run is.
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
+	windows, read := f.reader.Windows()
 	f.o.Progress(Progress{
 		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(),
-		Windows: f.tally.planned.Load(), WindowsDone: f.tally.done.Load(), Forms: f.o.forms,
+		Windows: windows, WindowsDone: read, Forms: f.o.forms,
 	})
 }

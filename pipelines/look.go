@@ -274,7 +274,7 @@ func (l *look) flatten() (err error) {
 		}
 		l.stats = l.flattener.Stats()
 		if most := l.schema.MaxRejects; err == nil && len(l.rejects) > most {
-			err = reading.TooManyRejects(l.q.Form, int64(len(l.rejects)), most, l.stats.Rejects)
+			err = &reading.RejectsError{Rejected: int64(len(l.rejects)), Max: most, Faults: l.stats.Rejects}
 		}
 		if err != nil {
 			return err

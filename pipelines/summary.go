@@ -91,8 +91,10 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	r := f.report
 	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // more was read until all readings had ended
 		s.Rejected = max(s.Rejected, many.Rejected)
-		many.Recount(s.Rejected, s.Rejects)
-		many.ShowFirst(windows)
+		many.Rejected, many.Faults, many.Rejects = s.Rejected, s.Rejects, nil
+		for _, w := range windows {
+			many.Rejects = append(many.Rejects, w.Rejects...)
+		}
 	}
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
 	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), f.reader.Labels(), s)
