@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -47,7 +46,7 @@ type ClientOptions struct {
 	// tells nobody.
 	Waits func(until time.Time)
 	// Budgets are those of the process; nil if it has one run.
-	Budgets *budget.Budgets
+	Budgets *Budgets
 }
 
 // waiting tells the log, and whoever watches, that requests wait for the budget.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -20,7 +19,7 @@ type StateReport struct {
 	Definition *definition.Definition
 	Now        time.Time // when it was looked
 	Forms      []*FormState
-	Budget     budget.Use
+	Budget     account.Booked
 	// Checkpoints are what runs that ended early had read, oldest first.
 	Checkpoints []checkpoint.Left
 }

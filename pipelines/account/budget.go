@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"context"
@@ -75,10 +75,10 @@ type limits struct {
 	minute            time.Duration // how long a booking counts for perMinute
 }
 
-// Shared returns the budget of a definition's account, nil if the definition sets no limits.
+// newBudget returns the budget of a definition's account, nil if the definition sets no limits.
 // now is the clock of the bookings. waits is called when requests begin to wait for long, once
 // for all that wait for the same moment. It may be nil.
-func Shared(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
+func newBudget(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
 	l := limitsOf(def, state)
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
