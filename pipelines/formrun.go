@@ -247,7 +247,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 // hold results, and the results without a date.
 func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, left *checkpoint.Inherited) error {
 	r := f.reader
-	if err := r.SettleSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
+	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
 		return err
 	}
 	if err := f.takeOver(ctx, c.Windows, left); err != nil {

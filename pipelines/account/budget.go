@@ -186,7 +186,7 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Dur
 	var refused error
 	err = b.write(ctx, func(r *record) bool {
 		at := now()
-		r.settle(at, b.id, b.used)
+		r.bookUsed(at, b.id, b.used)
 		r.trim(at, b.limits)
 		b.left, free, refused = r.lend(at, want, b.limits)
 		b.since, b.until = at, at.Add(length)
@@ -264,7 +264,7 @@ func (b *Budget) Close() {
 	defer cancel()
 	_ = b.write(ctx, func(r *record) bool {
 		now := b.now()
-		r.settle(now, b.id, b.used)
+		r.bookUsed(now, b.id, b.used)
 		r.trim(now, b.limits)
 		r.sign(b.id, loan{Until: now.UnixMilli(), Attempt: b.attempt})
 		return true

@@ -112,9 +112,9 @@ func (r *record) unbook(now, at time.Time, n int64) {
 	}
 }
 
-// settle books what a process has used, and takes back what it had reserved. What others had
+// bookUsed books what a process has used, and takes back what it had reserved. What others had
 // reserved and not settled in time counts as used when it ended, until they settle it.
-func (r *record) settle(now time.Time, id string, used []time.Time) {
+func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
 	if own := r.Lent[id]; own.Lapsed {
 		r.unbook(now, time.UnixMilli(own.Until), int64(own.N))
 	}
@@ -252,7 +252,7 @@ func readBudget(ctx context.Context, def *definition.Definition, state checkpoin
 	if err != nil {
 		return u, err
 	}
-	r.settle(now, "", nil)
+	r.bookUsed(now, "", nil)
 	lent, _ := r.lent()
 	for _, span := range []struct {
 		limit  int

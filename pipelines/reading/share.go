@@ -222,7 +222,7 @@ func (s *shared) received(st *stretch, p *page.Page, ended bool) {
 	st.note(p)
 	over := p == nil || ended
 	if st.divisible = !over; over {
-		s.settle(st)
+		s.passOn(st)
 	}
 	s.changed.Broadcast()
 }
@@ -245,8 +245,8 @@ func pageLen(p *page.Page) int {
 	return p.Len()
 }
 
-// settle gives what a stretch did not hold to the expectation of the uppermost one.
-func (s *shared) settle(st *stretch) {
+// passOn gives what a stretch did not hold to the expectation of the uppermost one.
+func (s *shared) passOn(st *stretch) {
 	if st.expected == extract.Unknown {
 		return
 	}

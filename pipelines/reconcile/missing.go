@@ -22,9 +22,9 @@ import (
 // of parts that it replaces, and those that the service named as changed. An id
 // that is in no window in the end is asked for.
 
-// settleMissing asks for expected ids that no window holds, and reads the windows
+// rereadMissing asks for expected ids that no window holds, and reads the windows
 // again that they are in now. It returns true if it read any.
-func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) {
+func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) {
 	if c.Interval.Dateless() {
 		c.weak = true
 		return false, nil // there is only one window

@@ -18,9 +18,9 @@ import (
 // read in another window. The run reads it again and replaces it in the same
 // commit. So each id is in a dataset only once.
 
-// settleStale finds older parts that hold an id which this run read in another
+// rereadStale finds older parts that hold an id which this run read in another
 // window, and reads them again. It repeats this until no such part is left.
-func (c *Reconciler) settleStale(ctx context.Context) error {
+func (c *Reconciler) rereadStale(ctx context.Context) error {
 	for {
 		ids := c.uncompared()
 		if ids.IsEmpty() {
@@ -30,7 +30,7 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
 			return err
 		}
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
 	}

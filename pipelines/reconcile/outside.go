@@ -160,7 +160,7 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {
 		return true, err
 	}
-	return true, c.settleDuplicates(ctx)
+	return true, c.rereadDuplicates(ctx)
 }
 
 // undatedWindow returns the window of the results without a date, or nil.
@@ -221,7 +221,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		if err := c.readAgain(ctx, []*reading.Window{w}, whyCounted, c.Reader.Forget); err != nil {
 			return err
 		}
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
 	}

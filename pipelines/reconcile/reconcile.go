@@ -122,10 +122,10 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 		return err
 	}
 	for {
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
-		if err := c.settleStale(ctx); err != nil {
+		if err := c.rereadStale(ctx); err != nil {
 			return err
 		}
 		if err := c.verify(ctx); err != nil {
@@ -134,7 +134,7 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 		if !c.uncompared().IsEmpty() {
 			continue
 		}
-		again, err := c.settleMissing(ctx)
+		again, err := c.rereadMissing(ctx)
 		if err != nil {
 			return err
 		}
