@@ -10,7 +10,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -43,10 +42,10 @@ func (f *formRun) follow(ctx context.Context, d *decision) error {
 	}
 	if s := d.changes; s.Continues {
 		now := load.Wall(f.o.Now().In(f.reader.Def.Source.Zone)).Time
-		if latest := s.Latest(); f.beyond.IsZero() && d.Endless() && latest.After(now.Add(interval.ClockLeeway)) && !latest.Before(d.Asked.To) {
+		if latest := s.Latest(); f.beyond.IsZero() && d.Endless() && latest.After(now.Add(reading.ClockLeeway)) && !latest.Before(d.Asked.To) {
 			return &reconcile.LateError{Now: now, Beyond: latest.Add(time.Second)}
 		}
-		d.Interval = d.Tail(f.reader.Def, manifests, s.NamesSince(interval.LeastWatermark(manifests)))
+		d.Interval = d.Tail(f.reader.Def, manifests, s.NamesSince(reading.LeastWatermark(manifests)))
 	}
 	return nil
 }
@@ -154,10 +153,10 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 
 // planTail plans what follows the datasets. It is empty if nothing does, or no changed
 // result is there, which the count over the datasets confirms. A short one is not counted.
-func planTail(ctx context.Context, r *reading.Reader, iv interval.Interval, s *reconcile.Changes, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
-	held := interval.ResultsIn(iv.Read, manifests)
+func planTail(ctx context.Context, r *reading.Reader, iv reading.Interval, s *reconcile.Changes, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
+	held := reading.ResultsIn(iv.Read, manifests)
 	empty := iv.Read.From.Equal(iv.Read.To)
-	if empty || held == 0 && !s.NamesSince(interval.LeastWatermark(manifests)) {
+	if empty || held == 0 && !s.NamesSince(reading.LeastWatermark(manifests)) {
 		return &extract.Plan{
 			Range: r.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0},
 		}, nil

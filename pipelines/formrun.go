@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -89,10 +88,9 @@ type formRun struct {
 	reader     *reading.Reader
 	outputs    *output.Set
 	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
-	beyond     time.Time             // see interval.Flags
+	beyond     time.Time             // see reading.RangeFlags
 	counts     reading.Counts        // that were told, also to an earlier run
 	reconciler *reconcile.Reconciler // nil until the run is planned
-	tally      tally
 
 	mu     sync.Mutex // guards the drift of the report
 	report *FormReport
@@ -109,7 +107,6 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 		},
 		Keeps: keepsRead,
 		Watch: func(read, expected int64) { f.progress(read, expected, false) },
-		Done:  f.tally.note,
 	}
 	f.reader.Pages.Notice = func(what string) {
 		f.drift(what)
@@ -128,7 +125,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	flags := f.o.Flags()
 	flags.Beyond = f.beyond
-	asked, err := interval.Ask(f.reader.Def, flags, f.o.Now())
+	asked, err := reading.NewInterval(f.reader.Def, flags, f.o.Now())
 	if err != nil {
 		return err
 	}
@@ -146,7 +143,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 }
 
 // steps does the steps of a run, each with what the ones before have given.
-func (f *formRun) steps(ctx context.Context, asked interval.Interval) error {
+func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 	left, err := f.open(ctx)
 	if err != nil {
 		return err
@@ -160,7 +157,7 @@ func (f *formRun) steps(ctx context.Context, asked interval.Interval) error {
 
 // extract decides what is read, plans and reads it, and makes it agree. It ends early once other
 // runs have taken over every output.
-func (f *formRun) extract(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
+func (f *formRun) extract(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
 	guarded, unguard := f.outputs.Guard(ctx)
 	defer func() {
 		if ctx.Err() == nil {
@@ -193,12 +190,15 @@ func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err err
 		return nil, err
 	}
 	r.Checkpoint.Mem = f.o.batches
+	if r.Header, err = f.header(); err != nil {
+		return nil, err
+	}
 	return f.inherit(ctx)
 }
 
 // decision is what a run is to read.
 type decision struct {
-	interval.Interval
+	reading.Interval
 	left     *checkpoint.Inherited // what an earlier run read; nil if there is nothing
 	changes  *reconcile.Changes    // what the service names as changed; nil if it was not asked
 	lookback string                // see reconcile.Start
@@ -206,7 +206,7 @@ type decision struct {
 
 // decide decides what is read: from where earlier runs came to, and what the service says that
 // changed since.
-func (f *formRun) decide(ctx context.Context, asked interval.Interval, left *checkpoint.Inherited) (*decision, error) {
+func (f *formRun) decide(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), left.Oldest()), left: left}
 	tellTakenOver(left, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
@@ -234,11 +234,11 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	r.Log.LogAttrs(ctx, slog.LevelInfo, "planned",
 		slog.String("range", d.Read.String()), slog.Int("windows", len(plan.Windows)),
 		slog.Int64("results", plan.Total), slog.Int64("count_requests", f.requests().Count-before))
-	f.tally.plan(c.Windows)
+	r.Planned(c.Windows)
 	f.report.Planned = f.expects(d.Interval, plan)
 	r.At(pointPlanned)
-	if r.Header, err = f.header(d, c.Verifies()); err != nil || d.left != nil || plan.Requests < costlyPlan {
-		return c, err
+	if f.headerOf(d, c.Verifies()); d.left != nil || plan.Requests < costlyPlan {
+		return c, nil
 	}
 	return c, r.Begin(ctx)
 }
@@ -247,7 +247,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 // hold results, and the results without a date.
 func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, left *checkpoint.Inherited) error {
 	r := f.reader
-	if err := r.SettleSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
+	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
 		return err
 	}
 	if err := f.takeOver(ctx, c.Windows, left); err != nil {
@@ -270,7 +270,7 @@ func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reco
 	theirs, ours := f.reader.Client.Clocks()
 	now := f.o.Now().In(f.reader.Def.Source.Zone)
 	c.Interval = c.Interval.Behind(ours.Sub(theirs), now)
-	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(interval.ClockLeeway)) {
+	if newest := f.reader.Pages.Newest(); newest.After(load.Wall(now).Add(reading.ClockLeeway)) {
 		if theirs.IsZero() {
 			ours = now
 		}
@@ -357,8 +357,9 @@ func (f *formRun) drift(what string) {
 // progress tells the watcher how far the run is.
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
+	windows, read := f.reader.Windows()
 	f.o.Progress(Progress{
 		Form: f.reader.Name, Rows: rows, Expected: expected, Done: done, Requests: r.All(),
-		Windows: f.tally.planned.Load(), WindowsDone: f.tally.done.Load(), Forms: f.o.forms,
+		Windows: windows, WindowsDone: read, Forms: f.o.forms,
 	})
 }

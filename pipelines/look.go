@@ -3,21 +3,22 @@ package pipelines
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"github.com/formetl/formetl/pipelines/stream"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
 )
@@ -50,7 +51,7 @@ func Head(ctx context.Context, def *definition.Definition, o Options, limit int6
 }
 
 func headOf(ctx context.Context, def *definition.Definition, o Options, client extract.Client, limit int64, f *FormReport) (err error) {
-	iv, err := interval.Ask(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
 	}
@@ -64,30 +65,37 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 		return err
 	}
 	began := o.Now().UTC()
-	s, rows, err := look(ctx, client, def, o, iv, stream.Query{Form: f.Form, Limit: limit}, func(read int64) {
+	l := newLook(client, def, o, iv, LookQuery{Form: f.Form, Limit: limit})
+	l.watch = func(read int64) {
 		o.Progress(Progress{Form: f.Form, Rows: read, Expected: limit, Requests: client.Requests().Results})
-	})
-	defer releaseAll(rows)
-	if err != nil {
+	}
+	defer l.release()
+	if err := l.run(ctx); err != nil {
 		return err
 	}
-	f.Verified, f.Windows = &load.Verified{Extracted: s.Read, Reason: LimitGiven}, 1
-	f.Rows, f.Rejected = s.Stats.Rows, s.Stats.Rejected
-	f.Rejects, f.Nulled = reading.Faults(s.Stats.Rejects), reading.Faults(s.Stats.Nulled)
-	f.Drift = append(f.Drift, unreadNotes(s.Stats)...)
+	f.Verified, f.Windows = &load.Verified{Extracted: l.read, Reason: LimitGiven}, 1
+	f.Rows, f.Rejected = l.stats.Rows, l.stats.Rejected
+	f.Rejects, f.Nulled = reading.Faults(l.stats.Rejects), reading.Faults(l.stats.Nulled)
+	f.Drift = append(f.Drift, unreadNotes(l.stats)...)
 	defer func() { f.Outputs = set.Reports() }()
 	w := &reading.Window{
 		Planned: extract.Planned{Window: iv.Asked, Count: extract.Unknown}, Done: true,
-		Reading: reading.Reading{IDs: idset.Of(s.IDs...), Stats: s.Stats, Rejects: s.Rejects, ReadAt: began},
+		Reading: reading.Reading{IDs: idset.Of(l.ids...), Stats: l.stats, Rejects: l.rejects, ReadAt: began},
 	}
-	return set.Commit(ctx, reconcile.Looked(iv, w, rows, s.Schema, s.Labels, *f.Verified), func(context.Context) {})
+	return set.Commit(ctx, reconcile.Looked(iv, w, l.rows, l.schema, l.labels, *f.Verified), func(context.Context) {})
 }
 
-// Look writes some results of a form to w: the first ones by id, or the latest, these
-// first. It costs a request for each hundred results.
-func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Query, format load.Format, w io.Writer) error {
+// LookQuery says which results Look shows.
+type LookQuery struct {
+	Form   string
+	Limit  int64 // most results
+	Latest bool  // the results with the highest ids, these first
+}
+
+// Look writes some results of a form to w. It costs a request for each hundred results.
+func Look(ctx context.Context, def *definition.Definition, o Options, q LookQuery, format load.Format, w io.Writer) error {
 	o = o.withDefaults()
-	iv, err := interval.Ask(def, o.Flags(), o.Now())
+	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
 	}
@@ -96,13 +104,12 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 		return err
 	}
 	defer client.Close()
-	s, rows, err := look(ctx, client, def, o, iv, q, func(int64) {})
-	defer releaseAll(rows)
-	if err != nil {
+	l := newLook(client, def, o, iv, q)
+	defer l.release()
+	if err := l.run(ctx); err != nil {
 		return formFailed(q.Form, err)
 	}
-	read := []*reading.Window{{Reading: reading.Reading{Stats: s.Stats}}}
-	schema := schemas.ArrowSchema(reconcile.Columns(s.Schema, s.Labels, read))
+	schema := schemas.ArrowSchema(reconcile.Columns(l.schema, l.labels, []*reading.Window{{Reading: reading.Reading{Stats: l.stats}}}))
 	if err := load.CheckSchema(schema); err != nil {
 		return err
 	}
@@ -110,7 +117,7 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 	if err != nil {
 		return err
 	}
-	for _, b := range rows {
+	for _, b := range l.rows {
 		whole, err := transform.Conform(b, schema, nil)
 		if err == nil {
 			err = encoder.Write(whole)
@@ -123,23 +130,174 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q stream.Q
 	return encoder.Close()
 }
 
-// look reads the results that a query names, one page after the other. The caller releases
-// the rows, also after an error. watch is called with how many results are read.
-func look(ctx context.Context, client extract.Client, def *definition.Definition, o Options, iv interval.Interval, q stream.Query, watch func(read int64)) (s *stream.Stream, rows []arrow.RecordBatch, err error) {
-	q.Results = reading.Query(def.Extract)
-	q.Results.Window, q.Schema, q.Labels = iv.Given, def.Schema, def.Labels
-	q.Options = transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches}
-	s, err = stream.Read(ctx, client, q, func(read int64, b arrow.RecordBatch) error {
-		b.Retain()
-		rows = append(rows, b)
-		watch(read)
-		return nil
-	})
-	return s, rows, err
+// look reads the results of a query one page after the other, and holds their rows in
+// memory. Without a schema the columns are those of the headings and of the first pages.
+type look struct {
+	client extract.Client
+	q      LookQuery
+	query  extract.ResultsQuery // with the window that was given
+	named  bool                 // inferred columns are named by headings
+	watch  func(read int64)     // called with how many results are read
+
+	schema  *schemas.Schema
+	labels  map[string]string // headings by id; nil if the service has sent none
+	read    int64
+	ids     []int64 // of all results, also of rejected ones
+	rejects []transform.Reject
+	stats   transform.Stats
+	rows    []arrow.RecordBatch
+
+	options   transform.Options
+	pages     []*page.Page // read, and not yet flattened
+	flattener *transform.Flattener
+	lowest    int64 // the lowest id of the latest results so far; 0 before the first page
 }
 
-func releaseAll(rows []arrow.RecordBatch) {
-	for _, b := range rows {
+func newLook(client extract.Client, def *definition.Definition, o Options, iv reading.Interval, q LookQuery) *look {
+	l := &look{
+		client: client, q: q, query: reading.Query(def.Extract), named: def.Labels, watch: func(int64) {}, schema: def.Schema,
+		options: transform.Options{Zone: def.Source.Zone, Labels: def.Labels, Mem: o.batches},
+	}
+	l.query.Window = iv.Given
+	l.options.Emit = func(b arrow.RecordBatch) error {
+		b.Retain()
+		l.rows = append(l.rows, b)
+		return nil
+	}
+	l.options.Reject = func(r transform.Reject) error {
+		l.rejects = append(l.rejects, r)
+		return nil
+	}
+	return l
+}
+
+// lookSample is how many pages columns are inferred from.
+const lookSample = 5
+
+// run reads the pages.
+func (l *look) run(ctx context.Context) error {
+	next := l.latest
+	if !l.q.Latest {
+		common := l.query
+		common.Window = extract.Window{}
+		next = extract.NewReader(l.client, l.q.Form, common).Window(l.query.Window, extract.IDRange{}, extract.Unknown).Next
+	}
+	for l.read < l.q.Limit {
+		p, err := next(ctx)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			break
+		}
+		l.keep(p)
+		p.DropEarly()
+		if left := l.q.Limit - l.read; int64(p.Len()) > left {
+			p.Filter(func(int64) bool { left--; return left >= 0 })
+		}
+		l.read += int64(p.Len())
+		l.ids = append(l.ids, p.IDs()...)
+		l.watch(l.read)
+		if l.schema != nil || len(l.pages) == lookSample {
+			if err := l.flatten(); err != nil {
+				return err
+			}
+		}
+	}
+	if l.schema == nil && len(l.pages) == 0 { // an empty range shows no columns, and its headings do
+		q := l.query
+		q.Headings, q.Limit = true, 1
+		p, err := l.client.Results(ctx, l.q.Form, q)
+		if err != nil {
+			return err
+		}
+		p.Filter(func(int64) bool { return false })
+		l.keep(p)
+	}
+	return l.flatten()
+}
+
+// latest returns the next page of the results with the highest ids, downwards, and nil at
+// the end.
+func (l *look) latest(ctx context.Context) (*page.Page, error) {
+	if l.lowest == 1 {
+		return nil, nil
+	}
+	q := l.query
+	q.Headings, q.Descending, q.Limit = l.lowest == 0, true, int(min(l.q.Limit-l.read, int64(l.client.PageSize())))
+	if l.lowest > 1 {
+		q.IDs.Max = l.lowest - 1
+	}
+	p, err := l.client.Results(ctx, l.q.Form, q)
+	if err != nil {
+		return nil, fmt.Errorf("the latest results: %w", err)
+	}
+	n := p.Len()
+	if n > 0 {
+		if _, falls := p.Order(); !falls || l.lowest > 0 && p.ID(0) >= l.lowest {
+			p.Release()
+			return nil, &extract.BreachError{Ignores: "the descending order of ids", Proof: "the latest results do not come first"}
+		}
+		l.lowest = p.ID(n - 1)
+	}
+	if n < q.Limit {
+		l.lowest = 1 // none follows
+	}
+	return p, nil
+}
+
+// keep keeps a page until it is flattened, and the first headings.
+func (l *look) keep(p *page.Page) {
+	l.pages = append(l.pages, p)
+	if l.labels == nil && len(p.Headings) > 0 {
+		l.options.Headings = slices.Clone(p.Headings)
+		l.labels = map[string]string{}
+		for _, h := range p.Headings {
+			l.labels[h.ID] = h.Label
+		}
+	}
+}
+
+// flatten makes rows of the pages that are kept.
+func (l *look) flatten() (err error) {
+	if l.schema == nil {
+		l.schema = transform.Infer(l.q.Form, l.pages, l.named)
+	}
+	if l.flattener == nil {
+		if l.flattener, err = transform.NewFlattener(l.schema, l.options); err != nil {
+			return err
+		}
+	}
+	for _, p := range l.pages {
+		if err = l.flattener.Append(p); err == nil {
+			err = l.flattener.Flush()
+		}
+		l.stats = l.flattener.Stats()
+		if most := l.schema.MaxRejects; err == nil && len(l.rejects) > most {
+			err = &reading.RejectsError{Rejected: int64(len(l.rejects)), Max: most, Faults: l.stats.Rejects}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.releasePages()
+	return nil
+}
+
+func (l *look) releasePages() {
+	for _, p := range l.pages {
+		p.Release()
+	}
+	l.pages = nil
+}
+
+// release gives back the memory of the rows.
+func (l *look) release() {
+	l.releasePages()
+	if l.flattener != nil {
+		l.flattener.Release()
+	}
+	for _, b := range l.rows {
 		b.Release()
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reading"
-	"github.com/formetl/formetl/pipelines/stream"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -97,7 +96,7 @@ func TestLook(t *testing.T) {
 	def := w.definition()
 	ids := func(n int64) (ids []string, err error) {
 		var out bytes.Buffer
-		err = pipelines.Look(t.Context(), def, options(), stream.Query{Form: "form1", Limit: n, Latest: true, Schema: nil}, csvout.TSV(), &out)
+		err = pipelines.Look(t.Context(), def, options(), pipelines.LookQuery{Form: "form1", Limit: n, Latest: true}, csvout.TSV(), &out)
 		for line := range strings.Lines(out.String()) {
 			if id, _, ok := strings.Cut(line, "\t"); ok && strings.HasPrefix(id, "10") {
 				ids = append(ids, id)

@@ -10,7 +10,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -153,7 +152,7 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o ac
 // make plans one form as its run would: same range, same windows.
 func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o account.Options, client extract.Client) error {
 	flags := o.Flags()
-	i, err := interval.Ask(def, flags, o.Now())
+	i, err := reading.NewInterval(def, flags, o.Now())
 	if err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o accou
 
 // countUndated adds the requests for results without a date to those for pages. It
 // returns how many counts a run sends for them. A run over everything reads them too.
-func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i interval.Interval, plan *extract.Plan) (int64, error) {
+func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i reading.Interval, plan *extract.Plan) (int64, error) {
 	if form.Client == nil || i.Dateless() || !i.Everything() || plan.Total == extract.Unknown {
 		return 0, nil
 	}
@@ -248,7 +247,7 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 
 // wouldPlan makes the plan of a run. It is nil where only counts can give one and
 // there is no client to ask for them.
-func wouldPlan(ctx context.Context, form reading.Form, i interval.Interval) (*extract.Plan, error) {
+func wouldPlan(ctx context.Context, form reading.Form, i reading.Interval) (*extract.Plan, error) {
 	r := form.Range(i, i.Read)
 	if form.Client != nil {
 		return form.Divide(ctx, r, form.Counter())
@@ -275,7 +274,7 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 // laterCounts gives how many counts a run sends after its plan if they agree: one
 // to verify, and one that looks for results outside the range. Without the first one,
 // a further one looks for results without a date.
-func laterCounts(form reading.Form, i interval.Interval) int {
+func laterCounts(form reading.Form, i reading.Interval) int {
 	verifies := form.Def.Extract.Verify && !form.Filtered()
 	switch {
 	case i.Everything() && !i.Dateless():

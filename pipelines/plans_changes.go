@@ -7,7 +7,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -27,7 +26,7 @@ type PlannedChanges struct {
 // following is what a plan knows of the changes that a run would ask for.
 type following struct {
 	form      reading.Form
-	iv        interval.Interval
+	iv        reading.Interval
 	manifests []*load.Manifest
 	base      load.Changes // what the manifests say together
 	known     bool         // they say up to when changes are known, and the run continues them
@@ -36,7 +35,7 @@ type following struct {
 }
 
 // follows says what a run would ask about changes, and how it would find them.
-func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *output.Set, now time.Time) *following {
+func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *output.Set, now time.Time) *following {
 	f := &following{form: form, iv: i, manifests: outputs.Manifests(), now: now}
 	f.base, f.known = reconcile.KnownChanges(f.manifests)
 	base := f.base
@@ -67,7 +66,7 @@ func (p *FormPlan) follows(form reading.Form, i interval.Interval, outputs *outp
 // plan makes the plan of a run that reads only what changed. It returns the run's
 // interval too, and how many of the plan's counts the run sends itself. The plan is
 // nil where only counts can give one and there is no client to ask for them.
-func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extract.Plan, own int, err error) {
+func (f *following) plan(ctx context.Context) (i reading.Interval, plan *extract.Plan, own int, err error) {
 	def := f.form.Def
 	i = f.iv.Tail(def, f.manifests, len(f.base.Later) > 0)
 	if f.form.Client == nil {
@@ -84,7 +83,7 @@ func (f *following) plan(ctx context.Context) (i interval.Interval, plan *extrac
 	if n > 0 {
 		i = f.iv.Tail(def, f.manifests, true)
 	}
-	held := interval.ResultsIn(i.Read, f.manifests)
+	held := reading.ResultsIn(i.Read, f.manifests)
 	if empty || n == 0 && held == 0 && len(f.base.Later) == 0 {
 		plan = &extract.Plan{Range: f.form.Range(i, i.Read), Windows: []extract.Planned{{Window: i.Read}}, Groups: []int64{0}}
 		if !empty {

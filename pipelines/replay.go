@@ -62,7 +62,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o account.Opti
 			}
 		}
 		if f.Objects > 0 {
-			f.settle(def)
+			f.decide(def)
 			r.Forms = append(r.Forms, f)
 		}
 	}
@@ -131,8 +131,8 @@ func (f *FormReplay) lookInTable(ctx context.Context, o account.Options, out def
 	return nil
 }
 
-// settle decides what is read again.
-func (f *FormReplay) settle(def *definition.Definition) {
+// decide decides what is read again.
+func (f *FormReplay) decide(def *definition.Definition) {
 	results := map[int64]bool{}
 	var windows []extract.Window
 	undated := false

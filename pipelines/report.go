@@ -6,7 +6,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
@@ -108,7 +107,7 @@ type Span struct {
 const mostSpans = 60
 
 // expects says what the plan lets a run expect. It asks nothing of the service.
-func (f *formRun) expects(iv interval.Interval, plan *extract.Plan) *Planned {
+func (f *formRun) expects(iv reading.Interval, plan *extract.Plan) *Planned {
 	r, p := f.reader, &FormPlan{}
 	changed := p.follows(r.Form, iv, f.outputs, f.o.Now())
 	p.take(plan)

@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -87,42 +86,41 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	for _, fault := range found.Faults {
 		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "a part of the checkpoint is read again", slog.String("error", fault.Error()))
 	}
-	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return interval.Settled(f.reader.Def, at) })
+	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return reading.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)
 	return found, nil
 }
 
 // fits tells why nothing can be taken over from a checkpoint, nil where something can.
 func (f *formRun) fits(found *checkpoint.Inherited) error {
-	own, err := f.reader.Def.Fingerprint()
-	switch {
-	case err != nil:
-		return err
-	case f.o.Resume.Within < 0:
+	if f.o.Resume.Within < 0 {
 		return errors.New("everything is to be read anew")
 	}
-	return found.Unfit(checkpoint.Next{At: f.o.Now(), Fingerprint: own, Full: f.o.Full, Bases: f.outputs.Bases()})
+	return found.Unfit(f.reader.Header)
 }
 
-// header returns the header of the checkpoint.
-func (f *formRun) header(d *decision, verifies bool) (checkpoint.Header, error) {
+// header returns the header of the checkpoint of this run, as far as it is known before the run
+// has a plan.
+func (f *formRun) header() (checkpoint.Header, error) {
 	r := f.reader
 	fingerprint, err := r.Def.Fingerprint()
-	h := checkpoint.Header{
-		RunID: r.RunID, OpenedAt: r.Now().UTC(), Pipeline: r.Def.Name, Form: r.Name, Definition: r.Def.File,
-		Fingerprint: fingerprint, Full: f.o.Full, Trusted: verifies, Bases: map[string]string{}, Counts: f.counts.All(),
-		Runs: []string{r.RunID},
-	}
+	return checkpoint.Header{
+		RunID: r.RunID, Runs: []string{r.RunID}, OpenedAt: r.Now().UTC(), Pipeline: r.Def.Name, Form: r.Name, Definition: r.Def.File,
+		Fingerprint: fingerprint, Full: f.o.Full, Bases: f.outputs.Bases(),
+	}, err
+}
+
+// headerOf completes the header of the checkpoint with what the run decided to read.
+func (f *formRun) headerOf(d *decision, verifies bool) {
+	h := &f.reader.Header
+	h.Trusted, h.Counts = verifies, f.counts.All()
 	if d.left != nil {
-		h.OpenedAt, h.Runs = d.left.OpenedAt, d.left.AndRun(r.RunID)
+		h.OpenedAt = d.left.OpenedAt
+		h.Runs = append(slices.DeleteFunc(slices.Clone(d.left.Runs), func(run string) bool { return run == h.RunID }), h.RunID)
 	}
 	if d.changes != nil {
 		h.Changes = d.changes.State()
 	}
-	for _, base := range f.outputs.Bases() {
-		h.Bases[base.Path] = base.Version
-	}
-	return h, err
 }
 
 // costlyPlan is how many requests make a plan worth keeping before anything is read.
@@ -130,7 +128,7 @@ const costlyPlan = 4
 
 // tellTakenOver tells Resume.Told what is not asked for again, before the first
 // request.
-func tellTakenOver(left *checkpoint.Inherited, iv interval.Interval, resume Resume) {
+func tellTakenOver(left *checkpoint.Inherited, iv reading.Interval, resume Resume) {
 	if left == nil || resume.Told == nil {
 		return
 	}
@@ -161,7 +159,6 @@ func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, left 
 	if left.RunID != f.o.RunID { // it is the same where the run began again
 		f.report.Continued = left.RunID
 	}
-	f.tally.noteDone(windows)
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
 		slog.String("earlier_run", left.RunID), slog.Int("windows", whole), slog.Int64("results", results),
 		slog.Duration("opened_ago", f.o.Now().Sub(left.OpenedAt).Round(time.Second)))

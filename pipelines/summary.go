@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/formetl/formetl/pipelines/codebook"
+	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -73,7 +73,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 // formChanges gives what changed on the form since the run before.
 func formChanges(f *formRun, columns []schemas.Column, labels map[string]string, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
-	return codebook.Form{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
+	return output.FormSeen{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
 }
 
 // endFaults completes the report of a run that ended because of rejected results or
@@ -91,8 +91,10 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 	r := f.report
 	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // more was read until all readings had ended
 		s.Rejected = max(s.Rejected, many.Rejected)
-		many.Recount(s.Rejected, s.Rejects)
-		many.ShowFirst(windows)
+		many.Rejected, many.Faults, many.Rejects = s.Rejected, s.Rejects, nil
+		for _, w := range windows {
+			many.Rejects = append(many.Rejects, w.Rejects...)
+		}
 	}
 	r.Rejected, r.Rejects, r.Nulled = s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
 	r.Changes = formChanges(f, reconcile.Columns(f.reader.Schema, f.reader.Labels(), windows), f.reader.Labels(), s)

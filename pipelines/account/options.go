@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Options is what a command is told besides the definition. Functions that take
@@ -47,7 +46,7 @@ type ClientOptions struct {
 	// tells nobody.
 	Waits func(until time.Time)
 	// Budgets are those of the process; nil if it has one run.
-	Budgets *budget.Budgets
+	Budgets *Budgets
 }
 
 // waiting tells the log, and whoever watches, that requests wait for the budget.
@@ -85,8 +84,8 @@ func NewRunID(now time.Time) string {
 }
 
 // Flags are what the options say of the interval.
-func (o Options) Flags() interval.Flags {
-	return interval.Flags{From: o.From, To: o.To, Full: o.Full}
+func (o Options) Flags() reading.RangeFlags {
+	return reading.RangeFlags{From: o.From, To: o.To, Full: o.Full}
 }
 
 // Job returns what the outputs of a form have in common, for callers that only look

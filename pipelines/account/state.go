@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -21,12 +20,12 @@ func OpenState(ctx context.Context, def *definition.Definition, o Options) (chec
 }
 
 // BudgetUse returns how much of the budget of a definition's account is booked.
-func BudgetUse(ctx context.Context, def *definition.Definition, o Options, now time.Time) (budget.Use, error) {
+func BudgetUse(ctx context.Context, def *definition.Definition, o Options, now time.Time) (Booked, error) {
 	state, err := OpenState(ctx, def, o)
 	if err != nil {
-		return budget.Use{}, err
+		return Booked{}, err
 	}
-	return budget.Read(ctx, def, state, now)
+	return readBudget(ctx, def, state, now)
 }
 
 // CheckpointKey returns the key of a form's checkpoint. It depends on the pipeline,

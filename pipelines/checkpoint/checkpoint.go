@@ -78,9 +78,8 @@ type Header struct {
 	// Runs are the ids of the runs whose pieces belong to the checkpoint: this one and those
 	// that it took over. A piece of another run was written late by a process that had lost
 	// its lease.
-	Runs []string `json:"runs"`
-	// Bases maps the path of each output to the version of its manifest.
-	Bases map[string]string `json:"bases"`
+	Runs  []string `json:"runs"`
+	Bases []Base   `json:"bases"`
 	// Inferred are the first columns of the rows if no schema declares them.
 	// Headings are the labels from which these columns got their names.
 	Inferred []load.Column  `json:"inferred,omitempty"`
@@ -90,6 +89,13 @@ type Header struct {
 	Changes *load.Changes `json:"changes,omitempty"`
 	// Counts are the service's counts from when the windows were planned.
 	Counts []Count `json:"counts,omitempty"`
+}
+
+// Base is what an output held when the run began.
+type Base struct {
+	Path    string `json:"path"`
+	Version string `json:"version"` // of its manifest
+	RunID   string `json:"run_id"`  // of the run that wrote the manifest; "" if there was none
 }
 
 // Count is the number of results that the service counted in a span of time.

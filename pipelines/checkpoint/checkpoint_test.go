@@ -37,7 +37,7 @@ func TestRoundTrip(t *testing.T) {
 		c := open()
 		h := Header{
 			RunID: "run1", Runs: []string{"run1"}, OpenedAt: at(t, "02-01 12:00"), Pipeline: "p", Form: "form1", Definition: "/p.yaml", Fingerprint: "f", Full: true, Trusted: true,
-			Bases: map[string]string{"/out/": "v1", "/f.csv": ""}, Inferred: []load.Column{{Name: "a", Type: "list<string>", From: "item:7", Label: "A"}},
+			Bases: []Base{{Path: "/out/", Version: "v1"}, {Path: "/f.csv"}}, Inferred: []load.Column{{Name: "a", Type: "list<string>", From: "item:7", Label: "A"}},
 			Headings: []page.Heading{{ID: "7", Label: "A"}},
 			Counts:   []Count{{Window: load.Range{From: load.Wall(at(t, "01-01")), To: load.Wall(at(t, "01-02"))}, N: 7, At: at(t, "02-01 12:00")}},
 		}
@@ -381,7 +381,7 @@ func TestRecordOfNoUse(t *testing.T) {
 // TestUnfit tells why a run takes nothing over.
 func TestUnfit(t *testing.T) {
 	now := at(t, "02-01 13:00")
-	left := Header{RunID: "run1", Fingerprint: "f", OpenedAt: at(t, "02-01 12:00"), Bases: map[string]string{"/out/": "v1"}}
+	left := Header{RunID: "run1", Fingerprint: "f", OpenedAt: at(t, "02-01 12:00"), Bases: []Base{{Path: "/out/", Version: "v1"}}}
 	with := func(columns ...load.Column) Header {
 		h := left
 		h.Inferred = columns
@@ -390,19 +390,19 @@ func TestUnfit(t *testing.T) {
 	a := load.Column{Name: "a", Type: "string", From: "item:1"}
 	for _, c := range []struct {
 		header Header
-		next   Next
+		next   Header
 		why    string
 	}{
-		{left, Next{At: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v1"}}}, ""},
-		{left, Next{At: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2", RunID: "run1"}}}, ""},
-		{left, Next{At: now, Fingerprint: "g"}, "the definition has changed since"},
-		{left, Next{At: now.Add(KeepFor)}, "it is too old"},
-		{left, Next{At: now, Full: true}, "everything is to be read anew"},
-		{left, Next{At: now, Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
-		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Next{At: now}, "column 1: "},
-		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Next{At: now}, "column 1: "},
-		{with(a, load.Column{Name: "a", Type: "string", From: "item:2"}), Next{At: now}, "a"},
-		{with(a), Next{At: now}, ""},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v1"}}}, ""},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2", RunID: "run1"}}}, ""},
+		{left, Header{OpenedAt: now, Fingerprint: "g"}, "the definition has changed since"},
+		{left, Header{OpenedAt: now.Add(KeepFor), Fingerprint: "f"}, "it is too old"},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Full: true}, "everything is to be read anew"},
+		{left, Header{OpenedAt: now, Fingerprint: "f", Bases: []Base{{Path: "/out/", Version: "v2"}}}, "/out/ has changed since"},
+		{with(load.Column{Name: "a", Type: "colour", From: "item:1"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
+		{with(load.Column{Name: "a", Type: "string", From: "nowhere"}), Header{OpenedAt: now, Fingerprint: "f"}, "column 1: "},
+		{with(a, load.Column{Name: "a", Type: "string", From: "item:2"}), Header{OpenedAt: now, Fingerprint: "f"}, "a"},
+		{with(a), Header{OpenedAt: now, Fingerprint: "f"}, ""},
 	} {
 		err := (&Inherited{Header: c.header}).Unfit(c.next)
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {

@@ -74,14 +74,6 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	return found, nil
 }
 
-// AndRun returns Runs for a run that takes the checkpoint over.
-func (h Header) AndRun(run string) []string {
-	if slices.Contains(h.Runs, run) {
-		return h.Runs
-	}
-	return append(slices.Clone(h.Runs), run)
-}
-
 // Verify reads the rows of all pieces. It leaves out the pieces whose rows do
 // not match their checksums.
 func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
@@ -160,6 +152,29 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 // errNoHeader means that the run ended before it wrote a header, so no other
 // run can take anything over.
 var errNoHeader = errors.New("it has no header")
+
+// Unfit says why a run with this header takes nothing over, nil if it may.
+func (i *Inherited) Unfit(next Header) error {
+	switch {
+	case i.Fingerprint != next.Fingerprint:
+		return errors.New("the definition has changed since")
+	case next.OpenedAt.Sub(i.Newest()).Abs() > KeepFor:
+		return errors.New("it is too old")
+	case next.Full && !i.Full:
+		return errors.New("everything is to be read anew")
+	}
+	for _, base := range next.Bases {
+		if base.RunID != "" && base.RunID == i.RunID {
+			continue // that run committed some outputs, not all
+		}
+		at := slices.IndexFunc(i.Bases, func(b Base) bool { return b.Path == base.Path })
+		if at < 0 && base.Version != load.NoVersion || at >= 0 && base.Version != i.Bases[at].Version {
+			return fmt.Errorf("%s has changed since", base.Path)
+		}
+	}
+	_, err := DecodeColumns(i.Inferred)
+	return err
+}
 
 // Usable fills Chains with the pieces that a run may take over. They are at most
 // `most` old (0 is no limit), and their windows had ended when they were read. ended

@@ -25,7 +25,7 @@ func (c *Checkpoint) RowsOf(ctx context.Context, chains []Chain, visit func(arro
 		m.cursors = append(m.cursors, &cursor{rest: chain.Pieces})
 	}
 	for {
-		more, err := m.step(ctx)
+		more, err := m.next(ctx)
 		if !more || err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ type cursor struct {
 	ids     []int64 // of the rows from there to the end of their piece
 }
 
-// step visits the next rows of the chain with the smallest next id. It stops before the
+// next visits the next rows of the chain with the smallest next id. It stops before the
 // next id of the other chains or at the batch's end. more is false if no rows are left.
-func (m *merge) step(ctx context.Context) (more bool, err error) {
+func (m *merge) next(ctx context.Context) (more bool, err error) {
 	var least *cursor
 	bound := int64(math.MaxInt64) // the smallest next id of the other chains
 	for _, k := range m.cursors {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -24,7 +23,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	if p.out.Exploded() {
 		return ChildColumns(columns, p.out.Explode)
 	}
-	known := codebook.BySource(p.manifest)
+	known := bySource(p.manifest)
 	for i := range columns {
 		c := &columns[i]
 		if !p.format.Cells {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -154,7 +153,7 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	if len(letters) > 0 {
 		o.staging.DeadLetters = o.Path + load.RejectsFolder + "/"
 	}
-	o.book = codebook.Facts{Columns: m.Schema, Stats: s.Stats, Adds: len(kept) > 0}
+	o.book = codebookFacts{columns: m.Schema, stats: s.Stats, adds: len(kept) > 0}
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -176,7 +175,7 @@ func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window,
 		before = elements(before)
 	}
 	described := manifestColumns(columns, s.Schema.HMACKey)
-	codebook.Form{Columns: columns, Labels: s.Labels, Stats: s.Stats}.Describe(described, before)
+	FormSeen{Columns: columns, Labels: s.Labels, Stats: s.Stats}.describe(described, before)
 	if p.out.Exploded() {
 		described[positionAt] = manifestColumns(columns[positionAt:positionAt+1], schemas.HMACKey{})[0] // the form lacks this column
 	}

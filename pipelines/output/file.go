@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
@@ -57,7 +56,7 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		RunID: o.job.RunID, File: o.Scope, Manifest: m, Base: o.base, New: []load.Prepared{object.Prepared},
 		Letters: letters, Alone: o.out.NoManifest, Hook: o.hook,
 	}
-	o.book = codebook.Facts{Columns: m.Schema, Stats: stats}
+	o.book = codebookFacts{columns: m.Schema, stats: stats}
 	o.staging = o.report
 	o.staging.holds(&m)
 	o.staging.SHA256 = object.Part.SHA256

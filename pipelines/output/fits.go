@@ -11,14 +11,14 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// settleKept collects the columns in the manifests of earlier runs. This run
+// collectKept collects the columns in the manifests of earlier runs. This run
 // begins with them, so that the schema is stable. Columns of single files,
 // which are written anew, count only if no dataset has any. It sets aside
 // outputs that the definition no longer fits.
 //
 // Datasets disagree on their columns where a run --full ended after some of them were
 // committed. Then this run replaces everything in its place.
-func (s *Set) settleKept(ctx context.Context) error {
+func (s *Set) collectKept(ctx context.Context) error {
 	if s.job.Full {
 		return nil
 	}

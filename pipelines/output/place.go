@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
@@ -53,7 +52,7 @@ type place struct {
 	commit   load.Commit                 // once the output is staged
 	publish  func(context.Context) error // nil before the commit is recorded
 	staging  Report                      // the report once the commit is published
-	book     codebook.Facts              // facts for the codebook, once the output is staged
+	book     codebookFacts               // facts for the codebook, once the output is staged
 
 	report    Report
 	committed bool

@@ -98,7 +98,7 @@ func (s *Set) Open(ctx context.Context) error {
 			return Failed([]error{err})
 		}
 	}
-	return s.settleKept(ctx)
+	return s.collectKept(ctx)
 }
 
 // Look returns the set of a form's outputs without leases, after it has read only the

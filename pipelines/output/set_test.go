@@ -26,7 +26,6 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -120,7 +119,7 @@ func (r *run) commit(t *testing.T, rows map[int64]string, rejects ...transform.R
 		t.Fatal(err)
 	}
 	defer batch.Release()
-	i := interval.Interval{Given: extract.Window{From: from}, Asked: w.Planned.Window, Read: w.Planned.Window, Complete: extracttest.Wall("2026-02-01")}
+	i := reading.Interval{Given: extract.Window{From: from}, Asked: w.Planned.Window, Read: w.Planned.Window, Complete: extracttest.Wall("2026-02-01")}
 	snapshot := reconcile.Looked(i, w, []arrow.RecordBatch{batch}, schema, nil, load.Verified{Extracted: w.Results(), Match: true})
 	snapshot.Replaced = reconcile.Replaced{Read: i.Read, Full: r.full}
 

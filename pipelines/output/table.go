@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/codebook"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -185,7 +184,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 // describe notes the choices of the columns, for comments: those that the rows show, and those
 // that a load that goes on from another one knew.
 func (o *table) describe(l *load.TableLoad, seen map[schemas.Source]transform.Seen) {
-	before := codebook.BySource(o.manifest)
+	before := bySource(o.manifest)
 	choices := map[string][]string{}
 	for i := range l.Manifest.Schema {
 		c := &l.Manifest.Schema[i]

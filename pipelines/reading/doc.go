@@ -1,5 +1,6 @@
 // Package reading reads the windows of one form into a checkpoint.
 //
+// An Interval says which span of time a run reads and where the next one begins.
 // A Form says what is read and how the service is asked about it. NewPlan
 // divides a span of time into windows by the service's counts. A Reader then
 // reads several windows at once. It pages each one by ascending ids, flattens
@@ -14,5 +15,5 @@
 // The package does not judge whether what was read is right. Package reconcile
 // compares it with the counts, and asks for windows to be read again.
 //
-// Begin reading with Form, NewPlan and Reader.Read.
+// Begin reading with NewInterval, Form, NewPlan and Reader.Read.
 package reading

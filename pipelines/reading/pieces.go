@@ -26,19 +26,7 @@ const (
 	PointRead  = "read"  // a window is read, and all its pieces are in the checkpoint
 )
 
-// readAlone reads what is missing of a window into the checkpoint, piece by piece.
-func (r *Reader) readAlone(ctx context.Context, w *Window) error {
-	w.Tries++
-	for _, st := range stretchesOf(w) {
-		if err := r.readStretch(ctx, st, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readStretch reads a stretch of a window. others may take its upper part; they are
-// nil if nobody may.
+// readStretch reads a stretch of a window, whose upper part others may take.
 func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) error {
 	p, err := newPieces(ctx, r, st, others)
 	if err == nil && st.w.Undated != nil {
@@ -49,18 +37,18 @@ func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) e
 	return p.close(ctx, err)
 }
 
-// done notes that a window is read.
-func (r *Reader) done(w *Window) {
+// isRead notes that a window is read.
+func (r *Reader) isRead(w *Window) {
 	r.mu.Lock()
 	// Sums are made in the order of ids, in whatever order the pieces were read.
 	w.Reading = Reading{Chains: w.Chains, Taken: w.Taken, IDs: w.IDs}
 	for _, p := range w.Pieces() {
 		w.sum(p)
 	}
-	w.Done, w.Number, w.countsBefore = true, r.reads.Add(1), len(w.Counts)
+	w.Done, w.countsBefore = true, len(w.Counts)
+	r.numbered(w)
 	r.mu.Unlock()
 	r.At(PointRead)
-	r.Done(w)
 }
 
 // pieces reads one stretch of a window and divides it into pieces.

@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/interval"
 )
 
 // PartTarget is how many results a part of an incremental run holds at most, by
@@ -29,7 +28,7 @@ const StaleTarget = 200
 // reading them takes more requests than are allowed. It logs a warning if the
 // plan takes far more requests than its results need. Without a counter the plan
 // asks for no counts. No window crosses one of the cuts.
-func (f Form) NewPlan(ctx context.Context, i interval.Interval, span extract.Window, count extract.Counter, cuts ...time.Time) (*extract.Plan, error) {
+func (f Form) NewPlan(ctx context.Context, i Interval, span extract.Window, count extract.Counter, cuts ...time.Time) (*extract.Plan, error) {
 	r := f.Range(i, span)
 	r.Cuts = append(r.Cuts, cuts...)
 	plan, err := f.Divide(ctx, r, count)
@@ -57,7 +56,7 @@ func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter
 
 // Range says how to divide a span of time. The span is cut at the bounds of
 // what was asked for, and at the start of the next run.
-func (f Form) Range(i interval.Interval, span extract.Window) extract.Range {
+func (f Form) Range(i Interval, span extract.Window) extract.Range {
 	r := extract.Range{
 		Window: span, Step: f.Def.Extract.Window, Partition: f.Def.FinestUnit(), PageSize: int(f.PageSize()), Most: int64(f.Def.Source.Requests.MaxRequests),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,8 +32,6 @@ type Reader struct {
 	// Watch is called with the number of results read so far and the number
 	// expected, which may be extract.Unknown.
 	Watch func(read, expected int64)
-	// Done is called with each window that was read. Several goroutines call it.
-	Done func(*Window)
 
 	flatteners flatteners
 	overlaps   sync.Map // from the beginning of a window to Overlap
@@ -41,6 +40,8 @@ type Reader struct {
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
+	planned  atomic.Int64 // windows of the plan
+	done     atomic.Int64 // those of them that were read or are known to be empty
 
 	mu      sync.Mutex // guards the fields below and the readings of windows
 	rejects rejects
@@ -113,6 +114,28 @@ func (r *Reader) Progress(results int64) { r.Watch(r.read.Add(results), r.Expect
 // Total returns how many results were read so far.
 func (r *Reader) Total() int64 { return r.read.Load() }
 
+// Planned notes the windows of a plan.
+func (r *Reader) Planned(windows []*Window) {
+	r.planned.Store(int64(len(windows)))
+	for _, w := range windows {
+		if w.Done {
+			r.done.Add(1)
+		}
+	}
+}
+
+// Windows returns how many windows the plan has, and how many of them are done.
+func (r *Reader) Windows() (planned, done int64) { return r.planned.Load(), r.done.Load() }
+
+// numbered gives a window that was read the next number. One that is read again counts once
+// among those that are done.
+func (r *Reader) numbered(w *Window) {
+	if w.Number == 0 && w.OfRange() {
+		r.done.Add(1)
+	}
+	w.Number = r.reads.Add(1)
+}
+
 // Labels returns the current labels of the headings, by id. It returns nil if
 // the service has sent none.
 func (r *Reader) Labels() map[string]string {
@@ -181,60 +204,35 @@ func (r *Reader) checkRejects() error {
 	for _, pieces := range r.rejects.results {
 		n += int64(pieces)
 	}
-	return TooManyRejects(r.Name, n, r.Schema.MaxRejects, r.rejects.faults)
+	return &RejectsError{Rejected: n, Max: r.Schema.MaxRejects, Faults: maps.Clone(r.rejects.faults)}
 }
-
-// TooManyRejects returns a *RejectsError for a form of which n results were rejected.
-func TooManyRejects(form string, n int64, most int, faults map[transform.Fault]int64) error {
-	e := &RejectsError{Form: form, Max: most}
-	e.Recount(n, faults)
-	return e
-}
-
-// Recount sets how many results were rejected, and for which reasons.
-func (e *RejectsError) Recount(n int64, faults map[transform.Fault]int64) {
-	e.Rejected, e.Faults = n, nil
-	for _, c := range Faults(faults) {
-		e.Faults = append(e.Faults, fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count))
-		if len(e.Faults) == 5 {
-			break
-		}
-	}
-}
-
-// ShowFirst makes the error name the first rejected results by id, column and reason. It
-// shows no value, because a value may be personal data.
-func (e *RejectsError) ShowFirst(windows []*Window) {
-	e.First = nil
-	for _, w := range windows {
-		for _, r := range w.Rejects {
-			if len(e.First) == mostShownRejects {
-				return
-			}
-			e.First = append(e.First, fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason))
-		}
-	}
-}
-
-// mostShownRejects is how many rejected results an error names.
-const mostShownRejects = 3
 
 // RejectsError reports that a run rejected more results than the schema allows.
 type RejectsError struct {
-	Form     string
 	Rejected int64
 	Max      int
-	Faults   []string // the most frequent reasons, with their counts
-	First    []string // the first of the rejected results, without their values
+	Faults   map[transform.Fault]int64
+	Rejects  []transform.Reject // as far as they are known
 }
 
-// Error says how many results were rejected and why.
+// Error says how many results were rejected, the most frequent reasons, and the first rejected
+// results. It shows no value, because a value may be personal data.
 func (e *RejectsError) Error() string {
-	such := ""
-	if len(e.First) > 0 {
-		such = "; such as " + strings.Join(e.First, ", ")
+	const mostFaults, mostRejects = 5, 3
+	counts := Faults(e.Faults)
+	faults, first := make([]string, min(mostFaults, len(counts))), []string(nil)
+	for i, c := range counts[:len(faults)] {
+		faults[i] = fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count)
 	}
-	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s)%s; mend the schema, or raise max_rejects; nothing was written", e.Rejected, e.Max, strings.Join(e.Faults, "; "), such)
+	for _, r := range e.Rejects[:min(mostRejects, len(e.Rejects))] {
+		first = append(first, fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason))
+	}
+	such := ""
+	if len(first) > 0 {
+		such = "; such as " + strings.Join(first, ", ")
+	}
+	return fmt.Sprintf("%d results were rejected and max_rejects is %d (%s)%s; mend the schema, or raise max_rejects; nothing was written",
+		e.Rejected, e.Max, strings.Join(faults, "; "), such)
 }
 
 // ExitCode is 65: another run would meet the same values.

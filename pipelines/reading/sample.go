@@ -35,10 +35,10 @@ type Start struct {
 	Left    *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
 }
 
-// SettleSchema decides which columns the rows begin with. It takes them from the
+// ChooseSchema decides which columns the rows begin with. It takes them from the
 // definition, else from the resumed checkpoint, else from earlier manifests. If
 // there are none, it infers them from the headings and the first pages.
-func (r *Reader) SettleSchema(ctx context.Context, s Start) error {
+func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:
 		declared := *r.Def.Schema

@@ -59,6 +59,7 @@ func (st *stretch) rest() (results, ids int64) {
 // job is a window that is being read, perhaps by several goroutines.
 type job struct {
 	w       *Window
+	again   bool       // it was read again, because a result moved within it
 	waiting []*stretch // that nobody reads yet
 	running []*stretch
 }
@@ -202,11 +203,8 @@ func lowerHalf(rest, size int64) int64 {
 	return full - int64(math.Sqrt(float64(full)))
 }
 
-// bound returns the last id that a stretch reads. Without other goroutines that is its end.
+// bound returns the last id that a stretch reads.
 func (s *shared) bound(st *stretch) int64 {
-	if s == nil {
-		return st.gap.Through
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return st.gap.Through
@@ -216,9 +214,6 @@ func (s *shared) bound(st *stretch) int64 {
 // one. ended tells that no request follows. It removes results from the page that
 // another goroutine reads.
 func (s *shared) received(st *stretch, p *page.Page, ended bool) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := pageLen(p); n > 0 && st.gap.Through != checkpoint.Last && p.ID(n-1) > st.gap.Through {
@@ -227,7 +222,7 @@ func (s *shared) received(st *stretch, p *page.Page, ended bool) {
 	st.note(p)
 	over := p == nil || ended
 	if st.divisible = !over; over {
-		s.settle(st)
+		s.passOn(st)
 	}
 	s.changed.Broadcast()
 }
@@ -250,8 +245,8 @@ func pageLen(p *page.Page) int {
 	return p.Len()
 }
 
-// settle gives what a stretch did not hold to the expectation of the uppermost one.
-func (s *shared) settle(st *stretch) {
+// passOn gives what a stretch did not hold to the expectation of the uppermost one.
+func (s *shared) passOn(st *stretch) {
 	if st.expected == extract.Unknown {
 		return
 	}
@@ -285,19 +280,22 @@ func (s *shared) read(ctx context.Context, st *stretch) error {
 // lacks results has the tails of all its windows asked for.
 func (s *shared) end(ctx context.Context, j *job) error {
 	r, w := s.r, j.w
-	if w.IDs != nil && w.holdsTwice() {
+	if w.IDs != nil && w.holdsTwice() && !j.again {
 		r.Log.LogAttrs(ctx, slog.LevelInfo, "window is read again", slog.String("window", w.Name()), slog.String("reason", "a result moved within it"))
 		if err := r.Forget(ctx, w); err != nil {
 			return err
 		}
-		if err := r.readAlone(ctx, w); err != nil {
-			return err
-		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w.Tries++
+		j.again, j.waiting = true, stretchesOf(w)
+		s.changed.Broadcast()
+		return nil
 	}
 	if !w.shares() && s.askTails(w, j) {
 		return nil
 	}
-	r.done(w)
+	r.isRead(w)
 	s.mu.Lock()
 	s.jobs = slices.DeleteFunc(s.jobs, func(is *job) bool { return is == j })
 	s.mu.Unlock()
@@ -331,6 +329,7 @@ func (s *shared) ask(w *Window, j *job, tails []gap) {
 		j = &job{w: w}
 		s.jobs = append(s.jobs, j)
 	}
+	j.again = false
 	for _, g := range tails {
 		j.waiting = append(j.waiting, &stretch{w: w, gap: g, tail: true})
 	}

@@ -41,7 +41,7 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 			w.Done = len(w.tails()) == 0
 		}
 		if w.Done {
-			w.Number = r.reads.Add(1)
+			r.numbered(w)
 			whole++
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// settleDuplicates reads windows again until no id is in two windows. A result
+// rereadDuplicates reads windows again until no id is in two windows. A result
 // that is finished during the run moves to a later window. Then the window that
 // was read first is stale. If a result still is in two windows, and comes in both when it
 // is asked for, the service ignores dates.
-func (c *Reconciler) settleDuplicates(ctx context.Context) error {
+func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 	if err := c.leaveSecondBefore(ctx); err != nil {
 		return err
 	}

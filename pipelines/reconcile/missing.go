@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -23,9 +22,9 @@ import (
 // of parts that it replaces, and those that the service named as changed. An id
 // that is in no window in the end is asked for.
 
-// settleMissing asks for expected ids that no window holds, and reads the windows
+// rereadMissing asks for expected ids that no window holds, and reads the windows
 // again that they are in now. It returns true if it read any.
-func (c *Reconciler) settleMissing(ctx context.Context) (again bool, err error) {
+func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) {
 	if c.Interval.Dateless() {
 		c.weak = true
 		return false, nil // there is only one window
@@ -226,7 +225,7 @@ func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 		return idset.Set{}, err
 	}
 	var sets []idset.Set
-	watermark := interval.LeastWatermark(manifestsOf(c.Parts))
+	watermark := reading.LeastWatermark(manifestsOf(c.Parts))
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || c.Changes.Unnamed(watermark) && w.Planned.Window.To.After(watermark) {
 			continue

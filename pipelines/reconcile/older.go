@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -19,9 +18,9 @@ import (
 // read in another window. The run reads it again and replaces it in the same
 // commit. So each id is in a dataset only once.
 
-// settleStale finds older parts that hold an id which this run read in another
+// rereadStale finds older parts that hold an id which this run read in another
 // window, and reads them again. It repeats this until no such part is left.
-func (c *Reconciler) settleStale(ctx context.Context) error {
+func (c *Reconciler) rereadStale(ctx context.Context) error {
 	for {
 		ids := c.uncompared()
 		if ids.IsEmpty() {
@@ -31,7 +30,7 @@ func (c *Reconciler) settleStale(ctx context.Context) error {
 		if err := c.readConcerned(ctx, nil, ids, nil, "a result of it has another date now"); err != nil {
 			return err
 		}
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
 	}
@@ -61,7 +60,7 @@ func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string
 	if at < 0 {
 		at = len(c.Windows)
 	}
-	count, cuts, held := c.Reader.Counter(), []time.Time(nil), interval.ResultsIn(w, manifestsOf(c.Parts))
+	count, cuts, held := c.Reader.Counter(), []time.Time(nil), reading.ResultsIn(w, manifestsOf(c.Parts))
 	if c.isSmall(w, held) {
 		count, cuts = nil, cutsOf(w, held)
 	}
@@ -218,7 +217,7 @@ func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why 
 	before := c.sent()
 	var todo []*reading.Window
 	for _, w := range spans {
-		w = interval.Widen(w, manifestsOf(c.Parts), false)
+		w = reading.Widen(w, manifestsOf(c.Parts), false)
 		if c.isRead(w) {
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -161,7 +160,7 @@ func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	if err := c.readAgain(ctx, []*reading.Window{w}, "results that seem to have a date are in no window", c.Reader.Forget); err != nil {
 		return true, err
 	}
-	return true, c.settleDuplicates(ctx)
+	return true, c.rereadDuplicates(ctx)
 }
 
 // undatedWindow returns the window of the results without a date, or nil.
@@ -222,7 +221,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 		if err := c.readAgain(ctx, []*reading.Window{w}, whyCounted, c.Reader.Forget); err != nil {
 			return err
 		}
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
 	}
@@ -338,12 +337,12 @@ func (c *Reconciler) lookAhead(ctx context.Context) error {
 		return nil
 	}
 	c.looked = true
-	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(interval.ClockLeeway)}, extract.IDRange{})
+	there, err := c.Reader.Holds(ctx, extract.Window{From: now.Add(reading.ClockLeeway)}, extract.IDRange{})
 	if err != nil || !there {
 		return err
 	}
 	e := &LateError{Now: now}
-	for _, e.Beyond = range []time.Time{now.Add(interval.WidestZone + time.Hour), now.AddDate(1, 0, 0), now.AddDate(30, 0, 0)} {
+	for _, e.Beyond = range []time.Time{now.Add(reading.WidestZone + time.Hour), now.AddDate(1, 0, 0), now.AddDate(30, 0, 0)} {
 		if there, err = c.Reader.Holds(ctx, extract.Window{From: e.Beyond}, extract.IDRange{}); err != nil || !there {
 			return cmp.Or(err, error(e))
 		}

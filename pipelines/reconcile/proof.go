@@ -159,7 +159,7 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 		if err := c.readSpans(ctx, again, whyCounted, forget); err != nil {
 			return err
 		}
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (c *Reconciler) compare(ctx context.Context, p *proof) (line []span, err er
 			return nil, err
 		}
 		if asked {
-			if err := c.settleDuplicates(ctx); err != nil {
+			if err := c.rereadDuplicates(ctx); err != nil {
 				return nil, err
 			}
 			line = c.differing(p, p.counted())

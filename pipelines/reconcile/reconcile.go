@@ -10,7 +10,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -62,7 +61,7 @@ type Held struct {
 
 // Start is what is known once the run is planned.
 type Start struct {
-	Interval interval.Interval
+	Interval reading.Interval
 	Plan     *extract.Plan
 	Parts    Parts
 	Full     bool // the run replaces everything
@@ -123,10 +122,10 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 		return err
 	}
 	for {
-		if err := c.settleDuplicates(ctx); err != nil {
+		if err := c.rereadDuplicates(ctx); err != nil {
 			return err
 		}
-		if err := c.settleStale(ctx); err != nil {
+		if err := c.rereadStale(ctx); err != nil {
 			return err
 		}
 		if err := c.verify(ctx); err != nil {
@@ -135,7 +134,7 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 		if !c.uncompared().IsEmpty() {
 			continue
 		}
-		again, err := c.settleMissing(ctx)
+		again, err := c.rereadMissing(ctx)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -16,7 +15,7 @@ import (
 
 // Snapshot is what a run read, once all of it agrees. It does not change any more.
 type Snapshot struct {
-	Interval interval.Interval
+	Interval reading.Interval
 	Windows  []*reading.Window // in order of time, results without a date last
 	Schema   *schemas.Schema   // the columns before windows added more
 	Labels   map[string]string // current labels of the headings, by id
@@ -51,7 +50,7 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 }
 
 // Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint.
-func Looked(i interval.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
+func Looked(i reading.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
 	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, Verified: v, VerifiedOwn: v}
 }
 
@@ -86,7 +85,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 // that were added to read whole parts of datasets.
 func (s *Snapshot) Own() []*reading.Window { return ownOf(s.Interval, s.Windows) }
 
-func ownOf(i interval.Interval, windows []*reading.Window) (own []*reading.Window) {
+func ownOf(i reading.Interval, windows []*reading.Window) (own []*reading.Window) {
 	for _, w := range windows {
 		p := w.Planned.Window
 		before := !i.Asked.From.IsZero() && (p.From.IsZero() || p.From.Before(i.Asked.From))

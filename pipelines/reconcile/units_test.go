@@ -9,7 +9,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -56,7 +55,7 @@ func TestOwnWindowsOfAWidenedRange(t *testing.T) {
 		{extracttest.Window("2026-01-01", "2026-01-09"), true, "1 2"},
 		{extracttest.Window("2026-01-05", "2026-02-01"), true, "2 3"},
 	} {
-		s := &Snapshot{Interval: interval.Interval{Asked: c.own, Read: extracttest.Window("", "2026-02-01")}, Windows: windows}
+		s := &Snapshot{Interval: reading.Interval{Asked: c.own, Read: extracttest.Window("", "2026-02-01")}, Windows: windows}
 		if c.ask {
 			s.Interval.Given.To = c.own.To
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // Doctor makes all checks, so that one fault does not hide another; a check that needs what
@@ -179,7 +179,7 @@ func (e *examination) skip(why string, names ...string) {
 
 // definition tells what a run of the definition would do, and checks its range.
 func (e *examination) definition() {
-	if _, err := interval.Ask(e.def, e.o.Flags(), e.o.Now()); err != nil {
+	if _, err := reading.NewInterval(e.def, e.o.Flags(), e.o.Now()); err != nil {
 		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 const (
@@ -39,7 +39,7 @@ func judgeClock(theirs, ours time.Time) Check {
 	case ours.Before(theirs):
 		off = ours.Sub(theirs)
 	}
-	if off.Abs() < interval.ClockLeeway {
+	if off.Abs() < reading.ClockLeeway {
 		return Check{Name: "clock", State: OK, Detail: "this machine's clock and the service's agree within " + rounded(max(off.Abs(), time.Second))}
 	}
 	err := clocksDiffer(ours, theirs, off)
@@ -71,7 +71,7 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 	if late.Before(early) {
 		early, late = late, early
 	}
-	for len(dates) > 0 && ahead(zone, dates[0], late) > interval.WidestZone {
+	for len(dates) > 0 && ahead(zone, dates[0], late) > reading.WidestZone {
 		dates = dates[1:]
 	}
 	if len(dates) == 0 {
@@ -85,7 +85,7 @@ func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs
 		return failed("zone", form, zoneIsWrong(form, zone, newest, by), zoneCure)
 	case ahead(zone, newest, early) > 0:
 		c.Detail = "this machine's clock and the service's differ, and the newest change lies in the future of one of them"
-	case age > interval.WidestZone:
+	case age > reading.WidestZone:
 		c.Detail = fmt.Sprintf("the newest change is %s old, and only a fresh one tells of the zone", rounded(age))
 	default:
 		c.State, c.Detail = OK, fmt.Sprintf("in %s the newest change is %s old, and nothing lies in the future", zone, rounded(max(age, 0)))
@@ -111,11 +111,11 @@ func Later(form string, zone *time.Location, newest, ours, theirs time.Time) (wh
 	}
 	off := ours.Sub(now)
 	switch by := ahead(zone, newest, now); {
-	case by > interval.WidestZone:
+	case by > reading.WidestZone:
 		return imported, importedCure
 	case by > 0:
 		return zoneIsWrong(form, zone, newest, by).Text, zoneCure
-	case off.Abs() >= interval.ClockLeeway:
+	case off.Abs() >= reading.ClockLeeway:
 		return clocksDiffer(ours, theirs, off).Text, clockCure
 	}
 	return "", ""

@@ -10,7 +10,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // leastSpace is the free space below which a disk counts as nearly full, whatever the
@@ -84,7 +84,7 @@ func staged(def *definition.Definition, o account.Options, m *load.Manifest) (by
 	}
 	var from time.Time
 	if def.Extract.Incremental && !o.Full && !m.Watermark.IsZero() {
-		from = interval.Since(def.Extract, m.Watermark.Time, interval.Settled(def, o.Now()))
+		from = reading.Since(def.Extract, m.Watermark.Time, reading.Settled(def, o.Now()))
 	}
 	for _, p := range m.Parts {
 		if p.Undated || p.To.IsZero() || p.To.After(from) {

@@ -7,7 +7,6 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
@@ -116,9 +115,9 @@ func readSample(ctx context.Context, def *definition.Definition, o account.Optio
 	defer client.Close()
 	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract)}
 	// The range has no settling time, because a sample need not be the same twice.
-	w := interval.Given(def.Extract, o.Flags())
+	w := reading.Given(def.Extract, o.Flags())
 	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return Sampled{}, &interval.RangeError{Window: w}
+		return Sampled{}, &reading.RangeError{Window: w}
 	}
 	return s.read(ctx)
 }

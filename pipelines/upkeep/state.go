@@ -8,11 +8,10 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // StateReport is what runs of a definition left for the next one.
@@ -20,7 +19,7 @@ type StateReport struct {
 	Definition *definition.Definition
 	Now        time.Time // when it was looked
 	Forms      []*FormState
-	Budget     budget.Use
+	Budget     account.Booked
 	// Checkpoints are what runs that ended early had read, oldest first.
 	Checkpoints []checkpoint.Left
 }
@@ -152,7 +151,7 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 	if !def.Extract.Incremental {
 		return nil
 	}
-	asked, err := interval.Ask(def, o.Flags(), o.Now())
+	asked, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return nil
 	}
@@ -163,8 +162,8 @@ func nextBeginning(def *definition.Definition, o account.Options, outputs []*Out
 		}
 	}
 	from := asked.Asked.From
-	if w := interval.LeastWatermark(manifests); !w.IsZero() {
-		from = interval.Since(def.Extract, w, asked.Asked.To)
+	if w := reading.LeastWatermark(manifests); !w.IsZero() {
+		from = reading.Since(def.Extract, w, asked.Asked.To)
 	}
 	next := load.Wall(from)
 	return &next

@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/load/jsonout"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/stream"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -68,7 +67,7 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	if err != nil {
 		return err
 	}
-	o, q := pipelines.Options{Options: common}, stream.Query{Form: form, Limit: f.limit, Latest: f.latest}
+	o, q := pipelines.Options{Options: common}, pipelines.LookQuery{Form: form, Limit: f.limit, Latest: f.latest}
 	var text bytes.Buffer
 	if f.asJSON {
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {

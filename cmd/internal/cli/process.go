@@ -18,7 +18,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas/nearest"
 )
 
@@ -105,8 +105,8 @@ func checkSpan(def *definition.Definition, o account.Options) error {
 	if o.From.IsZero() && o.To.IsZero() {
 		return nil
 	}
-	_, err := interval.Ask(def, o.Flags(), o.Now())
-	e, ok := errors.AsType[*interval.RangeError](err)
+	_, err := reading.NewInterval(def, o.Flags(), o.Now())
+	e, ok := errors.AsType[*reading.RangeError](err)
 	switch {
 	case !ok:
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -111,7 +110,7 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
 		{ExitConfig, &definition.PathError{}},
 		{ExitConfig, &pipelines.CollisionError{}},
-		{ExitConfig, &interval.RangeError{}},
+		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, &definition.UnsupportedError{}},
 		{ExitConfig, &output.SchemaChangedError{}},
 		{ExitConfig, &output.DatasetChangedError{}},

@@ -24,7 +24,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/budget"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -212,7 +211,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 			}
 			return p.load(s, o)
 		},
-		Client: account.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &budget.Budgets{}},
+		Client: account.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &account.Budgets{}},
 	})
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+p.queue, err)

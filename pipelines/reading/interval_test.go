@@ -1,4 +1,4 @@
-package interval_test
+package reading_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/interval"
+	"github.com/formetl/formetl/pipelines/reading"
 )
 
 func TestWidenToWholeParts(t *testing.T) {
@@ -28,7 +28,7 @@ func TestWidenToWholeParts(t *testing.T) {
 		{parts[1:], extracttest.Window("2026-02-10", "2026-05-12"), true, extracttest.Window("2026-01-01", "2026-05-12")},
 		{parts[1:3], extracttest.Window("", "2026-01-12"), true, extracttest.Window("", "2026-04-01")},
 	} {
-		if got := interval.Widen(c.w, []*load.Manifest{{Parts: c.parts}, nil}, c.full); got != c.want {
+		if got := reading.Widen(c.w, []*load.Manifest{{Parts: c.parts}, nil}, c.full); got != c.want {
 			t.Errorf("%s full %t: %s, want %s", c.w, c.full, got, c.want)
 		}
 	}
@@ -45,19 +45,19 @@ func TestDecide(t *testing.T) {
 	committed := &load.Manifest{Watermark: load.Wall(extracttest.Wall("2026-02-10"))}
 	for _, c := range []struct {
 		name       string
-		flags      interval.Flags
+		flags      reading.RangeFlags
 		committed  []*load.Manifest
 		oldest     time.Time
 		read, next string
 	}{
 		{name: "from a watermark", committed: []*load.Manifest{committed}, read: "2026-02-07 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
 		{name: "a dataset has none", committed: []*load.Manifest{committed, nil}, read: "../2026-02-15 17:59:00", next: "2026-02-12"},
-		{name: "full", flags: interval.Flags{Full: true}, committed: []*load.Manifest{committed}, read: "../2026-02-15 17:59:00", next: "2026-02-12"},
-		{name: "from a flag", flags: interval.Flags{From: extracttest.Wall("2026-01-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
-		{name: "an older range", flags: interval.Flags{From: extracttest.Wall("2026-01-01"), To: extracttest.Wall("2026-02-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-01 00:00:00"},
+		{name: "full", flags: reading.RangeFlags{Full: true}, committed: []*load.Manifest{committed}, read: "../2026-02-15 17:59:00", next: "2026-02-12"},
+		{name: "from a flag", flags: reading.RangeFlags{From: extracttest.Wall("2026-01-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-15 17:59:00", next: "2026-02-12"},
+		{name: "an older range", flags: reading.RangeFlags{From: extracttest.Wall("2026-01-01"), To: extracttest.Wall("2026-02-01")}, committed: []*load.Manifest{committed}, read: "2026-01-01 00:00:00/2026-02-01 00:00:00"},
 		{name: "pieces of another run", committed: []*load.Manifest{committed}, oldest: now.Add(-48 * time.Hour), read: "2026-02-07 00:00:00/2026-02-15 17:59:00", next: "2026-02-10"},
 	} {
-		asked, err := interval.Ask(def, c.flags, now)
+		asked, err := reading.NewInterval(def, c.flags, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: the watermark %s lies after %s", c.name, w, i.Complete)
 		}
 	}
-	if _, err := interval.Ask(def, interval.Flags{From: extracttest.Wall("2027-01-01")}, now); err == nil {
+	if _, err := reading.NewInterval(def, reading.RangeFlags{From: extracttest.Wall("2027-01-01")}, now); err == nil {
 		t.Error("a range that begins in the future is taken")
 	}
 }
@@ -88,11 +88,11 @@ func TestClockSetBack(t *testing.T) {
 			Source:  definition.Source{Zone: time.UTC},
 			Extract: definition.Extract{Incremental: true, Lookback: lookback, Settle: time.Minute},
 		}
-		asked, err := interval.Ask(def, interval.Flags{}, now)
+		asked, err := reading.NewInterval(def, reading.RangeFlags{}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := asked.Decide(def, interval.Flags{}, committed, time.Time{})
+		i := asked.Decide(def, reading.RangeFlags{}, committed, time.Time{})
 		tail := i.Tail(def, committed, false)
 		if i.Read.String() != want || tail.Read.String() != "2026-02-15 17:58:59/2026-02-15 17:59:00" {
 			t.Errorf("lookback %s: reads %s, or the tail %s", lookback, i.Read, tail.Read)
@@ -119,11 +119,11 @@ func TestTailBehindAnOlderRange(t *testing.T) {
 			Watermark: load.Wall(extracttest.Wall(last)),
 			Parts:     []load.Part{{From: load.Wall(extracttest.Wall("2026-02-03")), To: load.Wall(extracttest.Wall(last)), Rows: 5}},
 		}}
-		asked, err := interval.Ask(def, interval.Flags{}, now)
+		asked, err := reading.NewInterval(def, reading.RangeFlags{}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tail := asked.Decide(def, interval.Flags{}, committed, time.Time{}).Tail(def, committed, true)
+		tail := asked.Decide(def, reading.RangeFlags{}, committed, time.Time{}).Tail(def, committed, true)
 		if tail.Read.String() != want {
 			t.Errorf("behind a part up to %s: reads %s, want %s", last, tail.Read, want)
 		}
@@ -149,7 +149,7 @@ func TestBehind(t *testing.T) {
 		{"clocks were put back", time.Date(2026, 11, 1, 7, 30, 0, 0, time.UTC).In(chicago), 40 * time.Minute, 40 * time.Minute},
 	} {
 		complete := load.Wall(c.now).Time
-		is := interval.Interval{Complete: complete}.Behind(c.by, c.now)
+		is := reading.Interval{Complete: complete}.Behind(c.by, c.now)
 		if lower := complete.Sub(is.Complete); lower != c.lower {
 			t.Errorf("%s: lowered by %s, and should be by %s", c.name, lower, c.lower)
 		}

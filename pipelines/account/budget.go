@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"context"
@@ -75,10 +75,10 @@ type limits struct {
 	minute            time.Duration // how long a booking counts for perMinute
 }
 
-// Shared returns the budget of a definition's account, nil if the definition sets no limits.
+// newBudget returns the budget of a definition's account, nil if the definition sets no limits.
 // now is the clock of the bookings. waits is called when requests begin to wait for long, once
 // for all that wait for the same moment. It may be nil.
-func Shared(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
+func newBudget(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
 	l := limitsOf(def, state)
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
@@ -186,7 +186,7 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Dur
 	var refused error
 	err = b.write(ctx, func(r *record) bool {
 		at := now()
-		r.settle(at, b.id, b.used)
+		r.bookUsed(at, b.id, b.used)
 		r.trim(at, b.limits)
 		b.left, free, refused = r.lend(at, want, b.limits)
 		b.since, b.until = at, at.Add(length)
@@ -264,7 +264,7 @@ func (b *Budget) Close() {
 	defer cancel()
 	_ = b.write(ctx, func(r *record) bool {
 		now := b.now()
-		r.settle(now, b.id, b.used)
+		r.bookUsed(now, b.id, b.used)
 		r.trim(now, b.limits)
 		r.sign(b.id, loan{Until: now.UnixMilli(), Attempt: b.attempt})
 		return true

@@ -1,4 +1,4 @@
-package codebook
+package output
 
 import (
 	"encoding/csv"
@@ -16,30 +16,30 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// source is where a codebook's data come from.
-func source() *definition.Definition {
+// codebookSource is where a codebook's data come from.
+func codebookSource() *definition.Definition {
 	zone := time.FixedZone("America/Chicago", -6*3600)
 	return &definition.Definition{Name: "feedback", Source: definition.Source{Account: "acme", Zone: zone}}
 }
 
 func itemOf(id string) schemas.Source { return schemas.Source{Kind: schemas.FromItem, ID: id} }
 
-func sampleFacts() (*schemas.Schema, Facts) {
+func sampleFacts() (*schemas.Schema, codebookFacts) {
 	s := &schemas.Schema{Columns: []schemas.Column{
 		{Name: "id", From: schemas.Source{Kind: schemas.FromResultID}, Type: schemas.Type{Kind: schemas.Int64}},
 		{Name: "born", From: itemOf("1"), OnError: schemas.OnErrorSetNull, Required: true, Reading: schemas.Reading{Formats: []string{"MM/DD/YYYY"}}},
 		{Name: "colours", From: itemOf("2"), ListAs: schemas.ListColumns, Choices: []string{"red", "green"}},
 		{Name: "mail", From: itemOf("3"), PII: schemas.PII{Kind: schemas.PIIHMAC}},
 	}}
-	return s, Facts{
-		Columns: []load.Column{
+	return s, codebookFacts{
+		columns: []load.Column{
 			{Name: "id", Type: "int64", From: "result_id"},
 			{Name: "born", Type: "date", From: "item:1", Label: "=Born, or \"adopted\"", ItemType: "date", Index: 1},
 			{Name: "colours", Type: "list<string>", From: "item:2", Label: "Colours <liked>", Choices: []string{"red", "green"}, ItemType: "checkbox", Index: 2},
 			{Name: "mail", Type: "string", From: "item:3", Label: "Mail", PII: "hmac(1f2e3d4c)"},
 			{Name: "item_4", Type: "string", From: "item:4", Label: "Why?\nTell us"},
 		},
-		Stats: transform.Stats{Rows: 5, Seen: map[schemas.Source]transform.Seen{
+		stats: transform.Stats{Rows: 5, Seen: map[schemas.Source]transform.Seen{
 			{Kind: schemas.FromResultID}: {Filled: 5},
 			itemOf("1"):                  {Filled: 3},
 			itemOf("2"):                  {Filled: 4, Choices: map[string]int64{"red": 3, "=blue": 2}},
@@ -82,7 +82,7 @@ const sampleSchema = `{
 
 func TestCodebookContent(t *testing.T) {
 	s, facts := sampleFacts()
-	b := New(source(), "form1", s, facts)
+	b := newCodebook(codebookSource(), "form1", s, facts)
 	if got := string(b.table()); got != sampleTable {
 		t.Errorf("the table is\n%q, want\n%q", got, sampleTable)
 	}
@@ -103,12 +103,12 @@ func withoutBlanks(s string) string { return strings.Join(strings.Fields(s), "")
 // TestCodebookRemembers: what earlier runs saw is listed with a count of 0,
 // except where it must not be.
 func TestCodebookRemembers(t *testing.T) {
-	earlier := func(pii string, many bool, values ...string) *Book {
-		c := Column{From: "item:2", PII: pii, ManyChoices: many}
+	earlier := func(pii string, many bool, values ...string) *codebook {
+		c := bookColumn{From: "item:2", PII: pii, ManyChoices: many}
 		for _, v := range values {
-			c.Choices = append(c.Choices, Choice{v, 9})
+			c.Choices = append(c.Choices, bookChoice{v, 9})
 		}
-		return &Book{Version: 1, Pipeline: "feedback", Form: "form1", Account: "acme", Columns: []Column{c}}
+		return &codebook{Version: 1, Pipeline: "feedback", Form: "form1", Account: "acme", Columns: []bookColumn{c}}
 	}
 	lots := make([]string, transform.MostChoices)
 	for i := range lots {
@@ -118,7 +118,7 @@ func TestCodebookRemembers(t *testing.T) {
 	other.Form = "form2"
 	for _, c := range []struct {
 		name    string
-		earlier *Book
+		earlier *codebook
 		pii     string
 		want    string
 	}{
@@ -130,8 +130,8 @@ func TestCodebookRemembers(t *testing.T) {
 		{"a rule before", earlier("redact", false, "old"), "", "[{=blue 2} {green 0} {red 3}] false"},
 	} {
 		s, facts := sampleFacts()
-		facts.Columns[2].PII = c.pii
-		b := New(source(), "form1", s, facts)
+		facts.columns[2].PII = c.pii
+		b := newCodebook(codebookSource(), "form1", s, facts)
 		b.remember(c.earlier)
 		if got := fmt.Sprint(b.Columns[2].Choices, b.Columns[2].ManyChoices); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
@@ -166,12 +166,12 @@ func FuzzCodebookTable(f *testing.F) {
 	f.Add("\xff\uFEFF", "\t")
 	f.Fuzz(func(t *testing.T, label, choice string) {
 		s, facts := sampleFacts()
-		facts.Columns[1].Label = label
-		facts.Stats.Seen[itemOf("2")] = transform.Seen{Filled: 1, Choices: map[string]int64{choice: 1}}
-		b := New(source(), "form1", s, facts)
+		facts.columns[1].Label = label
+		facts.stats.Seen[itemOf("2")] = transform.Seen{Filled: 1, Choices: map[string]int64{choice: 1}}
+		b := newCodebook(codebookSource(), "form1", s, facts)
 		table := strings.TrimPrefix(string(b.table()), "\uFEFF")
 		rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-		if err != nil || len(rows) != len(facts.Columns)+1 {
+		if err != nil || len(rows) != len(facts.columns)+1 {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		want := strings.ReplaceAll(label, "\r\n", "\n") // as encoding/csv reads it
@@ -193,7 +193,7 @@ func FuzzCodebookTable(f *testing.F) {
 func TestWriteReplacesItsOwn(t *testing.T) {
 	place, _ := definition.CodebookPlaceOf(definition.Output{Path: "out/f/", Format: "csv"}, "out/f/", nil)
 	s, facts := sampleFacts()
-	b := New(source(), "form1", s, facts)
+	b := newCodebook(codebookSource(), "form1", s, facts)
 	schema, err := b.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -232,8 +232,8 @@ func TestWriteReplacesItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err = Write(t.Context(), d, place, New(source(), "form1", s, facts), true)
-		if _, foreign := errors.AsType[*ForeignFileError](err); foreign != c.foreign || !foreign && err != nil {
+		err = writeCodebook(t.Context(), d, place, newCodebook(codebookSource(), "form1", s, facts), true)
+		if _, foreign := errors.AsType[*foreignFileError](err); foreign != c.foreign || !foreign && err != nil {
 			t.Errorf("%q in %s: %v", c.data, c.name, err)
 		}
 		for name, want := range ours {

@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func stateAt(folder string) checkpoint.State {
 
 // budgetOf returns a budget in a state of its own.
 func budgetOf(t *testing.T, perMinute, perDay int, now func() time.Time) *Budget {
-	return Shared(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*Budget)
+	return newBudget(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*Budget)
 }
 
 // TestBudgetMinute: any 60 seconds hold at most the limit, and waiting is as

@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).(*Budget)
+			budget := newBudget(budgeted(state, 0, 10), stateAt(state), time.Now, nil).(*Budget)
 			runs.Go(func() {
 				defer budget.Close() // what it reserved and did not use is another's
 				for range 5 {
@@ -60,11 +60,11 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 			t.Errorf("%d booked and %d refused of 20, want 10 and 10", booked, refused)
 		}
 		time.Sleep(23 * time.Hour) // virtual
-		if err := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err == nil {
+		if err := newBudget(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err == nil {
 			t.Error("the day's budget came back within the day")
 		}
 		time.Sleep(time.Hour + time.Second)
-		if err := Shared(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
+		if err := newBudget(budgeted(state, 0, 10), stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Errorf("a day later: %v", err)
 		}
 	})
@@ -75,7 +75,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			b := Shared(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*Budget)
+			b := newBudget(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*Budget)
 			if err := b.Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := Shared(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
+		if err := newBudget(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited > time.Minute+time.Second {
@@ -108,10 +108,10 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{not json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Shared(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
+	if err := newBudget(def, stateAt(state), time.Now, nil).Reserve(t.Context()); err != nil {
 		t.Errorf("with a damaged file: %v", err)
 	}
-	if Shared(budgeted(state, 0, 0), stateAt(state), time.Now, nil) != nil {
+	if newBudget(budgeted(state, 0, 0), stateAt(state), time.Now, nil) != nil {
 		t.Error("a definition without budgets has one")
 	}
 }
@@ -129,8 +129,8 @@ func FuzzLedger(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_ = Shared(def, state, time.Now, nil).Reserve(ctx) // it may wait, or be refused for a day
-		if u, err := Read(t.Context(), def, state, time.Now()); err != nil || u.Next.IsZero() {
+		_ = newBudget(def, state, time.Now, nil).Reserve(ctx) // it may wait, or be refused for a day
+		if u, err := readBudget(t.Context(), def, state, time.Now()); err != nil || u.Next.IsZero() {
 			t.Fatalf("%+v, %v of %s", u, err, data)
 		}
 	})
@@ -197,7 +197,7 @@ func TestHostsShareABudget(t *testing.T) {
 				random: rand.New(rand.NewPCG(uint64(i), 1)), from: began.Add(4 * time.Minute), to: began.Add(4*time.Minute + 20*time.Second), //nolint:gosec // small
 			}
 			hosts[i] = h
-			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*Budget)
+			b := newBudget(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*Budget)
 			for range 4 {
 				group.Go(func() {
 					time.Sleep(time.Duration(i) * 300 * time.Millisecond) // so that each knows the bucket's clock a little differently
@@ -246,7 +246,7 @@ func TestSlowAnswersAreBookedOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range uint64(2) {
 			h := &host{Destination: stateAt(bucket), random: rand.New(rand.NewPCG(i, 1)), from: began, to: began} //nolint:gosec // for a test
-			b := Shared(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil)
+			b := newBudget(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil)
 			group.Go(func() {
 				for time.Since(began) < minutes*time.Minute {
 					if err := b.Reserve(t.Context()); err != nil {
@@ -269,7 +269,7 @@ func TestSlowAnswersAreBookedOnce(t *testing.T) {
 // reservation is longer, so that requests are sent all the same.
 func TestVerySlowState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := Shared(budgeted("", 60, 0), checkpoint.NewState(slow{stateAt(t.TempDir())}, "s3://bucket/state/"), time.Now, nil)
+		b := newBudget(budgeted("", 60, 0), checkpoint.NewState(slow{stateAt(t.TempDir())}, "s3://bucket/state/"), time.Now, nil)
 		began := time.Now()
 		for range 10 {
 			if err := b.Reserve(t.Context()); err != nil {
@@ -312,7 +312,7 @@ func TestRunsOfAProcessShareABudget(t *testing.T) {
 			})
 		}
 		group.Wait()
-		u, err := Read(t.Context(), def, state, h.now())
+		u, err := readBudget(t.Context(), def, state, h.now())
 		if err != nil || u.Day != 1600 || h.writes > 100 || len(all.open) > 0 {
 			t.Errorf("%d requests are booked by %d writes, %d are open, %v", u.Day, h.writes, len(all.open), err)
 		}

@@ -1,19 +1,4 @@
-// Package interval decides which span of time a run reads and where the next one
-// begins.
-//
-// The definition or flags say which span a run reads; without an end, it reads
-// up to now. Where nothing bounds results by time or divides them, a run reads all of them
-// without bounds of dates. An incremental run begins at the start of the day that lies
-// `lookback` before the least watermark of its datasets. The parts of a dataset
-// cover time without overlap, so the span is widened to whole parts. Thus
-// lookback and backfill are the same operation. A run commits the end of what it
-// read as watermark. The watermark never lies after the moment from which
-// results may still change.
-//
-// All times are wall-clock times of the account's zone, held as times in UTC
-// (see extract.Window). The package sends no requests: it only knows
-// definitions, clocks and manifests. Begin reading with Ask and Interval.Decide.
-package interval
+package reading
 
 import (
 	"fmt"
@@ -24,6 +9,19 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
 )
+
+// The definition or flags say which span a run reads; without an end, it reads
+// up to now. Where nothing bounds results by time or divides them, a run reads all of them
+// without bounds of dates. An incremental run begins at the start of the day that lies
+// `lookback` before the least watermark of its datasets. The parts of a dataset
+// cover time without overlap, so the span is widened to whole parts. Thus
+// lookback and backfill are the same operation. A run commits the end of what it
+// read as watermark. The watermark never lies after the moment from which
+// results may still change.
+//
+// All times are wall-clock times of the account's zone, held as times in UTC
+// (see extract.Window). Deciding sends no requests: it only knows definitions, clocks
+// and manifests.
 
 // What two clocks, and two zones, can differ by.
 const (
@@ -48,8 +46,8 @@ type Interval struct {
 	Next time.Time
 }
 
-// Flags holds the settings of the command line for the interval.
-type Flags struct {
+// RangeFlags holds the settings of the command line for the interval.
+type RangeFlags struct {
 	From, To time.Time // override the definition's bounds unless zero
 	Full     bool      // ignore watermarks and replace whole datasets
 	// Beyond is the end of a range without one if results are dated later than now,
@@ -75,9 +73,9 @@ func (e *RangeError) Error() string {
 // ExitCode is 78: the definition names the range.
 func (e *RangeError) ExitCode() int { return 78 }
 
-// Ask returns the interval for a run at the instant now, before anything is
+// NewInterval returns the interval for a run at the instant now, before anything is
 // known about the outputs. The error is a *RangeError.
-func Ask(def *definition.Definition, flags Flags, now time.Time) (Interval, error) {
+func NewInterval(def *definition.Definition, flags RangeFlags, now time.Time) (Interval, error) {
 	i := Interval{Given: Given(def.Extract, flags), Complete: Settled(def, now)}
 	i.Asked = i.Given
 	if i.Asked.To.IsZero() && !needsNoDates(def, i.Given) {
@@ -97,7 +95,7 @@ func needsNoDates(def *definition.Definition, given extract.Window) bool {
 }
 
 // Given returns the span that flags or the definition set. A missing bound is zero.
-func Given(e definition.Extract, flags Flags) extract.Window {
+func Given(e definition.Extract, flags RangeFlags) extract.Window {
 	w := extract.Window{From: e.From, To: e.To}
 	if !flags.From.IsZero() {
 		w.From = flags.From
@@ -138,7 +136,7 @@ func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Dateless() }
 // Decide returns the interval that is read. committed are the manifests of the
 // datasets, nil for a dataset that no run has committed. oldest is when the
 // oldest piece was requested that the run may take over, zero if there is none.
-func (i Interval) Decide(def *definition.Definition, flags Flags, committed []*load.Manifest, oldest time.Time) Interval {
+func (i Interval) Decide(def *definition.Definition, flags RangeFlags, committed []*load.Manifest, oldest time.Time) Interval {
 	if !oldest.IsZero() {
 		i.Complete = extract.Earlier(i.Complete, Settled(def, oldest))
 	}

@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"context"
@@ -112,9 +112,9 @@ func (r *record) unbook(now, at time.Time, n int64) {
 	}
 }
 
-// settle books what a process has used, and takes back what it had reserved. What others had
+// bookUsed books what a process has used, and takes back what it had reserved. What others had
 // reserved and not settled in time counts as used when it ended, until they settle it.
-func (r *record) settle(now time.Time, id string, used []time.Time) {
+func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
 	if own := r.Lent[id]; own.Lapsed {
 		r.unbook(now, time.UnixMilli(own.Until), int64(own.N))
 	}
@@ -229,4 +229,44 @@ func (r *record) room(now time.Time, limit int, length time.Duration, lent int) 
 		}
 	}
 	return left, now.Add(again)
+}
+
+// Booked says how much of a budget is booked. All definitions of one account with one state
+// share the bookings.
+type Booked struct {
+	PerMinute, PerDay int // the definition's limits; 0 means no budget
+	Minute, Day       int // requests booked or reserved in the last minute and last 24 hours; 0 without a budget
+	// Next is the earliest time for the next request: now or later.
+	Next time.Time
+}
+
+// readBudget returns how much of the budget of a definition's account is booked, by the
+// clock of this machine. It changes nothing.
+func readBudget(ctx context.Context, def *definition.Definition, state checkpoint.State, now time.Time) (Booked, error) {
+	l := limitsOf(def, state)
+	u := Booked{PerMinute: l.perMinute, PerDay: l.perDay, Next: now}
+	if l.perMinute <= 0 && l.perDay <= 0 {
+		return u, nil
+	}
+	r, _, err := ledgerOf(def, state).read(ctx)
+	if err != nil {
+		return u, err
+	}
+	r.bookUsed(now, "", nil)
+	lent, _ := r.lent()
+	for _, span := range []struct {
+		limit  int
+		length time.Duration
+		used   *int
+	}{{l.perMinute, l.minute, &u.Minute}, {l.perDay, day, &u.Day}} {
+		if span.limit <= 0 {
+			continue
+		}
+		left, until := r.room(now, span.limit, span.length, lent)
+		*span.used = span.limit - left
+		if wait := until.Sub(now); left <= 0 && now.Add(wait).After(u.Next) {
+			u.Next = now.Add(wait)
+		}
+	}
+	return u, nil
 }

@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"os"
@@ -39,7 +39,7 @@ func TestBudgetState(t *testing.T) {
 			if err := ledgerOf(def, state).write(t.Context(), r, load.NoVersion); err != nil {
 				t.Fatal(err)
 			}
-			b, err := Read(t.Context(), def, state, now)
+			b, err := readBudget(t.Context(), def, state, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,17 +54,17 @@ func TestBudgetState(t *testing.T) {
 func TestBudgetStateCountsWhatRunsBook(t *testing.T) {
 	folder := t.TempDir()
 	def, state := budgeted(folder, 0, 3), stateAt(folder)
-	if b, err := Read(t.Context(), def, state, time.Now()); err != nil || b.Day != 0 || there(filepath.Join(folder, ledgerOf(def, state).name)) {
+	if b, err := readBudget(t.Context(), def, state, time.Now()); err != nil || b.Day != 0 || there(filepath.Join(folder, ledgerOf(def, state).name)) {
 		t.Errorf("before the first: %+v, %v", b, err)
 	}
-	budget := Shared(def, state, time.Now, nil)
+	budget := newBudget(def, state, time.Now, nil)
 	for range 3 {
 		if err := budget.Reserve(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Now()
-	b, err := Read(t.Context(), def, state, now)
+	b, err := readBudget(t.Context(), def, state, now)
 	if err != nil || b.Day != 3 || b.Next.Before(now.Add(23*time.Hour)) || b.Next.After(now.Add(24*time.Hour)) {
 		t.Errorf("%+v, %v", b, err)
 	}

@@ -1,4 +1,4 @@
-package codebook
+package output
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Form is what a run saw of a form.
-type Form struct {
+// FormSeen is what a run saw of a form.
+type FormSeen struct {
 	Columns []schemas.Column  // that the run gives its rows
 	Labels  map[string]string // the headings of the service by id; nil where none came
 	Stats   transform.Stats   // of all results that the run read
@@ -22,7 +22,7 @@ type Form struct {
 //
 // A heading does not say whether it is about an item. It is where a column or a
 // result has an item of that id.
-func (f Form) gone() func(from schemas.Source, label string) bool {
+func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 	listed := func(from schemas.Source) bool {
 		_, listed := f.Labels[from.ID]
 		return listed && from.Kind == schemas.FromItem
@@ -43,11 +43,11 @@ func (f Form) gone() func(from schemas.Source, label string) bool {
 // before, nil where there was none. whole tells that the new manifest will not
 // keep columns that this run does not have.
 //
-// Describe puts what is reported here into the next manifest, so that the next run
+// describe puts what is reported here into the next manifest, so that the next run
 // does not report it again. Fields that the schema leaves out, and several values
 // that are joined into one, are reported by every run.
-func (f Form) Changes(before *load.Manifest, whole bool) []schemas.Change {
-	gone, known, changes := f.gone(), BySource(before), make([]schemas.Change, 0, len(f.Columns))
+func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
+	gone, known, changes := f.gone(), bySource(before), make([]schemas.Change, 0, len(f.Columns))
 	for _, c := range f.Columns {
 		was := known[c.From.String()]
 		added := hasSource(f.Stats.Added, c.From) // in a first run the columns that the sample showed are not new
@@ -68,7 +68,7 @@ func hasSource(columns []schemas.Column, from schemas.Source) bool {
 
 // column lists what changed of a field that has a column. was is the column in the
 // manifest before, nil where it had none. added tells that this run added it.
-func (f Form) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string) bool) []schemas.Change {
+func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
 	note := func(x schemas.Change) {
 		x.From, x.Column = c.From.String(), c.Name
@@ -106,7 +106,7 @@ func (f Form) column(c schemas.Column, was *load.Column, added bool, gone func(s
 
 // dropped lists the columns of the manifest before whose items the form has lost. A
 // run that inferred its columns anew does not have them either.
-func (f Form) dropped(before *load.Manifest, gone func(schemas.Source, string) bool) []schemas.Change {
+func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range before.Schema {
 		from, err := schemas.ParseSource(was.From)
@@ -122,7 +122,7 @@ func (f Form) dropped(before *load.Manifest, gone func(schemas.Source, string) b
 
 // ignored lists the fields that the schema leaves out: they were added on the form
 // and have no column.
-func (f Form) ignored() []schemas.Change {
+func (f FormSeen) ignored() []schemas.Change {
 	changes := make([]schemas.Change, 0, len(f.Stats.Ignored))
 	for from, n := range f.Stats.Ignored {
 		changes = append(changes, schemas.Change{
@@ -133,14 +133,14 @@ func (f Form) ignored() []schemas.Change {
 	return changes
 }
 
-// Describe fills in what a manifest says of its columns besides their names and
+// describe fills in what a manifest says of its columns besides their names and
 // types. That is labels, item types, places, and whether a column's item is gone. list are
 // the form's columns as the manifest lists them, in their order.
 // before is the manifest of the run before, nil where there was none. What it says
 // of a column is kept where this run learned nothing.
-func (f Form) Describe(list []load.Column, before *load.Manifest) {
+func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 	gone := f.gone()
-	known := BySource(before)
+	known := bySource(before)
 	for i, c := range f.Columns {
 		d, seen := &list[i], f.Stats.Seen[c.From]
 		d.Explode = c.Explode
@@ -154,9 +154,9 @@ func (f Form) Describe(list []load.Column, before *load.Manifest) {
 	}
 }
 
-// BySource gives a manifest's columns by their sources. Of several columns with one
+// bySource gives a manifest's columns by their sources. Of several columns with one
 // source it gives the first; of a nil manifest it gives none.
-func BySource(m *load.Manifest) map[string]*load.Column {
+func bySource(m *load.Manifest) map[string]*load.Column {
 	if m == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package budget
+package account
 
 import (
 	"fmt"
@@ -24,17 +24,17 @@ type member struct {
 	users int
 }
 
-// Shared returns what the function Shared does. A nil Budgets shares nothing.
+// Shared returns the budget of a definition's account, see newBudget. A nil Budgets shares nothing.
 func (all *Budgets) Shared(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
 	if all == nil {
-		return Shared(def, state, now, waits)
+		return newBudget(def, state, now, waits)
 	}
 	key := fmt.Sprint(state.Place, "\n", ledgerOf(def, state).name, limitsOf(def, state))
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	m := all.open[key]
 	if m == nil {
-		b, ok := Shared(def, state, now, waits).(*Budget)
+		b, ok := newBudget(def, state, now, waits).(*Budget)
 		if !ok {
 			return nil
 		}
