@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,53 +166,18 @@ func (m *model) playGap(t *testing.T, c gap) {
 			t.Fatalf("run %d: %v; %d requests, the first:\n%s", n, err, len(asked), strings.Join(asked[:min(12, len(asked))], "\n"))
 		}
 		manifest := readManifest(t, filepath.Join(dir, "days", load.ManifestName))
-		if err := w.exact(t, dir, manifest, begun); err != nil {
+		var rows []map[string]any
+		for _, p := range manifest.Parts {
+			rows = append(rows, readNDJSON(t, filepath.Join(dir, "days", p.Path))...)
+		}
+		end := manifest.Range.To.Format(formservice.WallTime)
+		if err := w.judge(rows, begun, begun, func(is string) bool { return is < end }); err != nil {
 			t.Errorf("run %d: %v; changes %+v, verified %+v\n%s", n, err, manifest.Changes, report.Forms[0].Verified, strings.Join(asked, "\n"))
 		}
 		if r := report.Forms[0].ResultChanges; r != nil && strings.Contains(r.Reason, "one second") {
 			t.Errorf("run %d: %+v", n, *r)
 		}
 	}
-}
-
-// exact compares a dataset with the history since a run began. Each result that did
-// not change since must be in its present state, and none may be lost or be there
-// twice. A deleted result
-// may stay for one run during which another one left.
-func (w *smallWorld) exact(t *testing.T, dir string, m *load.Manifest, begun int) error {
-	t.Helper()
-	got := map[int64]string{}
-	for _, p := range m.Parts {
-		for _, row := range readNDJSON(t, filepath.Join(dir, "days", p.Path)) {
-			id := int64(row["result_id"].(float64)) //nolint:errcheck // NDJSON of ours
-			if _, twice := got[id]; twice {
-				return fmt.Errorf("result %d is there twice", id)
-			}
-			date, _ := row["date_finish"].(string)
-			got[id] = strings.Replace(date[:19], "T", " ", 1) + " " + row["item_1"].(string)
-		}
-	}
-	end := m.Range.To.Format(formservice.WallTime)
-	since, last := w.history[begun:], w.history[len(w.history)-1]
-	for id := range max(w.next, 101) {
-		want, is := last[id], got[id]
-		if want >= end {
-			want = ""
-		}
-		constant := !slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] != last[id] })
-		throughout := !slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] == "" || h[id] >= end })
-		was := slices.ContainsFunc(since, func(h map[int64]string) bool { return h[id] == is })
-		switch {
-		case constant && want == "" && leftSince(since, func(is string) bool { return is < end }):
-		case throughout && is == "":
-			return fmt.Errorf("result %d was in the range throughout, and is lost", id)
-		case constant && is != want:
-			return fmt.Errorf("result %d is %q, and was %q all the time", id, is, want)
-		case is != "" && want != "" && !was:
-			return fmt.Errorf("result %d is %q, which it was at no moment of the run", id, is)
-		}
-	}
-	return nil
 }
 
 // TestCountOfBeforeAResultCame: a result comes between the count and the list of changes, so that

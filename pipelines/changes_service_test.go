@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
@@ -53,15 +52,6 @@ func TestFeedThatDoesNotTell(t *testing.T) {
 				s.insert(3000, "2025-12-31 20:00:00")
 				s.form.SetClock(func() time.Time { return s.clock })
 			}, load.MethodLookback, "carry no date_update",
-		},
-		{
-			"many old results are edited", formservice.Faults{}, func(s *stamped) {
-				s.history(2000)
-				for id := int64(10_000); id < 11_900; id++ {
-					s.clock = s.clock.Add(time.Second)
-					s.change(id, "edited")
-				}
-			}, load.MethodLookback, "results changed",
 		},
 		{
 			"many new results hide an old edit", formservice.Faults{}, func(s *stamped) {
@@ -121,13 +111,4 @@ func TestClockSetBackFar(t *testing.T) {
 	}
 	s.later(func() {})
 	s.runWhole()
-}
-
-// history gives the form old results with ids from 10,000 on.
-func (s *stamped) history(n int) {
-	s.t.Helper()
-	for i := range n {
-		s.clock = s.clock.Add(time.Second / 4)
-		s.insert(int64(10_000+i), extracttest.Wall("2025-02-01").Add(time.Duration(i)*2*time.Hour).Format(formservice.WallTime))
-	}
 }

@@ -130,24 +130,6 @@ func TestHourWithDatesOfLaterYears(t *testing.T) {
 	s.checkDataset("days", pipelinestest.Truth(s.form, nil))
 }
 
-// TestHourOfFixedWindows: the clock of the service is so much behind that the watermark
-// lies in the first part, which has no beginning. Where the windows begin is found by
-// counts.
-func TestHourOfFixedWindows(t *testing.T) {
-	s := newStamped(t, definition.Output{Path: "days/", Format: "ndjson"})
-	s.edit = func(def *definition.Definition) { def.Extract.Window.Days = 1 }
-	for id := range int64(1065) {
-		s.form.Delete(id)
-	}
-	s.change(1080, "edited")
-	s.service.Faults.DateHeaderOff = -60 * 24 * time.Hour
-	s.hour()
-	s.later(func() { s.insert(2000, s.clock.Format(formservice.WallTime)) })
-	if report, _ := s.hour(); report.Verified.Method != load.MethodChanges || !report.Verified.Match {
-		t.Errorf("verified %+v", report.Verified)
-	}
-}
-
 func (s *stamped) insert(id int64, date string) {
 	s.t.Helper()
 	if _, err := s.form.Insert(pipelinestest.Result(id, date, "new")); err != nil {

@@ -2,71 +2,17 @@ package pipelines_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
-
-// TestFormsThatAreNotThere: one that is named, or goes after it was listed,
-// fails alone; a glob that matches none at all is an error before any work.
-func TestFormsThatAreNotThere(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		forms  []string
-		vanish bool
-		report string
-		failed string
-	}{
-		{name: "named", forms: []string{"a", "typo"}, report: "a typo", failed: "typo"},
-		{name: "named beside a glob", forms: []string{"a*", "typo"}, report: "a typo", failed: "typo"},
-		{name: "goes after Get Forms", forms: []string{"*"}, vanish: true, report: "a gone", failed: "gone"},
-		{name: "globs", forms: []string{"x*", "[y-z]"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a, gone := formOf("a", 20), formOf("gone", 20)
-			w := newWorld(t, a, gone)
-			if c.vanish {
-				w.service.Before = func(r formservice.Request) {
-					if r.Transaction != formservice.TransactionForms {
-						w.service.SetForms(a)
-					}
-				}
-			}
-			def := w.several()
-			def.Forms = c.forms
-			report, err := pipelines.Run(t.Context(), def, options())
-			if formsIn(report) != c.report {
-				t.Errorf("report of %q", formsIn(report))
-			}
-			w.checkTidy()
-			if c.failed == "" {
-				if !isNoForms(err) || len(tree(t, w.dir)) != 0 {
-					t.Errorf("error %v, left %v", err, tree(t, w.dir))
-				}
-				return
-			}
-			failed, ok := errors.AsType[*account.FormsError](err)
-			if !ok || len(failed.Errors) != 1 || !strings.HasPrefix(failed.Errors[0].Error(), "form "+c.failed+": ") {
-				t.Fatalf("error %v", err)
-			}
-			if s, ok := errors.AsType[*extract.ServiceError](err); !ok || s.Code != extract.CodeInvalidForm {
-				t.Errorf("error %v", err)
-			}
-			w.checkForm(a)
-		})
-	}
-}
 
 // TestFormWithoutResults gives a file with its header and a dataset without
 // parts, also where an earlier run had found results.
@@ -108,36 +54,6 @@ func TestFormWithoutResults(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestFormsThatWouldMeet in one place fail before anything is asked or written
-// of them, and leave the others alone.
-func TestFormsThatWouldMeet(t *testing.T) {
-	other := formOf("other", 20)
-	w := newWorld(t, formOf("a", 20), formOf("xa", 20), other)
-	def := w.several()
-	def.Outputs = append(def.Outputs, w.definition(definition.Output{Path: "files/x{form}.ndjson", Format: "ndjson"}).Outputs...)
-	report, err := pipelines.Run(t.Context(), def, options())
-	failed, ok := errors.AsType[*account.FormsError](err)
-	if !ok || len(failed.Errors) != 2 || formsIn(report) != "a xa other" {
-		t.Fatalf("report of %s, error %v", formsIn(report), err)
-	}
-	for i, want := range []string{`form a: forms "a" and "xa" would both be written to `, `form xa: forms "xa" and "a" would both be written to `} {
-		if got := failed.Errors[i].Error(); !strings.HasPrefix(got, want) {
-			t.Errorf("got %s", got)
-		}
-	}
-	for _, r := range w.service.Log() {
-		if r.Form != "other" && r.Form != "" {
-			t.Errorf("%s of form %s", r.Transaction, r.Form)
-		}
-	}
-	for name := range tree(t, w.dir) {
-		if !strings.Contains(name, "other") {
-			t.Errorf("wrote %s", name)
-		}
-	}
-	w.checkForm(other)
 }
 
 // TestABugInOneForm reaches whoever called Run, who says that it is one.

@@ -218,24 +218,6 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestUsedUpBudgetOfSeveralForms fails each form that still has to ask,
-// without a request.
-func TestUsedUpBudgetOfSeveralForms(t *testing.T) {
-	w := newWorld(t, formOf("a", 5), formOf("b", 5), formOf("c", 5), formOf("d", 5))
-	def := w.several()
-	def.Source.Requests.Concurrency, def.Source.Requests.PerDay = 2, 7
-	report, err := pipelines.Run(t.Context(), def, options())
-	if b, ok := errors.AsType[*transport.BudgetError](err); !ok || b.Limit != 7 {
-		t.Fatalf("error %v", err)
-	}
-	if n := len(w.service.Log()); n != 7 || formsIn(report) != "a b c d" {
-		t.Errorf("%d requests, report of %s", n, formsIn(report))
-	}
-	if f := report.Forms[3]; f.Requests.Results+f.Requests.Count != 0 || f.Err == nil {
-		t.Errorf("the last form: %+v", f)
-	}
-}
-
 // TestStopSeveralForms stops those under way and begins no other; what was
 // committed stays.
 func TestStopSeveralForms(t *testing.T) {

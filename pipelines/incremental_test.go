@@ -88,10 +88,10 @@ func (l *living) goOn() (*pipelines.FormReport, []string) {
 }
 
 // check compares every dataset with the truth, and its watermark.
-func (l *living) check(watermark string, keep func(formservice.Result) bool) {
+func (l *living) check(watermark string) {
 	l.t.Helper()
 	for _, o := range l.outs {
-		m := l.checkDataset(strings.TrimSuffix(o.Path, "/"), pipelinestest.Truth(l.form, keep))
+		m := l.checkDataset(strings.TrimSuffix(o.Path, "/"), pipelinestest.Truth(l.form, nil))
 		if m.Watermark.String() != watermark {
 			l.t.Errorf("%s: the watermark is %s, want %s", o.Path, m.Watermark, watermark)
 		}
@@ -124,7 +124,7 @@ func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
 			out.Partition = partition
 			l := newLiving(t, out)
 			l.goOn()
-			l.check("2026-01-20 23:59:30", nil)
+			l.check("2026-01-20 23:59:30")
 			for hour := range 28 {
 				now := extracttest.Wall("2026-01-21 01:10:00").Add(time.Duration(hour) * time.Hour)
 				if hour%3 == 0 {
@@ -132,7 +132,7 @@ func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
 				}
 				l.now(now.Format(formservice.WallTime))
 				f, asked := l.goOn()
-				l.check(now.Add(-time.Minute).Format(formservice.WallTime), nil)
+				l.check(now.Add(-time.Minute).Format(formservice.WallTime))
 				from := now.Add(-time.Minute).Add(-time.Hour).AddDate(0, 0, -3).Format(time.DateOnly)
 				if hour == 0 {
 					from = "2026-01-17"
@@ -171,7 +171,7 @@ func TestIncrementalPicksUpWhatChanged(t *testing.T) {
 			l.finish(4, "2026-01-21 11:10:00")  // from January 2nd
 			l.finish(500, "2026-01-21 11:20:00")
 			f, asked := l.goOn()
-			l.check("2026-01-21 11:59:00", nil)
+			l.check("2026-01-21 11:59:00")
 			if f.Older == 0 || asked[0] > "2026-01-02" {
 				t.Errorf("asked for %v, report %+v", asked, f)
 			}
@@ -182,55 +182,9 @@ func TestIncrementalPicksUpWhatChanged(t *testing.T) {
 			if f, asked := l.goOn(); f.Older != 0 || asked[0] != "2026-01-18" {
 				t.Errorf("asked for %v, report %+v", asked, f)
 			}
-			l.check("2026-01-21 12:59:00", nil)
+			l.check("2026-01-21 12:59:00")
 		})
 	}
-}
-
-// TestIncrementalLeavesTheRest: what changes before the lookback and moves
-// nowhere is for a backfill or --full.
-func TestIncrementalLeavesTheRest(t *testing.T) {
-	l := newLiving(t)
-	l.goOn()
-	l.update(5, "2026-01-02 09:30:00", "edited")
-	l.form.Delete(8)
-	l.insert(700, "", "unfinished too")
-	l.now("2026-01-21 12:00:00")
-	_, asked := l.goOn()
-	m := readManifest(t, l.path("days/_manifest.json"))
-	if m.Rows != 61 || asked[0] != "2026-01-17" {
-		t.Errorf("%d rows, asked for %v", m.Rows, asked)
-	}
-	l.o.From, l.o.To = extracttest.Wall("2026-01-02"), extracttest.Wall("2026-01-04")
-	if f, asked := l.goOn(); !slices.Equal(asked, []string{"2026-01-02", "2026-01-03"}) || f.Rows != 5 {
-		t.Errorf("a backfill asked for %v, report %+v", asked, f)
-	}
-	l.check("2026-01-21 11:59:00", func(r formservice.Result) bool { return r.ID != 700 })
-	l.o.From, l.o.To, l.o.Full = time.Time{}, time.Time{}, true
-	l.goOn()
-	l.check("2026-01-21 11:59:00", nil)
-}
-
-// TestBackfillMakesNoWatermark where what lies before it was not read.
-func TestBackfillMakesNoWatermark(t *testing.T) {
-	l := newLiving(t)
-	l.o.From, l.o.To = extracttest.Wall("2026-01-10"), extracttest.Wall("2026-01-12")
-	l.goOn()
-	l.check("..", func(r formservice.Result) bool {
-		return pipelinestest.Date(r) >= "2026-01-10" && pipelinestest.Date(r) < "2026-01-12"
-	})
-	l.o.From, l.o.To = time.Time{}, time.Time{}
-	l.goOn()
-	l.check("2026-01-20 23:59:30", nil)
-	l.o.From, l.o.To = extracttest.Wall("2026-01-22"), extracttest.Wall("2026-01-24") // ahead of it
-	l.now("2026-01-23 12:00:00")
-	l.insert(800, "2026-01-22 12:00:00", "in the range")
-	l.insert(801, "2026-01-21 12:00:00", "in the gap")
-	l.goOn()
-	l.check("2026-01-20 23:59:30", func(r formservice.Result) bool { return r.ID != 801 })
-	l.o.From, l.o.To = time.Time{}, time.Time{}
-	l.goOn()
-	l.check("2026-01-23 11:59:00", nil)
 }
 
 // TestPartsWithoutTheirIDs are read again where they may hold a moved result.
@@ -288,7 +242,7 @@ func TestUndatedAreAskedForByTheirIDs(t *testing.T) {
 			if lose {
 				l.checkDataset("days", pipelinestest.Truth(l.form, nil))
 			} else {
-				l.check("2026-01-21 11:59:00", nil)
+				l.check("2026-01-21 11:59:00")
 			}
 			if r := f.Requests; !lose && (r.Count != 2 || r.Results > 10) {
 				t.Errorf("requests %+v", r)

@@ -15,6 +15,46 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
+// TestReadAgain changes the form at an exact place of a run over windows of a day, read one
+// after the other. What moves otherwise TestModel walks.
+func TestReadAgain(t *testing.T) {
+	finish := func(f *formservice.Form, id int64, when string) {
+		if err := f.Finish(id, extracttest.Wall(when)); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		do     func(*formservice.Form)
+		reread bool
+	}{
+		"to a window that was not read":       {func(f *formservice.Form) { finish(f, 1, "2026-01-03 12:00:00") }, true},
+		"within its window before it is read": {func(f *formservice.Form) { finish(f, 3, "2026-01-03 12:00:00") }, false},
+		"out of the range before it is read":  {func(f *formservice.Form) { finish(f, 3, "2026-03-01 12:00:00") }, false},
+		"into the range":                      {func(f *formservice.Form) { finish(f, 10, "2026-01-01 12:00:00") }, true},
+		"a swap that leaves all counts": {func(f *formservice.Form) {
+			finish(f, 1, "2026-01-03 12:00:00")
+			finish(f, 3, "2026-01-04 12:00:00")
+			finish(f, 8, "2026-01-01 12:00:00")
+		}, true},
+		"one to a window that was read, while one that was read is deleted": {func(f *formservice.Form) {
+			finish(f, 3, "2026-01-01 12:00:00") // the sum agrees with what was read, and each day does not
+			f.Delete(2)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			form := fourDays()
+			w := newWorld(t, form)
+			w.service.Before = once(reads("2026-01-03"), func() { c.do(form) })
+			report := w.run(w.daily(fileAndDays()...))
+			w.checkFile("form1.ndjson", pipelinestest.Truth(form, inJanuary))
+			w.checkDataset("days", pipelinestest.Truth(form, inJanuary))
+			if got := report.Forms[0].Reread > 0; got != c.reread {
+				t.Errorf("%d windows were read again", report.Forms[0].Reread)
+			}
+		})
+	}
+}
+
 // countsAll tells whether a request counts all results.
 func countsAll(r formservice.Request) bool {
 	return r.Transaction == formservice.TransactionCount && !strings.Contains(r.Query, "_date=")

@@ -99,7 +99,7 @@ func TestContinuedFullRunHoldsTheWatermark(t *testing.T) {
 	l.goOn()
 	l.edit = func(*definition.Definition) {}
 	l.goOn()
-	l.check("2026-01-29 23:59:00", nil)
+	l.check("2026-01-29 23:59:00")
 }
 
 // TestEncodingIsBounded: no more parts are encoded at once, over all forms, than

@@ -1,7 +1,6 @@
 package pipelines_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,35 +107,6 @@ func dayParts(w *world) *definition.Definition {
 	return def
 }
 
-// TestReplayReadsTheRejectedWindows and no others, and leaves what still does
-// not fit in new dead letters.
-func TestReplayReadsTheRejectedWindows(t *testing.T) {
-	r := newReplayed(t, numbered(), dayParts)
-	before := r.letters()
-	if r.first.Forms[0].Rejected != 3 || len(before) != 2 {
-		t.Fatalf("rejected %d, dead letters %v", r.first.Forms[0].Rejected, before)
-	}
-	r.def.Schema = numbers(".")
-	r.replay()
-	f := r.found.Forms[0]
-	if f.Results != 3 || f.Objects != 2 || len(f.Ranges) != 2 || f.Whole || f.Ranges[0].From.String() != "2026-01-02 00:00:00" {
-		t.Errorf("found %+v", f)
-	}
-	if slices.Sort(r.asked); !slices.Equal(r.asked, []string{"2026-01-02", "2026-01-10"}) {
-		t.Errorf("asked for %v", r.asked)
-	}
-	if got := rowsIn(t, r.path("days")); got != `{"id":1,"n":1} {"id":2,"n":2000} {"id":3,"n":3} {"id":4,"n":4} {"id":5,"n":5000} {"id":7,"n":7}` {
-		t.Errorf("rows %s", got)
-	}
-	after := r.letters()
-	if len(after) != 1 || slices.Contains(before, after[0]) || r.left != 1 {
-		t.Errorf("dead letters %v, %d results left", after, r.left)
-	}
-	if data, err := os.ReadFile(after[0]); err != nil || strings.Count(string(data), "\n") != 1 || !strings.Contains(string(data), `"six"`) {
-		t.Errorf("%s %v", data, err)
-	}
-}
-
 // rowsIn are the lines of a dataset, by id.
 func rowsIn(t testing.TB, dir string) string {
 	t.Helper()
@@ -150,102 +120,69 @@ func rowsIn(t testing.TB, dir string) string {
 	return strings.Join(rows, " ")
 }
 
-// TestReplayOfAFile: it holds its range whole, so all of it is read again.
-func TestReplayOfAFile(t *testing.T) {
-	r := newReplayed(t, numbered(), func(w *world) *definition.Definition {
-		def := dayParts(w)
-		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
-		return def
-	})
-	r.def.Schema = numbers(".")
-	r.replay()
-	if f := r.found.Forms[0]; !f.Whole || f.Full || f.Objects != 3 || f.Results != 3 || len(r.runs) != 1 {
-		t.Errorf("found %+v, %d runs", f, len(r.runs))
-	}
-	data, err := os.ReadFile(r.path("form1.ndjson"))
-	if err != nil || strings.Count(string(data), "\n") != 6 || len(r.letters()) != 1 {
-		t.Errorf("%s %v %v", data, err, r.letters())
-	}
-	if data, err = os.ReadFile(r.path("form1.ndjson.rejects.jsonl")); err != nil || strings.Count(string(data), "\n") != 1 {
-		t.Errorf("%s %v", data, err)
-	}
-}
-
-// TestReplayOfTheFirstPart in a dataset that goes on from a watermark: the part has no
-// beginning, and lies further back than the lookback of a run up to the same end.
-func TestReplayOfTheFirstPart(t *testing.T) {
-	form := numbered(pipelinestest.Result(50, "2026-01-01 08:00:00", "50.000"), pipelinestest.Result(51, "2026-01-04 08:00:00", "51.000"))
-	r := newReplayed(t, form, func(w *world) *definition.Definition {
-		def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-		def.Extract.Incremental, def.Extract.Lookback = true, 24*time.Hour
-		return def
-	})
-	r.def.Schema = numbers(".")
-	r.replay()
-	if f := r.found.Forms[0]; f.Results != 5 || r.left != 1 {
-		t.Errorf("found %+v, %d results left", f, r.left)
-	}
-	if got := rowsIn(t, r.path("days")); !strings.Contains(got, `{"id":50,"n":50000}`) || strings.Count(got, "id") != 8 {
-		t.Errorf("rows %s", got)
-	}
-	if read := r.runs[0].Forms[0].Range; !read.From.IsZero() {
-		t.Errorf("it read %s", read)
-	}
-}
-
-// TestReplayOfAResultWithoutADate in a dataset that goes on from a watermark:
-// only a run that replaces everything looks for such results.
-func TestReplayOfAResultWithoutADate(t *testing.T) {
-	r := newReplayed(t, numbered(pipelinestest.Result(50, "", "50.000")), func(w *world) *definition.Definition {
-		def := w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-		def.Extract.Incremental, def.Extract.Lookback = true, definition.DefaultLookback
-		return def
-	})
-	r.def.Schema = numbers(".")
-	r.replay()
-	if f := r.found.Forms[0]; !f.Whole || !f.Full || f.Results != 4 {
-		t.Errorf("found %+v", f)
-	}
-	if got := rowsIn(t, r.path("days")); !strings.Contains(got, `{"id":50,"n":50000}`) || strings.Count(got, "id") != 7 || len(r.letters()) != 1 {
-		t.Errorf("rows %s, dead letters %v", got, r.letters())
-	}
-}
-
-// TestReplayKeepsWhatWasNotRead: the definition's range has moved on.
-func TestReplayKeepsWhatWasNotRead(t *testing.T) {
-	r := newReplayed(t, numbered(), func(w *world) *definition.Definition {
-		def := dayParts(w)
-		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
-		return def
-	})
-	r.def.Schema, r.def.Extract.From = numbers("."), extracttest.Wall("2026-01-05")
-	r.replay()
-	if r.left != 2 || len(r.letters()) != 2 {
-		t.Errorf("%d results left, in %v", r.left, r.letters())
-	}
-}
-
-// told tells whether a result is among the dead letters of "days".
-func (r *replayed) told(id string) bool {
-	r.t.Helper()
-	return slices.ContainsFunc(r.letters(), func(name string) bool {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			r.t.Fatal(err)
+// TestReplay reads the windows of rejected results again and no others, and leaves what still does
+// not fit in new dead letters.
+func TestReplay(t *testing.T) {
+	continued := func(lookback time.Duration) func(w *world) *definition.Definition {
+		return func(w *world) *definition.Definition {
+			def := w.definition(days())
+			def.Extract.Incremental, def.Extract.Lookback = true, lookback
+			return def
 		}
-		return strings.Contains(string(data), `"result_id":`+id+`,`)
-	})
-}
-
-// TestReplayOfABoundedRange does not look for results without a date.
-func TestReplayOfABoundedRange(t *testing.T) {
-	r := newReplayed(t, numbered(pipelinestest.Result(50, "", "50.000")), func(w *world) *definition.Definition {
-		return w.definition(definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay})
-	})
-	r.def.Schema = numbers(".")
-	r.def.Extract.From, r.def.Extract.To = extracttest.Wall("2026-01-01"), extracttest.Wall("2026-02-01")
-	r.replay()
-	if !r.told("50") || r.found.Forms[0].Whole || r.left != 2 {
-		t.Errorf("found %+v, %d results left", r.found.Forms[0], r.left)
+	}
+	beside := func(w *world) *definition.Definition {
+		def := dayParts(w)
+		def.Outputs = append(def.Outputs, definition.Output{Path: w.path("form1.ndjson"), Format: "ndjson", Partition: definition.PartitionNone})
+		return def
+	}
+	whole := pipelines.FormReplay{Results: 3, Objects: 3, Whole: true}
+	for _, c := range []struct {
+		name     string
+		more     []formservice.Result
+		define   func(w *world) *definition.Definition
+		from, to string // of the replay, where the definition's range has moved
+		want     pipelines.FormReplay
+		asked    []string // nil: any days
+		rows     string   // some of the dataset's
+		n, left  int      // rows, and results that the dead letters tell of
+	}{
+		{"parts", nil, dayParts, "", "", pipelines.FormReplay{Results: 3, Objects: 2}, []string{"2026-01-02", "2026-01-10"}, `{"id":2,"n":2000} {"id":3,"n":3}`, 6, 1},
+		{"a file, which holds its range whole", nil, beside, "", "", whole, nil, `{"id":5,"n":5000}`, 6, 1},
+		{"a first part without a beginning, beyond the lookback", []formservice.Result{
+			pipelinestest.Result(50, "2026-01-01 08:00:00", "50.000"), pipelinestest.Result(51, "2026-01-04 08:00:00", "51.000"),
+		}, continued(24 * time.Hour), "", "", pipelines.FormReplay{Results: 5, Objects: 4}, nil, `{"id":50,"n":50000}`, 8, 1},
+		{
+			"a result without a date, which only a run of everything looks for",
+			[]formservice.Result{pipelinestest.Result(50, "", "50.000")},
+			continued(definition.DefaultLookback), "", "",
+			pipelines.FormReplay{Results: 4, Objects: 3, Whole: true, Full: true},
+			nil, `{"id":50,"n":50000}`, 7, 1,
+		},
+		{"what lies before the range", nil, beside, "2026-01-05", "2026-02-01", whole, nil, `{"id":5,"n":5000}`, 5, 2},
+		{"a result without a date and a bounded range", []formservice.Result{pipelinestest.Result(50, "", "50.000")}, func(w *world) *definition.Definition {
+			return w.definition(days())
+		}, "2026-01-01", "2026-02-01", pipelines.FormReplay{Results: 4, Objects: 3}, nil, `{"id":5,"n":5000}`, 6, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newReplayed(t, numbered(c.more...), c.define)
+			before := r.letters()
+			if r.def.Schema = numbers("."); c.from != "" {
+				r.def.Extract.From, r.def.Extract.To = extracttest.Wall(c.from), extracttest.Wall(c.to)
+			}
+			r.replay()
+			f := r.found.Forms[0]
+			if f.Results != c.want.Results || f.Objects != c.want.Objects || f.Whole != c.want.Whole || f.Full != c.want.Full {
+				t.Errorf("found %+v, want %+v", f, c.want)
+			}
+			if slices.Sort(r.asked); c.asked != nil && !slices.Equal(r.asked, c.asked) {
+				t.Errorf("asked for %v", r.asked)
+			}
+			if got := rowsIn(t, r.path("days")); !strings.Contains(got, c.rows) || strings.Count(got, "id") != c.n || r.left != c.left {
+				t.Errorf("rows %s, %d results left", got, r.left)
+			}
+			if six := r.letters(); slices.Equal(six, before) && c.left == 1 {
+				t.Errorf("the dead letters are %v still", six)
+			}
+		})
 	}
 }

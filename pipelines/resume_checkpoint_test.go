@@ -84,40 +84,6 @@ func TestResumeInEveryShape(t *testing.T) {
 	}
 }
 
-// TestResumeInTheOwnRange: a single file holds its own run's range, to which
-// what an earlier run read counts.
-func TestResumeInTheOwnRange(t *testing.T) {
-	for name, outs := range shapes() {
-		t.Run(name, func(t *testing.T) {
-			r := newDeclared(t)
-			def := func() *definition.Definition {
-				d := r.daily(slices.Clone(outs)...)
-				d.Extract.From, d.Extract.To = extracttest.Wall("2026-02-01"), time.Time{}
-				return d
-			}
-			r.stopAt(def(), "read", 12)
-			if _, err := r.form.Insert(pipelinestest.Result(100, "2026-02-17 09:00:00", "late")); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.form.Finish(10, extracttest.Wall("2026-02-16 10:00:00")); err != nil { // it was read on the 10th
-				t.Fatal(err)
-			}
-			r.o.Now = zoned(t, r.world, "2026-02-18 12:00:00")
-			asked, report := r.asked(def())
-			for _, day := range asked {
-				if day < "2026-02-13" && day != "2026-02-10" {
-					t.Errorf("asked again for %s", day)
-				}
-			}
-			if f := report.Forms[len(report.Forms)-1]; f.Range.To.String() != "2026-02-18 11:59:00" {
-				t.Errorf("the range is %v", f.Range)
-			}
-			r.checkAll(outs, func(x formservice.Result) bool { return pipelinestest.Date(x) >= "2026-02" })
-			r.noCheckpoint()
-		})
-	}
-}
-
 // TestWhatACheckpointIsGoodFor: pieces are taken over that lie within the new
 // run's windows, where the definition still reads the same rows.
 func TestWhatACheckpointIsGoodFor(t *testing.T) {

@@ -148,19 +148,6 @@ func TestPagesCutShort(t *testing.T) {
 	}
 }
 
-// TestLargeWindowCutShort: several goroutines share a window whose pages hold fewer results
-// than the service says. What lacks by the count is asked for until nothing comes.
-func TestLargeWindowCutShort(t *testing.T) {
-	form := generated(2600)
-	w := newWorld(t, form).byV2()
-	w.service.SetFaults(formservice.Faults{CutPages: 50})
-	report := w.run(w.definition(file()))
-	w.checkFile("form1.ndjson", pipelinestest.Truth(form, nil))
-	if f := report.Forms[0]; !f.Verified.Match || f.Verified.Unproven != "" || f.Reread > 0 {
-		t.Errorf("%d windows were read again, verified %+v", f.Reread, f.Verified)
-	}
-}
-
 // TestCountsWithoutResults: the headers tell of results that do not come. Where the counts
 // of other days agree, the run fails. Where none agrees, the service tells no counts.
 func TestCountsWithoutResults(t *testing.T) {

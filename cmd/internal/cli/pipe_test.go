@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -42,23 +41,5 @@ func TestReaderGone(t *testing.T) {
 				t.Errorf("ended with %d: %s", code, &p.stderr)
 			}
 		})
-	}
-}
-
-// TestFullStdout exports to a device that is full.
-func TestFullStdout(t *testing.T) {
-	_, server := newService(testKey, largeForm("form1", 500))
-	defer server.Close()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := command(t, t.TempDir(), testKey, append([]string{"export", "--form", "form1", "--format", format}, serviceArgs(server.URL)...)...)
-		p.Stdout = full
-		if code := p.code(t, p.Run()); code != console.ExitIO || !strings.Contains(p.stderr.String(), "no space left") {
-			t.Errorf("%s ends with %d: %s", format, code, &p.stderr)
-		}
-		_ = full.Close() // nothing was written
 	}
 }

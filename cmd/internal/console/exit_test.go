@@ -266,22 +266,6 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// TestEveryFailureHasAHint holds that each class of errors of a run has a hint, by an
-// error of its own and one without more.
-func TestEveryFailureHasAHint(t *testing.T) {
-	for _, err := range []error{
-		errors.New("x"), &definition.Error{}, &definition.PathError{}, &pipelines.CollisionError{}, &interval.RangeError{}, &definition.UnsupportedError{},
-		&output.SchemaChangedError{}, &output.DatasetChangedError{}, &load.NameError{}, &transport.ConfigError{}, &extract.CostError{},
-		&load.CreateError{Err: fs.ErrExist}, &load.ManifestError{}, &output.UnlistedPartsError{}, &load.IOError{Err: fs.ErrExist},
-		&account.NoFormsError{}, &reconcile.VerifyError{}, &reading.RejectsError{}, &load.HeldError{}, &transport.BudgetError{}, &StopError{syscall.SIGTERM},
-		service(extract.CodeInvalidKey, 401), service(extract.CodeInvalidValue, 400), service(4711, 200),
-	} {
-		if Hint(err, "formetl run", "") == "" {
-			t.Errorf("%T has no hint", err)
-		}
-	}
-}
-
 func TestStopErrorNamesTheSignal(t *testing.T) {
 	for signal, want := range map[os.Signal]string{os.Interrupt: "stopped by SIGINT (Ctrl-C)", syscall.SIGTERM: "stopped by SIGTERM", syscall.SIGHUP: "stopped by SIGHUP (the terminal is gone)"} {
 		if got := (&StopError{signal}).Error(); got != want {

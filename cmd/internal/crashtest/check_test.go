@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"errors"
-	"slices"
 	"testing"
 )
 
@@ -52,32 +51,5 @@ func (w *world) clean() {
 	}
 	if orphans, missing, err := w.beside(w.t.Context()); err != nil || len(orphans)+len(missing) > 0 {
 		w.t.Errorf("after clean there is %v beside no part, and parts lack %v, %v", orphans, missing, err)
-	}
-}
-
-// oneOf checks that every reader sees one of several states or, where the
-// last run never came to an end, nothing.
-func (w *world) oneOf(states ...rows) {
-	w.t.Helper()
-	ctx := w.t.Context()
-	readers := map[string]func() (reading, error){
-		"the reader of the manifest": func() (reading, error) { return w.byManifest(ctx) },
-		"the reader that globs":      func() (reading, error) { return w.byGlob(ctx) },
-	}
-	if w.output.file != "" {
-		readers["the reader that globs"] = func() (reading, error) { return w.asFile(ctx) }
-	}
-	for name, read := range readers {
-		r, err := read()
-		if errors.Is(err, errNothing) {
-			continue
-		}
-		if err != nil {
-			w.t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if !slices.ContainsFunc(states, r.rows.equal) {
-			w.t.Errorf("%s sees neither state whole: %s", name, r.rows.differs(states[len(states)-1]))
-		}
 	}
 }

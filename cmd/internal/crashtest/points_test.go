@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
@@ -22,98 +21,44 @@ const (
 
 // point is a named action of a run, before which formetl kills itself.
 type point struct {
-	name  string
-	sight sight
-	file  sight // of a single file
-	often bool  // it comes once for each window or part
-	// recorded tells that the intent is recorded: the run will be finished.
-	recorded bool
+	name string
+	// first and second are how often it comes in a first run into a dataset, and in one that follows
+	// a change.
+	first, second int
+	sight         sight
+	file          sight // of a single file
 }
 
-// points are those of a run, in order.
+// points are those of a run, in order. Windows without results have a piece too, and nothing that
+// is staged. Beside parts lie sets of ids and dead letters, which are superseded with them.
 func points() []point {
 	return []point{
-		{name: "planned"},
-		{name: "piece", often: true},
-		{name: "read", often: true},
-		{name: "verified"},
-		{name: "snapshot"},
-		{name: "staged", often: true},
-		{name: "prepared", often: true},
-		{name: string(load.StepCheck)},
-		{name: string(load.StepBeside), often: true},
-		{name: string(load.StepIntent)},
-		{name: string(load.StepUnmark), recorded: true},
-		{name: string(load.StepParts), sight: seesNoMark, file: seesNoMark, often: true, recorded: true},
-		{name: string(load.StepLetters), file: seesSwap, recorded: true}, // of files
-		{name: string(load.StepManifest), sight: seesNoMark, file: seesSwap, recorded: true},
-		{name: string(load.StepSupersede), sight: seesSwap, often: true, recorded: true},
-		{name: string(load.StepMark), sight: seesSwap, recorded: true},
-		{name: string(load.StepClose), sight: seesNew, file: seesNew, recorded: true},
-		{name: "codebook", sight: seesNew, file: seesNew, recorded: true},
+		{name: "planned", first: 1, second: 1},
+		{name: "piece", first: lastDay, second: lastDay},
+		{name: "read", first: lastDay, second: lastDay},
+		{name: "verified", first: 1, second: 1},
+		{name: "snapshot", first: 1, second: 1},
+		{name: "staged", first: firstDays, second: 12},
+		{name: "prepared", first: firstDays, second: 12},
+		{name: string(load.StepCheck), first: 1, second: 1},
+		{name: string(load.StepBeside), first: firstDays + 3, second: 9},
+		{name: string(load.StepIntent), first: 1, second: 1},
+		{name: string(load.StepUnmark), first: 1, second: 1},
+		{name: string(load.StepParts), first: firstDays, second: 6, sight: seesNoMark, file: seesNoMark},
+		{name: string(load.StepLetters), file: seesSwap}, // of files
+		{name: string(load.StepManifest), first: 1, second: 1, sight: seesNoMark, file: seesSwap},
+		{name: string(load.StepSupersede), second: 12, sight: seesSwap},
+		{name: string(load.StepMark), first: 1, second: 1, sight: seesSwap},
+		{name: string(load.StepClose), first: 1, second: 1, sight: seesNew, file: seesNew},
+		{name: "codebook", first: 1, second: 1, sight: seesNew, file: seesNew},
 	}
 }
 
-// census is how often each point comes in a run over the form, where the
-// dataset holds what the form held before.
-func census(before, now map[int]day) map[string]int {
-	// Windows without results have a piece too, and nothing that is staged.
-	n := map[string]int{"piece": lastDay, "read": lastDay}
-	for day := 1; day <= lastDay; day++ {
-		old, fresh := before[day].rows, now[day].rows
-		if len(fresh) > 0 {
-			n["staged"]++
-			n["prepared"]++
-		}
-		if now[day].rejected != "" {
-			n[string(load.StepBeside)]++
-		}
-		if was := before[day].rejected; was != "" && was != now[day].rejected {
-			n[string(load.StepSupersede)]++
-		}
-		if old.equal(fresh) {
-			continue
-		}
-		if len(fresh) > 0 {
-			n[string(load.StepBeside)]++
-			n[string(load.StepParts)]++
-		}
-		if len(old) > 0 {
-			n[string(load.StepSupersede)] += 2 // with its id set
-		}
-	}
-	return n
-}
-
-// day is what the form holds of a day: rows, and the ids of results that are rejected.
-type day struct {
-	rows     rows
-	rejected string
-}
-
-// byDay divides the truth into days.
-func byDay(form *formservice.Form) map[int]day {
-	all := truth(form)
-	days := map[int]day{}
-	form.Each(func(r formservice.Result) bool {
-		is := days[dayOf(r)]
-		if is.rows == nil {
-			is.rows = rows{}
-		}
-		if value, ok := all[r.ID]; ok {
-			is.rows[r.ID] = value
-		} else {
-			is.rejected += fmt.Sprint(r.ID, " ")
-		}
-		days[dayOf(r)] = is
-		return true
-	})
-	return days
-}
-
-// times gives which of n occurrences are tried: the first, a middle one and
-// the last.
+// times gives which of n occurrences are tried: the first, a middle one and the last.
 func times(n int) []int {
+	if n == 0 {
+		return nil
+	}
 	return slices.Compact([]int{1, max(1, (n+1)/2), n})
 }
 
@@ -126,33 +71,15 @@ type crash struct {
 
 func (c crash) String() string { return fmt.Sprintf("%s:%d", c.name, c.k) }
 
-// occurrences is how often each point comes in a run.
-func occurrences(second bool) map[string]int {
-	form := newForm()
-	if !second {
-		return census(nil, byDay(form))
-	}
-	before := byDay(form)
-	change(form)
-	return census(before, byDay(form))
-}
-
 // crashes are all that are tried on a dataset.
 func crashes(second bool) []crash {
-	n := occurrences(second)
 	var all []crash
 	for _, p := range points() {
-		if p.name == string(load.StepLetters) {
-			continue
+		n := p.first
+		if second {
+			n = p.second
 		}
-		if !p.often {
-			all = append(all, crash{p, 1, second})
-			continue
-		}
-		if n[p.name] == 0 {
-			continue // nothing is superseded in a first run
-		}
-		for _, k := range times(n[p.name]) {
+		for _, k := range times(n) {
 			all = append(all, crash{p, k, second})
 		}
 	}
@@ -217,35 +144,4 @@ func (w *world) crashed(s sight, before, now rows) {
 			w.t.Errorf("strays are visible: %v, %v", strays, err)
 		}
 	}
-}
-
-// TestSeveralOutputsKilled kills a pipeline while it reads, and between and in
-// the commits of its outputs: each is that of one run, and the next run brings
-// all to the truth.
-func TestSeveralOutputsKilled(t *testing.T) {
-	eachPlace(t, func(t *testing.T, k kind) {
-		for name, outputs := range map[string][]output{
-			"datasets": {ndjsonDataset, parquetDataset},
-			"mixed":    {ndjsonDataset, csvFile},
-		} {
-			faults := []string{"read:11", "prepared:11", "intent:2", "unmark", "unmark:2", "parts:7", "manifest:2", string(load.StepClose), "close:2"}
-			for _, fault := range needs.Sample(faults, 2) {
-				t.Run(name+"/"+fault, func(t *testing.T) {
-					worlds := newWorlds(t, k, outputs...)
-					worlds[0].run()
-					before := truth(worlds[0].form)
-					change(worlds[0].form)
-					worlds[0].runInto(fault)
-					for _, w := range worlds {
-						w.oneOf(before, truth(w.form))
-					}
-					worlds[0].run()
-					for _, w := range worlds {
-						w.whole(truth(w.form))
-						w.clean()
-					}
-				})
-			}
-		}
-	})
 }

@@ -58,7 +58,6 @@ const declared = `columns:
 var (
 	ndjsonDataset   = output{"", "ndjson", ".ndjson", declared, "day"}
 	inferredDataset = output{"", "ndjson", ".ndjson", "", "day"}
-	parquetDataset  = output{"", "parquet", ".parquet", declared, "day"}
 	csvFile         = output{"form1.csv", "csv", ".csv", declared, ""}
 	inferredFile    = output{"form1.csv", "csv", ".csv", "", ""}
 	inferredWhole   = output{"", "ndjson", ".ndjson", "", "none"}

@@ -124,38 +124,6 @@ func TestReadmeCommands(t *testing.T) {
 	t.Run("DuckDB", func(t *testing.T) { runSQL(t, blocks(text, "sql")) })
 }
 
-// TestReadmeScheduling adds the README's line for a scheduler to the README's definition. It
-// runs it after a run without the line, and again.
-func TestReadmeScheduling(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := httptest.NewServer(&formservice.Server{Key: "readme-key", Forms: []*formservice.Form{
-		formservice.Generate(formservice.GenerateOptions{Directory: "feedback", Results: 150, From: mustDay("2026-01-01"), To: mustDay("2026-03-01")}),
-	}})
-	defer service.Close()
-	t.Chdir(t.TempDir())
-	found := blocks(string(data), "yaml")
-	if len(found) != 2 || !strings.HasPrefix(found[1], "extract:\n") {
-		t.Fatalf("the README has not a definition and a line for it: %q", found)
-	}
-	plain, added := strings.ReplaceAll(found[0], "https://fs1.example.com", service.URL), strings.TrimPrefix(found[1], "extract:\n")
-	scheduled := strings.Replace(plain, "extract:\n", "extract:\n"+added, 1)
-	env := func(name string) (string, bool) { return "readme-key", name == "FORMETL_API_KEY" }
-	for i, step := range []struct{ definition, command string }{
-		{plain, "validate"}, {plain, "run"}, {scheduled, "validate"}, {scheduled, "plan"}, {scheduled, "run"}, {scheduled, "run"},
-	} {
-		if err := os.WriteFile("feedback.yaml", []byte(step.definition), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var stdout, stderr bytes.Buffer
-		if code := cli.Main([]string{step.command, "feedback.yaml"}, strings.NewReader(""), &stdout, &stderr, env); code != 0 {
-			t.Errorf("step %d, %s: exit %d\n%s%s", i, step.command, code, &stdout, &stderr)
-		}
-	}
-}
-
 // runSQL runs the README's queries over what its commands made.
 func runSQL(t *testing.T, queries []string) {
 	t.Helper()
