@@ -302,8 +302,8 @@ func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
 			return err
 		}
 	}
-	before, damaged := DecodeManifest(r.Previous)
-	if current != nil || r.Previous == nil || damaged != nil || len(before.Parts) != 1 {
+	before, _ := DecodeManifest(r.Previous) // nil if it is damaged, or if there was none
+	if current != nil || before == nil || len(before.Parts) != 1 {
 		return nil
 	}
 	same, err := r.holds(ctx, before.Parts[0].SHA256)

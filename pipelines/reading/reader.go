@@ -220,12 +220,12 @@ type RejectsError struct {
 func (e *RejectsError) Error() string {
 	const mostFaults, mostRejects = 5, 3
 	counts := Faults(e.Faults)
-	faults, first := make([]string, min(mostFaults, len(counts))), []string(nil)
+	faults, first := make([]string, min(mostFaults, len(counts))), make([]string, min(mostRejects, len(e.Rejects)))
 	for i, c := range counts[:len(faults)] {
 		faults[i] = fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count)
 	}
-	for _, r := range e.Rejects[:min(mostRejects, len(e.Rejects))] {
-		first = append(first, fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason))
+	for i, r := range e.Rejects[:len(first)] {
+		first[i] = fmt.Sprintf("result %d, column %s: %s", r.ResultID, r.Column, r.Reason)
 	}
 	such := ""
 	if len(first) > 0 {
