@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -71,12 +72,12 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 		err = f.fits(found)
 	}
 	if err != nil {
-		if found.RunID != "" { // else that run ended before it read anything
+		if !errors.Is(err, checkpoint.ErrNoHeader) { // else that run ended before it read anything
 			level := slog.LevelWarn
 			if f.reader.Def.File == "" { // nobody expects an export to resume
 				level = slog.LevelInfo
 			}
-			tellDiscarded(ctx, f.reader.Log, level, found.RunID, err)
+			tellDiscarded(ctx, f.reader.Log, level, cmp.Or(found.RunID, "unknown"), err)
 		}
 		return nil, c.Clear(ctx)
 	}

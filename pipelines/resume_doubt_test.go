@@ -35,6 +35,19 @@ func TestLostCommitKeepsNothing(t *testing.T) {
 	r.checkTidy()
 }
 
+// TestDamagedHeaderIsTold: with the header all is lost that was read.
+func TestDamagedHeaderIsTold(t *testing.T) {
+	r := newDeclared(t)
+	r.stopAt(r.daily(file()), "read", 2)
+	r.overwrite("header", "garbage")
+	var log bytes.Buffer
+	r.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	r.asked(r.daily(file()))
+	if !strings.Contains(log.String(), "the checkpoint of an earlier run is discarded") {
+		t.Errorf("the log says\n%s", &log)
+	}
+}
+
 // TestUndatedByStart: between a run that was stopped and the next one, a day gets an
 // unfinished result, which has a date of its start alone, and loses another. Its count agrees
 // with what was read. The pass over the results without a date meets the new one there.

@@ -112,7 +112,7 @@ func TestNothingFound(t *testing.T) {
 			t.Errorf("found %+v, %v", i, err)
 		}
 		write(t, c, draft{window: "01-01/01-02", after: First, through: Last, ids: []int64{1}})
-		if i, err := c.Found(t.Context()); i == nil || !errors.Is(err, errNoHeader) || i.RunID != "" || c.Begun() {
+		if i, err := c.Found(t.Context()); i == nil || !errors.Is(err, ErrNoHeader) || i.RunID != "" || c.Begun() {
 			t.Errorf("found %+v, %v", i, err)
 		}
 		must(t, c.Close(t.Context(), true))

@@ -40,7 +40,7 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	found := &Inherited{}
 	found.Header, err = c.header(ctx)
 	if errors.Is(err, load.ErrNotExist) {
-		err = errNoHeader
+		err = ErrNoHeader
 	} else if _, unreadable := errors.AsType[*StateError](err); unreadable {
 		return nil, err // it may be there
 	}
@@ -149,9 +149,9 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// errNoHeader means that the run ended before it wrote a header, so no other
+// ErrNoHeader means that the run ended before it wrote a header, so no other
 // run can take anything over.
-var errNoHeader = errors.New("it has no header")
+var ErrNoHeader = errors.New("it has no header")
 
 // Unfit says why a run with this header takes nothing over, nil if it may.
 func (i *Inherited) Unfit(next Header) error {
