@@ -1,4 +1,4 @@
-package warehousetest
+package readertest
 
 import (
 	"os"

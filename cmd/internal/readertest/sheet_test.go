@@ -1,4 +1,4 @@
-package sheettest
+package readertest
 
 import (
 	"bytes"
