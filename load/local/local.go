@@ -145,7 +145,11 @@ func inFolder(root *os.Root, dir string, do func() error) error {
 		if err = do(); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if made := makeFolder(root, dir); made != nil && !errors.Is(made, fs.ErrNotExist) {
+		made := makeFolder(root, dir)
+		switch {
+		case errors.Is(made, fs.ErrExist): // it was there and is removed, or something else is there for good
+			err = made
+		case made != nil && !errors.Is(made, fs.ErrNotExist):
 			return made
 		}
 	}
