@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/rows"
 )
 
 const (
@@ -51,7 +52,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 		return nil, fmt.Errorf("arrow: %w", err)
 	}
 	e := &encoder{file: file, schema: out}
-	e.steps = load.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
+	e.steps = rows.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
 	return e, nil
 }
 
@@ -68,7 +69,7 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 type encoder struct {
 	file   *ipc.FileWriter
 	schema *arrow.Schema // with the metadata
-	steps  load.Steps
+	steps  rows.Steps
 }
 
 // Write implements load.Encoder.

@@ -31,6 +31,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/internal/rows"
 )
 
 const (
@@ -101,7 +102,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 			parquet.WithDictionaryPageSizeLimit(math.MaxInt32),
 		},
 	}
-	e.steps = load.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
+	e.steps = rows.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
 	return e, nil
 }
 
@@ -113,7 +114,7 @@ type encoder struct {
 	metadata   []load.KeyValue
 	properties []parquet.WriterProperty
 
-	steps load.Steps
+	steps rows.Steps
 
 	groupRows  int                 // number of rows in the open row group
 	groupBytes int                 // bytes of values in the open row group
@@ -146,7 +147,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() {
 	e.steps.Discard()
-	e.first = load.ReleaseAll(e.first)
+	e.first = rows.ReleaseAll(e.first)
 }
 
 // endStep writes the rows of a step, or keeps them for the sample.
@@ -191,7 +192,7 @@ func (e *encoder) begin() error {
 			return err
 		}
 	}
-	e.first = load.ReleaseAll(e.first)
+	e.first = rows.ReleaseAll(e.first)
 	return nil
 }
 

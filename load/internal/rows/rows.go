@@ -1,4 +1,7 @@
-package load
+// Package rows regroups record batches. A format whose bytes depend on where a batch ends
+// takes its rows by Steps, which end at a number of rows or of bytes of values. So equal
+// rows give equal files, however they are divided into batches.
+package rows
 
 import (
 	"fmt"
