@@ -1,17 +1,21 @@
 package pipelines_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
@@ -115,6 +119,40 @@ func TestSharedWindow(t *testing.T) {
 				t.Errorf("%d requests more than alone", n)
 			}
 		})
+	}
+}
+
+// TestSharedAndKilled: what each goroutine had read of a window is of use to the next
+// run, wherever the others were.
+func TestSharedAndKilled(t *testing.T) {
+	w := newWorld(t, generated(6000))
+	def := w.inOneWindow(6)
+	def.Extract.From, def.Extract.To = extractRange()
+	u := &under{}
+	w.service.Before = func(q formservice.Request) {
+		u.add(q, 1)
+		defer u.add(q, -1)
+		time.Sleep(2 * time.Millisecond)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	o := options()
+	var pages atomic.Int64
+	o.Progress = func(pipelines.Progress) {
+		if pages.Add(1) == 40 {
+			cancel(errStop)
+		}
+	}
+	if _, err := pipelines.Run(ctx, def, o); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	w.run(def)
+	total := 0
+	for _, n := range u.asked {
+		total += n
+	}
+	if total > 60+25 {
+		t.Errorf("%d requests for 60 pages", total)
 	}
 }
 
