@@ -15,9 +15,10 @@
 //
 // Locks are flock(2) locks on files in .formetl, so they end with the process
 // that holds them. A run locks its lease exclusively. A process that only asks
-// whether a lease is held takes a shared lock for a moment, so Acquire can tell
-// it from a holder. A folder on a network file system needs locks that work
-// across hosts, as NFS 4 has. Otherwise all runs must be on one host.
+// whether a lease is held takes a shared lock for a moment, so Acquire waits a
+// little before it says that another run holds it. A folder on a network file
+// system needs locks that work across hosts, as NFS 4 has. Otherwise all runs
+// must be on one host.
 //
 // The package removes the control folder as soon as it is empty. It knows nothing
 // of manifests or formats. Begin reading with Stage (stage.go) and Commit

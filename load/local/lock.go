@@ -150,7 +150,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 }
 
 // Holders returns the leases whose locks are held. It does not disturb a run
-// that takes a lease at the same time; see tryLease.
+// that takes a lease at the same time: Acquire waits for leaseWait.
 func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, err error) {
 	err = d.in(ctx, "list", load.ControlFolder, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), load.ControlFolder)

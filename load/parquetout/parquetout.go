@@ -147,7 +147,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() {
 	e.steps.Discard()
-	e.first = rows.ReleaseAll(e.first)
+	e.first = rows.Release(e.first)
 }
 
 // endStep writes the rows of a step, or keeps them for the sample.
@@ -192,7 +192,7 @@ func (e *encoder) begin() error {
 			return err
 		}
 	}
-	e.first = rows.ReleaseAll(e.first)
+	e.first = rows.Release(e.first)
 	return nil
 }
 

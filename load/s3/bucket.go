@@ -123,7 +123,7 @@ func (d *Destination) get(ctx context.Context, name string) (object, error) {
 	defer func() { _ = out.Body.Close() }() // read only
 	data, err := io.ReadAll(out.Body)
 	if err != nil {
-		return object{}, d.fail(ctx, "read", name, err)
+		return object{}, err
 	}
 	o := object{data: data, version: aws.ToString(out.ETag), id: out.Metadata[idMetadata], age: -1}
 	if now, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok && out.LastModified != nil {
@@ -145,7 +145,7 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	return &body{ReadCloser: out.Body, fail: func(err error) error { return d.fail(ctx, "read", name, err) }}, nil
+	return out.Body, nil
 }
 
 // body is an object's content, whose errors have a class.
@@ -172,6 +172,7 @@ func (d *Destination) answer(ctx context.Context, name string) (*awss3.GetObject
 	case err != nil:
 		return nil, d.fail(ctx, "read", name, err)
 	}
+	out.Body = &body{ReadCloser: out.Body, fail: func(err error) error { return d.fail(ctx, "read", name, err) }}
 	return out, nil
 }
 

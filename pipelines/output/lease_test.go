@@ -19,7 +19,7 @@ func (l lostLease) Release(context.Context) error { return nil }
 func TestLostLeaseEndsRequests(t *testing.T) {
 	lease := make(lostLease)
 	p := &place{Location: Location{Path: "s3://bucket/lake/"}, lease: lease}
-	ctx, end := p.whileHeld(t.Context())
+	ctx, end := guard(t.Context(), p)
 	defer end()
 	if ctx.Err() != nil {
 		t.Fatal("it has ended already")

@@ -209,22 +209,27 @@ func (p *place) held() error {
 	}
 }
 
-// whileHeld returns a context that ends when another run may take over the lease, so that no
-// request which the store answers late undoes what that run does. The caller calls end.
-func (p *place) whileHeld(ctx context.Context) (held context.Context, end func()) {
-	held, cancel := context.WithCancelCause(ctx)
-	if p.lease == nil {
-		return held, func() { cancel(nil) }
-	}
+// guard returns a context that ends once other runs have taken over all of these outputs. The
+// caller calls end.
+func guard(ctx context.Context, places ...*place) (guarded context.Context, end func()) {
+	guarded, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		select {
-		case <-p.lease.Lost():
-			cancel(&load.HeldError{Path: p.Path})
-		case <-held.Done():
+		var lost []error
+		for _, p := range places {
+			if p.lease == nil {
+				return
+			}
+			select {
+			case <-p.lease.Lost():
+				lost = append(lost, &load.HeldError{Path: p.Path})
+			case <-guarded.Done():
+				return
+			}
 		}
+		cancel(Failed(lost))
 	})
-	return held, func() {
+	return guarded, func() {
 		cancel(nil)
 		watching.Wait()
 	}

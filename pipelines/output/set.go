@@ -200,28 +200,12 @@ func (s *Set) HasFiles() bool { return len(s.live()) > len(s.datasets()) }
 // Guard returns a context that ends once other runs have taken over every output. Commit sets
 // aside those that were taken over. The caller calls end.
 func (s *Set) Guard(ctx context.Context) (guarded context.Context, end func()) {
-	guarded, cancel := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		var lost []error
-		for _, out := range s.live() {
-			p := out.at()
-			if p.lease == nil {
-				return
-			}
-			select {
-			case <-p.lease.Lost():
-				lost = append(lost, &load.HeldError{Path: p.Path})
-			case <-guarded.Done():
-				return
-			}
-		}
-		cancel(Failed(lost))
-	})
-	return guarded, func() {
-		cancel(nil)
-		watching.Wait()
+	live := s.live()
+	places := make([]*place, len(live))
+	for i, out := range live {
+		places[i] = out.at()
 	}
+	return guard(ctx, places...)
 }
 
 // Close closes all outputs at once, so that a store which does not answer
@@ -323,11 +307,13 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 
 // publish records the commits and carries them out. After the first record, no
 // other run may take over what was read.
+// The requests of an output end when its lease is lost: a late answer to one would
+// undo what the run that holds the lease then does.
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
 	err := s.each(lingering, func(ctx context.Context, out output) error {
-		ctx, end := out.at().whileHeld(ctx)
+		ctx, end := guard(ctx, out.at())
 		defer end()
 		return out.record(ctx)
 	})
@@ -339,7 +325,7 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	}
 	return s.each(lingering, func(ctx context.Context, out output) error {
 		p := out.at()
-		ctx, end := p.whileHeld(ctx)
+		ctx, end := guard(ctx, p)
 		defer end()
 		if err := p.publish(ctx); err != nil {
 			return p.named(err)

@@ -12,9 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Steps regroups record batches, for a format whose bytes depend on where a batch ends: equal
-// rows give equal files, however they are divided into batches. A step ends at Rows rows, or
-// with the row that passes Bytes bytes of values.
+// Steps gathers the rows of batches. A step ends at Rows rows, or with the row that passes Bytes
+// bytes of values.
 type Steps struct {
 	Rows, Bytes int
 	// End takes a step, as one batch of so many bytes of values. The batch is released after the call.
@@ -61,10 +60,10 @@ func (s *Steps) Flush() error {
 }
 
 // Discard releases the rows of the open step.
-func (s *Steps) Discard() { s.open, s.rows, s.bytes = ReleaseAll(s.open), 0, 0 }
+func (s *Steps) Discard() { s.open, s.rows, s.bytes = Release(s.open), 0, 0 }
 
-// ReleaseAll releases batches, and returns an empty slice in their place.
-func ReleaseAll(batches []arrow.RecordBatch) []arrow.RecordBatch {
+// Release releases batches, and returns an empty slice in their place.
+func Release(batches []arrow.RecordBatch) []arrow.RecordBatch {
 	for i, b := range batches {
 		b.Release()
 		batches[i] = nil
