@@ -564,8 +564,7 @@ func (a *absent) Put(ctx context.Context, name string, data []byte, version stri
 	return err
 }
 
-// TestBucketAway: what a bucket does not answer is asked again for a minute, by all together that
-// wait for it. A write whose answer was lost is no conflict.
+// TestBucketAway: what a bucket does not answer is asked again for a minute. A write whose answer was lost is no conflict.
 func TestBucketAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := opened(t, remoteState(t))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/formetl/formetl/load"
@@ -17,14 +16,12 @@ import (
 type State struct {
 	load.Destination
 	Place string // the folder's absolute path or the bucket's address, for people
-
-	outage *outage
 }
 
 // NewState returns the state that a destination keeps. place is the folder's absolute path or
 // the bucket's address.
 func NewState(d load.Destination, place string) State {
-	return State{Destination: d, Place: place, outage: &outage{}}
+	return State{Destination: d, Place: place}
 }
 
 // Remote tells whether each object costs a request.
@@ -86,44 +83,13 @@ const (
 	again = time.Second
 )
 
-// outage is how long a bucket has not answered, for all that use it side by side.
-type outage struct {
-	mu          sync.Mutex
-	since, last time.Time // the first and last failure in a row
-}
-
-// end notes that the bucket answered.
-func (o *outage) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.since = time.Time{}
-}
-
-// fail notes that the bucket did not answer what was asked at a time. It returns how long it has
-// been away. Where nothing was asked for a while, that was another outage.
-func (o *outage) fail(asked time.Time) time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.since.IsZero() || asked.Sub(o.last) > patience {
-		o.since = asked
-	}
-	o.last = time.Now()
-	return o.last.Sub(o.since)
-}
-
 // Try calls do, which reads or writes the state. Where a bucket cannot be reached, it calls do
-// again for a minute since the bucket did not answer first. The error is that of Fail.
+// again for a minute. The error is that of Fail.
 func (s State) Try(ctx context.Context, do func() error) error {
+	began := time.Now()
 	for {
-		asked := time.Now()
 		err := do()
-		switch _, away := errors.AsType[*load.TemporaryError](err); {
-		case !s.Remote():
-			return s.Fail(err)
-		case !away:
-			s.outage.end()
-			return s.Fail(err)
-		case s.outage.fail(asked) > patience:
+		if _, away := errors.AsType[*load.TemporaryError](err); !away || !s.Remote() || time.Since(began) > patience {
 			return s.Fail(err)
 		}
 		if err := load.Pause(ctx, again); err != nil {
