@@ -178,7 +178,7 @@ func (r *committing) makeVisible(ctx context.Context) error {
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
 	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
-		err = &CreateError{Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
+		err = &Error{Kind: ErrUnusable, Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 	}
 	if err == nil && r.File != "" {
 		err = r.at(StepLetters, func() error { return r.writeLetters(ctx) })

@@ -111,7 +111,7 @@ type Store interface {
 	// folder is listed too.
 	List(ctx context.Context, prefix string) ([]Object, error)
 	// Stat describes an object. If the object is missing, the error wraps ErrNotExist. If
-	// something else has its name, as a device has in a folder, it is a *CreateError: see
+	// something else has its name, as a device has in a folder, it is an ErrUnusable: see
 	// NotOrdinary.
 	Stat(ctx context.Context, name string) (Object, error)
 }

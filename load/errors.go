@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// CreateError means that an output cannot be created (exit code 73). Its folder
-// is missing, read-only or not permitted, or something else lies in its place.
-type CreateError struct {
+// Error is what an output, or the state, failed of.
+type Error struct {
+	Kind Kind
 	Op   string // what was tried, such as "create"
 	Path string // the path or URL as the user knows it
 	Hint string // what to do
@@ -17,7 +17,7 @@ type CreateError struct {
 }
 
 // Error says what was tried, where, why it failed and what to do.
-func (e *CreateError) Error() string {
+func (e *Error) Error() string {
 	s := fmt.Sprintf("cannot %s %s: %v", e.Op, e.Path, e.Err)
 	if e.Hint != "" {
 		s += "; " + e.Hint
@@ -26,12 +26,30 @@ func (e *CreateError) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *CreateError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is 73: the output cannot be where it is wanted.
-func (e *CreateError) ExitCode() int { return 73 }
+// Is lets errors.Is find an Error of a kind.
+func (e *Error) Is(target error) bool { return target == e.Kind }
 
-// NotOrdinary returns a *CreateError if what lies at a path is a device, a pipe, a socket or
+// ExitCode is that of the kind.
+func (e *Error) ExitCode() int { return int(e.Kind) }
+
+// Kind says what is at fault. It is the exit code of contract.md. errors.Is(err, kind) tells
+// whether err wraps an Error of that kind.
+type Kind int
+
+// The kinds of an Error.
+const (
+	ErrUnusable Kind = 73 // its folder is missing or not permitted, or something else lies in its place
+	ErrFailed   Kind = 74 // a full disk, a failing device, a store that refuses
+	ErrAway     Kind = 75 // it could not be reached or was busy, also after retries
+	ErrDenied   Kind = 77 // a database refused the credentials
+)
+
+// Error names the kind.
+func (k Kind) Error() string { return fmt.Sprintf("an error that ends with %d", int(k)) }
+
+// NotOrdinary returns an ErrUnusable if what lies at a path is a device, a pipe, a socket or
 // a link. A file that is written in one step would take its place, and nobody wants that.
 // info is what Lstat returns, and link returns where a link leads. A folder is left to the
 // system, which never replaces it by a file.
@@ -40,8 +58,8 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	case mode.IsRegular(), mode.IsDir():
 		return nil
 	case mode&fs.ModeSymlink == 0:
-		return &CreateError{
-			Op: "write", Path: path, Err: errors.New("it is no ordinary file, and would be replaced by one"),
+		return &Error{
+			Kind: ErrUnusable, Op: "write", Path: path, Err: errors.New("it is no ordinary file, and would be replaced by one"),
 			Hint: "name another file, or - for standard output",
 		}
 	}
@@ -49,25 +67,11 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 	if err != nil {
 		target = "another place"
 	}
-	return &CreateError{
-		Op: "write", Path: path, Err: fmt.Errorf("it is a link to %s, and would be replaced by a file", target),
+	return &Error{
+		Kind: ErrUnusable, Op: "write", Path: path, Err: fmt.Errorf("it is a link to %s, and would be replaced by a file", target),
 		Hint: "name the file that it leads to, remove the link, or name - for standard output",
 	}
 }
-
-// IOError means that an output could not be written or read (exit code 74): a
-// full disk, a failing device, a store that refuses. It has the fields of a
-// CreateError.
-type IOError CreateError
-
-// Error says what was tried, where, why it failed and what to do.
-func (e *IOError) Error() string { return (*CreateError)(e).Error() }
-
-// Unwrap gives the cause.
-func (e *IOError) Unwrap() error { return e.Err }
-
-// ExitCode is 74: what the output lies in is at fault.
-func (e *IOError) ExitCode() int { return 74 }
 
 // HeldError means that another run holds the lease (exit code 75).
 type HeldError struct {
@@ -92,32 +96,6 @@ func (e *HeldError) ExitCode() int { return 75 }
 func (e *HeldError) Hint() string {
 	return "wait until that run has ended; then run the same command again"
 }
-
-// TemporaryError means that an output could not be reached or was busy, even
-// after retries (exit code 75). It has the fields of a CreateError.
-type TemporaryError CreateError
-
-// Error says what was tried, where, why it failed and what to do.
-func (e *TemporaryError) Error() string { return (*CreateError)(e).Error() }
-
-// Unwrap gives the cause.
-func (e *TemporaryError) Unwrap() error { return e.Err }
-
-// ExitCode is 75: the output may answer later.
-func (e *TemporaryError) ExitCode() int { return 75 }
-
-// DeniedError means that a database refused the credentials (exit code 77). It has the
-// fields of a CreateError.
-type DeniedError CreateError
-
-// Error says what was tried, where, why it failed and what to do.
-func (e *DeniedError) Error() string { return (*CreateError)(e).Error() }
-
-// Unwrap gives the cause.
-func (e *DeniedError) Unwrap() error { return e.Err }
-
-// ExitCode is 77: the credentials have to be mended.
-func (e *DeniedError) ExitCode() int { return 77 }
 
 // TableError means that a table of a database cannot hold the results as they are declared,
 // or is not as formetl made it (exit code 78).

@@ -11,7 +11,7 @@ type Leaser interface {
 	// file's name for that file alone. If another run holds it, the error is a
 	// *HeldError. A lease whose holder's process is gone is taken over. If
 	// scope is a file's name and a folder has that name, the error is a
-	// *CreateError.
+	// ErrUnusable.
 	Acquire(ctx context.Context, scope string, h Holder) (Lease, error)
 }
 

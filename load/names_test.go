@@ -85,9 +85,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&load.CreateError{Op: "create", Path: "/out", Hint: "do this", Err: cause}, "cannot create /out: cause; do this"},
-		{&load.CreateError{Op: "create", Path: "/out", Err: cause}, "cannot create /out: cause"},
-		{&load.IOError{Op: "write", Path: "/out", Hint: "do that", Err: cause}, "cannot write /out: cause; do that"},
+		{&load.Error{Kind: load.ErrUnusable, Op: "create", Path: "/out", Hint: "do this", Err: cause}, "cannot create /out: cause; do this"},
+		{&load.Error{Kind: load.ErrUnusable, Op: "create", Path: "/out", Err: cause}, "cannot create /out: cause"},
+		{&load.Error{Kind: load.ErrFailed, Op: "write", Path: "/out", Hint: "do that", Err: cause}, "cannot write /out: cause; do that"},
 	} {
 		if test.err.Error() != test.want || !errors.Is(test.err, cause) {
 			t.Errorf("got %q, want %q", test.err, test.want)

@@ -160,7 +160,7 @@ func FuzzRecover(f *testing.F) {
 			scope = fileName
 		}
 		s, _ := recorded(t, scope)
-		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.RecordError](err) && !is[*load.IOError](err) && !is[*load.CreateError](err) && !errors.Is(err, load.ErrConflict) {
+		if _, err := s.recoverFrom(scope, record); err != nil && !is[*load.RecordError](err) && !errors.Is(err, load.ErrFailed) && !errors.Is(err, load.ErrUnusable) && !errors.Is(err, load.ErrConflict) {
 			t.Errorf("%v after\n%s", err, record)
 		}
 	})

@@ -83,10 +83,8 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 // refused tells whether the destination refused a step of a commit, or has a damaged manifest,
 // so that it would refuse it again.
 func refused(err error) bool {
-	_, io := errors.AsType[*IOError](err)
-	_, create := errors.AsType[*CreateError](err)
-	_, manifest := errors.AsType[*ManifestError](err)
-	return io || create || manifest
+	_, damaged := errors.AsType[*ManifestError](err)
+	return damaged || errors.Is(err, ErrFailed) || errors.Is(err, ErrUnusable)
 }
 
 // withdraw ends a commit that is refused. If its manifest is written, or its file, it is left

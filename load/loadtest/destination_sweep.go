@@ -108,8 +108,8 @@ func leaseScopes(b *bench) {
 func leaseOfFolder(b *bench) {
 	b.put("a.csv/b", "x")
 	_, err := b.d.Acquire(b.Context(), "a.csv", load.Holder{RunID: "run1"})
-	if e := new(load.CreateError); !errors.As(err, &e) {
-		b.Fatalf("the lease of a folder gives %v, want a *load.CreateError", err)
+	if !errors.Is(err, load.ErrUnusable) {
+		b.Fatalf("the lease of a folder gives %v, want a load.ErrUnusable", err)
 	}
 	for _, scope := range []string{"a", "a.csv.gz"} {
 		b.must("release", b.acquire(scope, load.Holder{RunID: "run1"}).Release(b.Context()))

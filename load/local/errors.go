@@ -16,64 +16,60 @@ var (
 	errLength      = errors.New("the file does not have the length that was written")
 )
 
-// fail turns an error of the operating system into a *load.CreateError or, if
-// the device is to blame, a *load.IOError. ENOSPC is the device's fault even
+// fail turns an error of the operating system into a *load.Error: load.ErrUnusable or, if
+// the device is to blame, load.ErrFailed. ENOSPC is the device's fault even
 // when a file is being created. An error that already is one of these, or is of
 // a cancelled context, stays as it is.
 func fail(op, path string, err error) error {
-	_, cannot := errors.AsType[*load.CreateError](err)
-	_, failed := errors.AsType[*load.IOError](err)
-	if err == nil || cannot || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) ||
+	_, told := errors.AsType[*load.Error](err)
+	if err == nil || told || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	hint, device := cause(err)
-	if device {
-		return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
-	}
-	return &load.CreateError{Op: op, Path: path, Hint: hint, Err: bare(err)}
+	hint, kind := cause(err)
+	return &load.Error{Kind: kind, Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
 // failRead does what fail does, for reading. Its error is never a
-// *load.CreateError, because the output exists.
+// load.ErrUnusable, because the output exists.
 func failRead(op, path string, err error) error {
 	hint, _ := cause(err)
-	return &load.IOError{Op: op, Path: path, Hint: hint, Err: bare(err)}
+	return &load.Error{Kind: load.ErrFailed, Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// cause returns a hint for the user, and whether the device is to blame for the error.
-func cause(err error) (hint string, device bool) {
+// cause returns a hint for the user, and what is to blame for the error.
+func cause(err error) (hint string, kind load.Kind) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space there and run again: nothing that was published is lost", true
+		return "free some space there and run again: nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EFBIG):
-		return "raise the limit on the size of files (ulimit -f, or a quota), or write smaller parts", true
+		return "raise the limit on the size of files (ulimit -f, or a quota), or write smaller parts", load.ErrFailed
 	case errors.Is(err, syscall.EIO):
-		return "check the device, then run again: nothing that was published is lost", true
+		return "check the device, then run again: nothing that was published is lost", load.ErrFailed
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is mounted read-only: remount it, or choose another path", false
+		return "the file system is mounted read-only: remount it, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrPermission):
-		return "let this user write there, or choose another path", false
+		return "let this user write there, or choose another path", load.ErrUnusable
 	case errors.Is(err, fs.ErrNotExist):
-		return "check that the path is right and that what should be mounted there is", false
+		return "check that the path is right and that what should be mounted there is", load.ErrUnusable
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a file lies where a folder should be: move it away, or choose another path", false
+		return "a file lies where a folder should be: move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return "something else lies in its place: move it away, or choose another path", false
+		return "something else lies in its place: move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return "choose a shorter path", false
+		return "choose a shorter path", load.ErrUnusable
 	case errors.Is(err, syscall.ELOOP):
-		return "the path leads through a circle of links: mend them, or choose another path", false
+		return "the path leads through a circle of links: mend them, or choose another path", load.ErrUnusable
 	case errors.Is(err, errNotReadable):
-		return "move it away, or choose another path", false
+		return "move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, errLength):
-		return "check the device, then run again", true
+		return "check the device, then run again", load.ErrFailed
 	}
 	if _, system := errors.AsType[syscall.Errno](err); system {
-		return "", true
+		return "", load.ErrFailed
 	}
 	// An error of os.Root itself has no errno.
-	return "a link there must not lead out of the folder", false
+	return "a link there must not lead out of the folder", load.ErrUnusable
 }
 
 // bare removes the path from an error, because the message that wraps it names the path too.

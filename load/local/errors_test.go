@@ -51,9 +51,7 @@ func TestFail(t *testing.T) {
 		{&os.LinkError{Op: "link", Old: "a", New: "/secret/inner", Err: syscall.EIO}, true, "check the device"},
 	} {
 		err := fail("create", "/out/x.csv", test.err)
-		var device *load.IOError
-		var create *load.CreateError
-		if errors.As(err, &device) != test.device || errors.As(err, &create) == test.device {
+		if errors.Is(err, load.ErrFailed) != test.device || errors.Is(err, load.ErrUnusable) == test.device {
 			t.Errorf("%v is told as %T", test.err, err)
 		}
 		text := err.Error()
@@ -64,7 +62,7 @@ func TestFail(t *testing.T) {
 }
 
 func TestFailKeepsWhatIsTold(t *testing.T) {
-	inner := &load.CreateError{Op: "lock", Path: "/out", Err: syscall.EROFS}
+	inner := &load.Error{Kind: load.ErrUnusable, Op: "lock", Path: "/out", Err: syscall.EROFS}
 	for _, err := range []error{nil, inner, fmt.Errorf("x: %w", inner), context.Canceled, context.DeadlineExceeded} {
 		if got := fail("write", "/out", err); got != err { //nolint:errorlint // the very same is wanted
 			t.Errorf("%v is told as %v", err, got)
@@ -74,8 +72,7 @@ func TestFailKeepsWhatIsTold(t *testing.T) {
 
 func TestFailRead(t *testing.T) {
 	err := failRead("read", "/out/x", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES})
-	var device *load.IOError
-	if !errors.As(err, &device) || !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, load.ErrFailed) || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -98,8 +95,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	check := func(what string, err error) {
 		t.Helper()
-		var device *load.IOError
-		if !errors.As(err, &device) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
+		if !errors.Is(err, load.ErrFailed) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
 			t.Errorf("%s gives %v", what, err)
 		}
 	}

@@ -64,8 +64,7 @@ func TestDestination(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	_, err := local.New("")
-	var create *load.CreateError
-	if !errors.As(err, &create) {
+	if !errors.Is(err, load.ErrUnusable) {
 		t.Errorf("an empty path gives %v", err)
 	}
 	root := filepath.Join(t.TempDir(), "out")

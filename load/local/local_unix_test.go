@@ -101,9 +101,9 @@ func TestSomethingInTheWay(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("mine"), 0o600))
 	wantCreate := func(what string, err error) {
 		t.Helper()
-		var create *load.CreateError
-		if !errors.As(err, &create) || create.Hint == "" || !strings.Contains(err.Error(), base) {
-			t.Errorf("%s gives %v, want a *load.CreateError with a path and a hint", what, err)
+		create, ok := errors.AsType[*load.Error](err)
+		if !ok || create.Kind != load.ErrUnusable || create.Hint == "" || !strings.Contains(err.Error(), base) {
+			t.Errorf("%s gives %v, want a load.ErrUnusable with a path and a hint", what, err)
 		}
 	}
 	for _, root := range []string{file, filepath.Join(file, "below")} {
@@ -158,12 +158,11 @@ func TestLinks(t *testing.T) {
 	}
 	for _, folder := range []string{"out", "up"} {
 		p := prepare(t, d, folder+"/x.csv", "x")
-		var create *load.CreateError
-		if err := d.Commit(t.Context(), p); !errors.As(err, &create) {
+		if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrUnusable) {
 			t.Errorf("commit through a link that leads out gives %v", err)
 		}
 		must(t, d.Abort(t.Context(), p))
-		if err := d.Put(t.Context(), folder+"/x", nil, load.AnyVersion); !errors.As(err, &create) {
+		if err := d.Put(t.Context(), folder+"/x", nil, load.AnyVersion); !errors.Is(err, load.ErrUnusable) {
 			t.Errorf("put gives %v", err)
 		}
 		if _, _, err := d.Get(t.Context(), folder+"/secret"); err == nil {
@@ -176,8 +175,7 @@ func TestLinks(t *testing.T) {
 	// A final name that is a link is neither followed nor replaced.
 	p := prepare(t, d, "link.csv", "new")
 	p.Replace = true
-	var create *load.CreateError
-	if err := d.Commit(t.Context(), p); !errors.As(err, &create) {
+	if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrUnusable) {
 		t.Errorf("commit over a link gives %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(data) != "secret" {
@@ -239,8 +237,7 @@ func TestCommitChecksLength(t *testing.T) {
 	d := open(t, root)
 	p := prepare(t, d, "part.csv", "content")
 	must(t, os.Truncate(filepath.Join(root, p.Staged), 3))
-	var device *load.IOError
-	if err := d.Commit(t.Context(), p); !errors.As(err, &device) {
+	if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrFailed) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "part.csv")); !errors.Is(err, fs.ErrNotExist) {

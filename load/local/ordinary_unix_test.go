@@ -47,7 +47,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		for what, err := range map[string]error{
 			"commit": d.Commit(t.Context(), p), "put": d.Put(t.Context(), name, []byte("x"), load.AnyVersion), "ask": asked,
 		} {
-			if _, refused := errors.AsType[*load.CreateError](err); !refused {
+			if refused := errors.Is(err, load.ErrUnusable); !refused {
 				t.Errorf("%s of %s: %v", what, name, err)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // Refusal says why the server refused a statement or a connection. It is wrapped by a
-// *load.CreateError, *load.IOError, *load.DeniedError or *load.TemporaryError. Its text holds no password.
+// *load.Error. Its text holds no password.
 type Refusal struct {
 	What string // in words
 	Code string // SQLSTATE, "" if the server gave none
@@ -34,19 +34,9 @@ func (r *Refusal) Error() string {
 // Unwrap gives the driver's error.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// class is the kind of a failure, which decides on the exit code.
-type class int
-
-const (
-	refused   class = iota // exit code 74
-	cannotUse              // exit code 73
-	temporary              // exit code 75
-	denied                 // exit code 77
-)
-
-// failure is the class of a failed statement, and what the user is told of it.
+// failure is the kind of a failed statement, and what the user is told of it.
 type failure struct {
-	class      class
+	kind       load.Kind
 	what, hint string
 }
 
@@ -55,28 +45,28 @@ func states() map[string]failure {
 	later := "try again later"
 	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
 	return map[string]failure{
-		"28P01": {denied, "the server refused the password", "correct the password that the dsn refers to, PGPASSWORD or ~/.pgpass"},
-		"28":    {denied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
-		"3D000": {cannotUse, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
-		"3F000": {cannotUse, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
-		"42501": {refused, "the role may not do it", rights},
-		"25006": {refused, "the server is read-only", "let the dsn lead to the primary (target_session_attrs=read-write)"},
-		"53":    {temporary, "the server has run out of connections, memory or disk", "free some, and try again later"},
-		"53100": {refused, "the server's disk is full", "free some space there and run again: nothing that was published is lost"},
-		"57":    {temporary, "the server ends the connection", later},
-		"08":    {temporary, "the connection was lost", later},
-		"40":    {temporary, "another transaction was in the way", later},
-		"25P03": {temporary, "the server ended a transaction that was idle for too long", later},
-		"55P03": {temporary, "another session has locked what is needed", "end that session, or try again later"},
-		"55006": {temporary, "another session uses what is needed", "end that session, or try again later"},
-		"57014": {temporary, "a timeout of the server's own ended the statement", "raise statement_timeout for the role, and run again"},
-		"53400": {refused, "a limit of the server's was reached", "raise it for the role, and run again: nothing that was published is lost"},
-		"0A000": {refused, "something depends on what would be changed", "drop what depends on it, and create it again afterwards (after: can do that)"},
-		"22":    {refused, "a value does not fit", "look into the server's log, which shows the row"},
+		"28P01": {load.ErrDenied, "the server refused the password", "correct the password that the dsn refers to, PGPASSWORD or ~/.pgpass"},
+		"28":    {load.ErrDenied, "the server refused the role or the password", "check the dsn: user, password, sslmode, and the server's pg_hba.conf"},
+		"3D000": {load.ErrUnusable, "there is no such database", "correct the dsn, or create the database: formetl makes none"},
+		"3F000": {load.ErrUnusable, "there is no such schema", "create it (CREATE SCHEMA …), or correct table:"},
+		"42501": {load.ErrFailed, "the role may not do it", rights},
+		"25006": {load.ErrFailed, "the server is read-only", "let the dsn lead to the primary (target_session_attrs=read-write)"},
+		"53":    {load.ErrAway, "the server has run out of connections, memory or disk", "free some, and try again later"},
+		"53100": {load.ErrFailed, "the server's disk is full", "free some space there and run again: nothing that was published is lost"},
+		"57":    {load.ErrAway, "the server ends the connection", later},
+		"08":    {load.ErrAway, "the connection was lost", later},
+		"40":    {load.ErrAway, "another transaction was in the way", later},
+		"25P03": {load.ErrAway, "the server ended a transaction that was idle for too long", later},
+		"55P03": {load.ErrAway, "another session has locked what is needed", "end that session, or try again later"},
+		"55006": {load.ErrAway, "another session uses what is needed", "end that session, or try again later"},
+		"57014": {load.ErrAway, "a timeout of the server's own ended the statement", "raise statement_timeout for the role, and run again"},
+		"53400": {load.ErrFailed, "a limit of the server's was reached", "raise it for the role, and run again: nothing that was published is lost"},
+		"0A000": {load.ErrFailed, "something depends on what would be changed", "drop what depends on it, and create it again afterwards (after: can do that)"},
+		"22":    {load.ErrFailed, "a value does not fit", "look into the server's log, which shows the row"},
 	}
 }
 
-// failed turns an error of the driver into one with a class, an explanation and a hint. It
+// failed turns an error of the driver into one with a kind, an explanation and a hint. It
 // says that op failed on the table. Errors of package load stay as they are.
 func (t *Table) failed(ctx context.Context, op string, err error) error {
 	switch {
@@ -97,25 +87,16 @@ func (t *Table) failed(ctx context.Context, op string, err error) error {
 // refusal is the error for a state that the server would answer with.
 func (t *Table) refusal(op, state string) error { return t.refused(op, states()[state], state, nil) }
 
-// refused is an error of its class.
+// refused is the error of a failure.
 func (t *Table) refused(op string, f failure, state string, cause error) error {
-	r := &Refusal{What: f.what, Code: state, Err: cause}
-	switch f.class {
-	case cannotUse:
-		return &load.CreateError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
-	case denied:
-		return &load.DeniedError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
-	case temporary:
-		return &load.TemporaryError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
-	}
-	return &load.IOError{Op: op, Path: t.String(), Hint: f.hint, Err: r}
+	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: state, Err: cause}}
 }
 
-// explained tells whether an error says by itself what went wrong: one with a class and an
+// explained tells whether an error says by itself what went wrong: one with a kind and an
 // explanation, or a sentinel of package load.
 func explained(err error) bool {
 	_, table := errors.AsType[*load.TableError](err)
-	_, create := errors.AsType[*load.CreateError](err)
+	create := errors.Is(err, load.ErrUnusable)
 	_, manifest := errors.AsType[*load.ManifestError](err)
 	_, held := errors.AsType[*load.HeldError](err)
 	_, failed := errors.AsType[*Refusal](err)
@@ -149,7 +130,7 @@ func explain(err error) (failure, bool) {
 		}
 		e, _ := errors.AsType[*pgconn.PgError](err)
 		if ok {
-			if f.class == refused && code[:2] != "22" { // the message names the object, and holds no value
+			if f.kind == load.ErrFailed && code[:2] != "22" { // the message names the object, and holds no value
 				f.what += ": " + e.Message
 			}
 			if e.Routine == "check_enable_rls" {
@@ -161,7 +142,7 @@ func explain(err error) (failure, bool) {
 		if strings.HasPrefix(code, "23") {
 			hint = "loosen the constraint there, or change the column in the schema; the server's log shows the row"
 		}
-		return failure{refused, "the server refused it: " + e.Message, hint}, true
+		return failure{load.ErrFailed, "the server refused it: " + e.Message, hint}, true
 	}
 	return unreachable(err)
 }
@@ -178,19 +159,19 @@ func unreachable(err error) (failure, bool) {
 	netErr, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, ErrDSN):
-		return failure{cannotUse, "the dsn cannot be read", "correct the dsn"}, true
+		return failure{load.ErrUnusable, "the dsn cannot be read", "correct the dsn"}, true
 	case isDNS && dns.IsNotFound:
-		return failure{cannotUse, "the server's host is not known", "correct the host in the dsn"}, true
+		return failure{load.ErrUnusable, "the server's host is not known", "correct the host in the dsn"}, true
 	case isCert || unknown || invalid || otherHost:
-		return failure{cannotUse, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn or by PGSSLROOTCERT, or correct the host"}, true
+		return failure{load.ErrUnusable, "the server's certificate is not trusted", "name its authority by sslrootcert in the dsn or by PGSSLROOTCERT, or correct the host"}, true
 	case strings.Contains(err.Error(), "server refused TLS connection"):
-		return failure{cannotUse, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true
+		return failure{load.ErrUnusable, "the server speaks no TLS", "turn TLS on there, or choose another sslmode in the dsn"}, true
 	case isNet && netErr.Timeout():
-		return failure{temporary, "the server did not answer in time", "check the host and the network, and try again later"}, true
+		return failure{load.ErrAway, "the server did not answer in time", "check the host and the network, and try again later"}, true
 	case isNet, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed):
-		return failure{temporary, "the server cannot be reached, or the connection was lost", "check the host and the network, and try again later"}, true
+		return failure{load.ErrAway, "the server cannot be reached, or the connection was lost", "check the host and the network, and try again later"}, true
 	case isConnect:
-		return failure{temporary, "the connection failed", "check the dsn and the network, and try again later"}, true
+		return failure{load.ErrAway, "the connection failed", "check the dsn and the network, and try again later"}, true
 	}
 	return failure{}, false
 }

@@ -185,8 +185,8 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 		}
 		statements = append(statements, "CREATE TABLE "+to.sql()+" ("+strings.Join(defined, ", ")+", PRIMARY KEY ("+to.key("")+"))")
 	} else if _, was := k.lists[to.list]; !was && !to.madeBy(before) && !t.Adopt {
-		return nil, &load.CreateError{
-			Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; write adopt: true to take it over, also if formetl made it and the schema " + t.Control + " was lost",
+		return nil, &load.Error{
+			Kind: load.ErrUnusable, Op: "use", Path: t.address + "/" + to.schema + "." + to.table + "/", Hint: "choose another table, or rename or drop this one; write adopt: true to take it over, also if formetl made it and the schema " + t.Control + " was lost",
 			Err: errors.New("a table is there of which formetl knows nothing"),
 		}
 	} else if err := t.takesRows(ctx, q, to, there, key); err != nil {
@@ -366,7 +366,7 @@ func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bo
 		coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false), coalesce(row_security_active(to_regclass($2)::oid), false)`,
 		quote(to.schema), to.sql(), t.SoftDelete).Scan(&schema, &table, &rows, &owner, &create, &hidden)
 	lacks := func(what, hint string) error {
-		return t.refused("use", failure{refused, what, hint}, "42501", nil)
+		return t.refused("use", failure{load.ErrFailed, what, hint}, "42501", nil)
 	}
 	switch {
 	case err != nil:

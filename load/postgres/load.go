@@ -38,7 +38,7 @@ func (t *Table) loadOnce(ctx context.Context, l load.TableLoad) (change load.Tab
 	conn, err := t.connect(ctx)
 	if err != nil {
 		f, known := explain(err)
-		return change, known && f.class == temporary, err
+		return change, known && f.kind == load.ErrAway, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what is committed stays
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -146,7 +146,7 @@ func (l *loading) doAfter(ctx context.Context) error {
 	}
 	_, err := l.tx.Conn().PgConn().Exec(ctx, strings.TrimPrefix(l.After, "\uFEFF")).ReadAll()
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if f, _ := explain(err); f.class == temporary {
+		if f, _ := explain(err); f.kind == load.ErrAway {
 			return err
 		}
 		line := 1 + strings.Count(string([]rune(l.After)[:max(0, min(int(refused.Position)-1, len([]rune(l.After))))]), "\n")

@@ -65,11 +65,11 @@ var _ load.Table = (*Table)(nil)
 func New(at string, s Settings) (*Table, error) {
 	address, err := Address(s.DSN)
 	if err != nil {
-		return nil, &load.CreateError{Op: "use", Path: at, Hint: "correct the dsn", Err: err}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "correct the dsn", Err: err}
 	}
 	names, ok := strings.CutPrefix(strings.TrimSuffix(at, "/"), address+"/")
 	if !ok {
-		return nil, &load.CreateError{Op: "use", Path: at, Hint: "give the definition that writes the table", Err: errors.New("the dsn leads to another database")}
+		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: at, Hint: "give the definition that writes the table", Err: errors.New("the dsn leads to another database")}
 	}
 	t := &Table{Settings: s, address: address}
 	if t.Control == "" {
@@ -135,14 +135,14 @@ func (t *Table) close(ctx context.Context) {
 }
 
 // ready finds what is missing besides the table: the control schema and its tables. The error is
-// a *load.CreateError where a load cannot make them, or may make no temporary tables.
+// a load.ErrUnusable where a load cannot make them, or may make no temporary tables.
 func (t *Table) ready(ctx context.Context, c *pgx.Conn) (schema, tables bool, err error) {
 	var create, temporary, inside bool
 	err = c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, (SELECT count(*) = 5 FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relname IN ('datasets', 'parts', 'rejects', 'runs', 'leases')),
 		has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY'), coalesce(has_schema_privilege(to_regnamespace($1)::oid, 'CREATE'), false)`,
 		quote(t.Control)).Scan(&schema, &tables, &create, &temporary, &inside)
 	lacks := func(what, hint string) error {
-		return &load.CreateError{Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
+		return &load.Error{Kind: load.ErrUnusable, Op: "use", Path: t.String(), Err: errors.New(what), Hint: hint}
 	}
 	switch {
 	case err != nil:

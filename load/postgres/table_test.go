@@ -458,7 +458,7 @@ func TestOldLoad(t *testing.T) {
 }
 
 func isCreate(err error) bool {
-	_, ok := errors.AsType[*load.CreateError](err)
+	ok := errors.Is(err, load.ErrUnusable)
 	return ok
 }
 

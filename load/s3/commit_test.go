@@ -136,8 +136,8 @@ func TestConditions(t *testing.T) {
 			return 0, "", nil
 		}
 		_, err := d.Acquire(t.Context(), "", load.Holder{RunID: "run1"})
-		refusal[*load.CreateError](t, err, "the store ignores the conditions of writes", "honours If-None-Match and If-Match")
-		if err := d.Put(t.Context(), "m.json", []byte("1"), load.NoVersion); !errors.As(err, new(*load.CreateError)) {
+		refusal(t, err, load.ErrUnusable, "the store ignores the conditions of writes", "honours If-None-Match and If-Match")
+		if err := d.Put(t.Context(), "m.json", []byte("1"), load.NoVersion); !errors.Is(err, load.ErrUnusable) {
 			t.Errorf("put gives %v", err)
 		}
 		if len(f.objects) != 0 {

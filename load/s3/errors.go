@@ -25,8 +25,7 @@ const conflictCode = "ConditionalRequestConflict"
 const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
 
 // Refusal says why a store refused a request. It is wrapped by a
-// *load.CreateError, *load.IOError or *load.TemporaryError. Its text holds
-// neither a credential nor a signature.
+// *load.Error. Its text holds neither a credential nor a signature.
 type Refusal struct {
 	What   string // in words
 	Code   string // the store's error code, "" if it gave none
@@ -48,27 +47,17 @@ func (r *Refusal) Error() string {
 // Unwrap gives the SDK's error.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// class is the kind of a failure, which decides on the exit code.
-type class int
-
-const (
-	cannotUse class = iota // exit code 73
-	refused                // exit code 74
-	temporary              // exit code 75
-)
-
-// failure is the class of a failed request, and what the user is told of it.
+// failure is the kind of a failed request, and what the user is told of it.
 type failure struct {
-	class class
-	what  string
-	hint  string
+	kind       load.Kind
+	what, hint string
 }
 
 // errLate means that the deadline of a request passed. It wraps
 // context.DeadlineExceeded.
 var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
 
-// fail turns an error of the SDK into one with a class, an explanation and a
+// fail turns an error of the SDK into one with a kind, an explanation and a
 // hint. The new error says that op failed on the object name.
 func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
@@ -76,19 +65,13 @@ func (d *Destination) fail(ctx context.Context, op, name string, err error) erro
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the deadline of cleaning up or of a lease
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
+		return &load.Error{Kind: load.ErrAway, Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
 	}
 	f := d.explain(err)
 	r := &Refusal{What: f.what, Status: status(err), Code: code(err), Err: err}
-	switch f.class {
-	case cannotUse:
-		return &load.CreateError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
-	case temporary:
-		return &load.TemporaryError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
-	}
-	return &load.IOError{Op: op, Path: d.path(name), Hint: f.hint, Err: r}
+	return &load.Error{Kind: f.kind, Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 }
 
 // explain explains an error of the SDK by the store's code, or else by the
@@ -103,15 +86,15 @@ func (d *Destination) explain(err error) failure {
 	case s == 0:
 		return unreachable(err)
 	case s == http.StatusTooManyRequests || s >= http.StatusInternalServerError && s != http.StatusNotImplemented:
-		return failure{temporary, "the store failed", "try again later"}
+		return failure{load.ErrAway, "the store failed", "try again later"}
 	case s < http.StatusMultipleChoices:
-		return failure{refused, "what answers there does not speak S3", "check the endpoint: it must be the store's own address"}
+		return failure{load.ErrFailed, "what answers there does not speak S3", "check the endpoint: it must be the store's own address"}
 	}
 	what := "the store refused the request"
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorMessage() != "" {
 		what += ": " + strings.TrimSpace(api.ErrorMessage())
 	}
-	return failure{refused, what, "check the endpoint and the output's s3: settings"}
+	return failure{load.ErrFailed, what, "check the endpoint and the output's s3: settings"}
 }
 
 // byCode explains an error by its code. It returns false if the code is missing
@@ -125,37 +108,37 @@ func byCode(err error) (failure, bool) {
 	}
 	switch c {
 	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "XAdminUserNotFound":
-		return failure{refused, "the store does not know the access key", credentialsHint}, true
+		return failure{load.ErrFailed, "the store does not know the access key", credentialsHint}, true
 	case "SignatureDoesNotMatch":
-		return failure{refused, "the secret key does not fit the access key", credentialsHint}, true
+		return failure{load.ErrFailed, "the secret key does not fit the access key", credentialsHint}, true
 	case "ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefreshRequired":
-		return failure{refused, "the session's credentials have expired or are not valid", "get new ones; " + credentialsHint}, true
+		return failure{load.ErrFailed, "the session's credentials have expired or are not valid", "get new ones; " + credentialsHint}, true
 	case "NoSuchBucket", "InvalidBucketName":
-		return failure{cannotUse, "there is no such bucket", "correct the bucket's name or the endpoint, or create the bucket: formetl makes none"}, true
+		return failure{load.ErrUnusable, "there is no such bucket", "correct the bucket's name or the endpoint, or create the bucket: formetl makes none"}, true
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently":
 		hint := "set region: in the output's s3: settings, or AWS_REGION, to the bucket's own"
 		if region := header.Get("X-Amz-Bucket-Region"); region != "" {
 			hint = "set region: " + region + " in the output's s3: settings, or AWS_REGION"
 		}
-		return failure{cannotUse, "the bucket is in another region", hint}, true
+		return failure{load.ErrUnusable, "the bucket is in another region", hint}, true
 	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture":
-		return failure{refused, "this machine's clock differs too much from the store's", "set the clock, then run again"}, true
+		return failure{load.ErrFailed, "this machine's clock differs too much from the store's", "set the clock, then run again"}, true
 	case "KMS.NotFoundException", "KMS.DisabledException", "KMS.KMSInvalidStateException", "KMS.InvalidKeyUsageException",
 		"KMS.AccessDeniedException", "ServerSideEncryptionConfigurationNotFoundError":
 		hint := "check sse and kms_key_id, and that the key may be used for kms:GenerateDataKey and kms:Decrypt"
-		return failure{refused, "the object cannot be encrypted with that key", hint}, true
+		return failure{load.ErrFailed, "the object cannot be encrypted with that key", hint}, true
 	case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests",
 		"OperationAborted", conflictCode:
-		return failure{temporary, "the store is busy", "try again later"}, true
+		return failure{load.ErrAway, "the store is busy", "try again later"}, true
 	case "QuotaExceeded", "XMinioStorageFull", "NoSpaceLeft", "XAmzInsufficientStorage":
-		return failure{refused, "the store is full", "free some space there and run again: nothing that was published is lost"}, true
+		return failure{load.ErrFailed, "the store is full", "free some space there and run again: nothing that was published is lost"}, true
 	}
 	return failure{}, false
 }
 
 func (d *Destination) denied() failure {
 	hint := "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListMultipartUploadParts there, and s3:ListBucket, s3:ListBucketMultipartUploads on the bucket (load/s3.md)"
-	return failure{refused, "the store denies it", hint}
+	return failure{load.ErrFailed, "the store denies it", hint}
 }
 
 // unreachable explains why a request got no answer. A wrong host name or
@@ -175,15 +158,15 @@ func unreachable(cause error) failure {
 	}](cause)
 	switch {
 	case isDNS && dns.IsNotFound:
-		return failure{cannotUse, what, "check the endpoint, the region and the bucket's name"}
+		return failure{load.ErrUnusable, what, "check the endpoint, the region and the bucket's name"}
 	case isCert:
-		return failure{cannotUse, what, "check the endpoint, or name its authority's certificates in AWS_CA_BUNDLE"}
+		return failure{load.ErrUnusable, what, "check the endpoint, or name its authority's certificates in AWS_CA_BUNDLE"}
 	case isOp, u != nil, errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, os.ErrDeadlineExceeded):
-		return failure{temporary, what, "check the endpoint and the network, and try again later"}
+		return failure{load.ErrAway, what, "check the endpoint and the network, and try again later"}
 	case isCanceled:
-		return failure{temporary, what, "try again later"}
+		return failure{load.ErrAway, what, "try again later"}
 	}
-	return failure{refused, "the request could not be made: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
+	return failure{load.ErrFailed, "the request could not be made: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
 }
 
 // code returns the store's code of an error, "" if it gave none.

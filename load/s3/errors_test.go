@@ -27,13 +27,12 @@ const (
 
 // refusal checks an error's class and reason, that it says what is wanted,
 // and that it holds no secret.
-func refusal[Class error](t *testing.T, err error, reason string, wants ...string) {
+func refusal(t *testing.T, err error, kind load.Kind, reason string, wants ...string) {
 	t.Helper()
-	var class Class
 	var r *Refusal
-	if !errors.As(err, &class) || !errors.As(err, &r) ||
+	if !errors.Is(err, kind) || !errors.As(err, &r) ||
 		!slices.ContainsFunc(strings.Split(reason, "|"), func(words string) bool { return strings.Contains(r.What, words) }) {
-		t.Fatalf("got %T %v, want %T with the reason %s", err, err, class, reason)
+		t.Fatalf("got %T %v, want %v with the reason %s", err, err, kind, reason)
 	}
 	for _, want := range wants {
 		if !strings.Contains(err.Error(), want) {
@@ -73,16 +72,16 @@ func TestServersRefuse(t *testing.T) {
 		check                 func(t *testing.T, err error)
 	}{
 		{"wrong secret", "AWS_SECRET_ACCESS_KEY", "wrong-secret", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
+			refusal(t, err, load.ErrFailed, credentials, "does not fit the access key", "AWS_SECRET_ACCESS_KEY", "s3://"+testBucket+"/x/")
 		}},
 		{"unknown key", "AWS_ACCESS_KEY_ID", "nobody", "s3://" + testBucket + "/x", "", func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, credentials, "does not know the access key")
+			refusal(t, err, load.ErrFailed, credentials, "does not know the access key")
 		}},
 		{"no bucket", "", "", "s3://no-such-bucket/x", "", func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
+			refusal(t, err, load.ErrUnusable, noBucket, "s3://no-such-bucket/x/", "no such bucket", "correct the bucket's name")
 		}},
 		{"wrong region", "", "", "s3://" + testBucket + "/x", "eu-central-9", func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, wrongRegion, "another region", "set region")
+			refusal(t, err, load.ErrUnusable, wrongRegion, "another region", "set region")
 		}},
 	} {
 		eachServer(t, func(t *testing.T, s server) {
@@ -107,7 +106,7 @@ func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	_, err := New(t.Context(), "s3://bucket/x", Options{})
-	refusal[*load.IOError](t, err, credentials, "no S3 credentials", "AWS_ACCESS_KEY_ID")
+	refusal(t, err, load.ErrFailed, credentials, "no S3 credentials", "AWS_ACCESS_KEY_ID")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := New(ctx, "s3://bucket/x", Options{}); !errors.Is(err, context.Canceled) {
@@ -118,7 +117,7 @@ func TestNoCredentials(t *testing.T) {
 func TestNoRegion(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	_, err := New(t.Context(), "s3://bucket/x", Options{})
-	refusal[*load.CreateError](t, err, wrongRegion, "no region is known", "AWS_REGION")
+	refusal(t, err, load.ErrUnusable, wrongRegion, "no region is known", "AWS_REGION")
 	d, err := New(t.Context(), "s3://bucket/x", Options{Endpoint: "https://s3.example.com"})
 	if err != nil || d.client.Options().Region != defaultRegion {
 		t.Errorf("an endpoint without a region: %v", err)
@@ -133,7 +132,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refusal[*load.TemporaryError](t, d.Delete(t.Context(), "x"), unreached, "cannot be reached", "connection refused")
+	refusal(t, d.Delete(t.Context(), "x"), load.ErrAway, unreached, "cannot be reached", "connection refused")
 }
 
 func TestUnknownCertificate(t *testing.T) {
@@ -143,7 +142,7 @@ func TestUnknownCertificate(t *testing.T) {
 		}
 		t.Setenv("AWS_CA_BUNDLE", "")
 		t.Setenv("AWS_MAX_ATTEMPTS", "1")
-		refusal[*load.CreateError](t, s.open(t, "x").Delete(t.Context(), "x"), unreached, "AWS_CA_BUNDLE")
+		refusal(t, s.open(t, "x").Delete(t.Context(), "x"), load.ErrUnusable, unreached, "AWS_CA_BUNDLE")
 	}
 }
 
@@ -157,30 +156,30 @@ func TestRefusals(t *testing.T) {
 		check  func(t *testing.T, err error)
 	}{
 		{"denied", 403, "AccessDenied", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, denied, "the store denies it", "(AccessDenied, HTTP 403)", "s3:PutObject")
+			refusal(t, err, load.ErrFailed, denied, "the store denies it", "(AccessDenied, HTTP 403)", "s3:PutObject")
 		}},
 		{"elsewhere", 301, "PermanentRedirect", http.Header{"X-Amz-Bucket-Region": {"eu-west-1"}}, func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, wrongRegion, "set region: eu-west-1")
+			refusal(t, err, load.ErrUnusable, wrongRegion, "set region: eu-west-1")
 		}},
 		{"signed for elsewhere", 400, "AuthorizationHeaderMalformed", nil, func(t *testing.T, err error) {
-			refusal[*load.CreateError](t, err, wrongRegion, "another region", "AWS_REGION")
+			refusal(t, err, load.ErrUnusable, wrongRegion, "another region", "AWS_REGION")
 		}},
 		{"clock", 403, "RequestTimeTooSkewed", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, clockSkew, "set the clock")
+			refusal(t, err, load.ErrFailed, clockSkew, "set the clock")
 		}},
 		{"expired", 400, "ExpiredToken", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, credentials, "have expired", "AWS_SESSION_TOKEN")
+			refusal(t, err, load.ErrFailed, credentials, "have expired", "AWS_SESSION_TOKEN")
 		}},
 		{"key of KMS", 400, "KMS.NotFoundException", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, encryption, "kms_key_id")
+			refusal(t, err, load.ErrFailed, encryption, "kms_key_id")
 		}},
 		{"busy", 503, "SlowDown", nil, func(t *testing.T, err error) {
-			refusal[*load.TemporaryError](t, err, busy, "try again later")
+			refusal(t, err, load.ErrAway, busy, "try again later")
 		}},
-		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal[*load.TemporaryError](t, err, busy, "the store failed") }},
-		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal[*load.IOError](t, err, other, "full") }},
+		{"failing", 502, "", nil, func(t *testing.T, err error) { refusal(t, err, load.ErrAway, busy, "the store failed") }},
+		{"full", 507, "XMinioStorageFull", nil, func(t *testing.T, err error) { refusal(t, err, load.ErrFailed, other, "full") }},
 		{"unknown", 400, "EntityTooLarge", nil, func(t *testing.T, err error) {
-			refusal[*load.IOError](t, err, other, "EntityTooLarge", "as the test wants")
+			refusal(t, err, load.ErrFailed, other, "EntityTooLarge", "as the test wants")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func TestMarkerCannotBePut(t *testing.T) {
 	}
 	_, _ = u.Write([]byte("content")) // told by Prepare
 	_, err = u.Prepare(t.Context())
-	refusal[*load.IOError](t, err, denied, "/staged-")
+	refusal(t, err, load.ErrFailed, denied, "/staged-")
 	f.wantVerbs(t, "begin", "PUT marker", "abort", "ask", "abort", "DELETE marker")
 	if len(f.uploads) > 0 {
 		t.Error("the upload is still there")
@@ -128,7 +128,7 @@ func TestMarkerCannotBeRemoved(t *testing.T) {
 	if err := d.Commit(t.Context(), committed); err != nil {
 		t.Fatal(err)
 	}
-	refusal[*load.IOError](t, d.Abort(t.Context(), aborted), denied, "/staged-")
+	refusal(t, d.Abort(t.Context(), aborted), load.ErrFailed, denied, "/staged-")
 	if got := strings.Count(log.String(), "formetl clean removes it"); got != 1 {
 		t.Errorf("it is logged %d times: %s", got, log)
 	}

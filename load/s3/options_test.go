@@ -22,8 +22,7 @@ func TestParseRoot(t *testing.T) {
 	}
 	for _, root := range []string{"", "b/lake", "gs://b/x", "s3:/b/x", "s3://", "s3:///x", "s3://b/../x", "s3://b//x", "s3://b/./x", "s3://key:secret@b/x", "s3://b?x", "s3://b/a\x00", "s3://a b/x"} {
 		_, err := New(t.Context(), root, Options{})
-		var create *load.CreateError
-		if !errors.As(err, &create) || !strings.Contains(err.Error(), "write s3://bucket/path") {
+		if !errors.Is(err, load.ErrUnusable) || !strings.Contains(err.Error(), "write s3://bucket/path") {
 			t.Errorf("%q gives %v", root, err)
 		}
 	}
@@ -36,8 +35,7 @@ func TestBadOptions(t *testing.T) {
 		"kms_key_id": {KMSKeyID: "k", SSE: SSES3},
 	} {
 		_, err := New(t.Context(), "s3://b/x", o)
-		var create *load.CreateError
-		if !errors.As(err, &create) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, load.ErrUnusable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v gives %v, want %q", o, err, want)
 		}
 	}

@@ -149,8 +149,8 @@ func (u *upload) send() error {
 // tooLarge is the error of an object with more parts than an upload may have.
 func (u *upload) tooLarge() error {
 	size := u.d.options.PartSize
-	return &load.CreateError{
-		Op: "write", Path: u.d.path(u.name),
+	return &load.Error{
+		Kind: load.ErrUnusable, Op: "write", Path: u.d.path(u.name),
 		Hint: fmt.Sprintf("set part_size: %dMiB, or more, in the output's s3: settings", min(2*size, MaxPartSize)>>20),
 		Err:  fmt.Errorf("it is larger than %d parts of %d bytes, and S3 takes no more parts", u.d.maxParts, size),
 	}
@@ -174,7 +174,7 @@ func (u *upload) begin() error {
 		return d.fail(u.ctx, "create", u.name, err)
 	}
 	if u.upload = aws.ToString(out.UploadId); u.upload == "" {
-		return &load.IOError{Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
+		return &load.Error{Kind: load.ErrFailed, Op: "create", Path: d.path(u.name), Hint: "check that the endpoint is an S3 server", Err: errors.New("the store gave no upload id")}
 	}
 	if err := d.checkContext(u.ctx, "create", u.name); err != nil {
 		return err // the caller's Abort ends the upload

@@ -68,8 +68,7 @@ func TestTooManyParts(t *testing.T) {
 	if err == nil {
 		_, err = u.Prepare(t.Context())
 	}
-	var create *load.CreateError
-	if !errors.As(err, &create) || !strings.Contains(err.Error(), "set part_size: 10MiB") || !strings.Contains(err.Error(), "2 parts") {
+	if !errors.Is(err, load.ErrUnusable) || !strings.Contains(err.Error(), "set part_size: 10MiB") || !strings.Contains(err.Error(), "2 parts") {
 		t.Errorf("got %v", err)
 	}
 	if err := u.Abort(); err != nil || len(f.uploads) != 0 {
@@ -95,7 +94,7 @@ func TestPartFails(t *testing.T) {
 			break
 		}
 	}
-	refusal[*load.IOError](t, err, denied, "cannot write s3://bucket/lake/x.csv")
+	refusal(t, err, load.ErrFailed, denied, "cannot write s3://bucket/lake/x.csv")
 	if n, again := u.Write([]byte("x")); n != 0 || !errors.Is(again, err) {
 		t.Errorf("a write after it gives %d, %v", n, again)
 	}

@@ -252,5 +252,5 @@ func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 			return d.checkContext(ctx, "abort the upload of", name)
 		}
 	}
-	return &load.TemporaryError{Op: "abort the upload of", Path: d.path(name), Hint: "try again later", Err: errors.New("a part of it still arrives")}
+	return &load.Error{Kind: load.ErrAway, Op: "abort the upload of", Path: d.path(name), Hint: "try again later", Err: errors.New("a part of it still arrives")}
 }

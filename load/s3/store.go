@@ -81,8 +81,8 @@ func (d *Destination) checkConditions(ctx context.Context, name string, data []b
 // ignoresConditions is the error of a store that writes although a condition does not hold.
 // Nothing would keep two runs apart there.
 func (d *Destination) ignoresConditions(err error) error {
-	return &load.CreateError{
-		Op: "use", Path: d.String(), Hint: "use a store, or a version of it, that honours If-None-Match and If-Match, and look whether a proxy drops these headers",
+	return &load.Error{
+		Kind: load.ErrUnusable, Op: "use", Path: d.String(), Hint: "use a store, or a version of it, that honours If-None-Match and If-Match, and look whether a proxy drops these headers",
 		Err: &Refusal{What: "the store ignores the conditions of writes, so that two runs could write at once", Err: err},
 	}
 }
@@ -154,8 +154,8 @@ func (d *Destination) checkNoFolder(ctx context.Context, file string) error {
 	if err != nil || len(below) == 0 {
 		return err
 	}
-	return &load.CreateError{
-		Op: "create", Path: d.path(file), Hint: "choose another name, or move them away",
+	return &load.Error{
+		Kind: load.ErrUnusable, Op: "create", Path: d.path(file), Hint: "choose another name, or move them away",
 		Err: fmt.Errorf("objects lie below its name, as if it were a folder: %s", d.path(below[0].Name)),
 	}
 }

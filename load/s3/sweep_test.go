@@ -106,7 +106,7 @@ func TestSweepRefused(t *testing.T) {
 	_, leftovers := d.Staged(t.Context())
 	_, holders := d.Holders(t.Context())
 	for _, err := range []error{leftovers, holders, d.Abort(t.Context(), prepared(left[0])), d.Check(t.Context(), p)} {
-		refusal[*load.IOError](t, err, credentials)
+		refusal(t, err, load.ErrFailed, credentials)
 	}
 }
 

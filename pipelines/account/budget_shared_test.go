@@ -146,7 +146,7 @@ type host struct {
 	writes   int
 }
 
-var errAway = &load.TemporaryError{Op: "write", Path: "s3://bucket/state/", Err: errors.New("no answer")}
+var errAway = &load.Error{Kind: load.ErrAway, Op: "write", Path: "s3://bucket/state/", Err: errors.New("no answer")}
 
 // Stat tells the time of the bucket, in whole seconds.
 func (h *host) Stat(_ context.Context, name string) (load.Object, error) {

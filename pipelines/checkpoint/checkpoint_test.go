@@ -543,7 +543,7 @@ type absent struct {
 	loses bool
 }
 
-var errNoAnswer = &load.TemporaryError{Op: "reach", Path: "s3://bucket/state/", Err: errors.New("no answer")}
+var errNoAnswer = &load.Error{Kind: load.ErrAway, Op: "reach", Path: "s3://bucket/state/", Err: errors.New("no answer")}
 
 func (a *absent) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if time.Now().Before(a.until) {

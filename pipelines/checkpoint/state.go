@@ -89,7 +89,7 @@ func (s State) Try(ctx context.Context, do func() error) error {
 	began := time.Now()
 	for {
 		err := do()
-		if _, away := errors.AsType[*load.TemporaryError](err); !away || !s.Remote() || time.Since(began) > patience {
+		if away := errors.Is(err, load.ErrAway); !away || !s.Remote() || time.Since(began) > patience {
 			return s.Fail(err)
 		}
 		if err := load.Pause(ctx, again); err != nil {

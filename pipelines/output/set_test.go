@@ -369,6 +369,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 // still holds, where that is known. The run fails where none is left.
 func TestOneOutputFails(t *testing.T) {
 	disk := errors.New("no space left on device")
+	isUnusable := func(err error) bool { return errors.Is(err, load.ErrUnusable) }
 	isDisk := func(err error) bool { return errors.Is(err, disk) }
 	isHeld := is[*load.HeldError]
 	replaced := func(name, by string) func(*testing.T, *run) { // an output by a file in its place
@@ -405,8 +406,8 @@ func TestOneOutputFails(t *testing.T) {
 		"the manifest cannot be written":   {func(_ *testing.T, r *run) { r.open = failing(r.dir+"/set/", "put", disk) }, "set/", isDisk, true},
 		"nothing can be staged":            {func(_ *testing.T, r *run) { r.open = failing("", "stage", disk) }, "", isDisk, true},
 		"a past that does not fit":         {func(_ *testing.T, r *run) { r.def.Outputs[1].Format = "csv" }, "set/", is[*output.DatasetChangedError], true},
-		"a file in the dataset's place":    {replaced("set", "set"), "set/", is[*load.CreateError], false},
-		"a folder in the file's place":     {replaced("f.ndjson", "f.ndjson/x"), "f.ndjson", is[*load.CreateError], false},
+		"a file in the dataset's place":    {replaced("set", "set"), "set/", isUnusable, false},
+		"a folder in the file's place":     {replaced("f.ndjson", "f.ndjson/x"), "f.ndjson", isUnusable, false},
 		"the lease of the dataset is held": {held("set", ""), "set/", isHeld, false},
 		"the lease of the file is held":    {held("", "f.ndjson"), "f.ndjson", isHeld, false},
 	} {

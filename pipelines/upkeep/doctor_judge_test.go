@@ -129,7 +129,7 @@ func TestJudgeSpace(t *testing.T) {
 		{0, 0, Failed},
 	} {
 		got := judgeSpace(disk{"/lake", c.free, c.need})
-		_, full := errors.AsType[*load.IOError](got.Err)
+		full := errors.Is(got.Err, load.ErrFailed)
 		if got.State != c.want || full != (c.want == Failed) || (got.Cure != "") != (c.want != OK) {
 			t.Errorf("%d free of %d: %+v", c.free, c.need, got)
 		}

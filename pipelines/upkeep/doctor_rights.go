@@ -154,7 +154,7 @@ func (p *prober) noFolder(ctx context.Context, at output.Location) error {
 	if err != nil || len(below) == 0 {
 		return err
 	}
-	return &load.CreateError{Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
+	return &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
 }
 
 // write tests small objects, such as manifests. It returns false if the place cannot be used.
@@ -176,7 +176,7 @@ func (p *prober) write(ctx context.Context) bool {
 	defer p.remove(ctx)
 	p.ok(writes, "a small object was written")
 	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
-		p.fail(lists, &load.IOError{Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
+		p.fail(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
 	}
 	data, version, err := p.dest.Get(ctx, p.name)
 	switch {
@@ -185,7 +185,7 @@ func (p *prober) write(ctx context.Context) bool {
 		p.why = "nothing could be read"
 		return true
 	case !bytes.Equal(data, content(1)):
-		p.fail(reads, &load.IOError{Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
+		p.fail(reads, &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
 	}
 	p.ok(reads, "it was read back")
 	p.condition(ctx, version)
@@ -210,8 +210,8 @@ func (p *prober) condition(ctx context.Context, version string) {
 	p.result(conditional, cmp.Or(replaced, created, stale), "a second creation and a write over a newer version were refused")
 }
 
-var errUnguarded = &load.CreateError{
-	Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
+var errUnguarded = &load.Error{
+	Kind: load.ErrUnusable, Op: "use", Path: "the place", Hint: "use a store or version that honours conditional writes",
 	Err: errors.New("it writes although the condition of the write does not hold, so that two runs could write at once"),
 }
 
@@ -246,7 +246,7 @@ func (p *prober) remove(ctx context.Context) {
 	err := p.dest.Delete(ctx, p.name)
 	if err == nil {
 		if _, _, there := p.dest.Get(ctx, p.name); there == nil {
-			err = &load.IOError{Op: "remove", Path: p.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
+			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
 		}
 	}
 	p.result(removes, err, "it was removed again")
@@ -295,24 +295,12 @@ func (p *prober) barred(err error) bool {
 // told divides an error of a destination into what failed and what to do, and tells whether
 // the place can be used all the same.
 func told(err error) (what, cure string, usable bool) {
-	create, isCreate := errors.AsType[*load.CreateError](err)
-	failed, isIO := errors.AsType[*load.IOError](err)
-	away, isAway := errors.AsType[*load.TemporaryError](err)
-	denied, isDenied := errors.AsType[*load.DeniedError](err)
-	unfit, isUnfit := errors.AsType[*load.TableError](err)
-	switch {
-	case isDenied:
-		cure = denied.Hint
-	case isUnfit:
-		cure = unfit.Hint
-	case isCreate:
-		cure = create.Hint
-	case isIO:
-		cure = failed.Hint
-	case isAway:
-		cure = away.Hint
+	usable = true
+	if failed, ok := errors.AsType[*load.Error](err); ok {
+		cure, usable = failed.Hint, failed.Kind == load.ErrFailed
+	} else if unfit, ok := errors.AsType[*load.TableError](err); ok {
+		cure, usable = unfit.Hint, false
 	}
-	usable = !isCreate && !isAway && !isDenied && !isUnfit
 	if cure == "" {
 		return err.Error(), "check the place, its rights and the network", usable
 	}

@@ -140,7 +140,7 @@ func (b *broken) Stage(ctx context.Context, run, name string) (load.Upload, erro
 	return b.Destination.Stage(ctx, run, name)
 }
 
-var errDenied = &load.IOError{Op: "use", Path: "x", Hint: "allow it", Err: errors.New("denied")}
+var errDenied = &load.Error{Kind: load.ErrFailed, Op: "use", Path: "x", Hint: "allow it", Err: errors.New("denied")}
 
 func denied() error { return errDenied }
 
@@ -171,7 +171,7 @@ func TestRights(t *testing.T) {
 			}
 			return nil
 		}}, map[string]upkeep.CheckState{"conditional writes": upkeep.Failed}, false},
-		{"away", broken{list: func() error { return &load.TemporaryError{Op: "list", Path: "x", Err: errors.New("away")} }}, map[string]upkeep.CheckState{
+		{"away", broken{list: func() error { return &load.Error{Kind: load.ErrAway, Op: "list", Path: "x", Err: errors.New("away")} }}, map[string]upkeep.CheckState{
 			"place": upkeep.Failed, "lists": upkeep.NotChecked, "writes": upkeep.NotChecked, "reads": upkeep.NotChecked,
 			"conditional writes": upkeep.NotChecked, "stages": upkeep.NotChecked, "removes": upkeep.NotChecked,
 		}, false},

@@ -160,14 +160,14 @@ func (d demoFolder) check() error {
 		return nil
 	}
 	if err != nil {
-		return &load.CreateError{Op: "read", Path: string(d), Err: err, Hint: elsewhere}
+		return &load.Error{Kind: load.ErrUnusable, Op: "read", Path: string(d), Err: err, Hint: elsewhere}
 	}
 	text, err := os.ReadFile(d.file())
 	if err == nil && string(text) == demoDefinition(d.address()) {
 		return nil
 	}
-	return &load.CreateError{
-		Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
+	return &load.Error{
+		Kind: load.ErrUnusable, Op: "write to", Path: string(d), Hint: "move it away, or " + elsewhere,
 		Err: errors.New("it is not empty, and its feedback.yaml is not as formetl demo left it"),
 	}
 }
@@ -198,7 +198,7 @@ func (d demoFolder) prepare(text string) (key string, err error) {
 		return key, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", &load.CreateError{Op: "read", Path: d.path(keyName), Err: err, Hint: elsewhere}
+		return "", &load.Error{Kind: load.ErrUnusable, Op: "read", Path: d.path(keyName), Err: err, Hint: elsewhere}
 	}
 	key = rand.Text()
 	return key, d.write(keyName, key+"\n", 0o600)
@@ -210,7 +210,7 @@ func (d demoFolder) write(name, text string, mode fs.FileMode) error {
 		err = maybe.WriteFile(d.path(name), []byte(text), mode)
 	}
 	if err != nil {
-		return &load.CreateError{Op: "write", Path: d.path(name), Err: err, Hint: elsewhere}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: d.path(name), Err: err, Hint: elsewhere}
 	}
 	return nil
 }

@@ -464,7 +464,7 @@ func (s *initSession) checkForms() error {
 func (s *initSession) checkFiles() error {
 	a := s.proposed()
 	if _, err := os.Stat(filepath.Dir(a.file)); err != nil {
-		return &load.CreateError{Op: "write", Path: a.file, Hint: "make its folder first, or give another one by --output", Err: err}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: a.file, Hint: "make its folder first, or give another one by --output", Err: err}
 	}
 	for _, path := range []string{a.file, a.schemaFile()} {
 		if err := mayWrite(path, s.force); err != nil {

@@ -201,7 +201,7 @@ func mayWrite(path string, force bool) error {
 		return nil //nolint:nilerr // nothing is there
 	}
 	if !force {
-		return &load.CreateError{Op: "write", Path: path, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "give another name, or --force to replace it", Err: fs.ErrExist}
 	}
 	return console.CheckOrdinary(path)
 }
@@ -209,7 +209,7 @@ func mayWrite(path string, force bool) error {
 // writeFile writes a file in one step.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if err := maybe.WriteFile(path, data, mode); err != nil {
-		return &load.CreateError{Op: "write", Path: path, Hint: "give a file in a folder that is there and can be written to", Err: err}
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: path, Hint: "give a file in a folder that is there and can be written to", Err: err}
 	}
 	return nil
 }

@@ -397,7 +397,7 @@ func (r *RangeFlags) Options() (o account.Options, err error) {
 	return o, nil
 }
 
-// CheckOrdinary returns a *load.CreateError if a device, a pipe, a socket or a link lies at a
+// CheckOrdinary returns a load.ErrUnusable if a device, a pipe, a socket or a link lies at a
 // local path, or has the place of a file. No force makes formetl write there.
 func CheckOrdinary(path string) error {
 	info, err := os.Lstat(path)

@@ -127,8 +127,8 @@ func TestExplain(t *testing.T) {
 // failed besides.
 func TestFailJSON(t *testing.T) {
 	held := &RunError{Pipeline: "a", RunID: "run1", Named: true, Err: &load.HeldError{Path: "/lake/"}}
-	full := &RunError{Pipeline: "b", RunID: "run2", Named: true, Err: &load.IOError{Op: "write", Path: "/x", Err: errors.New("disk full")}}
-	report := &load.CreateError{Op: "write the report", Path: "r.json", Err: errors.New("denied")}
+	full := &RunError{Pipeline: "b", RunID: "run2", Named: true, Err: &load.Error{Kind: load.ErrFailed, Op: "write", Path: "/x", Err: errors.New("disk full")}}
+	report := &load.Error{Kind: load.ErrUnusable, Op: "write the report", Path: "r.json", Err: errors.New("denied")}
 	for _, c := range []struct {
 		err  error
 		want []string // of each record the run and the exit code

@@ -25,7 +25,7 @@ func CheckFile(flag, path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return unwritable(flag, path, errors.New("it is a folder"))
 	}
-	if e, ok := errors.AsType[*load.CreateError](console.CheckOrdinary(path)); ok {
+	if e, ok := errors.AsType[*load.Error](console.CheckOrdinary(path)); ok {
 		return unwritable(flag, path, e.Err)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".formetl-"+flag+"-*")
@@ -47,7 +47,7 @@ func unwritable(flag, path string, err error) error {
 	if p := new(os.PathError); errors.As(err, &p) {
 		err = p.Err // the path of the probe would only confuse
 	}
-	return &load.CreateError{Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
+	return &load.Error{Kind: load.ErrUnusable, Op: "write the " + flag, Path: path, Hint: "give --" + flag + " a file in a folder that is there and can be written to", Err: err}
 }
 
 // Write writes the report of --report, or a list where a command made none or several. It is

@@ -190,7 +190,7 @@ func failure(own context.Context, err error) error {
 	}
 	code := console.ExitCode(err)
 	_, atStart := errors.AsType[*checkpoint.UnreachedError](err)
-	_, away := errors.AsType[*load.TemporaryError](err)
+	away := errors.Is(err, load.ErrAway)
 	text := err.Error()
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + " …"
