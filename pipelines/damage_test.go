@@ -13,7 +13,6 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
 
@@ -83,7 +82,7 @@ func TestUndatedPartGone(t *testing.T) {
 		t.Fatalf("the last part is %+v", last)
 	}
 	r.lose(last, false)
-	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*output.DamagedPartsError](err) || !strings.HasSuffix(err.Error(), " --full`") {
+	if _, err := pipelines.Run(t.Context(), def(), r.o); !isA[*definition.Fault](err) || !strings.HasSuffix(err.Error(), " --full`") {
 		t.Fatalf("error %v", err)
 	}
 	r.o.Full = true

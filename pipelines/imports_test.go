@@ -69,7 +69,7 @@ func layers() []layer {
 		{"pipelines/definition", []string{"extract!", "extract/transport", "schemas", "load!"}, []string{"github.com/prometheus/common/model", "go.yaml.in/yaml/v3"}},
 		{"pipelines/checkpoint", []string{"transform!", "schemas!", "extract!", "extract/page", "load!", "load/idset"}, []string{"*"}},
 		{"pipelines/reading", []string{"extract!", "extract/page", "pipelines/checkpoint", "pipelines/definition", "transform!", "schemas!", "load!", "load/idset"}, []string{"*"}},
-		{"pipelines/reconcile", []string{"pipelines/reading", "pipelines/checkpoint", "extract!", "extract/page", "load!", "load/idset", "load/idset", "schemas!", "transform!"}, []string{"*"}},
+		{"pipelines/reconcile", []string{"pipelines/definition", "pipelines/reading", "pipelines/checkpoint", "extract!", "extract/page", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "extract!", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
 		{"pipelines/upkeep", []string{

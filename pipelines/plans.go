@@ -131,11 +131,11 @@ func MakePlan(ctx context.Context, def *definition.Definition, o account.Options
 func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o account.Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
-		forms, r.Patterns = account.NamedForms(def, o)
-		if len(forms)+len(r.Patterns) == 0 {
-			return nil, nil, &account.NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+		var err error
+		if forms, r.Patterns = account.NamedForms(def, o); len(r.Patterns) == 0 {
+			forms, err = account.Forms(ctx, nil, def, o)
 		}
-		return forms, nil, nil
+		return forms, nil, err
 	}
 	client, err := account.NewClient(ctx, def, o)
 	if err != nil {

@@ -110,7 +110,7 @@ func TestMovesAtEveryPage(t *testing.T) {
 					}
 				}
 				report, err := pipelines.Run(t.Context(), w.byDay(5, days()), options())
-				if isA[*reconcile.BusyError](err) {
+				if isA[*definition.Fault](err) && !pipelines.DataAtFault(err) {
 					if nothingWritten(t, w); moves < 100 {
 						t.Errorf("after %d moves: %v", n, err)
 					}
@@ -272,7 +272,7 @@ func readOnly(t *testing.T, w *world, form *formservice.Form, report *pipelines.
 
 func unproven(t *testing.T, w *world, _ *formservice.Form, _ *pipelines.Report, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*reconcile.UnprovenError](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.What, "the service tells no counts") {
+	if e, ok := errors.AsType[*definition.Fault](err); !ok || !pipelines.DataAtFault(err) || !strings.HasPrefix(e.Text, "not verified: the service tells no counts") {
 		t.Errorf("err = %v", err)
 	}
 	nothingWritten(t, w)
@@ -670,8 +670,8 @@ func TestOlderPartGrowsWithEveryPage(t *testing.T) {
 			if n := s.sent(); n > plan+2*max(200, plan)+60 { // the last repetition is not cut short
 				t.Errorf("%d requests, and %d for all of it", n, plan)
 			}
-			busy, ok := errors.AsType[*reconcile.BusyError](err)
-			if !ok || !strings.Contains(busy.Window, "2025-03") || busy.Times == 0 || pipelines.DataAtFault(err) {
+			busy, ok := errors.AsType[*definition.Fault](err)
+			if !ok || !strings.Contains(busy.Text, "window 2025-03") || pipelines.DataAtFault(err) {
 				t.Errorf("err = %v", err)
 			}
 			sameTree(t, before, tree(t, s.path("days")))

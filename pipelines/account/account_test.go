@@ -42,7 +42,7 @@ func TestListForms(t *testing.T) {
 		service.Reset()
 		def := &definition.Definition{Forms: c.forms, Exclude: c.exclude, Source: source}
 		got, err := account.ListForms(t.Context(), def, account.Options{Forms: c.chosen})
-		_, none := errors.AsType[*account.NoFormsError](err)
+		_, none := errors.AsType[*definition.Fault](err)
 		if !slices.Equal(got, c.want) || (c.want == nil) != none || len(service.Log()) != c.asked {
 			t.Errorf("%v but %v of %v: %v, %v after %d requests", c.forms, c.exclude, c.chosen, got, err, len(service.Log()))
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/pipelines/definition"
 )
 
 // FormsError reports that a command failed for some of its forms. Its work on the
@@ -148,20 +149,12 @@ func (e *NotRunError) Error() string {
 // Unwrap returns the reason.
 func (e *NotRunError) Unwrap() error { return e.Err }
 
-// NoFormsError says that no form is left to run.
-type NoFormsError struct {
-	Patterns []string // of the definition
-	Chosen   []string // of the command line
-}
-
-// Error names what was looked for.
-func (e *NoFormsError) Error() string {
-	s := "no form matches " + strings.Join(e.Patterns, ", ")
-	if len(e.Chosen) > 0 {
-		s += " and --form " + strings.Join(e.Chosen, ", ")
+// noForms is the fault of a definition of which no form is left to run. chosen are the forms of
+// the command line.
+func noForms(patterns, chosen []string) error {
+	s := "no form matches " + strings.Join(patterns, ", ")
+	if len(chosen) > 0 {
+		s += " and --form " + strings.Join(chosen, ", ")
 	}
-	return s + "; `formetl forms` lists those of the account"
+	return &definition.Fault{Code: 66, Text: s + "; `formetl forms` lists those of the account"}
 }
-
-// ExitCode is 66: the service has no such form.
-func (e *NoFormsError) ExitCode() int { return 66 }

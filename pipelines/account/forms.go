@@ -68,7 +68,7 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 		}
 	}
 	if len(forms) == 0 {
-		return nil, &NoFormsError{Patterns: def.Forms, Chosen: o.Forms}
+		return nil, noForms(def.Forms, o.Forms)
 	}
 	return forms, nil
 }

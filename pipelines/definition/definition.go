@@ -187,18 +187,6 @@ func (o Output) Lasting() bool {
 	return o.Path != StdoutPath && !strings.Contains(o.Path, "{run_id}")
 }
 
-// UnsupportedError is something that a definition may ask for and this
-// version cannot do.
-type UnsupportedError struct{ What, Remedy string }
-
-// Error names what is not supported and what to do instead.
-func (e *UnsupportedError) Error() string {
-	return e.What + " is not supported by this version; " + e.Remedy
-}
-
-// ExitCode is 78: the definition asks for it.
-func (e *UnsupportedError) ExitCode() int { return 78 }
-
 // Fingerprint is equal for definitions that read the same rows of a form. It
 // holds the whole definition and its schema, except for the keys that change no
 // row. A key that is added to definitions counts unless it is left out here.

@@ -303,10 +303,7 @@ func (out placedOutput) childNote() string {
 // output's settings.
 func (o Output) child(c schemas.Column) (Output, error) {
 	if o.Path == StdoutPath {
-		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name),
-			Remedy: "write to a file, or leave explode out of the schema",
-		}
+		return o, Unsupported(fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name), "write to a file, or leave explode out of the schema")
 	}
 	problem := ""
 	if err := checkPathName("column", c.Name); err != nil {
@@ -315,10 +312,7 @@ func (o Output) child(c schemas.Column) (Output, error) {
 		problem = "holds a brace"
 	}
 	if problem != "" {
-		return o, &UnsupportedError{
-			What:   fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", Quote(c.Name), problem),
-			Remedy: "rename the column, or leave explode out",
-		}
+		return o, Unsupported(fmt.Sprintf("explode: true for a column whose name %s cannot be part of a path (it %s)", Quote(c.Name), problem), "rename the column, or leave explode out")
 	}
 	o.Path, o.Explode = ChildPath(o.Path, c.Name), c.From
 	o.NoCodebook = true // the main output's codebook describes the list

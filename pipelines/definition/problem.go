@@ -69,3 +69,25 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ExitCode is 78, also where the file is missing: both are mended in the job's files.
 func (e *Error) ExitCode() int { return 78 }
+
+// Fault is something that is wrong and that people can mend.
+type Fault struct {
+	Code int    // that the command ends with
+	Text string // what is wrong
+	Cure string // what to do; "" where Text says it, or where it is the same for all of the code
+}
+
+// Error says what is wrong.
+func (f *Fault) Error() string { return f.Text }
+
+// ExitCode is the code that the command ends with.
+func (f *Fault) ExitCode() int { return f.Code }
+
+// Hint says what to do.
+func (f *Fault) Hint() string { return f.Cure }
+
+// Unsupported is the Fault of what a definition may ask for and this version cannot do.
+// remedy says what to do instead.
+func Unsupported(what, remedy string) error {
+	return &Fault{Code: 78, Text: what + " is not supported by this version; " + remedy}
+}

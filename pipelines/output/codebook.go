@@ -107,8 +107,8 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 		}
 		s.mu.Unlock()
 		attrs := []slog.Attr{slog.String("path", strings.Join(at.Paths(), ", ")), slog.String("error", err.Error())}
-		if _, foreign := errors.AsType[*foreignFileError](err); foreign {
-			attrs = append(attrs, slog.String("hint", foreignFileHint))
+		if fault, ok := errors.AsType[*definition.Fault](err); ok {
+			attrs = append(attrs, slog.String("hint", fault.Cure))
 		}
 		s.job.Log.LogAttrs(ctx, slog.LevelWarn, "the codebook could not be written; the data are whole without it", attrs...)
 	}
@@ -304,17 +304,14 @@ func tableField(s string) string {
 	return s
 }
 
-// foreignFileError is a file that lies where a codebook would be written and that
-// formetl did not write. It is left as it is.
-type foreignFileError struct{ path string }
-
-// Error names the file and what to do.
-func (e *foreignFileError) Error() string {
-	return e.path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written"
+// foreignFile is the fault of a file that lies where a codebook would be written and that formetl
+// did not write.
+func foreignFile(path string) error {
+	return &definition.Fault{
+		Code: 73, Text: path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written",
+		Cure: "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out",
+	}
 }
-
-// foreignFileHint is what the log says beside a foreignFileError.
-const foreignFileHint = "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out"
 
 // How the two files begin.
 const (
@@ -325,7 +322,7 @@ const (
 // writeCodebook writes a codebook to its place at a destination: the table, then the
 // schema. Where the output keeps parts of earlier runs (adds), the choices that
 // the codebook before lists are kept too. A file there that formetl did not write
-// is a *foreignFileError.
+// is left as it is, with an error.
 func writeCodebook(ctx context.Context, dest load.Store, place definition.CodebookPlace, b codebook, adds bool) error {
 	paths := place.Paths()
 	before, err := ownFile(ctx, dest, place.Schema(), paths[0], bookSchemaHead)
@@ -351,7 +348,7 @@ func writeCodebook(ctx context.Context, dest load.Store, place definition.Codebo
 }
 
 // ownFile reads a file of an earlier codebook, nil if there is none. A file that does not
-// begin as ours do is a *foreignFileError.
+// begin as ours do is an error.
 func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {
 	data, _, err := dest.Get(ctx, name)
 	switch {
@@ -360,7 +357,7 @@ func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]b
 	case err != nil:
 		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
 	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)):
-		return nil, &foreignFileError{path: path}
+		return nil, foreignFile(path)
 	}
 	return data, nil
 }

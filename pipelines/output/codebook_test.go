@@ -238,7 +238,7 @@ func TestWriteReplacesItsOwn(t *testing.T) {
 			}
 		}
 		err = writeCodebook(t.Context(), d, place, newCodebook(codebookSource(), "form1", s, facts), true)
-		if _, foreign := errors.AsType[*foreignFileError](err); foreign != c.foreign || !foreign && err != nil {
+		if _, foreign := errors.AsType[*definition.Fault](err); foreign != c.foreign || !foreign && err != nil {
 			t.Errorf("%q in %s: %v", c.data, c.name, err)
 		}
 		for name, want := range ours {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
 	"github.com/formetl/formetl/schemas"
@@ -72,7 +73,9 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 		return again
 	})
 	if seen.Many || len(all) > transform.MostChoices {
-		return nil, &ChoicesError{Column: c.Name}
+		return nil, &definition.Fault{Code: 65, Text: fmt.Sprintf(
+			"column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true",
+			c.Name, transform.MostChoices)}
 	}
 	return all, nil
 }
@@ -82,16 +85,6 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 // file of an export depends only on its own range.
 func (p *place) remembers() bool {
 	return !p.job.Full && (p.out.Dataset() || p.job.Def.File != "" && p.manifest.Form == p.job.Form)
-}
-
-// ChoicesError reports a list with more different values than CSV has columns
-// for. It is a data error (exit code 65).
-type ChoicesError struct{ Column string }
-
-// Error names the column, the most values allowed, and possible solutions.
-func (e *ChoicesError) Error() string {
-	return fmt.Sprintf("column %s (list_as: columns) holds more than %d different values, or long ones: they are no choices that a file can have columns for; write list_as: joined or json, or explode: true",
-		e.Column, transform.MostChoices)
 }
 
 // ordered sorts a dataset's columns in the order of its manifest, with new ones

@@ -77,7 +77,7 @@ func (o *dataset) changed() error {
 		{"search", cmp.Or(was.Search, "none"), cmp.Or(is.Search, "none")},
 	} {
 		if c.was != c.is {
-			return &DatasetChangedError{Path: o.Path, What: c.what, Was: c.was, Is: c.is}
+			return changed(o.Path, "the "+c.what+" of the dataset", c.was, c.is, "")
 		}
 	}
 	return o.checkPartition(m.Parts)
@@ -92,7 +92,7 @@ func (o *dataset) checkPartition(parts []load.Part) error {
 		}
 		if key.DT != load.DTValue(string(o.out.Partition), key.To) {
 			is := cmp.Or(o.out.Partition, definition.PartitionNone)
-			return &DatasetChangedError{Path: o.Path, What: "partition", Was: partitionOf(key), Is: string(is)}
+			return changed(o.Path, "the partition of the dataset", partitionOf(key), string(is), "")
 		}
 	}
 	return nil
@@ -157,12 +157,11 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	return nil
 }
 
-// damaged returns a *DamagedPartsError if parts that this run kept do not
-// match the manifest. Otherwise it returns nil.
+// damaged returns an error if parts that this run kept do not match the manifest.
 func (o *dataset) damaged() error {
 	_, kept := o.snapshot.Replaced.Divide(o.manifest)
 	if _, damaged := o.inventory.Sound(kept); len(damaged) > 0 {
-		return &DamagedPartsError{Dataset: o.Path, Parts: damaged, Run: func(flags string) string { return o.job.Def.Command("run", flags) }}
+		return damagedParts(o.Path, damaged, func(flags string) string { return o.job.Def.Command("run", flags) })
 	}
 	return nil
 }

@@ -3,11 +3,13 @@ package output
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -76,7 +78,7 @@ func (p *place) columnsKept() ([]schemas.Column, error) {
 		return nil, nil
 	}
 	if schema == nil && m.Names != naming {
-		return nil, &DatasetChangedError{Path: p.Path, What: "naming of columns", Was: cmp.Or(m.Names, "declared"), Is: naming}
+		return nil, changed(p.Path, "the naming of columns of the dataset", cmp.Or(m.Names, "declared"), naming, "")
 	}
 	if p.out.Exploded() {
 		m = elements(m)
@@ -131,14 +133,31 @@ func checkKept(path string, kept, columns []schemas.Column) error {
 	for _, k := range kept {
 		is, same := bySource[k.From]
 		if same && (is.Name != k.Name || !is.Type.Equal(k.Type)) {
-			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+			return changed(path, "column "+k.Name, describe(k), describe(is), partsBreak)
 		}
 		if is, taken := byName[strings.ToLower(k.Name)]; taken && is.From != k.From {
-			return &SchemaChangedError{Path: path, Column: k.Name, Was: describe(k), Is: describe(is)}
+			return changed(path, "column "+k.Name, describe(k), describe(is), partsBreak)
 		}
 	}
 	return nil
 }
+
+// changed is the fault of a definition that describes a committed dataset, or a column of it,
+// in another way than before. why is the reason against it, "" for none.
+func changed(path, what, was, is, why string) error {
+	if why != "" {
+		why = "; " + why + ":"
+	} else {
+		why = ";"
+	}
+	return &definition.Fault{
+		Code: 78,
+		Text: fmt.Sprintf("%s: %s was %s and is %s now%s restore it, write to another path, or replace everything with --full", path, what, was, is, why),
+		Cure: "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path",
+	}
+}
+
+const partsBreak = "readers of the older parts would break"
 
 // ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
 // the id of its key, because hashes by different keys cannot be compared.
@@ -168,10 +187,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 			is, same = described(rule), sameRule(was.PII, rule)
 		}
 		if !same {
-			return &SchemaChangedError{
-				Path: path, Column: was.Name, Was: described(was.PII), Is: is,
-				Why: "the older parts hold its values as they were written",
-			}
+			return changed(path, "column "+was.Name, described(was.PII), is, "the older parts hold its values as they were written")
 		}
 	}
 	return nil
@@ -215,7 +231,7 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 		now, ok := columnFrom(s, was.From)
 		if is := listRule(now); ok && is != was.ListAs {
 			describe := func(rule string) string { return "list_as: " + cmp.Or(rule, string(schemas.ListJoined)) }
-			return &SchemaChangedError{Path: path, Column: was.Name, Was: describe(was.ListAs), Is: describe(is)}
+			return changed(path, "column "+was.Name, describe(was.ListAs), describe(is), partsBreak)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package output
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -62,8 +61,7 @@ func TestCheckRules(t *testing.T) {
 		{was: "redact", is: "-", refused: true},
 	} {
 		err := checkRules("out/", []load.Column{{Name: "mail", Type: "string", From: "item:1", PII: c.was}}, ruled(t, c.unknown, c.is, c.key))
-		var changed *SchemaChangedError
-		if errors.As(err, &changed) != c.refused {
+		if (err != nil) != c.refused {
 			t.Errorf("was %q, is %q (%s): %v", c.was, c.is, c.unknown, err)
 		}
 		if c.refused && (!strings.Contains(err.Error(), "column mail was ") || !strings.Contains(err.Error(), "--full")) {

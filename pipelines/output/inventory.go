@@ -10,65 +10,35 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// Unlisted is an *UnlistedPartsError if an inventory found parts that no manifest lists,
-// otherwise nil. path is the dataset's address.
+// Unlisted returns an error if an inventory found parts that no manifest lists. If a run added
+// parts beside them, readers that find parts by a glob could see rows twice. path is the
+// dataset's address.
 func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 	if len(i.Unlisted) == 0 {
 		return nil
 	}
-	return &UnlistedPartsError{Dataset: path, Names: load.NamesOf(i.Unlisted), Replace: def.Command("run", "--full"), Remove: def.Command("clean", "--unlisted")}
+	return &definition.Fault{
+		Code: 73,
+		Text: fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. `%s` replaces the whole dataset and removes them, `%s` removes them alone",
+			path, countOf(len(i.Unlisted)), few(load.NamesOf(i.Unlisted)), def.Command("run", "--full"), def.Command("clean", "--unlisted")),
+		Cure: "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`",
+	}
 }
 
-// UnlistedPartsError means that a dataset holds parts that no manifest lists
-// (exit code 73). If a run added parts beside them, readers that find parts by
-// a glob could see rows twice.
-type UnlistedPartsError struct {
-	Dataset string   // path or URL
-	Names   []string // of the parts
-	Replace string   // the command that replaces the whole dataset
-	Remove  string   // the command that removes these parts alone
-}
-
-// Error names the parts and the two commands that remove them.
-func (e *UnlistedPartsError) Error() string {
-	return fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. "+
-		"`%s` replaces the whole dataset and removes them, `%s` removes them alone",
-		e.Dataset, countOf(len(e.Names)), few(e.Names), e.Replace, e.Remove)
-}
-
-// ExitCode is 73: nothing can be written beside these parts.
-func (e *UnlistedPartsError) ExitCode() int { return 73 }
-
-// Hint says how to get rid of them.
-func (e *UnlistedPartsError) Hint() string {
-	return "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`"
-}
-
-// DamagedPartsError means that a run noticed damaged parts outside its range
-// (exit code 65). What the run itself read is committed.
-type DamagedPartsError struct {
-	Dataset string // path or URL
-	Parts   []load.DamagedPart
-	// Run returns the command of a run with flags.
-	Run func(flags string) string
-}
-
-// Error names the parts and the commands that read them again.
-func (e *DamagedPartsError) Error() string {
-	names, parts := make([]string, len(e.Parts)), make([]load.Part, len(e.Parts))
-	for i, p := range e.Parts {
+// damagedParts is the fault of a run that noticed damaged parts outside its range. What the run
+// itself read is committed. run gives the command of a run with flags.
+func damagedParts(path string, damaged []load.DamagedPart, run func(flags string) string) error {
+	names, parts := make([]string, len(damaged)), make([]load.Part, len(damaged))
+	for i, p := range damaged {
 		names[i], parts[i] = p.String(), p.Part
 	}
 	commands := ReadAgain(parts)
 	for i, flags := range commands {
-		commands[i] = "`" + e.Run(flags) + "`"
+		commands[i] = "`" + run(flags) + "`"
 	}
-	return fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by %s",
-		e.Dataset, countOf(len(e.Parts)), few(names), strings.Join(commands, ", and by "))
+	return &definition.Fault{Code: 65, Text: fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by %s",
+		path, countOf(len(damaged)), few(names), strings.Join(commands, ", and by "))}
 }
-
-// ExitCode is 65: data that the manifest lists is missing.
-func (e *DamagedPartsError) ExitCode() int { return 65 }
 
 // ReadAgain returns the flags of each of the runs that replace parts. A part that lacks a
 // bound needs --full, because no range includes it.

@@ -41,10 +41,11 @@ func TestDamagedPartsCure(t *testing.T) {
 		"again by `formetl run x.yaml --full`":                                                                                     {day(3), unbounded},
 		"by `formetl run x.yaml --full`":                                                                                           {day(3), undated},
 	} {
-		e := &DamagedPartsError{Dataset: "lake/", Run: func(flags string) string { return "formetl run x.yaml " + flags }}
+		damaged := make([]load.DamagedPart, 0, len(parts))
 		for _, p := range parts {
-			e.Parts = append(e.Parts, load.DamagedPart{Part: p})
+			damaged = append(damaged, load.DamagedPart{Part: p})
 		}
+		e := damagedParts("lake/", damaged, func(flags string) string { return "formetl run x.yaml " + flags })
 		if !strings.HasSuffix(e.Error(), want) {
 			t.Errorf("%v, want %s", e, want)
 		}

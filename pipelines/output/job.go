@@ -1,10 +1,8 @@
 package output
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -111,45 +109,3 @@ func Failed(errs []error) error {
 
 // Unwrap returns the outputs' errors.
 func (e *OutputsError) Unwrap() []error { return e.Errors }
-
-const changedHint = "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path"
-
-// SchemaChangedError reports a column of a committed dataset that the
-// definition now describes differently.
-type SchemaChangedError struct {
-	Path, Column, Was, Is string
-	Why                   string // the reason against it; "": readers of the older parts would break
-}
-
-// Error names the column, the change and what to do.
-func (e *SchemaChangedError) Error() string {
-	return fmt.Sprintf("%s: column %s was %s and is %s now; %s: restore it, write to another path, or replace everything with --full",
-		e.Path, e.Column, e.Was, e.Is, cmp.Or(e.Why, "readers of the older parts would break"))
-}
-
-// ExitCode is 78: the definition and the dataset do not fit.
-func (e *SchemaChangedError) ExitCode() int { return 78 }
-
-// Hint says what to do next.
-func (e *SchemaChangedError) Hint() string { return changedHint }
-
-// DatasetChangedError reports that the definition now describes a committed
-// dataset differently as a whole.
-type DatasetChangedError struct{ Path, What, Was, Is string }
-
-// Error names the change and what to do.
-func (e *DatasetChangedError) Error() string {
-	return fmt.Sprintf("%s: the %s of the dataset was %s and is %s now; restore it, write to another path, or replace everything with --full", e.Path, e.What, e.Was, e.Is)
-}
-
-// ExitCode is 78: the definition and the dataset do not fit.
-func (e *DatasetChangedError) ExitCode() int { return 78 }
-
-// Hint says what to do next.
-func (e *DatasetChangedError) Hint() string { return changedHint }
-
-// ExitCode is 65: another run would find the same values.
-func (e *ChoicesError) ExitCode() int { return 65 }
-
-// ExitCode is 65: the user must repair the dead letters.
-func (e *LettersError) ExitCode() int { return 65 }

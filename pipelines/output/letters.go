@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/transform"
 )
@@ -45,15 +46,6 @@ func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 		}
 	}
 	return lines, nil
-}
-
-// LettersError reports an object that has the name of dead letters but holds
-// something else. It is a data error (exit code 65).
-type LettersError struct{ Line int }
-
-// Error gives the line's number but not its text, which may be personal data.
-func (e *LettersError) Error() string {
-	return fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", e.Line)
 }
 
 // Letters are the dead letters in one object: the rejected results, and the
@@ -91,7 +83,7 @@ func (l *Letters) parse(data []byte) error {
 		}
 		var r rejectLine
 		if json.Unmarshal(line, &r) != nil || r.ResultID < 0 {
-			return &LettersError{Line: number}
+			return noLetter(number)
 		}
 		l.Results[r.ResultID] = true
 		if r.Window == reading.UndatedName {
@@ -100,13 +92,19 @@ func (l *Letters) parse(data []byte) error {
 		}
 		w, err := parseWindow(r.Window)
 		if err != nil {
-			return &LettersError{Line: number}
+			return noLetter(number)
 		}
 		if n := len(l.Windows); n == 0 || l.Windows[n-1] != w {
 			l.Windows = append(l.Windows, w)
 		}
 	}
 	return nil
+}
+
+// noLetter is the fault of an object of dead letters that holds something else. It tells the
+// line's number and not its text, which may be personal data.
+func noLetter(line int) error {
+	return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", line)}
 }
 
 // parseWindow reads a window as extract.Window.String shows it.

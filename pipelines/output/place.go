@@ -78,7 +78,7 @@ func (p *place) locate() error {
 	p.Location, p.report.Path = at, at.Path
 	var ok bool
 	if p.format, ok = p.job.Tables.Format(p.out.Format); !ok {
-		return &definition.UnsupportedError{What: fmt.Sprintf("the format %q", p.out.Format), Remedy: "choose one of those that `formetl run --help` lists"}
+		return definition.Unsupported(fmt.Sprintf("the format %q", p.out.Format), "choose one of those that `formetl run --help` lists")
 	}
 	return nil
 }

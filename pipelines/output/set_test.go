@@ -254,7 +254,7 @@ func TestCommit(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.dir, "set", load.ManifestName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*output.UnlistedPartsError](t, err).Error(), "--full") {
+	if _, err := r.commit(t, rows); !strings.Contains(extracttest.MustAs[*definition.Fault](t, err).Error(), "--full") {
 		t.Errorf("the error is %v", err)
 	}
 	r.full = true
@@ -405,7 +405,7 @@ func TestOneOutputFails(t *testing.T) {
 		"a part cannot be staged":          {func(_ *testing.T, r *run) { r.open = failing(r.dir+"/set/", "stage", disk) }, "set/", isDisk, true},
 		"the manifest cannot be written":   {func(_ *testing.T, r *run) { r.open = failing(r.dir+"/set/", "put", disk) }, "set/", isDisk, true},
 		"nothing can be staged":            {func(_ *testing.T, r *run) { r.open = failing("", "stage", disk) }, "", isDisk, true},
-		"a past that does not fit":         {func(_ *testing.T, r *run) { r.def.Outputs[1].Format = "csv" }, "set/", is[*output.DatasetChangedError], true},
+		"a past that does not fit":         {func(_ *testing.T, r *run) { r.def.Outputs[1].Format = "csv" }, "set/", is[*definition.Fault], true},
 		"a file in the dataset's place":    {replaced("set", "set"), "set/", isUnusable, false},
 		"a folder in the file's place":     {replaced("f.ndjson", "f.ndjson/x"), "f.ndjson", isUnusable, false},
 		"the lease of the dataset is held": {held("set", ""), "set/", isHeld, false},
@@ -589,7 +589,7 @@ func TestChoices(t *testing.T) {
 			r.seen.Choices[choice] = 1
 		}
 		_, err := r.commit(t, map[int64]string{1: c.rows})
-		if is[*output.ChoicesError](err) != c.many || c.many != (err != nil) || c.many && !strings.Contains(err.Error(), "list_as: joined") {
+		if is[*definition.Fault](err) != c.many || c.many != (err != nil) || c.many && !strings.Contains(err.Error(), "list_as: joined") {
 			t.Fatalf("%s: %v", c.day, err)
 		}
 		files := r.files(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
@@ -169,7 +170,10 @@ func (c *Reconciler) nameMethod() error {
 		v.Method = load.MethodChanges
 	}
 	if v.Unproven != "" && c.Reader.Def.Extract.Proof {
-		return &UnprovenError{What: v.Unproven}
+		return &definition.Fault{
+			Code: 65, Text: "not verified: " + v.Unproven + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)",
+			Cure: "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours",
+		}
 	}
 	return nil
 }
@@ -250,50 +254,13 @@ func (e *VerifyError) Hint() string {
 	return extract.ShowDoctor
 }
 
-// UnprovenError reports that a run which must prove what it promises cannot.
-type UnprovenError struct{ What string } // what is not proven, and why
-
-// Error says what is not proven.
-func (e *UnprovenError) Error() string {
-	return "not verified: " + e.What + "; nothing was written, because the run must prove what it reads (--strict, or verify: required)"
-}
-
-// ExitCode is 65: another run would prove no more.
-func (e *UnprovenError) ExitCode() int { return 65 }
-
-// Hint says how to do without the proof.
-func (e *UnprovenError) Hint() string {
-	return "if you can do without the proof, leave out --strict and `verify: required`; `formetl doctor DEFINITION` shows what the service honours"
-}
-
-// BusyError reports a form that changes faster than it can be read.
-type BusyError struct {
-	Window   string // the one that was read again most often
-	Times    int    // how often it was read
-	Requests int64  // that were sent to find and read again what changed
-}
-
-// Error names the window.
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("the form changes faster than it can be read: %d requests went into finding and reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
-		e.Requests, e.Window, e.Times)
-}
-
-// ExitCode is 75: the form may be quieter later.
-func (e *BusyError) ExitCode() int { return 75 }
-
-// Hint says when the form can be read.
-func (e *BusyError) Hint() string {
-	return "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)"
-}
-
 // leastRereads is how many requests a run may always spend on reading again.
 const leastRereads = 200
 
 // again is called before anything is read or compared once more. Reading again may cost as
 // many requests as the run took until the first time, with what older parts take that are
 // read for the first time. Counts and lists of changes, which find what to read, may cost as
-// many besides. The error is a *BusyError.
+// many besides. A form that changes faster than that ends the run with 75.
 func (c *Reconciler) again() error {
 	c.Reader.ForgetOverlaps()
 	if c.planned == 0 {
@@ -304,7 +271,12 @@ func (c *Reconciler) again() error {
 		return nil
 	}
 	w := slices.MaxFunc(c.Windows, func(a, b *reading.Window) int { return cmp.Compare(a.Tries, b.Tries) })
-	return &BusyError{Window: w.Name(), Times: w.Tries, Requests: spent}
+	return &definition.Fault{
+		Code: 75,
+		Text: fmt.Sprintf("the form changes faster than it can be read: %d requests went into finding and reading again what changed, most of them for the window %s, which was read %d times; nothing was written",
+			spent, w.Name(), w.Tries),
+		Cure: "run the same command again at a quieter time, or end the range earlier (`to`, or a longer `settle`)",
+	}
 }
 
 // sent returns how many requests the form has cost so far.

@@ -70,9 +70,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, form string
 			return nil
 		}
 		c.visited[out.Path] = true
-		return &definition.UnsupportedError{
-			What: out.Path + ": cleaning a path that is another one for each run", Remedy: "write a path without {run_id}, or remove the folders of old runs by hand",
-		}
+		return definition.Unsupported(out.Path+": cleaning a path that is another one for each run", "write a path without {run_id}, or remove the folders of old runs by hand")
 	}
 	at, err := output.Locate(c.def, out, form, c.o.RunID)
 	if err != nil || c.visited[at.Path] {

@@ -59,7 +59,7 @@ func TestChosenForms(t *testing.T) {
 	_, resetErr := upkeep.ResetState(t.Context(), def, o, time.Time{})
 	_, cleanErr := upkeep.Clean(t.Context(), def, o, load.CleanOptions{})
 	for _, err := range []error{stateErr, resetErr, cleanErr} {
-		if _, none := errors.AsType[*account.NoFormsError](err); !none {
+		if _, none := errors.AsType[*definition.Fault](err); !none {
 			t.Errorf("got %v", err)
 		}
 	}

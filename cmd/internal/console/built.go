@@ -74,7 +74,7 @@ func Tables(log *slog.Logger) output.Tables {
 		case scheme == s3.Scheme:
 			return s3.New(ctx, root, s3Options(o.S3, log))
 		}
-		return nil, &definition.UnsupportedError{What: "the destination " + scheme + "://", Remedy: "write to a local path or to s3://"}
+		return nil, definition.Unsupported("the destination "+scheme+"://", "write to a local path or to s3://")
 	}}
 }
 
