@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/pipelines/reconcile"
-	"github.com/formetl/formetl/pipelines/upkeep"
 )
 
 // runForm runs one form. If the service has no list of changes or tells no counts, the run
@@ -274,9 +273,9 @@ func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reco
 		if theirs.IsZero() {
 			ours = now
 		}
-		if what, cure := upkeep.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); what != "" {
-			f.drift(what)
-			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("hint", cure))
+		if wrong := reconcile.Later(f.reader.Name, f.reader.Def.Source.Zone, newest, ours, theirs); wrong != nil {
+			f.drift(wrong.Text)
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, wrong.Text, slog.String("hint", wrong.Cure))
 		}
 	}
 	return c.Snapshot(ctx)

@@ -73,13 +73,13 @@ func layers() []layer {
 		{"pipelines/output", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/reconcile", "extract!", "load!", "load/idset", "schemas!", "transform!"}, []string{"*"}},
 		{"pipelines/account", []string{"pipelines/definition", "pipelines/checkpoint", "pipelines/reading", "pipelines/output", "extract!", "extract/transport", "extract/v1", "extract/v2", "load!"}, nil},
 		{"pipelines/upkeep", []string{
-			"pipelines/account", "pipelines/checkpoint", "pipelines/definition", "pipelines/output", "pipelines/reading",
+			"pipelines/account", "pipelines/checkpoint", "pipelines/definition", "pipelines/output", "pipelines/reading", "pipelines/reconcile",
 			"extract!", "extract/page", "extract/transport", "load!", "load/idset", "schemas!", "schemas/plain", "transform!",
 		}, []string{"golang.org/x/sync/errgroup", "github.com/apache/arrow-go/v18/arrow"}},
 		{"pipelines/pipelinestest", []string{"extract/formservice", "extract/transport", "pipelines/account", "pipelines/definition", "pipelines/output", "schemas!", "load"}, nil},
 		{"pipelines!", []string{
 			"pipelines/account", "pipelines/checkpoint", "pipelines/definition",
-			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "pipelines/upkeep", "extract!", "extract/page", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
+			"pipelines/output", "pipelines/reading", "pipelines/reconcile", "extract!", "extract/page", "extract/transport", "transform!", "load!", "load/idset", "schemas!",
 		}, []string{"*"}},
 		{"cmd/internal", []string{""}, []string{"*"}},
 		{"cmd/formserver", []string{"extract/formservice"}, nil},

@@ -19,5 +19,6 @@
 // what changed since earlier runs (changes), parts of earlier runs that are read again
 // (older), results in two windows (duplicates), the comparison with counts (proof),
 // results that no window holds (missing), and those without a date or with one that is
-// still to come (outside).
+// still to come (outside). What results that are still to come tell of clocks and zones stands in
+// clock.
 package reconcile

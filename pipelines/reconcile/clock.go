@@ -1,0 +1,114 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/reading"
+)
+
+// ClockFault says that a clock or the account's zone is wrong, or is not to be told by dates.
+// Runs warn of it, and doctor judges clocks and zones by it.
+type ClockFault struct {
+	Code int // exit code where a command ends by it; 0 where nothing is proven
+	Text string
+	Cure string
+}
+
+// Error says what is wrong.
+func (f *ClockFault) Error() string { return f.Text }
+
+// ExitCode is the code that a command ends with.
+func (f *ClockFault) ExitCode() int { return f.Code }
+
+// Hint says what to do.
+func (f *ClockFault) Hint() string { return f.Cure }
+
+// Imported is what results tell that lie further in the future than zones differ.
+func Imported() *ClockFault {
+	return &ClockFault{
+		Text: "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong",
+		Cure: "look at the newest results with `formetl preview`; if the service's clock is wrong, tell those who run it",
+	}
+}
+
+// ClocksDiffer says that this machine's clock and the service's differ too much. Ours is
+// ahead by off at least, or behind if that is negative. The machine is at fault.
+func ClocksDiffer(ours, theirs time.Time, off time.Duration) *ClockFault {
+	direction := "ahead of"
+	if off < 0 {
+		direction = "behind"
+	}
+	return &ClockFault{
+		Code: 74,
+		Text: fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
+			Rounded(off.Abs()), direction, ours.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339)),
+		Cure: "let this machine take its time from the network (NTP); if it is right, tell those who run the service",
+	}
+}
+
+// ZoneIsWrong says that the newest change, a wall-clock time, lies in the future of the zone
+// that the definition names, by so much at least.
+func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Duration) *ClockFault {
+	return &ClockFault{
+		Code: 78,
+		Text: fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
+			form, load.Wall(newest), Rounded(by), zone),
+		Cure: "set source.timezone to the zone that the account's settings name",
+	}
+}
+
+// Later says what a run is told by results that are dated later than its present. newest is
+// the latest of their wall-clock times. theirs is the service's clock by the Date header of an
+// answer, zero where none came with one. It is nil where nothing is wrong: the results came
+// meanwhile.
+func Later(form string, zone *time.Location, newest, ours, theirs time.Time) *ClockFault {
+	now := theirs
+	if now.IsZero() {
+		now = ours
+	}
+	off := ours.Sub(now)
+	switch by := Ahead(zone, newest, now); {
+	case by > reading.WidestZone:
+		return Imported()
+	case by > 0:
+		return ZoneIsWrong(form, zone, newest, by)
+	case off.Abs() >= reading.ClockLeeway:
+		return ClocksDiffer(ours, theirs, off)
+	}
+	return nil
+}
+
+// serviceLeeway is by how much a service's own clock may be off.
+const serviceLeeway = 5 * time.Minute
+
+// Ahead returns by how much a wall-clock time lies in the future of a zone. It is 0 for as
+// little as a service's clock may be off, or as clocks were set back in the last hours.
+func Ahead(zone *time.Location, newest, now time.Time) time.Duration {
+	_, is := now.In(zone).Zone()
+	_, was := now.Add(-3 * time.Hour).In(zone).Zone()
+	setBack := max(0, time.Duration(was-is)*time.Second)
+	by := newest.Sub(load.Wall(now.In(zone)).Time)
+	if by <= serviceLeeway+setBack {
+		return 0
+	}
+	return by
+}
+
+// Rounded is a length of time in words that people read.
+func Rounded(d time.Duration) string {
+	unit, name := 24*time.Hour, "day"
+	switch {
+	case d < 2*time.Minute:
+		d, unit, name = d.Round(time.Second), time.Second, "second"
+	case d.Round(time.Minute) < 3*time.Hour:
+		d, unit, name = d.Round(time.Minute), time.Minute, "minute"
+	case d < 48*time.Hour:
+		d, unit, name = d.Round(time.Hour), time.Hour, "hour"
+	}
+	if d/unit != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", d/unit, name)
+}
