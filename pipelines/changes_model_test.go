@@ -304,7 +304,7 @@ func (m *model) play(s scene, sorts bool) (requests int, err error) {
 		m.loud++
 		return requests, nil
 	}
-	if s.stop > 0 && report.Forms[0].Kept == 0 && during == 0 {
+	if s.stop > 0 && report.Forms[0].WindowsKept == 0 && during == 0 {
 		return requests, errors.New("nothing was kept of the run that was stopped")
 	}
 	v := report.Forms[0].Verified

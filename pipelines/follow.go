@@ -80,8 +80,8 @@ func whyLookback(r *reading.Reader) string {
 // read, and that does not continue the datasets, needs to know what that one knew.
 func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	manifests := f.outputs.Manifests()
-	if d.left != nil && len(d.left.Chains)+len(d.left.Counts) > 0 && !d.Continues {
-		d.changes = reconcile.ResumeChanges(manifests, d.left.Changes)
+	if d.inherited != nil && len(d.inherited.Chains)+len(d.inherited.Counts) > 0 && !d.Continues {
+		d.changes = reconcile.ResumeChanges(manifests, d.inherited.Changes)
 		f.reader.Pages.CountUnstamped(d.changes.Usable)
 		return nil
 	}

@@ -143,11 +143,11 @@ func (f *formRun) run(ctx context.Context) (err error) {
 
 // steps does the steps of a run, each with what the ones before have given.
 func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
-	left, err := f.open(ctx)
+	inherited, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	snapshot, err := f.extract(ctx, asked, left)
+	snapshot, err := f.extract(ctx, asked, inherited)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 
 // extract decides what is read, plans and reads it, and makes it agree. It ends early once other
 // runs have taken over every output.
-func (f *formRun) extract(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
+func (f *formRun) extract(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
 	guarded, unguard := f.outputs.Guard(ctx)
 	defer func() {
 		if ctx.Err() == nil {
@@ -164,14 +164,14 @@ func (f *formRun) extract(ctx context.Context, asked reading.Interval, left *che
 		}
 		unguard()
 	}()
-	d, err := f.decide(guarded, asked, left)
+	d, err := f.decide(guarded, asked, inherited)
 	if err != nil {
 		return nil, err
 	}
 	if f.reconciler, err = f.plan(guarded, d); err != nil {
 		return nil, err
 	}
-	if err := f.read(guarded, f.reconciler, left); err != nil {
+	if err := f.read(guarded, f.reconciler, inherited); err != nil {
 		return nil, err
 	}
 	return f.reconcile(guarded, f.reconciler)
@@ -179,7 +179,7 @@ func (f *formRun) extract(ctx context.Context, asked reading.Interval, left *che
 
 // open opens the outputs and the checkpoint. It returns what an earlier run read and this one
 // may take over, nil if there is nothing. Nothing is asked of the service.
-func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err error) {
+func (f *formRun) open(ctx context.Context) (inherited *checkpoint.Inherited, err error) {
 	if err := f.outputs.Open(ctx); err != nil {
 		return nil, err
 	}
@@ -198,16 +198,16 @@ func (f *formRun) open(ctx context.Context) (left *checkpoint.Inherited, err err
 // decision is what a run is to read.
 type decision struct {
 	reading.Interval
-	left     *checkpoint.Inherited // what an earlier run read; nil if there is nothing
-	changes  *reconcile.Changes    // what the service names as changed; nil if it was not asked
-	lookback string                // see reconcile.Start
+	inherited *checkpoint.Inherited // what an earlier run read; nil if there is nothing
+	changes   *reconcile.Changes    // what the service names as changed; nil if it was not asked
+	lookback  string                // see reconcile.Start
 }
 
 // decide decides what is read: from where earlier runs came to, and what the service says that
 // changed since.
-func (f *formRun) decide(ctx context.Context, asked reading.Interval, left *checkpoint.Inherited) (*decision, error) {
-	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), left.Oldest()), left: left}
-	tellTakenOver(left, d.Interval, f.o.Resume)
+func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
+	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
+	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
 }
 
@@ -223,7 +223,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	}
 	c := reconcile.New(r, reconcile.Start{
 		Interval: d.Interval, Plan: plan, Parts: f.outputs, Full: f.o.Full, Files: f.outputs.HasFiles(),
-		Trusted: d.left != nil && d.left.Trusted, Lookback: d.lookback, Changes: d.changes,
+		Trusted: d.inherited != nil && d.inherited.Trusted, Lookback: d.lookback, Changes: d.changes,
 	})
 	if r.Filtered() {
 		r.Expect(extract.Unknown)
@@ -236,7 +236,7 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 	r.Planned(c.Windows)
 	f.report.Planned = f.expects(d.Interval, plan)
 	r.At(pointPlanned)
-	if f.headerOf(d, c.Verifies()); d.left != nil || plan.Requests < costlyPlan {
+	if f.headerOf(d, c.Verifies()); d.inherited != nil || plan.Requests < costlyPlan {
 		return c, nil
 	}
 	return c, r.Begin(ctx)
@@ -244,12 +244,12 @@ func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler,
 
 // read settles the columns, takes over what an earlier run left, and reads every window that may
 // hold results, and the results without a date.
-func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, left *checkpoint.Inherited) error {
+func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, inherited *checkpoint.Inherited) error {
 	r := f.reader
-	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Kept: f.outputs.Kept, Left: left}); err != nil {
+	if err := r.ChooseSchema(ctx, reading.Start{Plan: c.Plan, Windows: c.Windows, Read: c.Interval.Read, Known: f.outputs.Columns, Inherited: inherited}); err != nil {
 		return err
 	}
-	if err := f.takeOver(ctx, c.Windows, left); err != nil {
+	if err := f.takeOver(ctx, c.Windows, inherited); err != nil {
 		return err
 	}
 	if err := r.Begin(ctx); err != nil {

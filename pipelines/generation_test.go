@@ -123,8 +123,8 @@ func TestKilledByOneResumedByTheOther(t *testing.T) {
 		t.Fatal("the run was not stopped")
 	}
 	report := w.runBy(def(definition.APIv2), options())
-	if f := report.Forms[0]; f.Kept == 0 || !f.Verified.Match {
-		t.Errorf("%d windows are taken over, verified %+v", f.Kept, f.Verified)
+	if f := report.Forms[0]; f.WindowsKept == 0 || !f.Verified.Match {
+		t.Errorf("%d windows are taken over, verified %+v", f.WindowsKept, f.Verified)
 	}
 	want := pipelinestest.Truth(form, func(r formservice.Result) bool { return pipelinestest.Date(r) != "" })
 	w.checkFile("form1.ndjson", want)

@@ -23,9 +23,9 @@ type Unfinished struct {
 // nothing. Whether it fits the definition is for the run to see.
 func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Options, form reading.Form) (u *Unfinished, err error) {
 	all, err := account.Checkpoints(ctx, def, o, []string{form.Name})
-	for _, left := range all {
-		if left.Full || !o.Full { // a run with --full takes over those of its kind alone
-			u = &Unfinished{RunID: left.RunID, Windows: left.Windows, Results: left.Rows, Requests: left.Rows / form.PageSize()}
+	for _, c := range all {
+		if c.Full || !o.Full { // a run with --full takes over those of its kind alone
+			u = &Unfinished{RunID: c.RunID, Windows: c.Windows, Results: c.Rows, Requests: c.Rows / form.PageSize()}
 		}
 	}
 	return u, err

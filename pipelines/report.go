@@ -73,16 +73,16 @@ type FormReport struct {
 type ReadReport struct {
 	// Continued is the id of a run that ended early and whose checkpoint this run
 	// resumed from. Kept counts the windows that it had read whole.
-	Continued string               `json:"continued,omitempty"`
-	Kept      int                  `json:"windows_kept,omitempty"`
-	Windows   int                  `json:"windows"`
-	Rows      int64                `json:"rows"`
-	Rejected  int64                `json:"rejected"`
-	Rejects   []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
-	Nulled    []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
-	Replaced  int64                `json:"replaced_characters"`
-	Planned   *Planned             `json:"planned,omitempty"` // nil if no plan was made
-	Spans     []Span               `json:"spans,omitempty"`   // in order of time
+	Continued   string               `json:"continued,omitempty"`
+	WindowsKept int                  `json:"windows_kept,omitempty"`
+	Windows     int                  `json:"windows"`
+	Rows        int64                `json:"rows"`
+	Rejected    int64                `json:"rejected"`
+	Rejects     []reading.FaultCount `json:"rejects,omitempty"` // rejected results by column and reason
+	Nulled      []reading.FaultCount `json:"nulled,omitempty"`  // values that became null, by column and reason
+	Replaced    int64                `json:"replaced_characters"`
+	Planned     *Planned             `json:"planned,omitempty"` // nil if no plan was made
+	Spans       []Span               `json:"spans,omitempty"`   // in order of time
 }
 
 // Planned is what a run expected when it had made its plan: what FormPlan tells, without

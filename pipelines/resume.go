@@ -115,9 +115,9 @@ func (f *formRun) header() (checkpoint.Header, error) {
 func (f *formRun) headerOf(d *decision, verifies bool) {
 	h := &f.reader.Header
 	h.Trusted, h.Counts = verifies, f.counts.All()
-	if d.left != nil {
-		h.OpenedAt = d.left.OpenedAt
-		h.Runs = append(slices.DeleteFunc(slices.Clone(d.left.Runs), func(run string) bool { return run == h.RunID }), h.RunID)
+	if d.inherited != nil {
+		h.OpenedAt = d.inherited.OpenedAt
+		h.Runs = append(slices.DeleteFunc(slices.Clone(d.inherited.Runs), func(run string) bool { return run == h.RunID }), h.RunID)
 	}
 	if d.changes != nil {
 		h.Changes = d.changes.State()
@@ -129,13 +129,13 @@ const costlyPlan = 4
 
 // tellTakenOver tells Resume.Told what is not asked for again, before the first
 // request.
-func tellTakenOver(left *checkpoint.Inherited, iv reading.Interval, resume Resume) {
-	if left == nil || resume.Told == nil {
+func tellTakenOver(inherited *checkpoint.Inherited, iv reading.Interval, resume Resume) {
+	if inherited == nil || resume.Told == nil {
 		return
 	}
 	var results int64
 	var oldest time.Time
-	for _, c := range left.Within(iv.Read) {
+	for _, c := range inherited.Within(iv.Read) {
 		for _, p := range c.Pieces {
 			if results += p.Results(); p.Results() > 0 && (oldest.IsZero() || p.ReadAt.Before(oldest)) {
 				oldest = p.ReadAt
@@ -148,21 +148,21 @@ func tellTakenOver(left *checkpoint.Inherited, iv reading.Interval, resume Resum
 }
 
 // takeOver gives the pieces of an earlier run to the windows of this one.
-func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, left *checkpoint.Inherited) error {
-	if left == nil {
+func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, inherited *checkpoint.Inherited) error {
+	if inherited == nil {
 		return nil
 	}
-	whole, results, err := f.reader.TakeOver(ctx, windows, left)
+	whole, results, err := f.reader.TakeOver(ctx, windows, inherited)
 	if err != nil || whole == 0 && results == 0 {
 		return err
 	}
-	f.report.Kept = whole
-	if left.RunID != f.o.RunID { // it is the same where the run began again
-		f.report.Continued = left.RunID
+	f.report.WindowsKept = whole
+	if inherited.RunID != f.o.RunID { // it is the same where the run began again
+		f.report.Continued = inherited.RunID
 	}
 	f.reader.Log.LogAttrs(ctx, slog.LevelInfo, "resuming from the checkpoint of an earlier run",
-		slog.String("earlier_run", left.RunID), slog.Int("windows", whole), slog.Int64("results", results),
-		slog.Duration("opened_ago", f.o.Now().Sub(left.OpenedAt).Round(time.Second)))
+		slog.String("earlier_run", inherited.RunID), slog.Int("windows", whole), slog.Int64("results", results),
+		slog.Duration("opened_ago", f.o.Now().Sub(inherited.OpenedAt).Round(time.Second)))
 	f.reader.Progress(results)
 	return nil
 }

@@ -74,7 +74,7 @@ func TestResumeInEveryShape(t *testing.T) {
 				}
 				asked, report := r.asked(def())
 				want := []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}[stop:]
-				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued != stopped.RunID || f.Kept != stop || f.Rows != 8 || !f.Verified.Match {
+				if f := report.Forms[0]; !slices.Equal(asked, want) || f.Continued != stopped.RunID || f.WindowsKept != stop || f.Rows != 8 || !f.Verified.Match {
 					t.Errorf("asked for %v, report %+v", asked, f)
 				}
 				r.checkAll(outs, inJanuary)
@@ -127,8 +127,8 @@ func TestWhatACheckpointIsGoodFor(t *testing.T) {
 				r.leaveHost()
 			}
 			r.checkTidy()
-			if f := report.Forms[0]; f.Kept != c.kept || (f.Continued != "") != (c.kept > 0 || name == "no verification") {
-				t.Errorf("kept %d, want %d, report %+v", f.Kept, c.kept, f)
+			if f := report.Forms[0]; f.WindowsKept != c.kept || (f.Continued != "") != (c.kept > 0 || name == "no verification") {
+				t.Errorf("kept %d, want %d, report %+v", f.WindowsKept, c.kept, f)
 			}
 			from, to := def.Extract.From.Format(formservice.WallTime), def.Extract.To.Format(formservice.WallTime)
 			if def.Outputs[0].Format == "ndjson" && name != "compression" && filepath.Base(def.Outputs[0].Path) == "form1.ndjson" {
@@ -143,7 +143,7 @@ func TestCheckpointOfAPathForEachRun(t *testing.T) {
 	r := newDeclared(t)
 	out := definition.Output{Path: "{run_id}.ndjson", Format: "ndjson"}
 	r.stopAt(r.daily(out), "read", 2)
-	if asked, report := r.asked(r.daily(out)); len(asked) != 2 || report.Forms[0].Kept != 2 {
+	if asked, report := r.asked(r.daily(out)); len(asked) != 2 || report.Forms[0].WindowsKept != 2 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
 }
@@ -178,8 +178,8 @@ func TestResumeWithin(t *testing.T) {
 				told, oldest, before = n, first.In(r.source.Zone).Format("15:04"), len(r.service.Log())
 			}}
 			asked, report := r.asked(r.daily(file()))
-			if f := report.Forms[0]; f.Kept != c.kept || len(asked) != 4-c.kept {
-				t.Errorf("kept %d, asked for %v", f.Kept, asked)
+			if f := report.Forms[0]; f.WindowsKept != c.kept || len(asked) != 4-c.kept {
+				t.Errorf("kept %d, asked for %v", f.WindowsKept, asked)
 			}
 			if told != c.told || oldest != c.oldest || told > 0 && before != 0 {
 				t.Errorf("told of %d from %s after %d requests, want %d from %s", told, oldest, before, c.told, c.oldest)
@@ -200,7 +200,7 @@ func TestCheckpointOfAFailure(t *testing.T) {
 	if e := (*transport.BudgetError)(nil); !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if asked, report := r.asked(r.daily(file())); !slices.Equal(asked, []string{"2026-01-04"}) || report.Forms[0].Kept != 3 {
+	if asked, report := r.asked(r.daily(file())); !slices.Equal(asked, []string{"2026-01-04"}) || report.Forms[0].WindowsKept != 3 {
 		t.Errorf("asked for %v, report %+v", asked, report.Forms[0])
 	}
 

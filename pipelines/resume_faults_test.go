@@ -65,8 +65,8 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 				}
 			}
 			_, report := r.asked(r.daily(days()))
-			if report.Forms[0].Kept != c.kept {
-				t.Errorf("%d windows were kept", report.Forms[0].Kept)
+			if report.Forms[0].WindowsKept != c.kept {
+				t.Errorf("%d windows were kept", report.Forms[0].WindowsKept)
 			}
 			r.checkDataset("days", pipelinestest.Truth(r.form, inJanuary))
 		})
@@ -113,7 +113,7 @@ func TestStagedIsSwept(t *testing.T) {
 				t.Cleanup(func() { _ = lease.Release(context.WithoutCancel(t.Context())) })
 			}
 			report, err := pipelines.Run(t.Context(), def(), r.o)
-			if err != nil || report.Forms[0].Kept != 2 {
+			if err != nil || report.Forms[0].WindowsKept != 2 {
 				t.Fatalf("%v; report %+v", err, report.Forms[0])
 			}
 			if n := r.leftovers(); n != want || want == 0 {

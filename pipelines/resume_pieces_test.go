@@ -43,7 +43,7 @@ func TestResumedRunIsStopped(t *testing.T) {
 	r := newDeclared(t)
 	r.stopBeyond()
 	asked, report := r.asked(r.openEnded())
-	if f := report.Forms[0]; f.Continued == "" || f.Kept != 47 || !slices.Equal(asked, []string{"2026-02-17", "2026-02-18"}) {
+	if f := report.Forms[0]; f.Continued == "" || f.WindowsKept != 47 || !slices.Equal(asked, []string{"2026-02-17", "2026-02-18"}) {
 		t.Errorf("asked for %v, report %+v", asked, f)
 	}
 	r.checkDataset("days", pipelinestest.Truth(r.form, dated))
@@ -61,7 +61,7 @@ func TestUndatedAreReadAgain(t *testing.T) {
 		}
 		r.stopAt(all(), point, 1)
 		_, report := r.asked(all())
-		if f := report.Forms[0]; f.Continued == "" || f.Kept != f.Windows-1 || f.Undated != 1 || f.Rows != int64(len(pipelinestest.Truth(r.form, nil))) || f.Requests.Results > 3 {
+		if f := report.Forms[0]; f.Continued == "" || f.WindowsKept != f.Windows-1 || f.Undated != 1 || f.Rows != int64(len(pipelinestest.Truth(r.form, nil))) || f.Requests.Results > 3 {
 			t.Errorf("stopped at %s: report %+v", point, f)
 		}
 		r.checkDataset("days", pipelinestest.Truth(r.form, nil))
@@ -117,7 +117,7 @@ func TestResumeInTheMiddleOfAWindow(t *testing.T) {
 			before := len(r.checkpoints("*-record"))
 			_, report := r.asked(define(r))
 			f := report.Forms[0]
-			if n := r.pages(); f.Continued == "" || f.Kept >= f.Windows || before < 2 || n > 38-28 {
+			if n := r.pages(); f.Continued == "" || f.WindowsKept >= f.Windows || before < 2 || n > 38-28 {
 				t.Errorf("%d pieces; %d of about 38 pages were asked for, report %+v", before, n, f)
 			}
 			r.checkAll(outs, inJanuary)

@@ -27,8 +27,8 @@ func TestResumeWithWhatWasSeen(t *testing.T) {
 				r := newResumedOf(t, colourForm())
 				r.stopAt(define(r.world), "read", stop)
 				report, err := pipelines.Run(t.Context(), define(r.world), r.o)
-				if err != nil || report.Forms[0].Kept != stop {
-					t.Fatalf("%d windows were kept: %v", report.Forms[0].Kept, err)
+				if err != nil || report.Forms[0].WindowsKept != stop {
+					t.Fatalf("%d windows were kept: %v", report.Forms[0].WindowsKept, err)
 				}
 				r.checkTidy()
 				sameTree(t, dataOnly(tree(t, whole.dir)), dataOnly(tree(t, r.dir)))

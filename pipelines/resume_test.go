@@ -237,7 +237,7 @@ func TestLostLease(t *testing.T) {
 				t.Errorf("%d parts are staged", n)
 			}
 			_, report := r.askedUntidy(r.daily(days()))
-			if kept := report.Forms[0].Kept; (point != "parts") != (kept > 0) {
+			if kept := report.Forms[0].WindowsKept; (point != "parts") != (kept > 0) {
 				t.Errorf("%d windows were kept", kept)
 			}
 			r.cleaned()

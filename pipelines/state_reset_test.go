@@ -144,7 +144,7 @@ func TestResetForwards(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	sameTree(t, before, tree(t, r.dir))
-	if _, report := r.asked(r.daily(days())); report.Forms[0].Kept != 1 {
+	if _, report := r.asked(r.daily(days())); report.Forms[0].WindowsKept != 1 {
 		t.Errorf("the checkpoint is gone: %+v", report.Forms[0])
 	}
 }

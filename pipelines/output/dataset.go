@@ -48,7 +48,7 @@ func (o *dataset) fits() ([]schemas.Column, error) {
 	if err := o.belongs(); err != nil {
 		return nil, err
 	}
-	return o.columnsKept()
+	return o.earlierColumns()
 }
 
 // belongs returns an error if the dataset is another one than the definition describes,
@@ -132,8 +132,8 @@ func (o *dataset) stage(ctx context.Context, s *reconcile.Snapshot) error {
 			fresh = append(fresh, *p.prepared)
 		}
 	}
-	old, kept := s.Replaced.Divide(o.manifest)
-	reuse, err := o.reuse(ctx, old, fresh)
+	replaced, kept := s.Replaced.Divide(o.manifest)
+	reuse, err := o.reuse(ctx, replaced, fresh)
 	if err != nil {
 		return err
 	}
@@ -235,11 +235,11 @@ func (o *dataset) watermarkBefore() load.WallTime {
 // reuse compares the run's new parts with those that they replace, to reuse
 // equal ones. It never reuses a part that does not match its manifest: one of another
 // size, or with other bytes. A full run reuses none.
-func (o *dataset) reuse(ctx context.Context, old []load.Part, fresh []load.PreparedPart) (load.Reuse, error) {
+func (o *dataset) reuse(ctx context.Context, replaced []load.Part, fresh []load.PreparedPart) (load.Reuse, error) {
 	if o.job.Full {
 		return load.ReuseParts(nil, fresh), nil
 	}
-	sound, _ := o.inventory.Sound(old)
+	sound, _ := o.inventory.Sound(replaced)
 	r := load.ReuseParts(sound, fresh)
 	changed, err := o.changedBytes(ctx, sound, r.Parts)
 	if err != nil || len(changed) == 0 {

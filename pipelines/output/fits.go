@@ -13,14 +13,14 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// collectKept collects the columns in the manifests of earlier runs. This run
+// collectColumns collects the columns in the manifests of earlier runs. This run
 // begins with them, so that the schema is stable. Columns of single files,
 // which are written anew, count only if no dataset has any. It sets aside
 // outputs that the definition no longer fits.
 //
 // Datasets disagree on their columns where a run --full ended after some of them were
 // committed. Then this run replaces everything in its place.
-func (s *Set) collectKept(ctx context.Context) error {
+func (s *Set) collectColumns(ctx context.Context) error {
 	if s.job.Full {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *Set) collectKept(ctx context.Context) error {
 		p := out.at()
 		if d, ok := out.(continued); ok {
 			columns, err = d.fits()
-			disagree = cmp.Or(disagree, checkKept(p.Path, columns, sets))
+			disagree = cmp.Or(disagree, checkColumns(p.Path, columns, sets))
 			sets = schemas.Merge(sets, columns)
 		} else if p.resumesColumns() {
 			columns, err = ColumnsOf(p.manifest)
@@ -52,8 +52,8 @@ func (s *Set) collectKept(ctx context.Context) error {
 			slog.String("reason", brief("", disagree)))
 		return nil
 	}
-	if s.Kept = sets; len(sets) == 0 {
-		s.Kept = files
+	if s.Columns = sets; len(sets) == 0 {
+		s.Columns = files
 	}
 	return nil
 }
@@ -70,9 +70,9 @@ func (p *place) resumesColumns() bool {
 // outputs that Open found need it.
 func (s *Set) Full() bool { return s.job.Full }
 
-// columnsKept returns the columns of a dataset's manifest, none of a child output: those
+// earlierColumns returns the columns of a dataset's manifest, none of a child output: those
 // follow from the main output. It returns an error if the definition no longer fits them.
-func (p *place) columnsKept() ([]schemas.Column, error) {
+func (p *place) earlierColumns() ([]schemas.Column, error) {
 	m, schema, naming := p.manifest, p.job.Def.Schema, p.job.naming()
 	if m == nil || p.out.Exploded() && schema == nil {
 		return nil, nil
@@ -97,7 +97,7 @@ func (p *place) columnsKept() ([]schemas.Column, error) {
 		}
 		declared = slices.Delete(declared, positionAt, positionAt+1)
 	}
-	if err := checkKept(p.Path, columns, declared); err != nil {
+	if err := checkColumns(p.Path, columns, declared); err != nil {
 		return nil, err
 	}
 	if p.format.Cells && !p.out.Exploded() {
@@ -122,9 +122,9 @@ func (j *Job) naming() string {
 	return "id"
 }
 
-// checkKept returns an error if columns rename or retype a column that the dataset
+// checkColumns returns an error if columns rename or retype a column that the dataset
 // at path has (kept), or use its name for another source.
-func checkKept(path string, kept, columns []schemas.Column) error {
+func checkColumns(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
 	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
 	for _, c := range columns { // sources are unique, and so are names, apart from case

@@ -16,18 +16,18 @@ import (
 // Datasets returns the live datasets as earlier runs left them.
 func (s *Set) Datasets() (datasets []reconcile.Dataset) {
 	for _, d := range s.datasets() {
-		datasets = append(datasets, d.left())
+		datasets = append(datasets, d.asFound())
 	}
 	return datasets
 }
 
-// left returns the dataset as earlier runs left it.
-func (o *dataset) left() reconcile.Dataset {
-	left := reconcile.Dataset{Manifest: o.manifest, Child: o.out.Exploded()}
+// asFound returns the dataset as earlier runs asFound it.
+func (o *dataset) asFound() reconcile.Dataset {
+	found := reconcile.Dataset{Manifest: o.manifest, Child: o.out.Exploded()}
 	for _, p := range o.inventory.Damaged {
-		left.Damaged = append(left.Damaged, p.Part)
+		found.Damaged = append(found.Damaged, p.Part)
 	}
-	return left
+	return found
 }
 
 // IDs returns the ids of all results in chosen parts of each live dataset. A part
@@ -35,7 +35,7 @@ func (o *dataset) left() reconcile.Dataset {
 func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (idset.Set, error) {
 	var sets []idset.Set
 	for _, d := range s.datasets() {
-		for _, p := range choose(d.left()) {
+		for _, p := range choose(d.asFound()) {
 			if p.Rows == 0 {
 				continue
 			}

@@ -47,7 +47,7 @@ type continued interface {
 type Set struct {
 	job     *Job
 	outputs []output
-	Kept    []schemas.Column // columns in the manifests of earlier runs
+	Columns []schemas.Column // columns in the manifests of earlier runs
 
 	mu sync.Mutex // guards the errors, commits and reports of the outputs
 }
@@ -98,7 +98,7 @@ func (s *Set) Open(ctx context.Context) error {
 			return Failed([]error{err})
 		}
 	}
-	return s.collectKept(ctx)
+	return s.collectColumns(ctx)
 }
 
 // Look returns the set of a form's outputs without leases, after it has read only the

@@ -161,9 +161,9 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		}
 		fresh, l.Parts = append(fresh, part.Part), append(l.Parts, part)
 	}
-	old, kept := s.Replaced.Divide(o.manifest)
-	var replaced []idset.Set
-	for _, p := range old {
+	replaced, kept := s.Replaced.Divide(o.manifest)
+	var sets []idset.Set
+	for _, p := range replaced {
 		if l.Full {
 			break // whatever was not read goes
 		}
@@ -171,9 +171,9 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 		if err != nil {
 			return fmt.Errorf("the part %s: %w; `%s` makes it again", p.Path, err, o.job.Def.Command("run", "--full"))
 		}
-		replaced = append(replaced, ids)
+		sets = append(sets, ids)
 	}
-	l.Replaced = idset.Union(replaced...)
+	l.Replaced = idset.Union(sets...)
 	l.Manifest = o.wholeManifest(columns, kept, fresh)
 	o.describe(&l, stats.Seen)
 	o.load, o.staging = l, o.report

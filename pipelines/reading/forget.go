@@ -80,13 +80,13 @@ func (f Form) miscounted(ctx context.Context, w extract.Window, pieces []checkpo
 
 // forget removes pieces of a window from the checkpoint and from w.
 func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piece) error {
-	left := w.without(pieces)
-	n := w.Results() - left.Results()
+	remaining := w.without(pieces)
+	n := w.Results() - remaining.Results()
 	r.mu.Lock()
 	for _, p := range pieces {
 		r.rejects.count(p, -1)
 	}
-	w.Reading, w.Done = left, false
+	w.Reading, w.Done = remaining, false
 	r.mu.Unlock()
 	if n > 0 {
 		r.Progress(-n)
@@ -96,19 +96,19 @@ func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piec
 
 // without returns the reading without some of its pieces. If these are not all of
 // them, the reading is one chain.
-func (r *Reading) without(pieces []checkpoint.Piece) (left Reading) {
+func (r *Reading) without(pieces []checkpoint.Piece) (remaining Reading) {
 	all := r.Pieces()
 	if len(pieces) == len(all) {
-		return left
+		return remaining
 	}
-	left.Taken, left.IDs, left.Chains = r.Taken, r.IDs, []checkpoint.Chain{{Window: r.Chains[0].Window}}
+	remaining.Taken, remaining.IDs, remaining.Chains = r.Taken, r.IDs, []checkpoint.Chain{{Window: r.Chains[0].Window}}
 	for _, p := range all {
 		if slices.ContainsFunc(pieces, func(gone checkpoint.Piece) bool { return gone.After == p.After }) {
-			left.IDs = left.IDs.Without(left.IDs.Between(p.After+1, p.Through))
+			remaining.IDs = remaining.IDs.Without(remaining.IDs.Between(p.After+1, p.Through))
 			continue
 		}
-		left.Chains[0].Add(p)
-		left.sum(p)
+		remaining.Chains[0].Add(p)
+		remaining.sum(p)
 	}
-	return left
+	return remaining
 }

@@ -182,7 +182,7 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 	for _, c := range p.Stats.Added {
 		r.added[c.From] = true
 	}
-	return r.bound()
+	return r.checkColumns()
 }
 
 // failed adds the window's name to an error. Errors of extract.Reader already
@@ -230,7 +230,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 		if len(head) > 0 {
 			next, head = head[0], head[1:]
 		} else {
-			if through := p.others.bound(p.st); through != checkpoint.Last {
+			if through := p.others.lastID(p.st); through != checkpoint.Last {
 				source.Until(through)
 			}
 			now := p.r.Now().UTC()
@@ -257,8 +257,8 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	w, count := st.w, int64(extract.Unknown)
 	whole := st.gap == wholeOf(w.Planned.Window)
 	uncompared := f.Filtered() || !f.Def.Extract.Verify
-	old := uncompared && w.Tries > 1 // its count is of a moment before something changed
-	if whole && !st.tail && !old {
+	stale := uncompared && w.Tries > 1 // its count is of a moment before something changed
+	if whole && !st.tail && !stale {
 		count = w.counted()
 	}
 	source := f.Pages.Window(st.gap.window, st.gap.ids(), count)
@@ -267,7 +267,7 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	}
 	if st.tail {
 		source.DoubtEnd()
-	} else if !old && count == extract.Unknown && (w.counted() != extract.Unknown || w.shares()) {
+	} else if !stale && count == extract.Unknown && (w.counted() != extract.Unknown || w.inGroup()) {
 		source.CountedTogether()
 	}
 	return source

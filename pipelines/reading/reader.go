@@ -161,9 +161,9 @@ func (r *Reader) learn(headings []page.Heading) {
 	r.labels = labels
 }
 
-// bound returns an error if the schema and the columns added by windows exceed
+// checkColumns returns an error if the schema and the columns added by windows exceed
 // max_columns. The caller holds r.mu while windows are read.
-func (r *Reader) bound() error {
+func (r *Reader) checkColumns() error {
 	if n, most := len(r.Schema.Columns)+len(r.added), r.Schema.MostColumns(); n > most {
 		return &transform.ColumnsError{Columns: n, Max: most}
 	}

@@ -28,11 +28,11 @@ const (
 
 // Start holds what is known before the first window is read.
 type Start struct {
-	Plan    *extract.Plan
-	Windows []*Window
-	Read    extract.Window
-	Kept    []schemas.Column      // columns in the manifests of earlier runs
-	Left    *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
+	Plan      *extract.Plan
+	Windows   []*Window
+	Read      extract.Window
+	Known     []schemas.Column      // columns in the manifests of earlier runs
+	Inherited *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
 }
 
 // ChooseSchema decides which columns the rows begin with. It takes them from the
@@ -43,18 +43,18 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	case r.Def.Schema != nil:
 		declared := *r.Def.Schema
 		if declared.Unknown == "" || declared.Unknown == schemas.UnknownAdd {
-			declared.Columns = schemas.Merge(declared.Columns, s.Kept) // what earlier runs added stays
+			declared.Columns = schemas.Merge(declared.Columns, s.Known) // what earlier runs added stays
 		}
 		r.Schema = &declared
-		return r.bound()
-	case s.Left != nil && len(s.Left.Chains) > 0 && len(s.Left.Inferred) > 0:
-		columns, err := checkpoint.DecodeColumns(s.Left.Inferred) // the columns of its pieces' rows
-		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Left.Headings
-		r.learn(s.Left.Headings)
+		return r.checkColumns()
+	case s.Inherited != nil && len(s.Inherited.Chains) > 0 && len(s.Inherited.Inferred) > 0:
+		columns, err := checkpoint.DecodeColumns(s.Inherited.Inferred) // the columns of its pieces' rows
+		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Inherited.Headings
+		r.learn(s.Inherited.Headings)
 		return err
-	case len(s.Kept) > 0:
-		r.Schema = &schemas.Schema{Name: r.Name, Columns: s.Kept}
-		return r.bound()
+	case len(s.Known) > 0:
+		r.Schema = &schemas.Schema{Name: r.Name, Columns: s.Known}
+		return r.checkColumns()
 	}
 	pages, err := r.samplePages(ctx, s)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 
 func (r *Reader) infer(pages []*page.Page) error {
 	r.Schema = transform.Infer(r.Name, pages, r.Def.Labels)
-	if err := r.bound(); err != nil {
+	if err := r.checkColumns(); err != nil {
 		return err
 	}
 	for _, p := range pages { // all pages that have headings have the same

@@ -203,8 +203,8 @@ func lowerHalf(rest, size int64) int64 {
 	return full - int64(math.Sqrt(float64(full)))
 }
 
-// bound returns the last id that a stretch reads.
-func (s *shared) bound(st *stretch) int64 {
+// lastID returns the last id that a stretch reads.
+func (s *shared) lastID(st *stretch) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return st.gap.Through
@@ -292,14 +292,14 @@ func (s *shared) end(ctx context.Context, j *job) error {
 		s.changed.Broadcast()
 		return nil
 	}
-	if !w.shares() && s.askTails(w, j) {
+	if !w.inGroup() && s.askTails(w, j) {
 		return nil
 	}
 	r.isRead(w)
 	s.mu.Lock()
 	s.jobs = slices.DeleteFunc(s.jobs, func(is *job) bool { return is == j })
 	s.mu.Unlock()
-	if w.shares() && s.r.endsGroup(w.Group) {
+	if w.inGroup() && s.r.endsGroup(w.Group) {
 		for _, is := range w.Group.Windows {
 			s.askTails(is, nil)
 		}

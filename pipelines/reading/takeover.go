@@ -10,14 +10,14 @@ import (
 // TakeOver gives each window the pieces of an earlier run that lie completely
 // within it. It removes all others from the checkpoint. It returns how many
 // windows are complete then, and how many results were taken over.
-func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoint.Inherited) (whole int, results int64, err error) {
+func (r *Reader) TakeOver(ctx context.Context, windows []*Window, inherited *checkpoint.Inherited) (whole int, results int64, err error) {
 	var all []checkpoint.Chain
 	for _, w := range windows {
-		chains := left.Within(w.Planned.Window)
+		chains := inherited.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
 			continue // an empty window has no part; the verification reads it if it holds results after all
 		}
-		if left := (&Window{Planned: w.Planned, Reading: Reading{Chains: chains}}).unread(); len(left)-1 > pagesSaved(chains, r.PageSize()) {
+		if todo := (&Window{Planned: w.Planned, Reading: Reading{Chains: chains}}).unread(); len(todo)-1 > pagesSaved(chains, r.PageSize()) {
 			continue // each gap costs a request, and all gaps cost more than the whole window
 		}
 		all = append(all, chains...)
@@ -33,11 +33,11 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, left *checkpoi
 	}
 	taken := inOrderOfReading(windows)
 	for _, w := range taken {
-		w.Done = len(w.tails()) == 0 || w.shares() && len(w.unread()) == 0
+		w.Done = len(w.tails()) == 0 || w.inGroup() && len(w.unread()) == 0
 	}
 	for _, w := range taken {
 		// A group of which nothing is left to read is compared with its count here.
-		if w.shares() && !slices.ContainsFunc(w.Group.Windows, func(is *Window) bool { return !is.Done }) {
+		if w.inGroup() && !slices.ContainsFunc(w.Group.Windows, func(is *Window) bool { return !is.Done }) {
 			w.Done = len(w.tails()) == 0
 		}
 		if w.Done {

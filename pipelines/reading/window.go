@@ -113,9 +113,9 @@ func (w *Window) counted() int64 {
 	return extract.Unknown
 }
 
-// shares tells whether the window is compared with a count together with its group, and
+// inGroup tells whether the window is compared with a count together with its group, and
 // not by itself. A window that is read again is not.
-func (w *Window) shares() bool {
+func (w *Window) inGroup() bool {
 	return w.counted() == extract.Unknown && w.Tries < 2 && (w.Summed || w.Group != nil && w.Group.Count != extract.Unknown)
 }
 
@@ -140,7 +140,7 @@ func (w *Window) unread() []gap {
 // reached tells whether the window, or the group that was counted with it, holds as many
 // results as were counted.
 func (w *Window) reached() bool {
-	if !w.shares() {
+	if !w.inGroup() {
 		return w.Results() == w.counted()
 	}
 	if w.Summed {
@@ -245,19 +245,19 @@ func (g gap) ids() extract.IDRange {
 
 // gaps returns the parts of a window in which no chain lies, and the gaps of the chains that
 // `of` gives, in order of time.
-func gaps(w extract.Window, chains []checkpoint.Chain, of func(checkpoint.Chain) []checkpoint.Gap) (left []gap) {
+func gaps(w extract.Window, chains []checkpoint.Chain, of func(checkpoint.Chain) []checkpoint.Gap) (todo []gap) {
 	at, begun := w.From, false
 	for _, c := range chains {
 		if c.Window.From.After(at) {
-			left = append(left, wholeOf(extract.Window{From: at, To: c.Window.From}))
+			todo = append(todo, wholeOf(extract.Window{From: at, To: c.Window.From}))
 		}
 		for _, g := range of(c) {
-			left = append(left, gap{c.Window, g})
+			todo = append(todo, gap{c.Window, g})
 		}
 		at, begun = c.Window.To, true
 	}
 	if !begun || !at.IsZero() && (w.To.IsZero() || at.Before(w.To)) {
-		left = append(left, wholeOf(extract.Window{From: at, To: w.To}))
+		todo = append(todo, wholeOf(extract.Window{From: at, To: w.To}))
 	}
-	return left
+	return todo
 }

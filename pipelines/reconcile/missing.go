@@ -117,8 +117,8 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (idset.Set, error) {
 		if d.Child {
 			return nil
 		}
-		old, _ := replaced.Divide(d.Manifest)
-		return old
+		parts, _ := replaced.Divide(d.Manifest)
+		return parts
 	})
 	if errors.Is(err, idset.ErrDamaged) {
 		c.weak = true

@@ -202,29 +202,29 @@ func (c *Reconciler) Replaced() Replaced {
 	return r
 }
 
-// Divide divides the parts of a manifest, which may be nil. old are those that
+// Divide divides the parts of a manifest, which may be nil. replaced are those that
 // the run replaces, and kept are those that stay.
-func (r Replaced) Divide(m *load.Manifest) (old, kept []load.Part) {
+func (r Replaced) Divide(m *load.Manifest) (replaced, kept []load.Part) {
 	if m == nil {
 		return nil, nil
 	}
 	if r.Full {
 		return m.Parts, nil
 	}
-	old, rest, _ := load.Intersecting(m.Parts, load.Span(r.Read.From, r.Read.To))
+	replaced, rest, _ := load.Intersecting(m.Parts, load.Span(r.Read.From, r.Read.To))
 	for _, w := range r.Older {
 		var again []load.Part
 		again, rest, _ = load.Intersecting(rest, load.Span(w.From, w.To))
-		old = append(old, again...)
+		replaced = append(replaced, again...)
 	}
 	for _, p := range rest {
 		if p.Undated && r.Undated {
-			old = append(old, p)
+			replaced = append(replaced, p)
 		} else {
 			kept = append(kept, p)
 		}
 	}
-	return old, kept
+	return replaced, kept
 }
 
 // VerifyError reports that what was read does not agree with the service's count, which

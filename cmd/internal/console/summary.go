@@ -40,7 +40,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 		attrs = append(attrs, slog.String("unproven", f.Verified.Unproven))
 	}
 	if f.Continued != "" {
-		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.Kept))
+		attrs = append(attrs, slog.String("continued", f.Continued), slog.Int("windows_kept", f.WindowsKept))
 	}
 	if c := f.ResultChanges; c != nil {
 		attrs = append(attrs, slog.String("method", c.Method), slog.String("known_to", c.KnownTo.String()),

@@ -26,7 +26,7 @@ func doneForm(name string, windows int) *pipelines.FormReport {
 		Form: name, StartedAt: day(100), EndedAt: day(100).Add(12300 * time.Millisecond), Timezone: "America/Chicago",
 		Range: load.Span(day(0), day(windows)),
 		ReadReport: pipelines.ReadReport{
-			Windows: windows, Rows: int64(windows) * 90, Rejected: int64(windows), Continued: "20260301T000000Z-00000001", Kept: 1, Replaced: 3,
+			Windows: windows, Rows: int64(windows) * 90, Rejected: int64(windows), Continued: "20260301T000000Z-00000001", WindowsKept: 1, Replaced: 3,
 			Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: int64(windows)}},
 			Nulled:  []reading.FaultCount{{Column: "born", Reason: "not a date", Count: 7}},
 			Spans:   spans(min(windows, 60)),
