@@ -20,8 +20,6 @@ const (
 	// had reserved is lent to nobody else for as long. Where the state is so slow that a
 	// reservation ends before it is known, the next one is twice as long, up to mostLent.
 	lentFor, mostLent = 5 * time.Second, 80 * time.Second
-	// lapsedFor is for how long a process may be away that says afterwards what it had used.
-	lapsedFor = time.Hour
 	// paceFor is for how long a process reserves requests at the pace of its last ones.
 	paceFor = 3 * time.Second
 	// again is how long a process waits that gets nothing because others have reserved
@@ -58,15 +56,14 @@ type Budget struct {
 	ahead  atomic.Int64     // nanoseconds that the state's clock is ahead
 	waits  func(perMinute int, until time.Time)
 
-	mutex     chan struct{} // holds an element while a goroutine uses what follows
-	left      int           // reserved and not used
-	until     time.Time     // when the reservation ends
-	used      []time.Time   // since the last write of the ledger
-	since     time.Time     // of the last write
-	attempt   int           // number of the last write that was tried
-	confirmed int           // number of the last one that is known to have been carried out
-	told      time.Time     // the last moment that waits was called with
-	clockSet  time.Time     // when the state's clock was last asked for, by this machine's
+	mutex    chan struct{} // holds an element while a goroutine uses what follows
+	left     int           // reserved and not used
+	until    time.Time     // when the reservation ends
+	used     []time.Time   // since the last write of the ledger
+	since    time.Time     // of the last write
+	signed   int64         // loan.Until of the last write that is known to have been carried out
+	told     time.Time     // the last moment that waits was called with
+	clockSet time.Time     // when the state's clock was last asked for, by this machine's
 }
 
 // limits are what a definition allows. 0 is no limit.
@@ -190,7 +187,10 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Dur
 		r.trim(at, b.limits)
 		b.left, free, refused = r.lend(at, want, b.limits)
 		b.since, b.until = at, at.Add(length)
-		r.sign(b.id, loan{N: b.left, Until: b.until.UnixMilli(), Attempt: b.attempt})
+		if r.Lent == nil {
+			r.Lent = map[string]loan{}
+		}
+		r.Lent[b.id] = loan{N: b.left, Until: b.until.UnixMilli()}
 		return b.left > 0 || len(b.used) > 0 || refused != nil || r.moved
 	})
 	if err != nil {
@@ -231,24 +231,23 @@ func (b *Budget) write(ctx context.Context, change func(*record) bool) error {
 // maxJitter bounds the pause of a process that another one was faster than.
 const maxJitter = 50 * time.Millisecond
 
-// try changes the ledger once. If the answer to an earlier try was lost and the ledger shows
-// that it was carried out, what it booked is not booked again.
+// try changes the ledger once. If it does not hold the last reservation, what was used of that
+// is booked: by a write whose answer was lost, or by others once the reservation had ended.
 func (b *Budget) try(ctx context.Context, change func(*record) bool) error {
 	r, version, err := b.ledger.read(ctx)
 	if err != nil {
 		return err
 	}
-	if h, ok := r.Lent[b.id]; ok && h.Attempt > b.confirmed {
-		b.used, b.confirmed = nil, h.Attempt
+	if b.signed != r.Lent[b.id].Until {
+		b.used = nil
 	}
-	b.attempt++
 	if !change(&r) {
 		return nil
 	}
 	if err := b.ledger.write(ctx, r, version); err != nil {
 		return err
 	}
-	b.confirmed = b.attempt
+	b.signed = r.Lent[b.id].Until
 	return nil
 }
 
@@ -266,7 +265,6 @@ func (b *Budget) Close() {
 		now := b.now()
 		r.bookUsed(now, b.id, b.used)
 		r.trim(now, b.limits)
-		r.sign(b.id, loan{Until: now.UnixMilli(), Attempt: b.attempt})
 		return true
 	})
 	b.left, b.used = 0, nil

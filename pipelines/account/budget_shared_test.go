@@ -93,7 +93,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 	state := t.TempDir()
 	def := budgeted(state, 2, 0)
 	file := filepath.Join(state, ledgerOf(def, stateAt(state)).name)
-	if err := os.WriteFile(file, []byte(`{"booked":[[9999999999999,2]],"lent":{"x":{"n":5,"until":9999999999999,"attempt":1}}}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"booked":[[9999999999999,2]],"lent":{"x":{"n":5,"until":9999999999999}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestBudgetSurvivesClockAndGarbage(t *testing.T) {
 
 // FuzzLedger reads budgets that anybody may have written: they count or are none.
 func FuzzLedger(f *testing.F) {
-	f.Add([]byte(`{"day_until":1,"booked":[[1,2],[3,4]],"lent":{"a":{"n":3,"until":9,"attempt":2}}}`))
+	f.Add([]byte(`{"day_until":1,"booked":[[1,2],[3,4]],"lent":{"a":{"n":3,"until":9}}}`))
 	f.Add([]byte(`{"day_until":9223372036854775807,"booked":[[9223372036854775807,-9223372036854775808]]}`))
 	f.Add([]byte(`{"booked":"x"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -77,12 +77,8 @@ func (b booking) at() time.Time { return time.UnixMilli(b[0]) }
 
 // loan is what a process has reserved.
 type loan struct {
-	N       int   `json:"n"`
-	Until   int64 `json:"until"`
-	Attempt int   `json:"attempt"` // number of the write that lent it
-	// Lapsed is set once another process has booked all of it, because it had ended. Its owner
-	// says with its next write how much it had used.
-	Lapsed bool `json:"lapsed,omitempty"`
+	N     int   `json:"n"`
+	Until int64 `json:"until"`
 }
 
 // book counts n requests at a time.
@@ -99,38 +95,17 @@ func (r *record) book(at time.Time, n int) {
 	r.Booked = slices.Insert(r.Booked, i, booking{ms, int64(n)})
 }
 
-// unbook takes n requests back that were booked at a time, unless that booking is gone. Bookings
-// of some time ago stand with others of their minute, see trim.
-func (r *record) unbook(now, at time.Time, n int64) {
-	for i := range r.Booked {
-		b := &r.Booked[i]
-		together := b.at().Before(now.Add(-2*time.Minute)) && b.at().After(at) && b.at().Truncate(time.Minute).Equal(at.Truncate(time.Minute))
-		if b.at().Equal(at) || together {
-			b[1] = max(0, b[1]-n)
-			return
-		}
-	}
-}
-
 // bookUsed books what a process has used, and takes back what it had reserved. What others had
-// reserved and not settled in time counts as used when it ended, until they settle it.
+// reserved and not booked in time counts as used when it ended.
 func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
-	if own := r.Lent[id]; own.Lapsed {
-		r.unbook(now, time.UnixMilli(own.Until), int64(own.N))
-	}
 	delete(r.Lent, id)
 	for _, at := range used {
 		r.book(at, 1)
 	}
 	for other, l := range r.Lent {
-		until := time.UnixMilli(l.Until)
-		switch {
-		case l.Lapsed && until.Before(now.Add(-lapsedFor)):
-			delete(r.Lent, other)
-		case !l.Lapsed && (!until.After(now) || until.After(now.Add(2*mostLent))): // or a clock was set back
+		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*mostLent)) { // or a clock was set back
 			r.book(until, l.N)
-			l.Lapsed = true
-			r.Lent[other] = l
+			delete(r.Lent, other)
 		}
 	}
 	for i, b := range r.Booked {
@@ -143,19 +118,11 @@ func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
 // lent returns how many requests are reserved, and by how many processes.
 func (r *record) lent() (n, processes int) {
 	for _, l := range r.Lent {
-		if !l.Lapsed && l.N > 0 {
+		if l.N > 0 {
 			n, processes = n+l.N, processes+1
 		}
 	}
 	return n, processes
-}
-
-// sign notes the last write of a process, and what it has reserved until then.
-func (r *record) sign(id string, l loan) {
-	if r.Lent == nil {
-		r.Lent = map[string]loan{}
-	}
-	r.Lent[id] = l
 }
 
 // trim drops the bookings that no budget counts any more. Those that count for a day alone
