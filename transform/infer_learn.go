@@ -31,10 +31,11 @@ type Guess struct {
 	// was recognised, "" for none. A human has to confirm it.
 	Personal string
 
-	Results int // results in the sample
-	Filled  int // results with a value
-	Empty   int // empty values
-	Several int // results with several values
+	Answered bool // some result has the field, even if without a value
+	Results  int  // results in the sample
+	Filled   int  // results with a value
+	Empty    int  // empty values
+	Several  int  // results with several values
 }
 
 // NewLearner returns a Learner that reads wall-clock times in the zone.
@@ -75,7 +76,7 @@ func (s *sample) guess(c schemas.Column) Guess {
 	if c.From.Kind == schemas.FromMeta {
 		text = wordsOf(c.From.ID, c.Label)
 	}
-	g := Guess{Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several}
+	g := Guess{Answered: f.answers, Results: s.results, Filled: f.filled, Empty: f.empty, Several: f.several}
 	if c.From.Kind == schemas.FromMeta && c.Type.Kind == schemas.Timestamp {
 		g.Type, g.Why, g.Formats = f.shapes.wallTimes()
 	} else {

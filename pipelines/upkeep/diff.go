@@ -37,9 +37,11 @@ type FormDiff struct {
 // reject them or to fail.
 func DiffLive(ctx context.Context, def *definition.Definition, o account.Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l := &liveForm{
-		known: known, places: known.Places(), learner: transform.NewLearner(def.Source.Zone),
+		known: known, places: known.Places(),
 		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},
 	}
+	learner := transform.NewLearner(def.Source.Zone)
+	var headings []page.Heading
 	if len(known.Columns) > 0 {
 		var err error
 		if l.fitting, err = newFitting(known, def.Source.Zone); err != nil {
@@ -47,18 +49,39 @@ func DiffLive(ctx context.Context, def *definition.Definition, o account.Options
 		}
 		defer l.fitting.Release()
 	}
-	sampled, err := readSample(ctx, def, o, form, DefaultSample, l.page)
-	if err == nil {
-		err = l.err
-	}
-	if err == nil && l.fitting != nil {
+	var unfit error
+	sampled, err := readSample(ctx, def, o, form, DefaultSample, func(p *page.Page) {
+		defer p.Release()
+		learner.Add(p)
+		for _, h := range p.Headings {
+			headings = append(headings, page.Heading{ID: strings.Clone(h.ID), Kind: h.Kind})
+		}
+		if l.fitting != nil && unfit == nil {
+			unfit = l.fitting.Append(p)
+		}
+	})
+	if err = cmp.Or(err, unfit); err == nil && l.fitting != nil {
 		err = l.fitting.Flush() // what rows hold is seen by then
 	}
 	if err != nil {
 		return nil, err
 	}
-	changes := l.changes(form, def.Labels)
-	return &FormDiff{Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: changes}, nil
+	live, guesses := learner.Schema(form, def.Labels)
+	for i, g := range guesses {
+		l.answered[live.Columns[i].From] = g.Answered
+	}
+	for _, h := range headings {
+		l.heading(h)
+	}
+	l.results = sampled.Results
+	is, unsure := l.now(live, def.Labels)
+	changes := schemas.Diff(known, is)
+	for i, x := range changes {
+		if x.Kind == schemas.ColumnRemoved && unsure[x.From] {
+			changes[i].Is, changes[i].Breaking = "not in the sample", false
+		}
+	}
+	return &FormDiff{Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: append(changes, l.misfits()...)}, nil
 }
 
 // liveForm is what headings and a sample tell of a form.
@@ -66,11 +89,8 @@ type liveForm struct {
 	known   *schemas.Schema
 	places  map[schemas.Source]int // of the known columns
 	results int
-	learner *transform.Learner
 	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
-	err     error
 
-	headings []page.Heading
 	answered map[schemas.Source]bool // fields that some sampled result has
 	listed   map[schemas.Source]bool // fields that a heading is about, or may be about
 	// lists tells of which kinds of fields headings list any.
@@ -90,32 +110,6 @@ func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, e
 	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
 }
 
-// page adds a page of the sample.
-func (l *liveForm) page(p *page.Page) {
-	defer p.Release()
-	l.learner.Add(p)
-	l.results += p.Len()
-	for i := range p.Len() {
-		for _, c := range p.Cells(i) {
-			x := p.Fields[c.Field]
-			from := schemas.Source{Kind: schemas.FromItem, ID: x.ID}
-			if x.Kind == page.KindMeta {
-				from.Kind = schemas.FromMeta
-			}
-			if !l.answered[from] {
-				from.ID = strings.Clone(from.ID) // the page is released
-				l.answered[from] = true
-			}
-		}
-	}
-	for _, h := range p.Headings {
-		l.headings = append(l.headings, page.Heading{ID: strings.Clone(h.ID), Kind: h.Kind})
-	}
-	if l.fitting != nil && l.err == nil {
-		l.err = l.fitting.Append(p)
-	}
-}
-
 // heading adds a heading. One that does not say whether it is about a meta or an
 // item may be about either.
 func (l *liveForm) heading(h page.Heading) {
@@ -125,32 +119,10 @@ func (l *liveForm) heading(h page.Heading) {
 			continue
 		}
 		l.listed[from] = true
-		if h.Kind == kind || l.answered[from] || l.has(from) {
+		if _, has := l.places[from]; has || h.Kind == kind || l.answered[from] {
 			l.lists[source] = true
 		}
 	}
-}
-
-// has tells whether a field has a known column.
-func (l *liveForm) has(from schemas.Source) bool {
-	_, ok := l.places[from]
-	return ok
-}
-
-// changes lists the differences: those of the columns, then values that do not fit.
-func (l *liveForm) changes(form string, labels bool) []schemas.Change {
-	live, _ := l.learner.Schema(form, labels)
-	for _, h := range l.headings {
-		l.heading(h)
-	}
-	is, unsure := l.now(live, labels)
-	changes := schemas.Diff(l.known, is)
-	for i, x := range changes {
-		if x.Kind == schemas.ColumnRemoved && unsure[x.From] {
-			changes[i].Is, changes[i].Breaking = "not in the sample", false
-		}
-	}
-	return append(changes, l.misfits()...)
 }
 
 // now is the known schema as the live form would have it: without the columns that are gone, with
@@ -181,7 +153,7 @@ func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, u
 	}
 	var late []schemas.Column
 	for _, c := range live.Columns {
-		if c.From.Kind != schemas.FromResultID && !l.has(c.From) {
+		if _, has := l.places[c.From]; !has && c.From.Kind != schemas.FromResultID {
 			x := schemas.Late(c.From, transform.DefaultType(c.From), c.Label, labels)
 			x.Type = c.Type
 			late = append(late, x)

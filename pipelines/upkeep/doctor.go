@@ -43,9 +43,14 @@ type Check struct {
 	Err error `json:"-"`
 }
 
-// failed is a check that found a fault.
+// failed is a check that found a fault. Without a cure it has that which a destination's error
+// tells.
 func failed(name, of string, err error, cure string) Check {
-	return Check{Name: name, Of: of, State: Failed, Detail: err.Error(), Cure: cure, Err: err}
+	what := err.Error()
+	if cure == "" {
+		what, cure, _ = told(err)
+	}
+	return Check{Name: name, Of: of, State: Failed, Detail: what, Cure: cure, Err: err}
 }
 
 // Checklist is what doctor found out about a definition.
@@ -159,6 +164,7 @@ type examination struct {
 	client extract.Client  // nil where the service cannot be asked
 	forms  []string        // that a run would read; nil if they are not known
 	gone   map[string]bool // forms that the service does not know
+	made   []string        // folders that probes make
 }
 
 func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }

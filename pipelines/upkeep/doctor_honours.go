@@ -99,33 +99,38 @@ func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a 
 	return a
 }
 
+// verdict is how something that the service was asked for came out.
+type verdict struct {
+	wrong string // how the service does not honour it
+	shown bool   // whether it was shown that it does
+}
+
 // agrees compares the results of a page with the count of the same bounds. Where they
 // differ, both are asked for again, because results may have come or gone. A full page
 // need not hold all.
-func (p *probe) agrees(ctx context.Context, q extract.ResultsQuery, page reply) (wrong string, shown bool) {
+func (p *probe) agrees(ctx context.Context, q extract.ResultsQuery, page reply) verdict {
 	for last := int64(-1); page.came && len(page.rows) < p.client.PageSize(); page = p.ask(ctx, q, false) {
 		n := p.ask(ctx, q, true)
 		switch {
 		case n.came && n.count == int64(len(page.rows)):
-			return "", n.count > 0
+			return verdict{"", n.count > 0}
 		case n.came && n.count == last:
-			return "they differ from the results, also when asked again", true
+			return verdict{"they differ from the results, also when asked again", true}
 		case !n.came || last >= 0:
-			return n.refused, false
+			return verdict{n.refused, false}
 		}
 		last = n.count
 	}
-	return "", false
+	return verdict{}
 }
 
-// tell adds a row. wrong is how the service does not honour what was asked, "" if it does.
-// Where that was not shown, why says what it takes.
-func (p *probe) tell(asked string, needed bool, wrong string, shown bool, how, why string) {
+// tell adds a row: how is what was shown, and why what it takes to show it.
+func (p *probe) tell(asked string, needed bool, v verdict, how, why string) {
 	r := Row{Asked: asked, Answer: Yes, Reason: how, Needed: needed}
 	switch {
-	case wrong != "":
-		r.Answer, r.Reason = No, wrong
-	case !shown:
+	case v.wrong != "":
+		r.Answer, r.Reason = No, v.wrong
+	case !v.shown:
 		r.Answer, r.Reason = NotShown, cmp.Or(p.over, why)
 	}
 	p.table.Rows = append(p.table.Rows, r)
@@ -138,38 +143,35 @@ func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
 	if p.table.API != "v1" {
 		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // of counts
 	}
-
 	first := p.ask(ctx, extract.ResultsQuery{}, false)
 	n := len(first.ids)
 
 	// The ids in the middle of the page, so that others lie before and behind.
 	var all extract.IDRange
-	var below, above string
+	var below, above, early, late, dated verdict
 	if n > 0 {
 		all = extract.IDRange{Min: first.ids[0], Max: first.ids[n-1]}
 	}
 	middle, in := extract.ResultsQuery{IDs: all}, first
-	bounded := n > 2 && all.Min < all.Max
-	if bounded {
+	if n > 2 && all.Min < all.Max {
 		middle.IDs = extract.IDRange{Min: first.ids[n/3], Max: first.ids[n-1-n/3]}
 		in = p.ask(ctx, middle, false)
-		if below, above = in.refused, in.refused; in.refused != "" {
+		if below.wrong, above.wrong = in.refused, in.refused; in.refused != "" {
 			all = extract.IDRange{} // dates are asked for without them
 		}
 		if len(in.ids) > 0 && in.ids[0] < middle.IDs.Min {
-			below = "results below it came"
+			below.wrong = "results below it came"
 		}
 		if len(in.ids) > 0 && in.ids[len(in.ids)-1] > middle.IDs.Max {
-			above = "results above it came"
+			above.wrong = "results above it came"
 		}
-		bounded = slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max) // both bounds are inclusive
+		both := slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max) // bounds are inclusive
+		below.shown, above.shown = both, both
 	}
-	counts, counted := p.agrees(ctx, middle, in)
+	counts := p.agrees(ctx, middle, in)
 
 	// Two spans of dates without common time, each bounded on both sides. Their outer bounds
 	// are no dates of results, so that one may be named.
-	var early, late, datedCounts string
-	var dated, datedCounted bool
 	dateOf := func(r extract.Change) time.Time { return append(slices.Clone(r.Dates), time.Time{})[0] }
 	var dates []time.Time
 	for _, r := range first.rows {
@@ -183,71 +185,70 @@ func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
 		cut++
 	}
 	if cut < len(dates) {
-		spans := [2]extract.ResultsQuery{{IDs: all}, {IDs: all}}
-		spans[0].Window = extract.Window{From: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), To: dates[cut-1].Add(time.Second)}
-		spans[1].Window = extract.Window{From: dates[cut], To: p.o.Now().UTC().AddDate(0, 0, 2).Truncate(24 * time.Hour)}
-		came := [2]reply{p.ask(ctx, spans[0], false)}
-		if wrong := came[0].refused; wrong != "" {
-			early, late = wrong, wrong
-		} else {
-			came[1] = p.ask(ctx, spans[1], false)
+		before, after := extract.ResultsQuery{IDs: all}, extract.ResultsQuery{IDs: all}
+		before.Window = extract.Window{From: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), To: dates[cut-1].Add(time.Second)}
+		after.Window = extract.Window{From: dates[cut], To: p.o.Now().UTC().AddDate(0, 0, 2).Truncate(24 * time.Hour)}
+		var second reply
+		one := p.ask(ctx, before, false)
+		if early.wrong, late.wrong = one.refused, one.refused; one.refused == "" {
+			second = p.ask(ctx, after, false)
 		}
 		common := func(a reply) []extract.Change {
-			return slices.DeleteFunc(slices.Clone(came[1].rows), func(r extract.Change) bool { return !slices.Contains(a.ids, r.ID) })
+			return slices.DeleteFunc(slices.Clone(second.rows), func(r extract.Change) bool { return !slices.Contains(a.ids, r.ID) })
 		}
-		both := common(came[0])
+		both := common(one)
 		if len(both) > 0 { // one may have moved meanwhile
-			both = common(p.ask(ctx, spans[0], false))
+			both = common(p.ask(ctx, before, false))
 		}
 		for _, r := range both {
-			if dateOf(r).Before(spans[1].Window.From) {
-				early = "a result before it came, also when asked again"
+			if dateOf(r).Before(after.Window.From) {
+				early.wrong = "a result before it came, also when asked again"
 			} else {
-				late = "a result after it came, also when asked again"
+				late.wrong = "a result after it came, also when asked again"
 			}
 		}
-		dated = len(came[0].rows) > 0 && len(came[1].rows) > 0
-		if datedCounts, datedCounted = p.agrees(ctx, spans[0], came[0]); datedCounted && datedCounts == "" {
-			datedCounts, datedCounted = p.agrees(ctx, spans[1], came[1])
+		early.shown = len(one.rows) > 0 && len(second.rows) > 0
+		if dated = p.agrees(ctx, before, one); dated.shown && dated.wrong == "" {
+			dated = p.agrees(ctx, after, second)
 		}
 	}
 
-	disorder := ""
+	ascend := verdict{shown: p.pages > 0}
 	if p.unordered > 1 || p.unordered == p.pages && p.pages > 0 {
-		disorder = "the ids of a page do not strictly ascend"
+		ascend.wrong = "the ids of a page do not strictly ascend"
 	}
-	const few, fewDates, uncounted = "the form has too few results", "too few results have dates that differ", "there are no results, or more than a page, or they change"
-	const apart = "two spans without common time share no result"
-	p.tell("ascending ids", true, disorder, p.pages > 0, "on each page that was asked for", few)
-	p.tell(minID, true, below, bounded, "nothing below it came", few)
-	p.tell(maxID, true, above, bounded, "nothing above it came", few)
-	p.tell(minDate, true, early, dated, apart, fewDates)
-	p.tell(maxDate, true, late, dated, apart, fewDates)
-	p.tell("counts between ids", needed, counts, counted, "they agree with the results", uncounted)
-	p.tell("counts between dates", needed, datedCounts, datedCounted, "they agree with the results", cmp.Or(map[bool]string{false: fewDates}[dated], uncounted))
-	wrong, shown := sorted(newest.rows, unsorted)
-	p.tell("sort by "+extract.UpdateMeta, false, wrong, shown, "the newest changes came first", "too few results have it, or their ids are in the same order")
+	const few, fewDates, agree, apart = "the form has too few results", "too few results have dates that differ", "they agree with the results", "two spans without common time share no result"
+	const uncounted = "there are no results, or more than a page, or they change"
+	late.shown = early.shown
+	p.tell("ascending ids", true, ascend, "on each page that was asked for", few)
+	p.tell(minID, true, below, "nothing below it came", few)
+	p.tell(maxID, true, above, "nothing above it came", few)
+	p.tell(minDate, true, early, apart, fewDates)
+	p.tell(maxDate, true, late, apart, fewDates)
+	p.tell("counts between ids", needed, counts, agree, uncounted)
+	p.tell("counts between dates", needed, dated, agree, cmp.Or(map[bool]string{false: fewDates}[early.shown], uncounted))
+	p.tell("sort by "+extract.UpdateMeta, false, sorted(newest.rows, unsorted), "the newest changes came first", "too few results have it, or their ids are in the same order")
 	p.table.Requests = p.sent() - p.before
 	p.Honours = &p.table
 	p.add(p.check())
 }
 
-// sorted tells how changes are not in the order that was asked for, the latest first, or
-// whether that order is no other one by chance. refused is how the service refused it.
-func sorted(rows []extract.Change, refused string) (wrong string, shown bool) {
+// sorted judges whether changes are in the order that was asked for, the latest first. It is
+// not shown where that order is no other one by chance. refused is how the service refused it.
+func sorted(rows []extract.Change, refused string) verdict {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r extract.Change) bool { return r.At.IsZero() })
 	ids := func(a, b extract.Change) int { return cmp.Compare(a.ID, b.ID) }
 	switch {
 	case len(rows) == 0:
-		return "", false
+		return verdict{}
 	case refused != "":
-		return refused, false
+		return verdict{wrong: refused}
 	case !slices.IsSortedFunc(rows, func(a, b extract.Change) int { return b.At.Compare(a.At) }):
-		return "the changes are in another order", false
+		return verdict{wrong: "the changes are in another order"}
 	}
 	rises := slices.IsSortedFunc(rows, ids)
 	slices.Reverse(rows)
-	return "", !rises && !slices.IsSortedFunc(rows, ids)
+	return verdict{shown: !rises && !slices.IsSortedFunc(rows, ids)}
 }
 
 // check sums the table up.

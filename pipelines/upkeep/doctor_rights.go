@@ -33,7 +33,6 @@ const (
 // the outputs whose place can be used.
 func (e *examination) rights(ctx context.Context, form string) (usable []definition.Output) {
 	found := make([][]Check, len(e.def.Outputs))
-	var made []string
 	var all sync.WaitGroup
 	for i, out := range e.def.Outputs {
 		if out.Path == definition.StdoutPath {
@@ -44,19 +43,11 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 			found[i] = []Check{failed(place, out.Path, err, "correct the path in the definition")}
 			continue
 		}
-		if isLocal(at.Root) {
-			made = append(made, absent(at.Root)...)
-		}
+		e.makes(at.Root)
 		all.Go(func() { found[i] = e.rightsAt(ctx, form, out, at) })
 	}
 	all.Wait()
-	// Outputs may share folders, so these are removed when all are done.
-	slices.SortFunc(made, func(a, b string) int { return len(b) - len(a) })
-	if err := removeEmpty(made); err != nil {
-		c := failed(removes, "", err, "remove it")
-		c.Detail = "a folder that was made stays: " + c.Detail
-		e.add(c)
-	}
+	e.removeFolders()
 	for i, of := range found {
 		if !slices.ContainsFunc(of, func(c Check) bool { return c.Name == place }) {
 			usable = append(usable, e.def.Outputs[i])
@@ -71,8 +62,7 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 func (e *examination) rightsAt(ctx context.Context, form string, out definition.Output, at output.Location) []Check {
 	if out.Database != nil {
 		if err := output.CheckTable(ctx, e.o.Job(e.def, form), out); err != nil {
-			what, cure, _ := told(err)
-			return []Check{{Name: place, Of: at.Path, State: Failed, Detail: what, Cure: cure, Err: err}}
+			return []Check{failed(place, at.Path, err, "")}
 		}
 		return []Check{{Name: writes, Of: at.Path, State: OK, Detail: "the table can be loaded"}}
 	}
@@ -96,9 +86,8 @@ type prober struct {
 // all makes all checks of a place, in the order of the checklist. err is why it could not be
 // opened.
 func (p *prober) all(ctx context.Context, at output.Location, err error) (all []Check) {
-	if p.found = map[string]Check{}; err != nil {
-		p.unusable(err)
-	} else {
+	p.found = map[string]Check{}
+	if p.usable(place, err) {
 		p.test(ctx, at)
 	}
 	for _, name := range []string{place, lists, writes, reads, conditional, stages, removes} {
@@ -113,6 +102,30 @@ func (p *prober) all(ctx context.Context, at output.Location, err error) (all []
 	return all
 }
 
+// tell notes how the test of a right came out. One that failed before stays failed.
+func (p *prober) tell(name string, err error, detail string) {
+	if err != nil {
+		p.found[name] = failed(name, "", err, "")
+	} else if _, told := p.found[name]; !told {
+		p.found[name] = Check{Name: name, State: OK, Detail: detail}
+	}
+}
+
+// usable tells whether anything else can be tested after the first test of a right. If not,
+// all that is told of the place is that it cannot be used.
+func (p *prober) usable(name string, err error) bool {
+	if err == nil {
+		return true
+	}
+	_, _, usable := told(err)
+	if !usable || name == place {
+		clear(p.found)
+		name, p.why, usable = place, "the place cannot be used", false
+	}
+	p.tell(name, err, "")
+	return usable
+}
+
 // cleanupTime bounds how long the removal of a probe may take after a stop.
 const cleanupTime = 5 * time.Second
 
@@ -123,78 +136,62 @@ func content(n int) []byte { return fmt.Appendf(nil, "formetl doctor %d\n", n) }
 // cannot be used, nothing more is tried.
 func (p *prober) test(ctx context.Context, at output.Location) {
 	_, err := p.dest.List(ctx, p.name)
-	if err == nil && at.Scope != "" {
-		err = p.noFolder(ctx, at)
-	}
-	if err == nil && at.Scope == "" && at.Manifest != "" {
+	switch {
+	case err != nil:
+	case at.Scope != "":
+		var below []load.Object
+		if below, err = p.dest.List(ctx, at.Scope+"/"); len(below) > 0 {
+			err = &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
+		}
+	case at.Manifest != "":
 		if _, err = p.dest.Stat(ctx, at.Manifest); errors.Is(err, load.ErrNotExist) {
 			err = nil
 		}
 	}
-	if p.barred(err) {
+	if !p.usable(lists, err) {
 		return
-	}
-	if err != nil {
-		p.fail(lists, err)
 	}
 	// The name is not taken, so this removes nothing. A store that denies it says so.
 	if err := p.dest.Delete(ctx, p.name); err != nil {
-		p.fail(removes, err)
-		p.ok(lists, "objects can be listed")
+		p.tell(removes, err, "")
+		p.tell(lists, nil, "objects can be listed")
 		p.why = "nothing was written, because it could not be removed again"
-	} else if p.write(ctx) {
-		p.stage(ctx)
-		p.ok(lists, "what was written is listed")
+		return
 	}
-}
-
-// noFolder returns an error if something lies below the name of a single file.
-func (p *prober) noFolder(ctx context.Context, at output.Location) error {
-	below, err := p.dest.List(ctx, at.Scope+"/")
-	if err != nil || len(below) == 0 {
-		return err
-	}
-	return &load.Error{Kind: load.ErrUnusable, Op: "create", Path: at.Path, Hint: "choose another name, or move the folder away", Err: fmt.Errorf("it is a folder that holds %s", below[0].Name)}
-}
-
-// write tests small objects, such as manifests. It returns false if the place cannot be used.
-func (p *prober) write(ctx context.Context) bool {
-	err := p.dest.Put(ctx, p.name, content(1), load.AnyVersion)
+	err = p.dest.Put(ctx, p.name, content(1), load.AnyVersion)
 	if err != nil { // its answer may be all that was lost
 		later, cancel := load.Lingering(ctx, cleanupTime)
 		_ = p.dest.Delete(later, p.name)
 		cancel()
-	}
-	if p.barred(err) {
-		return false
-	}
-	if err != nil {
-		p.fail(writes, err)
 		p.why = "nothing could be written"
-		return true
 	}
-	defer p.remove(ctx)
-	p.ok(writes, "a small object was written")
-	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
-		p.fail(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")})
+	if !p.usable(writes, err) {
+		return
 	}
-	data, version, err := p.dest.Get(ctx, p.name)
-	switch {
-	case err != nil:
-		p.fail(reads, err)
-		p.why = "nothing could be read"
-		return true
-	case !bytes.Equal(data, content(1)):
-		p.fail(reads, &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")})
+	if err == nil {
+		p.tell(writes, nil, "a small object was written")
+		p.object(ctx)
+		p.remove(ctx)
 	}
-	p.ok(reads, "it was read back")
-	p.condition(ctx, version)
-	return true
+	p.tell(stages, p.stage(ctx), "a data object was staged and taken back")
+	p.tell(lists, nil, "what was written is listed")
 }
 
-// condition tests that a write is refused whose condition does not hold. version is that
-// of the probe object.
-func (p *prober) condition(ctx context.Context, version string) {
+// object tests what a run does with small objects such as manifests, once one was written.
+func (p *prober) object(ctx context.Context) {
+	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
+		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")}, "")
+	}
+	data, version, err := p.dest.Get(ctx, p.name)
+	if err != nil {
+		p.tell(reads, err, "")
+		p.why = "nothing could be read"
+		return
+	}
+	if !bytes.Equal(data, content(1)) {
+		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")}
+	}
+	p.tell(reads, err, "it was read back")
 	refused := func(err error) error { // nil if it was, because of its condition
 		switch {
 		case err == nil:
@@ -207,7 +204,7 @@ func (p *prober) condition(ctx context.Context, version string) {
 	created := refused(p.dest.Put(ctx, p.name, content(2), load.NoVersion))
 	replaced := p.dest.Put(ctx, p.name, content(3), version)
 	stale := refused(p.dest.Put(ctx, p.name, content(4), version))
-	p.result(conditional, cmp.Or(replaced, created, stale), "a second creation and a write over a newer version were refused")
+	p.tell(conditional, cmp.Or(replaced, created, stale), "a second creation and a write over a newer version were refused")
 }
 
 var errUnguarded = &load.Error{
@@ -216,11 +213,7 @@ var errUnguarded = &load.Error{
 }
 
 // stage tests a data object up to the step before it becomes visible.
-func (p *prober) stage(ctx context.Context) {
-	p.result(stages, p.stageAndAbort(ctx), "a data object was staged and taken back")
-}
-
-func (p *prober) stageAndAbort(ctx context.Context) (err error) {
+func (p *prober) stage(ctx context.Context) (err error) {
 	upload, err := p.dest.Stage(ctx, p.run, "_formetl-doctor")
 	if err != nil {
 		return err
@@ -249,47 +242,7 @@ func (p *prober) remove(ctx context.Context) {
 			err = &load.Error{Kind: load.ErrFailed, Op: "remove", Path: p.name, Hint: "look whether the bucket keeps objects (object lock, retention)", Err: errors.New("it is still there after it was removed")}
 		}
 	}
-	p.result(removes, err, "it was removed again")
-}
-
-// ok adds a check that went well, unless that of this name failed before.
-func (p *prober) ok(name, detail string) {
-	if _, failed := p.found[name]; !failed {
-		p.found[name] = Check{Name: name, State: OK, Detail: detail}
-	}
-}
-
-func (p *prober) fail(name string, err error) {
-	what, cure, _ := told(err)
-	p.found[name] = Check{Name: name, State: Failed, Detail: what, Cure: cure, Err: err}
-}
-
-// result adds a check that failed if there is an error, and went well otherwise.
-func (p *prober) result(name string, err error, detail string) {
-	if err != nil {
-		p.fail(name, err)
-		return
-	}
-	p.ok(name, detail)
-}
-
-// unusable drops all checks of a place but that it cannot be used.
-func (p *prober) unusable(err error) {
-	clear(p.found)
-	p.fail(place, err)
-	p.why = "the place cannot be used"
-}
-
-// barred tells whether an error means that the place cannot be used at all.
-func (p *prober) barred(err error) bool {
-	if err == nil {
-		return false
-	}
-	_, _, usable := told(err)
-	if !usable {
-		p.unusable(err)
-	}
-	return !usable
+	p.tell(removes, err, "it was removed again")
 }
 
 // told divides an error of a destination into what failed and what to do, and tells whether

@@ -5,12 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
-	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/reading"
 )
 
 // leastSpace is the free space below which a disk counts as nearly full, whatever the
@@ -51,7 +47,7 @@ func (e *examination) space(state *StateReport) {
 	for _, f := range state.Forms {
 		for _, at := range f.Outputs {
 			if isLocal(at.Path) {
-				look(filepath.Dir(at.Path), staged(e.def, e.o, at.Manifest))
+				look(filepath.Dir(at.Path), staged(at.Manifest, f.Next))
 			}
 		}
 	}
@@ -77,17 +73,13 @@ func judgeSpace(d disk) Check {
 }
 
 // staged returns how many bytes the next run stages for an output, by what the last run
-// wrote. An incremental run writes the parts of its lookback.
-func staged(def *definition.Definition, o account.Options, m *load.Manifest) (bytes int64) {
+// wrote. An incremental run writes the parts from where its range begins.
+func staged(m *load.Manifest, next *load.WallTime) (bytes int64) {
 	if m == nil {
 		return 0
 	}
-	var from time.Time
-	if def.Extract.Incremental && !o.Full && !m.Watermark.IsZero() {
-		from = reading.Since(def.Extract, m.Watermark.Time, reading.Settled(def, o.Now()))
-	}
 	for _, p := range m.Parts {
-		if p.Undated || p.To.IsZero() || p.To.After(from) {
+		if next == nil || p.Undated || p.To.IsZero() || p.To.After(next.Time) {
 			bytes += p.Bytes
 		}
 	}

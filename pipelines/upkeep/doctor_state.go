@@ -18,12 +18,10 @@ import (
 // stateFolder tests the rights that runs need at the state. The probe lies where checkpoints do.
 func (e *examination) stateFolder(ctx context.Context) {
 	c := Check{Name: "state", Of: e.def.State, State: OK, Detail: "budgets and checkpoints can be kept there"}
-	if isLocal(e.def.State) {
-		made := absent(e.def.State)
-		defer func() { _ = removeEmpty(made) }()
-	} else {
+	if !isLocal(e.def.State) {
 		c.Detail += ", for all hosts that use it"
 	}
+	e.makes(e.def.State)
 	state, err := account.OpenState(ctx, e.def, e.o)
 	p := &prober{dest: state.Destination, name: "checkpoint/probe-" + rand.Text(), run: e.o.RunID}
 	checks := p.all(ctx, output.Location{Root: e.def.State}, err)
@@ -32,6 +30,13 @@ func (e *examination) stateFolder(ctx context.Context) {
 		c.Detail = "a run cannot keep budgets and checkpoints there: " + checks[at].Detail
 	}
 	e.add(c)
+}
+
+// makes notes the folders that a probe at a root will make, to be removed afterwards.
+func (e *examination) makes(root string) {
+	if isLocal(root) {
+		e.made = append(e.made, absent(root)...)
+	}
 }
 
 // absent returns the folders that would have to be made for a folder, the innermost first.
@@ -45,17 +50,20 @@ func absent(folder string) (made []string) {
 	}
 }
 
-// removeEmpty removes folders that were made, the innermost first. One that is used by now stays.
-func removeEmpty(made []string) error {
-	for _, folder := range made {
-		if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if entries, _ := os.ReadDir(folder); len(entries) > 0 {
-				return nil
-			}
-			return err
+// removeFolders removes the folders that probes made, the innermost first. Outputs may share
+// them, so this is done after all probes. One that is used by now stays.
+func (e *examination) removeFolders() {
+	slices.SortFunc(e.made, func(a, b string) int { return len(b) - len(a) })
+	for _, folder := range e.made {
+		err := os.Remove(folder)
+		if entries, _ := os.ReadDir(folder); err == nil || errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
+			continue
 		}
+		c := failed(removes, "", err, "remove it")
+		c.Detail = "a folder that was made stays: " + c.Detail
+		e.add(c)
+		return
 	}
-	return nil
 }
 
 // checkpointCheck tells what lies where runs keep what they read until it is committed.

@@ -104,24 +104,6 @@ func InferColumns(ctx context.Context, def *definition.Definition, o account.Opt
 	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels)}, nil
 }
 
-// readSample reads a sample of the form's results in the definition's range, with
-// its search and view. give releases the pages that it gets.
-func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
-	o = o.WithDefaults()
-	client, err := account.NewClient(ctx, def, o)
-	if err != nil {
-		return Sampled{}, err
-	}
-	defer client.Close()
-	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract)}
-	// The range has no settling time, because a sample need not be the same twice.
-	w := reading.Given(def.Extract, o.Flags())
-	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
-		return Sampled{}, &reading.RangeError{Window: w}
-	}
-	return s.read(ctx)
-}
-
 // NoColumns says that a definition names no schema, for a form of which no run has left
 // columns.
 func NoColumns(file, form string) error {
