@@ -178,11 +178,11 @@ func badLoad() []badDefinition {
 		return badDefinition{name, "path: out.csv", output, line, "load[0]" + key, message, remedy}
 	}
 	return []badDefinition{
-		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "a table of postgres has no path", "leave path: out"),
+		l("a path of a table", "x\n    database: postgres\n    dsn: host=h\n    table: t", 9, "[0].path", "not known", "the keys here are database, dsn"),
 		t("unknown database", "database: oracle\n    dsn: ${env:PG}\n    table: t", 9, ".database", "not one of postgres", "postgres"),
-		t("table without a dsn", "database: postgres\n    table: t", 9, ".database", "needs dsn", "add dsn:"),
-		t("table without a table", "database: postgres\n    dsn: ${env:PG}", 9, ".database", "needs table", "add table:"),
-		t("table with a format", "database: postgres\n    dsn: host=h\n    table: t\n    format: csv", 12, ".format", "has no format", "leave format: out"),
+		t("table without a dsn", "database: postgres\n    table: t", 9, ".dsn", "required and missing", "add dsn:"),
+		t("table without a table", "database: postgres\n    dsn: ${env:PG}", 9, ".table", "required and missing", "add table:"),
+		t("table with a format", "database: postgres\n    dsn: host=h\n    table: t\n    format: csv", 12, ".format", "not known", "the keys here are database, dsn"),
 		t("a password in a dsn", "database: postgres\n    dsn: postgres://u:secret@h/d\n    table: t", 10, ".dsn", "never stands in a definition", "${env:PG"),
 		t("a password in keywords", "database: postgres\n    dsn: host=h password=secret\n    table: t", 10, ".dsn", "never stands in a definition", "${env:PG"),
 		t("unset variable in a dsn", "database: postgres\n    dsn: ${env:NOTHING}\n    table: t", 10, ".dsn", "the environment variable NOTHING is not set", "set it"),
@@ -193,7 +193,7 @@ func badLoad() []badDefinition {
 		t("an empty table", "database: postgres\n    dsn: host=h\n    table: \"a.\"", 11, ".table", "not the name of a table", "forms.feedback"),
 		t("a table without the id", "database: postgres\n    dsn: host=h\n    table: t\nschema: {columns: [{name: a, from: \"item:1\", type: string}]}", 11, ".table", "the result's id", "from: result_id"),
 		t("an id as text", "database: postgres\n    dsn: host=h\n    table: t\nschema: {columns: [{name: id, from: result_id, type: string}]}", 11, ".table", "the result's id", "int64"),
-		l("a table's key at a file", "out.csv\n    table: t", 10, "[0].table", "for tables of a database", "add database"),
+		l("a table's key at a file", "out.csv\n    table: t", 10, "[0].table", "not known", "the keys here are path, database"),
 		l("no extension", "out", 9, "[0].path", "extension names no format", "format:"),
 		l("unknown extension", "out.xls", 9, "[0].path", "extension names no format", "slash for a dataset"),
 		l("unknown format", "out.csv\n    format: cvs", 10, "[0].format", "not one of csv, ndjson", "did you mean csv?"),

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,6 @@ import (
 func (r *reader) checkOutputs() {
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
-		if out.Path == "" {
-			continue
-		}
 		if several && !strings.Contains(out.Path, "{form}") {
 			out.at.Fail("put {form} into the path", "`forms` has a glob or more than one entry, so several forms would be written to one place")
 		}
@@ -30,7 +28,16 @@ func (r *reader) checkOutputs() {
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
 	}
-	r.addChildren()
+	if err := r.def.Explode(); err != nil {
+		r.outputs[0].at.FailWith(err, "mend the schema")
+	}
+	for _, out := range slices.Clone(r.outputs) { // problems with a child are reported at its parent
+		for range r.def.exploded() {
+			if next := len(r.outputs); out.Database == nil && next < len(r.def.Outputs) {
+				r.outputs = append(r.outputs, placedOutput{Output: r.def.Outputs[next], at: out.at})
+			}
+		}
+	}
 	r.checkPlaces()
 }
 
@@ -45,18 +52,23 @@ func hasPartitionKey(columns []schemas.Column) bool {
 // checkPlaces reports outputs that would write into each other. It fills each named form
 // into their paths. Forms that a glob selects are not known yet, so {form} stays there.
 func (r *reader) checkPlaces() {
-	placed := slices.DeleteFunc(slices.Clone(r.outputs), func(out placedOutput) bool { return out.Path == "" })
+	note := func(out placedOutput) string { // people do not find a child in their file
+		if !out.Exploded() {
+			return ""
+		}
+		return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
+	}
 	reported := map[[2]int]bool{} // pairs of lines: children of two outputs that collide collide too
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
 	Meet(places, false, func(one, other Place) {
-		first, second := placed[min(one.output, other.output)], placed[max(one.output, other.output)]
+		first, second := r.outputs[min(one.output, other.output)], r.outputs[max(one.output, other.output)]
 		lines := [2]int{first.at.Line(), second.at.Line()}
 		if one.output == other.output || one.codebook && other.codebook || reported[lines] {
 			return
 		}
 		reported[lines] = true
 		second.at.Fail("give each a path of its own, side by side; where a codebook is in the way, write codebook: false",
-			"this output and %s on line %d would be written over or into each other%s%s", first.at.Path(), first.at.Line(), first.childNote(), second.childNote())
+			"this output and %s on line %d would be written over or into each other%s%s", first.at.path, first.at.Line(), note(first), note(second))
 	})
 }
 

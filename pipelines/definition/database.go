@@ -54,45 +54,27 @@ func (c ConnectionString) Reveal() string { return c.text }
 
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
-// readDatabase reads an output that is a table. It returns false where it has no address.
-func (r *reader) readDatabase(out *placedOutput, db *Database) bool {
-	given := out.given
+// readTable reads an output that is a table. The keys of files are not known here.
+func (r *reader) readTable(e value, out *placedOutput, partition field) {
+	db := Database{}
+	out.given = e.Section(
+		optional("database", nil), required("dsn", nil), required("table", nil), partition,
+		optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
+		optional("adopt", intoBoolean(&db.Adopt)),
+		optional("soft_delete", intoBoolean(&db.SoftDelete)),
+		optional("audit", intoBoolean(&db.Audit)),
+		optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
+	)
 	out.NoCodebook = true // nothing lies beside a table
-	kind, ok := pick(given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
-	if !ok {
-		return false
+	kind, ok := pick(out.given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
+	dsn, name := out.given["dsn"], out.given["table"]
+	if !ok || !dsn.Given() || !name.Given() {
+		return
 	}
-	for _, key := range []string{"path", "format", "csv", "compression", "codebook", "s3"} {
-		if v := given[key]; v.Given() {
-			v.Hidden().Fail("leave "+key+": out", "a table of %s has no %s", kind.Name, key)
-		}
-	}
-	for _, key := range []string{"dsn", "table"} {
-		if !given[key].Given() {
-			given["database"].Fail("add "+key+":", "a table of %s needs %s", kind.Name, key)
-			ok = false
-		}
-	}
-	if !ok {
-		return false
-	}
-	out.at, out.Format = given["table"], kind.Name
-	db.Kind, out.Database = kind.Name, db
-	address, known := r.readDSN(given["dsn"], kind, db)
-	text, named := parseTable(out.at, kind.Schema)
-	if !known || !named {
-		return false
-	}
-	out.Path = address + "/" + text + "/"
-	return true
-}
-
-// refuseDatabaseKeys reports the keys of a table at an output that is none.
-func (out *placedOutput) refuseDatabaseKeys() {
-	for _, key := range []string{"dsn", "table", "control_schema", "adopt", "soft_delete", "audit", "after"} {
-		if v := out.given[key]; v.Given() {
-			v.Hidden().Fail("add database: postgres and leave path out, or leave "+key+": out", "this is for tables of a database")
-		}
+	out.at, out.Format, out.Database, db.Kind = name, kind.Name, &db, kind.Name
+	address, known := r.readDSN(dsn, kind, &db)
+	if text, named := parseTable(name, kind.Schema); known && named {
+		out.Path = address + "/" + text + "/"
 	}
 }
 
@@ -140,8 +122,6 @@ func parseTable(v value, defaultSchema string) (string, bool) {
 }
 
 var (
-	// referenceWithin finds references within a connection string.
-	referenceWithin = regexp.MustCompile(`\$\{(env|file|cmd):([^{}]+)\}`)
 	// writtenPassword finds a password that is no reference. A reference is a \x01 there.
 	writtenPassword = regexp.MustCompile(`(?i)^[a-z]+://[^/@]*:[^/@\x01]+@|password\s*=\s*'?[^\s'&\x01]`)
 	// urlForm tells connection strings that are addresses from those of keywords.
@@ -157,16 +137,16 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 	case !scalar || text == "":
 		v.Fail(dsnRemedy, "the connection string is missing")
 		return "", false
-	case writtenPassword.MatchString(referenceWithin.ReplaceAllString(text, "\x01")):
+	case writtenPassword.MatchString(inSecret.ReplaceAllString(text, "\x01")):
 		v.Fail(dsnRemedy+"; a password that has been in a file should be replaced", "a password never stands in a definition")
 		return "", false
 	}
-	whole, unknown, failed := referenceShape.MatchString(text), false, false
-	dsn := referenceWithin.ReplaceAllStringFunc(text, func(found string) string {
-		parts := referenceWithin.FindStringSubmatch(found)
+	whole, unknown, failed := inSecret.FindString(text) == text, false, false
+	dsn := inSecret.ReplaceAllStringFunc(text, func(found string) string {
+		parts := inSecret.FindStringSubmatch(found)
 		ref := reference{parts[1], parts[2]}
 		value, _, err := ref.read(r.dir, r.o.Secrets)
-		v.Redact(transport.NewSecret(value).Redact)
+		v.doc.Redact(transport.NewSecret(value).Redact)
 		switch {
 		case err != nil:
 			v.Fail(ref.remedy(err, "change the reference"), "%v", err)

@@ -56,32 +56,27 @@ func readSearch(v value, s *extract.Search) {
 
 // readCriterion reads one condition of a search: {column: ID, OPERATOR: TERM}.
 func readCriterion(v value) (c extract.Criterion, ok bool) {
-	term := func(op extract.Operator) field {
-		return optional(string(op), intoText(&c.Term))
-	}
-	presence := func(op, opposite extract.Operator) field {
-		return optional(string(op), func(v value) {
-			if on, ok := v.Boolean(); ok && !on {
-				v.Fail("write "+string(op)+": true, or use "+string(opposite)+": true", "the operator is either there or not; false says nothing")
+	operators := []extract.Operator{extract.OpEquals, extract.OpContains, extract.OpBegins, extract.OpEnds, extract.OpEmpty, extract.OpNotEmpty}
+	opposite := map[extract.Operator]extract.Operator{extract.OpEmpty: extract.OpNotEmpty, extract.OpNotEmpty: extract.OpEmpty}
+	fields := append(make([]field, 0, 1+len(operators)), required("column", intoText(&c.Column)))
+	for _, op := range operators {
+		fields = append(fields, optional(string(op), func(v value) {
+			if c.Operator = op; opposite[op] == "" {
+				c.Term, ok = v.Text()
+				return
 			}
-		})
+			on, read := v.Boolean()
+			if ok = on; read && !on {
+				v.Fail("write "+string(op)+": true, or use "+string(opposite[op])+": true", "the operator is either there or not; false says nothing")
+			}
+		}))
 	}
-	values := v.Section(
-		required("column", intoText(&c.Column)),
-		term(extract.OpEquals), term(extract.OpContains), term(extract.OpBegins), term(extract.OpEnds),
-		presence(extract.OpEmpty, extract.OpNotEmpty), presence(extract.OpNotEmpty, extract.OpEmpty),
-	)
-	if values == nil {
-		return c, false
-	}
+	values := v.Section(fields...)
 	delete(values, "column") // the operators are left
-	if len(values) != 1 {
+	if values != nil && len(values) != 1 {
 		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
 			"a condition has exactly one operator, this has %d", len(values))
-		return c, false
+		ok = false
 	}
-	for op := range values {
-		c.Operator, ok = extract.Operator(op), !v.Refused(op) && c.Column != ""
-	}
-	return c, ok
+	return c, ok && c.Column != ""
 }

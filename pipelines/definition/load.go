@@ -76,24 +76,21 @@ func Parse(file string, data []byte, o LoadOptions) (*Definition, error) {
 }
 
 func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
-	folder, err := filepath.Abs(filepath.Dir(doc.File()))
+	folder, err := filepath.Abs(filepath.Dir(doc.file))
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of %s: %w", doc.File(), err)
-	}
-	if o.Lookup == nil {
-		o.Lookup = func(string) (string, bool) { return "", false } // an empty environment
+		return nil, fmt.Errorf("find the folder of %s: %w", doc.file, err)
 	}
 	secrets := &o.Secrets
 	if o.WithoutSecrets {
 		secrets = nil
 	}
 	r := &reader{o: o, secrets: secrets, dir: folder, def: &Definition{
-		File:    doc.File(),
+		File:    doc.file,
 		State:   filepath.Join(folder, DefaultState),
 		Source:  Source{Requests: Requests{Concurrency: transport.DefaultConcurrency, Timeout: transport.DefaultTimeout, Retries: transport.DefaultRetries, MaxRequests: DefaultMaxRequests}},
 		Extract: Extract{Settle: DefaultSettle, Lookback: DefaultLookback, Changes: ChangesAuto, Verify: true},
 	}}
-	r.def.Variables = r.expandReferences(root)
+	r.expandReferences(root)
 	r.root(root)
 	r.keepKeyAway()
 	doc.Redact(r.def.Source.Key.Redact)
@@ -129,7 +126,7 @@ func (r *reader) root(v value) {
 	var schema value
 	values := v.Section(
 		required("version", readVersion),
-		required("name", intoParsed(&r.def.Name, parseName, "")),
+		required("name", intoParsed(&r.def.Name, pathName("pipeline"), "")),
 		optional("vars", nil), // they were read before
 		required("source", r.readSource),
 		required("forms", func(v value) { r.def.Forms = readForms(v) }),
@@ -154,13 +151,6 @@ func readVersion(v value) {
 	}
 }
 
-func parseName(name string) (string, error) {
-	if err := checkPathName("pipeline", name); err != nil {
-		return "", fmt.Errorf("the name %s cannot be used in a path: it %s; %s", Quote(name), err.Reason, err.remedy())
-	}
-	return name, nil
-}
-
 // readState reads where the state lies: a path or an address alone, or with settings of S3.
 func (r *reader) readState(v value) {
 	read := func(v value) { intoParsed(&r.def.State, r.parseState, "")(v) }
@@ -168,10 +158,7 @@ func (r *reader) readState(v value) {
 		read(v)
 		return
 	}
-	settings := v.Section(required("path", read), optional("s3", nil))["s3"]
-	if r.def.State != "" {
-		r.def.StateS3 = readS3(settings, r.def.State)
-	}
+	v.Section(required("path", read), optional("s3", func(v value) { r.def.StateS3 = readS3(v, r.def.State) }))
 }
 
 func (r *reader) parseState(path string) (string, error) {

@@ -23,38 +23,44 @@ type placedOutput struct {
 	given map[string]value // by key
 }
 
+// readLoad reads the outputs. Those that have a path or a table are kept, whatever else is wrong.
 func (r *reader) readLoad(v value) {
 	for _, e := range v.List() {
-		codebook, db := true, Database{}
-		isTable := hasKey(e, "database")
-		given := e.Section(slices.Concat(
-			[]field{{"path", !isTable, nil}}, noted("format", "csv", "partition", "compression"), []field{optional("codebook", intoBoolean(&codebook))},
-			noted("s3", "database", "dsn", "table"), []field{
-				optional("control_schema", intoParsed(&db.Control, parseControl, "write a schema's name, such as formetl")),
-				optional("adopt", intoBoolean(&db.Adopt)),
-				optional("soft_delete", intoBoolean(&db.SoftDelete)),
-				optional("audit", intoBoolean(&db.Audit)),
-				optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
-			})...)
-		if given == nil {
+		out := placedOutput{Output: Output{Partition: PartitionNone}}
+		partition := optional("partition", intoOneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear))
+		if hasKey(e, "database") {
+			r.readTable(e, &out, partition)
+		} else {
+			r.readFile(e, &out, partition)
+		}
+		if out.Path == "" {
 			continue
 		}
-		out := placedOutput{Output{NoCodebook: !codebook, Partition: PartitionNone}, given["path"], given}
-		var whole bool
-		if isTable {
-			whole = r.readDatabase(&out, &db)
-		} else if whole = r.readPath(&out); whole {
-			out.refuseDatabaseKeys()
-			f := r.readFormat(&out)
-			out.readCompression(f)
-			out.readCSV(f)
-			out.S3 = readS3(given["s3"], out.Path)
+		if !out.Dataset() && out.Partition != PartitionNone {
+			out.given["partition"].Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
+			out.Partition = PartitionNone
 		}
-		if whole {
-			out.readPartition()
-			r.def.Outputs = append(r.def.Outputs, out.Output)
-		}
+		r.def.Outputs = append(r.def.Outputs, out.Output)
 		r.outputs = append(r.outputs, out)
+	}
+}
+
+// readFile reads a file or a dataset. The keys of a table are not known here.
+func (r *reader) readFile(e value, out *placedOutput, partition field) {
+	codebook := true
+	out.given = e.Section(
+		required("path", func(v value) { r.readPath(v, out) }), optional("database", nil),
+		optional("format", nil), optional("csv", nil), optional("compression", nil), partition,
+		optional("codebook", intoBoolean(&codebook)),
+		optional("s3", func(v value) { out.S3 = readS3(v, out.Path) }),
+	)
+	if out.NoCodebook = !codebook; out.Path == "" {
+		return
+	}
+	if f := r.readFormat(out); f != nil {
+		out.Format = f.Name
+		out.readCompression(f)
+		out.readCSV(f)
 	}
 }
 
@@ -64,21 +70,17 @@ var (
 )
 
 // readPath reads the path of an output and makes it absolute.
-func (r *reader) readPath(out *placedOutput) bool {
-	v := out.at
-	if !v.Given() {
-		return false
-	}
+func (r *reader) readPath(v value, out *placedOutput) {
 	text, ok := v.Text()
 	if !ok || !checkBraces(v, text) {
-		return false
+		return
 	}
 	intoParsed(&out.Path, r.parsePath, "")(v)
 	if base := path.Base(text); out.Path != "" && (base == "." || base == "..") && !strings.HasSuffix(text, "/") {
 		v.Fail("write a file's name, or end the path with a slash for a dataset", "%s is a folder", Quote(text))
-		return false
+		out.Path = ""
 	}
-	return out.Path != ""
+	out.at = v
 }
 
 func (r *reader) parsePath(text string) (string, error) {
@@ -134,134 +136,92 @@ func checkBraces(v value, text string) bool {
 	return good
 }
 
-// readFormat finds the format and, for a single file, its outer compression.
+// readFormat finds the format and, for a single file, its outer compression. It is nil after a
+// problem.
 func (r *reader) readFormat(out *placedOutput) *load.Format {
-	format := out.given["format"]
-	var byName *load.Format
+	v, format := out.at, out.given["format"]
+	var f *load.Format
 	if format.Given() {
-		f, ok := pick(format, r.o.Formats, func(f load.Format) string { return f.Name })
+		named, ok := pick(format, r.o.Formats, func(f load.Format) string { return f.Name })
 		if !ok {
 			return nil
 		}
-		byName = &f
+		f = &named
 	}
-	if out.Dataset() {
-		return out.datasetFormat(byName)
-	}
-	stem, codec := load.SplitCodec(out.Path)
-	var byExtension *load.Format
-	var names []string
-	for i, f := range r.o.Formats {
-		if names = append(names, f.Name); strings.EqualFold(path.Ext(stem), f.Extension) {
-			byExtension = &r.o.Formats[i]
-		}
-	}
-	v := out.at
+	_, byName, codec := splitName(out.Path, r.o.Formats)
 	switch {
-	case byName == nil && byExtension == nil:
+	case out.Dataset() && f == nil:
+		v.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
+		return nil
+	case out.Dataset() && f.FileOnly:
+		format.Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
+		return nil
+	case out.Dataset():
+		return f
+	case f == nil && byName == nil:
+		var names []string
+		for _, f := range r.o.Formats {
+			names = append(names, f.Name)
+		}
 		v.Fail("add format: with one of "+strings.Join(names, ", ")+", or end the path with a slash for a dataset", "the file's extension names no format")
 		return nil
-	case byName == nil:
-		byName = byExtension
-	case byExtension != nil && byExtension.Name != byName.Name:
-		out.given["format"].Fail("write format: "+byExtension.Name+", or let the path end with "+byName.Extension, "the path ends with %s, the format is %s", byExtension.Extension, byName.Name)
+	case f == nil:
+		f = byName
+	case byName != nil && byName.Name != f.Name:
+		format.Fail("write format: "+byName.Name+", or let the path end with "+f.Extension, "the path ends with %s, the format is %s", byName.Extension, f.Name)
 		return nil
 	}
-	if codec != "" && !byName.Text {
-		v.Fail("let the path end with "+byName.Extension+" and set compression:", "the format %s is compressed inside, not around", byName.Name)
+	if codec != "" && !f.Text {
+		v.Fail("let the path end with "+f.Extension+" and set compression:", "the format %s is compressed inside, not around", f.Name)
 		return nil
 	}
-	out.Format, out.Compression = byName.Name, codec
-	return byName
+	out.Compression = codec
+	return f
 }
 
-func (out *placedOutput) datasetFormat(f *load.Format) *load.Format {
-	switch {
-	case f == nil:
-		out.at.Fail("add format: parquet, or another format", "a dataset (a path that ends with a slash) needs a format")
-		return nil
-	case f.FileOnly:
-		out.given["format"].Fail("use ndjson, csv or parquet for a dataset, or write a path without the slash at its end", "%s is for single files only: it cannot be divided into parts that are read together", f.Name)
-		return nil
+// splitName divides the name of a file: what stands before its extensions, the format that one
+// of them names, if any, and the codec of the other.
+func splitName(name string, formats []load.Format) (stem string, f *load.Format, codec string) {
+	stem, codec = load.SplitCodec(name)
+	ext := path.Ext(stem)
+	if i := slices.IndexFunc(formats, func(f load.Format) bool { return strings.EqualFold(ext, f.Extension) }); i >= 0 {
+		stem, f = strings.TrimSuffix(stem, ext), &formats[i]
 	}
-	out.Format = f.Name
-	return f
+	return stem, f, codec
 }
 
 func (out *placedOutput) readCompression(f *load.Format) {
 	v := out.given["compression"]
-	if !v.Given() || f == nil {
+	if !v.Given() {
 		return
 	}
 	codec, ok := v.OneOf(f.Compressions()...)
-	if !ok {
-		return
-	}
-	if f.Text && !out.Dataset() {
-		if around := cmp.Or(out.Compression, load.CodecNone); codec != around {
-			v.Fail("let the path end with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
-			return
-		}
-	}
-	out.Compression = codec
-}
-
-func (out *placedOutput) readPartition() {
-	if !out.given["partition"].Given() {
-		return
-	}
-	intoOneOf(&out.Partition, PartitionNone, PartitionDay, PartitionMonth, PartitionYear)(out.given["partition"])
-	if !out.Dataset() && out.Partition != PartitionNone {
-		out.given["partition"].Fail("end the path with a slash, or leave partition out", "a single file cannot be partitioned")
-		out.Partition = PartitionNone
+	if around := cmp.Or(out.Compression, load.CodecNone); ok && f.Text && !out.Dataset() && codec != around {
+		v.Fail("let the path end with "+f.Extension+load.CompressionExtension(codec)+", or leave compression out", "a file's name tells its compression: %s by the path, %s here", around, codec)
+	} else if ok {
+		out.Compression = codec
 	}
 }
 
 // readCSV reads the settings of the format csv.
 func (out *placedOutput) readCSV(f *load.Format) {
-	switch {
-	case f != nil && f.Profiles:
-		out.Profile = "strict"
-		if out.given["csv"].Given() {
-			out.given["csv"].Section(optional("profile", intoOneOf(&out.Profile, "strict", "excel")))
+	switch v := out.given["csv"]; {
+	case f.Profiles:
+		if out.Profile = "strict"; v.Given() {
+			v.Section(optional("profile", intoOneOf(&out.Profile, "strict", "excel")))
 		}
-	case f != nil && out.given["csv"].Given():
-		out.given["csv"].Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
+	case v.Given():
+		v.Fail("leave csv: out, or write format: csv", "these settings are for the format csv, not %s", out.Format)
 	}
 }
 
-// A list column with explode: true has a child output beside each output. It has a
-// row for each element of the list, with the result's id and the element's position.
-// A child is an output like any other, but it does not stand in the file.
+// A list column with explode: true has a child output beside each file and dataset. It has a
+// row for each element of the list, with the result's id and the element's position. A child is
+// an output like any other, but it does not stand in the file. A table changes with those of
+// its lists.
 
 // Exploded tells whether the output is the child of another one.
 func (o Output) Exploded() bool { return o.Explode != schemas.Source{} }
-
-// Explode adds the child outputs that the schema asks for to Outputs. Calling it
-// again replaces them. Load has done it for definitions that are read from a file.
-func (d *Definition) Explode() error {
-	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
-	for _, out := range slices.Clone(d.Outputs) {
-		children, err := d.children(out)
-		if err != nil {
-			return err
-		}
-		d.Outputs = append(d.Outputs, children...)
-	}
-	return nil
-}
-
-// children makes the child outputs of an output, in the order of the columns.
-func (d *Definition) children(out Output) (children []Output, err error) {
-	for _, c := range d.exploded() {
-		child, err := out.child(c)
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, child)
-	}
-	return children, nil
-}
 
 // exploded are the list columns whose elements are rows of an output of their own.
 func (d *Definition) exploded() []schemas.Column {
@@ -271,32 +231,24 @@ func (d *Definition) exploded() []schemas.Column {
 	return slices.DeleteFunc(slices.Clone(d.Schema.Columns), func(c schemas.Column) bool { return !c.Explode })
 }
 
-// addChildren adds the child outputs to the definition. Problems with a child are
-// reported at the path of the output that it lies beside.
-func (r *reader) addChildren() {
-	for _, out := range slices.Clone(r.outputs) {
-		if out.Path == "" || out.Database != nil { // a table changes with those of its lists
-			continue
-		}
-		children, err := r.def.children(out.Output)
-		if err != nil {
-			out.at.FailWith(err, "mend the schema")
-			return
-		}
-		for _, child := range children {
-			r.outputs = append(r.outputs, placedOutput{Output: child, at: out.at})
-			r.def.Outputs = append(r.def.Outputs, child)
+// Explode adds the child outputs that the schema asks for to Outputs: behind the others, by
+// output and column. Calling it again replaces them. Load has done it for definitions that are
+// read from a file.
+func (d *Definition) Explode() error {
+	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
+	for _, out := range slices.Clone(d.Outputs) {
+		for _, c := range d.exploded() {
+			if out.Database != nil {
+				continue
+			}
+			child, err := out.child(c)
+			if err != nil {
+				return err
+			}
+			d.Outputs = append(d.Outputs, child)
 		}
 	}
-}
-
-// childNote explains a child output in a message, because people do not find it in
-// their file. It is "" for other outputs.
-func (out placedOutput) childNote() string {
-	if !out.Exploded() {
-		return ""
-	}
-	return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
+	return nil
 }
 
 // child makes the child output of a column. It lies beside the output and has the

@@ -2,10 +2,8 @@ package definition
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,10 +36,23 @@ func (e *PathError) Error() string {
 func (e *PathError) ExitCode() int { return 78 }
 
 func (e *PathError) remedy() string {
-	if e.Placeholder == "form" || e.Placeholder == "account" {
-		return "exclude it, or write a path without {" + e.Placeholder + "}"
+	switch e.Placeholder {
+	case "form":
+		return "exclude it, or write a path without {form}"
+	case "account":
+		return "write the account's URL extension only, such as acme"
 	}
 	return "use letters, digits, - and _"
+}
+
+// pathName makes a parser of names that stand in paths.
+func pathName(placeholder string) func(name string) (string, error) {
+	return func(name string) (string, error) {
+		if err := checkPathName(placeholder, name); err != nil {
+			return "", err
+		}
+		return name, nil
+	}
 }
 
 // maxPathName is the most bytes of a name. File systems take 255, and suffixes are
@@ -162,21 +173,9 @@ func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (Codebo
 	}
 	root, name := SplitPath(whole)
 	if !out.Dataset() {
-		name = withoutExtensions(name, formats)
+		if stem, _, _ := splitName(name, formats); stem != "" {
+			name = stem
+		}
 	}
 	return CodebookPlace{Root: root, stem: name}, true
-}
-
-// withoutExtensions cuts the format's and the codec's extensions off a file's name.
-// A name that would be empty then stays as it is.
-func withoutExtensions(name string, formats []load.Format) string {
-	stem, _ := load.SplitCodec(name)
-	ext := path.Ext(stem)
-	if slices.ContainsFunc(formats, func(f load.Format) bool { return strings.EqualFold(ext, f.Extension) }) {
-		stem = strings.TrimSuffix(stem, ext)
-	}
-	if stem == "" {
-		return name
-	}
-	return stem
 }

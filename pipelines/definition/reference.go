@@ -5,52 +5,250 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/schemas/nearest"
 )
+
+// A value may hold references: ${env:NAME}, ${file:PATH} and ${var:NAME}. A variable may be a
+// part of another reference, as in ${env:KEY_${var:stage}}. $${ stands for ${. All values are
+// replaced before anything is read (expandReferences). In a secret, which may also be
+// ${cmd:LINE}, only variables are: what reads the secret follows the rest.
+const (
+	referenceBegin  = "${"
+	referenceEscape = "$${"
+)
+
+var (
+	// These match the escape and a reference: of a variable, or of any kind. The closing
+	// brace may lack of the latter.
+	variableInText  = regexp.MustCompile(`\$\$\{|\$\{var:([^}]*)\}`)
+	referenceInText = regexp.MustCompile(`\$\$\{|\$\{([a-z]+):([^}]*)(\}?)`)
+	referenceKinds  = []string{"cmd", "env", "file", "var"}
+	// inSecret matches a reference of a secret.
+	inSecret      = regexp.MustCompile(`\$\{(env|file|cmd):([^{}]+)\}`)
+	variableShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// expandReferences replaces the references in all values of a definition, and notes the names
+// of variables that the definition has or refers to.
+func (r *reader) expandReferences(root value) {
+	entries, _ := root.Entries() // what is no group is refused when it is read
+	values, known := map[string]string{}, map[string]bool{}
+	for _, e := range entries {
+		if e.Key() == "vars" {
+			r.readVariables(e, values, known)
+		}
+	}
+	maps.Copy(values, r.o.Variables)
+	for _, e := range entries {
+		if e.Key() != "vars" {
+			expandTexts(e, func(v value, text string) string { return r.expanded(v, text, values, known) })
+		}
+	}
+	r.def.Variables = slices.Sorted(maps.Keys(known))
+}
+
+// readVariables reads the section vars: names with their defaults. A name without a
+// default must be given.
+func (r *reader) readVariables(v value, values map[string]string, known map[string]bool) {
+	expandTexts(v, func(v value, text string) string { return r.expanded(v, text, nil, nil) })
+	entries, _ := v.Entries()
+	for _, e := range entries {
+		name := e.Key()
+		switch _, given := r.o.Variables[name]; {
+		case !variableShape.MatchString(name):
+			e.Fail("write a name of letters, digits and _", "%s is not the name of a variable", Quote(name))
+			continue
+		case known[name]:
+			e.Fail("keep one of them", "the variable %s stands here a second time", Quote(name))
+		case !given && !e.IsEmpty():
+			if text, ok := e.Word(); ok {
+				values[name] = text
+			}
+		}
+		known[name] = true
+	}
+}
+
+// expanded replaces the references in a text. values are what ${var:NAME} stands for; without
+// known it is refused.
+func (r *reader) expanded(v value, text string, values map[string]string, known map[string]bool) string {
+	if !strings.Contains(text, referenceBegin) {
+		return text
+	}
+	secret := slices.Contains([]string{"api_key", "hmac_key", "dsn"}, v.Key())
+	at := v
+	at.secret = v.secret || secret
+	fail := func(remedy, format string, args ...any) string {
+		at.Fail(remedy, format, args...)
+		return ""
+	}
+	out := variableInText.ReplaceAllStringFunc(text, func(match string) string {
+		if match == referenceEscape {
+			return match
+		}
+		name := variableInText.FindStringSubmatch(match)[1]
+		if known == nil {
+			return fail("write the value here", "a variable cannot refer to a variable")
+		}
+		if value, given := values[name]; given {
+			known[name] = true
+			return value
+		}
+		remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
+		if near := nearest.Ask(name, slices.Sorted(maps.Keys(values))); near != "" && !known[name] {
+			remedy = near + " Else " + remedy
+		}
+		return fail(remedy, "the variable %s has no value", Quote(name))
+	})
+	out = referenceInText.ReplaceAllStringFunc(out, func(match string) string {
+		parts := referenceInText.FindStringSubmatch(match)
+		switch kind := parts[1]; {
+		case match == referenceEscape:
+			return referenceBegin
+		case parts[3] == "":
+			return fail("write } behind it, or $${ for a text that is no reference", "the reference ${%s:… has no end", kind)
+		case kind == "var":
+			return fail("write the value here", "a variable cannot refer to a variable")
+		case secret:
+			return match
+		case !slices.Contains(referenceKinds, kind):
+			return fail(suggest(kind, referenceKinds, "write ${env:…}, ${file:…} or ${var:…}")+"; write $${ for a text that is no reference",
+				"${%s:…} is not a kind of reference", kind)
+		case kind == "cmd":
+			return fail("use it for api_key and hmac_key, and ${env:…}, ${file:…} or ${var:…} here", "a command is run for secrets alone")
+		}
+		ref := reference{parts[1], parts[2]}
+		value, _, err := ref.read(r.dir, r.o.Secrets)
+		if err != nil {
+			return fail(ref.remedy(err, "give a default by vars"), "%v", err)
+		}
+		return value
+	})
+	if !secret {
+		r.expansions = append(r.expansions, expandedValue{v, out})
+	}
+	return out
+}
+
+// expandedValue is a value with the text that its references gave.
+type expandedValue struct {
+	value
+	text string
+}
+
+// keepKeyAway refuses values that hold the API key by a reference: they stand in file
+// names, logs and manifests.
+func (r *reader) keepKeyAway() {
+	for _, e := range r.expansions {
+		if r.def.Source.Key.Redact(e.text) != e.text {
+			e.Hidden().Fail("name another variable or file", "the value would hold the API key, which stands in api_key alone")
+		}
+	}
+}
 
 // KeyVariable is the environment variable that holds the API key where a
 // definition has no reference to it.
 const KeyVariable = "FORMETL_API_KEY"
 
-// maxKeyFile bounds a file that a key is read from, in bytes.
-const maxKeyFile = 64 << 10
+// HMACKeyVariable is the environment variable that holds the key of pii: hmac
+// where a schema has no reference to it.
+const HMACKeyVariable = "FORMETL_HMAC_KEY"
 
-const keyRemedy = "write api_key: ${env:" + KeyVariable + "} or api_key: ${file:/run/secrets/key}"
-
-// maxCommand bounds how long a command may take that prints a key.
-const maxCommand = time.Minute
+// key is a secret that stands in no file. A section refers to it, or it is that of a variable.
+type key struct{ variable, remedy, never, lacking string }
 
 var (
-	referenceShape = regexp.MustCompile(`^\$\{(env|file|cmd):([^{}]+)\}$`)
-	variableShape  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	apiKey = key{
+		KeyVariable, "write api_key: ${env:" + KeyVariable + "} or api_key: ${file:/run/secrets/key}",
+		"an API key never stands in a definition", "the definition names no API key, and %v",
+	}
+	hmacKey = key{
+		HMACKeyVariable, "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}",
+		"a key never stands in a schema", "the column needs a key, the schema names none, and %v",
+	}
 )
+
+// reference reads the reference to a key, if there is one. The value is never shown, because
+// it may be the key itself.
+func (k key) reference(v value) (ref reference, ok bool) {
+	if !v.Given() {
+		return reference{"env", k.variable}, true
+	}
+	v = v.Hidden()
+	text, _ := v.Scalar()
+	parts := inSecret.FindStringSubmatch(text)
+	switch {
+	case text == "":
+		v.Fail(k.remedy, "the reference to the key is missing")
+	case parts == nil || parts[0] != text:
+		v.Fail(k.remedy+"; a key that has been in a file should be replaced", "the value is not a reference; %s", k.never)
+	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
+		v.Fail(k.remedy, "the reference names no environment variable")
+	default:
+		return reference{parts[1], parts[2]}, true
+	}
+	return reference{}, false
+}
+
+// fail reports why a key cannot be read or used: at its reference, else at what needs it.
+func (k key) fail(v, needs value, ref reference, err error) {
+	if v.Given() {
+		v.Hidden().Fail(ref.remedy(err, "change the reference"), "%v", err)
+		return
+	}
+	needs.Hidden().Fail(ref.remedy(err, k.remedy), k.lacking, err)
+}
+
+// readKey reads the API key: that of the options, else the one that api_key refers to.
+func (r *reader) readKey(source, v value) {
+	ref, ok := apiKey.reference(v)
+	switch {
+	case !r.o.Key.IsZero():
+		r.def.Source.Key = r.o.Key
+	case ok && r.secrets != nil:
+		text, _, err := ref.read(r.dir, *r.secrets)
+		if err != nil {
+			apiKey.fail(v, source, ref, err)
+			return
+		}
+		r.def.Source.Key = transport.NewSecret(text)
+	}
+}
+
+// KeyFromFile reads an API key from a file that holds nothing else. Blanks and
+// line ends around the key are cut off. Errors never hold the file's content.
+func KeyFromFile(file string) (transport.Secret, error) {
+	text, _, err := reference{"file", file}.read("", Secrets{})
+	if err != nil {
+		return transport.Secret{}, err
+	}
+	return transport.NewSecret(text), nil
+}
+
+// Secrets is where references lead.
+type Secrets struct {
+	// Lookup reads the environment; nil is an empty one.
+	Lookup func(name string) (string, bool)
+	// Command runs the command line of ${cmd:LINE} in a folder and returns what it prints.
+	// Where it is nil, no command is run, and the key that one would print is not known.
+	Command func(dir, line string) (string, error)
+}
+
+// maxKeyFile bounds a file that a reference leads to, in bytes.
+const maxKeyFile = 64 << 10
 
 // reference says where a text is read from: ${env:NAME}, ${file:PATH} or ${cmd:LINE}.
 type reference struct{ kind, target string }
-
-// readReference reads a reference to a key. The value is never shown, because it may
-// be the key itself; never says that it must not be.
-func readReference(v value, remedy, never string) (ref reference, ok bool) {
-	v = v.Hidden()
-	text, _ := v.Scalar()
-	parts := referenceShape.FindStringSubmatch(text)
-	switch {
-	case parts == nil:
-		v.Fail(remedy+"; a key that has been in a file should be replaced", "the value is not a reference; %s", never)
-		return reference{}, false
-	case parts[1] == "env" && !variableShape.MatchString(parts[2]):
-		v.Fail(remedy, "the reference names no environment variable")
-		return reference{}, false
-	}
-	return reference{parts[1], parts[2]}, true
-}
 
 // remedy says what to do about an error of read. otherwise is what else helps where the
 // reference names no file.
@@ -74,8 +272,11 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 	switch r.kind {
 	case "env":
 		where = "the environment variable " + r.target
-		var set bool
-		if text, set = s.Lookup(r.target); !set {
+		set := false
+		if s.Lookup != nil {
+			text, set = s.Lookup(r.target)
+		}
+		if !set {
 			return "", where, fmt.Errorf("%s is not set", where)
 		}
 	case "cmd":
@@ -108,14 +309,8 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 	return text, where, nil
 }
 
-// Secrets is where references lead.
-type Secrets struct {
-	// Lookup reads the environment; nil is an empty one.
-	Lookup func(name string) (string, bool)
-	// Command runs the command line of ${cmd:LINE} in a folder and returns what it prints.
-	// Where it is nil, no command is run, and the key that one would print is not known.
-	Command func(dir, line string) (string, error)
-}
+// maxCommand bounds how long a command may take that prints a key.
+const maxCommand = time.Minute
 
 // RunCommand runs a command line in a folder with the system's shell, and returns what it
 // prints. The shell is /bin/sh, as for system(3), so that a service manager's short PATH
@@ -148,41 +343,4 @@ func (l *limited) Write(p []byte) (int, error) {
 		return 0, errors.New("it prints more than a key")
 	}
 	return l.Builder.Write(p)
-}
-
-// readKey reads the API key. It is the key of the options, else the one that api_key
-// refers to. Without api_key it is that of the default variable.
-func (r *reader) readKey(source, v value, given bool) {
-	ref, ok := reference{"env", KeyVariable}, true
-	place, otherwise, problem := source, keyRemedy, "the definition names no API key, and %v"
-	if given {
-		place, otherwise, problem = v, "change the reference", "%v"
-		if text, scalar := v.Scalar(); !scalar || text == "" {
-			v.Hidden().Fail(keyRemedy, "the reference to the API key is missing")
-			ok = false
-		} else {
-			ref, ok = readReference(v, keyRemedy, "an API key never stands in a definition")
-		}
-	}
-	switch {
-	case !r.o.Key.IsZero():
-		r.def.Source.Key = r.o.Key
-	case ok && r.secrets != nil:
-		text, _, err := ref.read(r.dir, *r.secrets)
-		if err != nil {
-			place.Hidden().Fail(ref.remedy(err, otherwise), problem, err)
-			return
-		}
-		r.def.Source.Key = transport.NewSecret(text)
-	}
-}
-
-// KeyFromFile reads an API key from a file that holds nothing else. Blanks and
-// line ends around the key are cut off. Errors never hold the file's content.
-func KeyFromFile(file string) (transport.Secret, error) {
-	text, _, err := reference{"file", file}.read("", Secrets{})
-	if err != nil {
-		return transport.Secret{}, err
-	}
-	return transport.NewSecret(text), nil
 }

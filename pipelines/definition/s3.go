@@ -15,10 +15,10 @@ const (
 	maxPartsInFlight = 256
 )
 
-// readS3 reads the settings of S3 for a path. It returns nil if there are none.
+// readS3 reads the settings of S3 for a path, nil after a problem. The path is "" after one.
 func readS3(v value, path string) *S3 {
 	switch {
-	case !v.Given():
+	case path == "":
 		return nil
 	case !OnS3(path):
 		v.Fail("leave s3: out, or write a path that begins with s3://", "these settings are for s3:// paths")

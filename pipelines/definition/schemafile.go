@@ -28,10 +28,10 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 }
 
 func decodeSchema(doc *document, root value, secrets *Secrets) (*schemas.Schema, error) {
-	base := filepath.Base(doc.File())
+	base := filepath.Base(doc.file)
 	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
 	r.readOwn(root, required("version", readVersion))
-	r.finish(filepath.Dir(doc.File()), secrets)
+	r.finish(filepath.Dir(doc.file), secrets)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (r *schemaReader) readOwn(v value, fields ...field) {
 		optional("max_rejects", intoInteger(&s.MaxRejects, 0, math.MaxInt32)),
 		optional("max_columns", intoInteger(&s.MaxColumns, 1, math.MaxInt32)),
 		optional("empty", intoOneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
-		optional("hmac_key", r.readHMACKey),
+		optional("hmac_key", nil),
 		optional("columns", r.readColumns),
 	)...)}
 }
@@ -134,7 +134,7 @@ func (r *reader) readSchema(v value) {
 		v.Fail("mend the schema file", "the schema file has problems")
 		for _, p := range wrong.Problems {
 			p.File = wrong.File
-			v.Report(p)
+			v.doc.problems = append(v.doc.problems, p)
 		}
 	default:
 		v.Fail("write a path relative to the definition's folder", "the schema file %s cannot be read: %v", Quote(file), errors.Unwrap(err))
@@ -205,43 +205,30 @@ func readTexts(v value, target *[]string) {
 	}
 }
 
-// HMACKeyVariable is the environment variable that holds the key of pii: hmac
-// where a schema has no reference to it.
-const HMACKeyVariable = "FORMETL_HMAC_KEY"
-
-const hmacKeyRemedy = "write hmac_key: ${env:" + HMACKeyVariable + "} or hmac_key: ${file:/run/secrets/hmac-key}"
-
-// readHMACKey reads a schema's hmac_key, which is a reference and never the key.
-func (r *schemaReader) readHMACKey(v value) {
-	if _, ok := readReference(v, hmacKeyRemedy, "a key never stands in a schema"); ok {
+// readKey reads the key if a column needs it. A file is relative to dir. Where secrets is nil,
+// no key is looked for. Problems with the key are reported at the reference, else at the first
+// column that needs a key.
+func (r *schemaReader) readKey(dir string, secrets *Secrets) {
+	v := r.own.keys["hmac_key"]
+	ref, ok := hmacKey.reference(v)
+	if ok && v.Given() {
 		r.schema.HMACReference, _ = v.Scalar()
 	}
-}
-
-// readKey reads the key if a column needs it. Where secrets is nil, no key
-// is looked for. A file is relative to dir. Problems with the
-// key are reported at the reference, else at the first column that needs a key.
-func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 	first := slices.IndexFunc(r.schema.Columns, func(c schemas.Column) bool { return c.PII.Kind == schemas.PIIHMAC })
-	if secrets == nil || first < 0 || r.own.Refused("hmac_key") {
+	if secrets == nil || first < 0 || !ok {
 		return
 	}
-	ref, place := reference{"env", HMACKeyVariable}, r.columns[first].keys["pii"]
-	otherwise, problem := hmacKeyRemedy, "the column needs a key, the schema names none, and %v"
-	if parts := referenceShape.FindStringSubmatch(r.schema.HMACReference); parts != nil {
-		ref, place = reference{parts[1], parts[2]}, r.own.keys["hmac_key"].Hidden()
-		otherwise, problem = "change the reference", "%v"
-	}
 	text, where, err := ref.read(dir, *secrets)
-	r.own.Redact(transport.NewSecret(text).Redact)
-	if err == nil && text != "" {
+	r.own.doc.Redact(transport.NewSecret(text).Redact)
+	switch {
+	case err != nil && text != "":
+		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
+	case text != "":
 		if r.schema.HMACKey, err = schemas.NewHMACKey([]byte(text)); err != nil {
 			err = fmt.Errorf("%s: %w", where, err)
 		}
-	} else if err != nil && text != "" {
-		err = fmt.Errorf("%w; `openssl rand -hex 32` makes one", err)
 	}
 	if err != nil {
-		place.Fail(ref.remedy(err, otherwise), problem, err)
+		hmacKey.fail(v, r.columns[first].keys["pii"], ref, err)
 	}
 }

@@ -14,7 +14,7 @@ func (r *reader) readSource(v value) {
 	values := v.Section(
 		required("base_url", nil),
 		optional("api", intoOneOf(&s.API, APIv1, APIv2, APIAuto)),
-		required("account", intoParsed(&s.Account, parseAccount, "")),
+		required("account", intoParsed(&s.Account, pathName("account"), "")),
 		optional("api_key", nil),
 		required("timezone", intoParsed(&s.Zone, LoadZone, "")),
 		optional("allow_http", intoBoolean(&s.AllowHTTP)),
@@ -26,8 +26,7 @@ func (r *reader) readSource(v value) {
 	if address, given := values["base_url"]; given {
 		r.readBaseURL(address)
 	}
-	key, given := values["api_key"]
-	r.readKey(v, key, given)
+	r.readKey(v, values["api_key"])
 }
 
 // readBaseURL checks the server's address. The value is never shown, because it may
@@ -48,13 +47,6 @@ func (r *reader) readBaseURL(v value) {
 	default:
 		r.def.Source.BaseURL = strings.TrimRight(text, "/")
 	}
-}
-
-func parseAccount(account string) (string, error) {
-	if err := checkPathName("account", account); err != nil {
-		return "", fmt.Errorf("%s is not an account: it %s; write the account's URL extension only, such as acme", Quote(account), err.Reason)
-	}
-	return account, nil
 }
 
 // LoadZone returns the zone of an IANA name. "Local" is refused, because it means

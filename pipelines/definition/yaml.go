@@ -27,9 +27,6 @@ type document struct {
 	redact   []func(string) string
 }
 
-// File is the path that the document was read from.
-func (d *document) File() string { return d.file }
-
 // Redact makes Err rewrite every text of the problems. A file may repeat a secret
 // where nobody expects it.
 func (d *document) Redact(rewrite func(string) string) { d.redact = append(d.redact, rewrite) }
@@ -49,12 +46,34 @@ func readDocument(file string) (*document, value, error) {
 // parseDocument parses the bytes of a file, as readDocument does.
 func parseDocument(file string, data []byte) (*document, value, error) {
 	d := &document{file: file, refused: map[string]bool{}, expanded: map[*yaml.Node]bool{}, unread: map[*yaml.Node]bool{}}
-	root, problem := parseYAML(data)
-	if problem != nil {
-		d.problems = append(d.problems, *problem)
-		return nil, value{}, d.Err()
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var body, another yaml.Node
+	err := decoder.Decode(&body)
+	if errors.Is(err, io.EOF) {
+		return nil, value{}, d.Wrong("the file is empty", "see pipelines/examples for a file to begin with")
 	}
-	return d, value{doc: d, node: followed(root)}, nil
+	if err == nil {
+		err = decoder.Decode(&another)
+	}
+	switch {
+	case err == nil:
+		d.report(another.Content[0], "", "the file holds more than one YAML document", "put each into a file of its own")
+	case !errors.Is(err, io.EOF):
+		d.problems = append(d.problems, syntaxProblem(err))
+	}
+	if err := d.Err(); err != nil {
+		return nil, value{}, err
+	}
+	return d, value{doc: d, node: followed(body.Content[0])}, nil
+}
+
+// report reports a problem at a node. A file may have no node to point at.
+func (d *document) report(n *yaml.Node, key, message, remedy string) {
+	p := Problem{Line: 1, Column: 1, Key: key, Message: message, Remedy: remedy}
+	if n != nil {
+		p.Line, p.Column = max(n.Line, 1), max(n.Column, 1)
+	}
+	d.problems = append(d.problems, p)
 }
 
 // Err returns all problems as one *Error in the order of the file, nil if there are
@@ -83,28 +102,9 @@ func (d *document) Wrong(what, remedy string) error {
 	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
 
-// parseYAML returns the body of the only document in data.
-func parseYAML(data []byte) (*yaml.Node, *Problem) {
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var document, another yaml.Node
-	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) {
-		return nil, &Problem{Line: 1, Column: 1, Message: "the file is empty", Remedy: "see pipelines/examples for a file to begin with"}
-	}
-	if err == nil {
-		if err = decoder.Decode(&another); err == nil {
-			return nil, at(another.Content[0], Problem{Message: "the file holds more than one YAML document", Remedy: "put each into a file of its own"})
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, syntaxProblem(err)
-	}
-	return document.Content[0], nil
-}
-
 // syntaxProblem says in the parser's words what is no YAML. They quote nothing of the file
 // but the names of anchors.
-func syntaxProblem(err error) *Problem {
+func syntaxProblem(err error) Problem {
 	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put a value that holds {, }, [, ], # or a colon and a blank in quotes"}
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	placed, _ := fmt.Sscanf(what, "line %d:", &p.Line)
@@ -118,16 +118,7 @@ func syntaxProblem(err error) *Problem {
 		p.Line, what = p.Line+placed, what+", in what begins here"
 	}
 	p.Message = "this is not YAML: " + what
-	return &p
-}
-
-// at sets a problem's line and column to those of a node; 1 and 1 without one.
-func at(n *yaml.Node, p Problem) *Problem {
-	p.Line, p.Column = 1, 1
-	if n != nil {
-		p.Line, p.Column = max(n.Line, 1), max(n.Column, 1)
-	}
-	return &p
+	return p
 }
 
 // followed returns the node that an alias stands for, or the node itself.

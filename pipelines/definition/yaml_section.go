@@ -23,14 +23,6 @@ func required(key string, read func(value)) field { return field{key, true, read
 // optional is a key that the section may have.
 func optional(key string, read func(value)) field { return field{key, false, read} }
 
-// noted are keys whose values are read from what Section returns.
-func noted(keys ...string) (fields []field) {
-	for _, key := range keys {
-		fields = append(fields, optional(key, nil))
-	}
-	return fields
-}
-
 // Section reads a group of keys, in the order of the fields and not of the file.
 // Unknown, repeated and missing keys are problems; so a key is accepted exactly if
 // it is read. Section returns the values by key, nil where the value is no group.
@@ -67,7 +59,7 @@ func (v value) Section(fields ...field) map[string]value {
 		case !given && f.required:
 			path := joinKeys(v.path, f.key)
 			v.doc.refused[path] = true
-			v.Report(*at(v.place(), Problem{Key: path, Message: "the key is required and missing", Remedy: "add " + f.key + ":"}))
+			v.doc.report(v.place(), path, "the key is required and missing", "add "+f.key+":")
 		}
 	}
 	return values
@@ -110,7 +102,7 @@ func (v value) badKey(entry value, name, message, remedy string) {
 	if name != "" {
 		path = joinKeys(v.path, name)
 	}
-	v.Report(*at(entry.key, Problem{Key: path, Message: message, Remedy: remedy}))
+	v.doc.report(entry.key, path, message, remedy)
 }
 
 // harmless is the shape of an unknown key that can be shown, because it looks like

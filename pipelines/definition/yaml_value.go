@@ -22,10 +22,6 @@ type value struct {
 // Given tells whether the file has the value.
 func (v value) Given() bool { return v.node != nil }
 
-// Path is the path of keys that leads to the value, such as
-// "source.timezone" or "load[0].path".
-func (v value) Path() string { return v.path }
-
 // Key is the key that the value stands under, "" for the root and for
 // entries of a list.
 func (v value) Key() string {
@@ -36,7 +32,7 @@ func (v value) Key() string {
 }
 
 // Line is the line of the file that the value stands on, from 1.
-func (v value) Line() int { return at(v.place(), Problem{}).Line }
+func (v value) Line() int { return max(v.place().Line, 1) }
 
 // IsGroup tells whether the value is a group of keys.
 func (v value) IsGroup() bool { return v.is(yaml.MappingNode) }
@@ -62,13 +58,6 @@ func (v value) Hidden() value {
 
 // IsEmpty tells whether the key stands there without a value.
 func (v value) IsEmpty() bool { return v.node == nil || v.tag() == "!!null" }
-
-// Redact is what [document.Redact] is.
-func (v value) Redact(rewrite func(string) string) { v.doc.Redact(rewrite) }
-
-// Report adds a problem that has a place already, such as one of another file that
-// the value names.
-func (v value) Report(p Problem) { v.doc.problems = append(v.doc.problems, p) }
 
 // Refused tells whether a problem was reported for a key of the section. Fail may have
 // reported its value, an entry of its list or the section itself. Section may have
@@ -97,7 +86,7 @@ func (v value) Fail(remedy, format string, args ...any) {
 	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
 		v.doc.refused[v.path[:i]] = true
 	}
-	v.Report(*at(v.place(), Problem{Key: v.path, Message: fmt.Sprintf(format, args...), Remedy: remedy}))
+	v.doc.report(v.place(), v.path, fmt.Sprintf(format, args...), remedy)
 }
 
 // place is the node to point at: the scalar itself, else the key.

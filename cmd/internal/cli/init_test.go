@@ -247,7 +247,7 @@ func TestInitRefusesFlags(t *testing.T) {
 		{"--base-url ftp://x", "base-url", "not an http or https address"},
 		{"--base-url http://fs1.example.com", "base-url", "give --allow-http"},
 		{"--api v9", "api", "give v1, v2 or auto"},
-		{"--account a/b", "account", "is not an account"},
+		{"--account a/b", "account", "cannot be used in a path"},
 		{"--api-key-reference " + testKey, "api-key-reference", "not a reference"},
 		{"--api-key-reference ${env:NOT_SET}", "api-key-reference", "NOT_SET is not set"},
 		{"--api-key-file none", "api-key-reference", "cannot be read"},
