@@ -56,14 +56,19 @@ func (l *Learner) Add(p *page.Page) {
 // and labels are as in Infer. The columns count as declared, so they are not
 // marked Inferred. Call Schema once, after the last page.
 func (l *Learner) Schema(name string, labels bool) (*schemas.Schema, []Guess) {
-	l.sample.addHeadings(l.headings)
-	out := l.sample.schema(name, labels)
+	out := l.Inferred(name, labels)
 	guesses := make([]Guess, len(out.Columns))
 	for i, c := range out.Columns {
 		guesses[i] = l.sample.guess(c)
 		out.Columns[i].Type, out.Columns[i].Reading.Formats, out.Columns[i].Inferred = guesses[i].Type, guesses[i].Formats, false
 	}
 	return out, guesses
+}
+
+// Inferred returns the schema that Infer makes of the same pages. Call it in place of Schema.
+func (l *Learner) Inferred(name string, labels bool) *schemas.Schema {
+	l.sample.addHeadings(l.headings)
+	return l.sample.schema(name, labels)
 }
 
 // guess chooses the type of a column and says why.

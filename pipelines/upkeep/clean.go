@@ -37,14 +37,10 @@ type CleanedOutput struct {
 func Clean(ctx context.Context, def *definition.Definition, o account.Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.WithDefaults()
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
-	forms, err := account.ListForms(ctx, def, o)
+	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
+		return eachOutput(ctx, def, o, form, func(out definition.Output, at output.Location) error { return c.output(ctx, out, at) })
+	})
 	if err != nil {
-		return &c.report, err
-	}
-	var failed account.FormsError
-	if err := failed.Each(ctx, forms, func(form string) error {
-		return eachOutput(ctx, def, func(out definition.Output) error { return c.output(ctx, out, form) })
-	}); err != nil {
 		return &c.report, err
 	}
 	c.tellOnce()
@@ -62,9 +58,9 @@ type cleaner struct {
 	visited map[string]bool // paths: forms may share them
 }
 
-// output cleans an output of a form. A dataset's codebook lies outside the dataset: on disk, a
+// output cleans an output. A dataset's codebook lies outside the dataset: on disk, a
 // run that was killed while it wrote one left a file there.
-func (c *cleaner) output(ctx context.Context, out definition.Output, form string) error {
+func (c *cleaner) output(ctx context.Context, out definition.Output, at output.Location) error {
 	if !out.Lasting() {
 		if c.visited[out.Path] {
 			return nil
@@ -72,15 +68,11 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, form string
 		c.visited[out.Path] = true
 		return definition.Unsupported(out.Path+": cleaning a path that is another one for each run", "write a path without {run_id}, or remove the folders of old runs by hand")
 	}
-	at, err := output.Locate(c.def, out, form, c.o.RunID)
-	if err != nil || c.visited[at.Path] {
-		return err
-	}
-	c.visited[at.Path] = true
-	if out.Database != nil { // nothing outlives a load but what it committed
+	if c.visited[at.Path] || out.Database != nil { // nothing outlives a load of a table but what it committed
 		return nil
 	}
-	err = c.place(ctx, out, at.Root, at.Scope, at.Path)
+	c.visited[at.Path] = true
+	err := c.place(ctx, out, at.Root, at.Scope, at.Path)
 	book, ok := definition.CodebookPlaceOf(out, at.Path, c.o.Tables.Formats)
 	if err == nil && ok && out.Dataset() && !strings.Contains(at.Path, "://") {
 		err = c.place(ctx, out, book.Root, book.Schema(), book.Paths()[0])

@@ -96,7 +96,7 @@ func (e *examination) listForms(ctx context.Context) {
 			does, err = "answers for it", nil
 		}
 		if e.gone[form] = err != nil; err != nil {
-			e.add(failed("forms", form, err, "correct the form's name; `formetl forms` lists those of the account"))
+			e.add(failed("forms", form, err, serviceCure(err)))
 			continue
 		}
 		e.add(Check{
@@ -118,36 +118,30 @@ func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms,
 // refused adds the checks that follow from a refused list of forms. Only a refusal of the
 // key or the account proves that what comes before it is right.
 func (e *examination) refused(err error) {
-	base, name := e.def.Source.BaseURL, e.def.Source.Account
+	name, of := "service", e.def.Source.BaseURL
 	answer, _ := errors.AsType[*extract.ServiceError](err)
 	switch {
 	case answer != nil && answer.Code == extract.CodeInvalidKey:
-		e.ok("service", base+" answers")
+		e.ok(name, of+" answers")
 		e.skip("the service refused the key, which it may do before it looks at the account", "account")
-		e.add(failed("key", "", err, "check the API key: it stands on the form's API page"))
+		name, of = "key", ""
 	case answer != nil && answer.Code == extract.CodeInvalidUser:
-		e.ok("service", base+" answers")
-		e.add(failed("account", name, err, "check source.account: it is the first part of the form's own address"))
-	default:
-		e.add(failed("service", base, err, serviceCure(err)))
+		e.ok(name, of+" answers")
+		name, of = "account", e.def.Source.Account
 	}
+	e.add(failed(name, of, err, serviceCure(err)))
 	e.skip("the service did not list the forms", "account", "key", "forms")
 }
 
-// serviceCure says what to do about a service that does not answer as it should.
+// serviceCure says what to do about a request that failed.
 func serviceCure(err error) string {
-	network, isNetwork := errors.AsType[*transport.NetworkError](err)
-	_, foreign := errors.AsType[*transport.NotServiceError](err)
-	spent, isSpent := errors.AsType[*transport.BudgetError](err)
-	answer, _ := errors.AsType[*extract.ServiceError](err)
-	switch {
-	case isSpent:
-		return "come back after " + spent.ComeBack()
-	case foreign, answer != nil && answer.Code == extract.CodeInvalidURL:
-		return "set source.base_url to the service's own address"
-	case isNetwork && network.Unreached():
-		return "check source.base_url, the network and the proxy (HTTPS_PROXY)"
-	case transport.Temporary(err):
+	if says, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok && says.Hint() != "" {
+		return says.Hint()
+	}
+	if transport.Temporary(err) {
 		return "try again later"
 	}
 	return "look whether the service is well, and whether source.base_url is its address"

@@ -85,23 +85,15 @@ func outputColumns(ctx context.Context, def *definition.Definition, o account.Op
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
 func InferColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
-	var pages []*page.Page
-	defer func() {
-		for _, p := range pages {
-			p.Release()
-		}
-	}()
+	learner := transform.NewLearner(def.Source.Zone)
 	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, func(p *page.Page) {
-		if p.Len() == 0 && len(pages) > 0 { // the first one has headings
-			p.Release()
-			return
-		}
-		pages = append(pages, p)
+		learner.Add(p)
+		p.Release()
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: transform.Infer(form, pages, def.Labels)}, nil
+	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: learner.Inferred(form, def.Labels)}, nil
 }
 
 // NoColumns says that a definition names no schema, for a form of which no run has left

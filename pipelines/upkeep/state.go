@@ -65,16 +65,12 @@ func (o *OutputState) Watermark() load.WallTime {
 func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
 	o = o.WithDefaults()
 	report := &StateReport{Definition: def, Now: o.Now()}
-	forms, err := account.ListForms(ctx, def, o)
-	if err != nil {
-		return report, err
-	}
-	looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
-	var failed account.FormsError
-	err = failed.Each(ctx, forms, func(form string) error {
+	told := map[string]bool{} // leftovers: files in one folder share what lies there
+	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
 		f := &FormState{Form: form}
-		err := eachOutput(ctx, def, func(out definition.Output) error {
-			at, err := looker.output(ctx, out, form)
+		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {
+			at, err := look(ctx, o, out, place)
+			at.Leftovers = once(told, at.Leftovers, func(l load.Leftover) string { return l.Path })
 			at.Err = err
 			f.Outputs = append(f.Outputs, at)
 			return err
@@ -97,26 +93,15 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	return report, failed.OrNil()
 }
 
-// stateLooker looks at a definition's outputs.
-type stateLooker struct {
-	def  *definition.Definition
-	o    account.Options
-	told map[string]bool // leftovers: files in one folder share what lies there
-}
-
-// output looks at one output.
-func (s *stateLooker) output(ctx context.Context, out definition.Output, form string) (*OutputState, error) {
-	at := &OutputState{Path: out.Path, Dataset: out.Dataset(), PerRun: !out.Lasting()}
-	if at.PerRun {
+// look looks at one output.
+func look(ctx context.Context, o account.Options, out definition.Output, place output.Location) (*OutputState, error) {
+	at := &OutputState{Path: place.Path, Dataset: out.Dataset()}
+	if at.PerRun = !out.Lasting(); at.PerRun {
+		at.Path = out.Path
 		return at, nil
 	}
-	place, err := output.Locate(s.def, out, form, s.o.RunID)
-	if err != nil {
-		return at, err
-	}
-	at.Path = place.Path
 	if out.Database != nil {
-		table, err := s.o.Tables.OpenTable(place.Path, out.Database)
+		table, err := o.Tables.OpenTable(place.Path, out.Database)
 		if err == nil {
 			at.Holder, err = table.Holder(ctx)
 		}
@@ -125,17 +110,15 @@ func (s *stateLooker) output(ctx context.Context, out definition.Output, form st
 		}
 		return at, err
 	}
-	dest, err := s.o.Tables.Open(ctx, place.Root, out)
+	dest, err := o.Tables.Open(ctx, place.Root, out)
 	if err != nil {
 		return at, err
 	}
 	// The manifest is read afterwards, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, place.Scope)
-	if err != nil {
-		return at, fmt.Errorf("%s: %w", at.Path, err)
+	if err == nil {
+		at.Manifest, _, err = output.ManifestAt(ctx, dest, place.Manifest, out)
 	}
-	at.Leftovers = once(s.told, at.Leftovers, func(l load.Leftover) string { return l.Path })
-	at.Manifest, _, err = output.ManifestAt(ctx, dest, place.Manifest, out)
 	if err == nil && out.Dataset() && at.Holder == nil && at.Pending == "" {
 		at.Inventory, err = load.TakeInventory(ctx, dest, at.Manifest)
 	}
@@ -192,25 +175,19 @@ type ResetOutput struct {
 func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
 	o = o.WithDefaults()
 	report := &ResetReport{}
-	forms, err := account.ListForms(ctx, def, o)
-	if err != nil {
-		return report, err
-	}
-	var failed account.FormsError
 	var done []string
-	err = failed.Each(ctx, forms, func(form string) error {
-		looker := &stateLooker{def: def, o: o, told: map[string]bool{}}
+	_, failed, err := eachForm(ctx, def, o, func(form string) error {
 		job := o.Job(def, form)
 		job.Log = slog.New(slog.DiscardHandler) // the report tells what is discarded
-		err := eachOutput(ctx, def, func(out definition.Output) error {
+		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {
 			if !out.Dataset() || !out.Lasting() {
 				return nil // it has no watermark
 			}
-			reset := &ResetOutput{Path: out.Path}
+			reset := &ResetOutput{Path: place.Path}
 			report.Outputs = append(report.Outputs, reset)
 			// It is looked at first, because a lease creates the folder of a dataset that was never written.
-			at, err := looker.output(ctx, out, form)
-			if reset.Path = at.Path; err == nil && (at.Manifest != nil || !at.Nothing()) {
+			at, err := look(ctx, o, out, place)
+			if err == nil && (at.Manifest != nil || !at.Nothing()) {
 				reset.Reset, err = output.ResetWatermark(ctx, job, out, load.Wall(to))
 			}
 			return err

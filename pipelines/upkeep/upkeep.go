@@ -19,6 +19,7 @@ package upkeep
 import (
 	"context"
 
+	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -48,15 +49,30 @@ const (
 	codeConfig  = 78
 )
 
-// eachOutput visits the outputs of a definition that lie somewhere. One that fails does not
+// eachForm visits the forms that a run of the definition would read. The service is asked for
+// those of globs alone. A form that fails does not stop the others: failed has its error. err
+// is of the list, or of a context that is done.
+func eachForm(ctx context.Context, def *definition.Definition, o account.Options, visit func(form string) error) (forms []string, failed *account.FormsError, err error) {
+	failed = &account.FormsError{}
+	if forms, err = account.ListForms(ctx, def, o); err == nil {
+		err = failed.Each(ctx, forms, visit)
+	}
+	return forms, failed, err
+}
+
+// eachOutput visits the outputs of a form that lie somewhere. One that fails does not
 // stop the others: the error is an *output.OutputsError then.
-func eachOutput(ctx context.Context, def *definition.Definition, visit func(definition.Output) error) error {
+func eachOutput(ctx context.Context, def *definition.Definition, o account.Options, form string, visit func(definition.Output, output.Location) error) error {
 	var failures []error
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath || ctx.Err() != nil {
 			continue
 		}
-		if err := visit(out); err != nil {
+		at, err := output.Locate(def, out, form, o.RunID)
+		if err == nil {
+			err = visit(out, at)
+		}
+		if err != nil {
 			failures = append(failures, err)
 		}
 	}

@@ -23,32 +23,28 @@ type Verification struct {
 
 // Verify checks the outputs of a definition against their manifests. With against it also
 // compares the parts of the main outputs with the service's counts, window by window.
-// Nothing is written. The service is asked for the forms of globs besides. The error is an *account.FormsError where something could not be
-// checked; what is damaged stands in the report.
+// Nothing is written. The service is asked for the forms of globs besides. The error is an
+// *account.FormsError where something could not be checked; what is damaged stands in the report.
 func Verify(ctx context.Context, def *definition.Definition, o account.Options, against bool) (*Verification, error) {
 	o = o.WithDefaults()
 	report := &Verification{}
-	forms, err := account.ListForms(ctx, def, o)
-	if err != nil {
-		return report, err
-	}
 	var client extract.Client
 	if against {
+		var err error
 		if client, err = account.NewClient(ctx, def, o); err != nil {
 			return report, err
 		}
 		defer client.Close()
 	}
-	var failed account.FormsError
-	err = failed.Each(ctx, forms, func(form string) error {
+	_, failed, err := eachForm(ctx, def, o, func(form string) error {
 		v := verifier{def: def, o: o, form: form, counts: map[load.Range]int64{}}
 		if client != nil {
 			fork := client.Fork()
 			v.client = extract.Counting(fork)
 			defer func() { report.Requests += fork.Requests().Count + fork.Requests().Results }()
 		}
-		return eachOutput(ctx, def, func(out definition.Output) error {
-			found, err := v.output(ctx, out)
+		return eachOutput(ctx, def, o, form, func(out definition.Output, at output.Location) error {
+			found, err := v.output(ctx, out, at)
 			if err == nil {
 				report.Outputs = append(report.Outputs, found)
 			}
@@ -70,18 +66,13 @@ type verifier struct {
 	counts map[load.Range]int64 // what the service counts in a window; outputs share it
 }
 
-func (v *verifier) output(ctx context.Context, out definition.Output) (*Verified, error) {
-	at, err := output.Locate(v.def, out, v.form, v.o.RunID)
-	if err != nil {
-		return nil, err
-	}
+func (v *verifier) output(ctx context.Context, out definition.Output, at output.Location) (found *Verified, err error) {
 	if !out.Lasting() {
 		return &Verified{
 			Path: at.Path, Form: v.form, Pipeline: v.def.Name, Problems: []Problem{}, Sound: true,
 			Notes: []string{"each run has a path of its own here: verify the path of one run"},
 		}, nil
 	}
-	var found *Verified
 	if out.Database != nil {
 		found, err = v.table(ctx, out, at.Path)
 	} else {

@@ -30,9 +30,6 @@ type Problem struct {
 	Part  string     `json:"part,omitempty"` // its path within the dataset, or the file's name
 	Range load.Range `json:"range"`          // the part's window; null is no bound
 	Text  string     `json:"problem"`
-
-	mend remedy
-	part load.Part // the part to read again, if mend is byReading
 }
 
 // Verified is what a check of one output found.
@@ -59,21 +56,23 @@ type Verified struct {
 	Manifest *load.Manifest `json:"-"`
 	single   bool           // it is a single file
 	nothing  bool           // neither a manifest nor a part lies there
-	mu       sync.Mutex     // guards Problems and Rows while parts are checked side by side
+	mend     remedy         // of all problems
+	damaged  []load.Part    // those to read again
+	mu       sync.Mutex     // guards what is found while parts are checked side by side
 }
 
 // add adds a problem of a part of the manifest.
 func (o *Verified) add(kind string, p load.Part, format string, values ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.Problems = append(o.Problems, Problem{
-		Kind: kind, Part: p.Path, Range: load.Range{From: p.From, To: p.To}, Text: fmt.Sprintf(format, values...), mend: byReading, part: p,
-	})
+	o.Problems = append(o.Problems, Problem{Kind: kind, Part: p.Path, Range: load.Range{From: p.From, To: p.To}, Text: fmt.Sprintf(format, values...)})
+	o.damaged, o.mend = append(o.damaged, p), max(o.mend, byReading)
 }
 
 // about adds a problem of the whole output.
 func (o *Verified) about(mend remedy, format string, values ...any) {
-	o.Problems = append(o.Problems, Problem{Kind: "manifest", Text: fmt.Sprintf(format, values...), mend: mend})
+	o.Problems = append(o.Problems, Problem{Kind: "manifest", Text: fmt.Sprintf(format, values...)})
+	o.mend = max(o.mend, mend)
 }
 
 // finish sorts the problems, and names the commands of a definition that mend them.
@@ -82,23 +81,15 @@ func (o *Verified) finish(def *definition.Definition) {
 		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
 	})
 	o.Sound = len(o.Problems) == 0
-	var most remedy
-	var damaged []load.Part
-	for _, p := range o.Problems {
-		most = max(most, p.mend)
-		if p.mend == byReading {
-			damaged = append(damaged, p.part)
-		}
-	}
 	var runs []string // the flags of each
 	switch {
-	case most == byHand:
-	case most == byAnyRun || o.single: // a file is written anew by every run
+	case o.mend == byHand:
+	case o.mend == byAnyRun || o.single: // a file is written anew by every run
 		runs = []string{""}
-	case most == byFullRun:
+	case o.mend == byFullRun:
 		runs = []string{full}
 	default:
-		runs = spareFiles(def, damaged, output.ReadAgain(damaged))
+		runs = spareFiles(def, o.damaged, output.ReadAgain(o.damaged))
 	}
 	for _, flags := range runs {
 		o.Commands = append(o.Commands, def.Command("run", flags))
