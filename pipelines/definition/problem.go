@@ -72,13 +72,17 @@ func (e *Error) ExitCode() int { return 78 }
 
 // Fault is something that is wrong and that people can mend.
 type Fault struct {
-	Code int    // that the command ends with
+	Code int    // that the command ends with; 0: that of Err
 	Text string // what is wrong
 	Cure string // what to do; "" where Text says it, or where it is the same for all of the code
+	Err  error  // the faults that Text sums up; nil for a single one
 }
 
 // Error says what is wrong.
 func (f *Fault) Error() string { return f.Text }
+
+// Unwrap gives the faults that this one sums up.
+func (f *Fault) Unwrap() error { return f.Err }
 
 // ExitCode is the code that the command ends with.
 func (f *Fault) ExitCode() int { return f.Code }

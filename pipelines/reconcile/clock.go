@@ -5,29 +5,16 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// ClockFault says that a clock or the account's zone is wrong, or is not to be told by dates.
-// Runs warn of it, and doctor judges clocks and zones by it.
-type ClockFault struct {
-	Code int // exit code where a command ends by it; 0 where nothing is proven
-	Text string
-	Cure string
-}
-
-// Error says what is wrong.
-func (f *ClockFault) Error() string { return f.Text }
-
-// ExitCode is the code that a command ends with.
-func (f *ClockFault) ExitCode() int { return f.Code }
-
-// Hint says what to do.
-func (f *ClockFault) Hint() string { return f.Cure }
+// A clock or the account's zone may be wrong. Runs warn of it, and doctor judges by it, in the
+// same words.
 
 // Imported is what results tell that lie further in the future than zones differ.
-func Imported() *ClockFault {
-	return &ClockFault{
+func Imported() *definition.Fault {
+	return &definition.Fault{
 		Text: "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong",
 		Cure: "look at the newest results with `formetl preview`; if the service's clock is wrong, tell those who run it",
 	}
@@ -35,12 +22,12 @@ func Imported() *ClockFault {
 
 // ClocksDiffer says that this machine's clock and the service's differ too much. Ours is
 // ahead by off at least, or behind if that is negative. The machine is at fault.
-func ClocksDiffer(ours, theirs time.Time, off time.Duration) *ClockFault {
+func ClocksDiffer(ours, theirs time.Time, off time.Duration) *definition.Fault {
 	direction := "ahead of"
 	if off < 0 {
 		direction = "behind"
 	}
-	return &ClockFault{
+	return &definition.Fault{
 		Code: 74,
 		Text: fmt.Sprintf("this machine's clock is %s %s the service's: %s here, %s in the service's Date header",
 			Rounded(off.Abs()), direction, ours.UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339)),
@@ -50,8 +37,8 @@ func ClocksDiffer(ours, theirs time.Time, off time.Duration) *ClockFault {
 
 // ZoneIsWrong says that the newest change, a wall-clock time, lies in the future of the zone
 // that the definition names, by so much at least.
-func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Duration) *ClockFault {
-	return &ClockFault{
+func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Duration) *definition.Fault {
+	return &definition.Fault{
 		Code: 78,
 		Text: fmt.Sprintf("the newest change of form %s is dated %s, which is %s from now in %s: the account's clock is ahead of that zone by so much at least",
 			form, load.Wall(newest), Rounded(by), zone),
@@ -63,7 +50,7 @@ func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Dur
 // the latest of their wall-clock times. theirs is the service's clock by the Date header of an
 // answer, zero where none came with one. It is nil where nothing is wrong: the results came
 // meanwhile.
-func Later(form string, zone *time.Location, newest, ours, theirs time.Time) *ClockFault {
+func Later(form string, zone *time.Location, newest, ours, theirs time.Time) *definition.Fault {
 	now := theirs
 	if now.IsZero() {
 		now = ours

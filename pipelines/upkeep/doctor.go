@@ -3,6 +3,7 @@ package upkeep
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,42 +64,23 @@ type Checklist struct {
 	Honours    *Honours
 }
 
-// Err returns a *FaultsError of the checks that failed, nil if there are none.
+// Err names the checks that failed, and wraps their faults. It is nil if there are none.
 func (l *Checklist) Err() error {
-	failed := slices.DeleteFunc(slices.Clone(l.Checks), func(c Check) bool { return c.State != Failed })
-	if len(failed) == 0 {
+	var names []string
+	var faults []error
+	for _, c := range l.Checks {
+		if c.State == Failed {
+			names, faults = append(names, strings.TrimSuffix(c.Name+" of "+c.Of, " of ")), append(faults, c.Err)
+		}
+	}
+	if len(faults) == 0 {
 		return nil
 	}
-	return &FaultsError{Of: len(l.Checks), Checks: failed}
-}
-
-// FaultsError says that checks failed.
-type FaultsError struct {
-	Of     int     // how many checks there are
-	Checks []Check // that failed, at least one
-}
-
-// Error names the checks that failed.
-func (e *FaultsError) Error() string {
-	names := make([]string, len(e.Checks))
-	for i, c := range e.Checks {
-		names[i] = strings.TrimSuffix(c.Name+" of "+c.Of, " of ")
+	return &definition.Fault{
+		Text: fmt.Sprintf("%d of %d checks failed: %s", len(faults), len(l.Checks), strings.Join(names, ", ")),
+		Cure: "do what stands under each failed check; then run the same command again",
+		Err:  errors.Join(faults...),
 	}
-	return fmt.Sprintf("%d of %d checks failed: %s", len(e.Checks), e.Of, strings.Join(names, ", "))
-}
-
-// Unwrap returns the faults.
-func (e *FaultsError) Unwrap() []error {
-	errs := make([]error, len(e.Checks))
-	for i, c := range e.Checks {
-		errs[i] = c.Err
-	}
-	return errs
-}
-
-// Hint says what to do next.
-func (e *FaultsError) Hint() string {
-	return "do what stands under each failed check; then run the same command again"
 }
 
 // Unreadable returns the checklist of a definition that cannot be read. Without one there is

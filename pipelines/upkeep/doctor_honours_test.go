@@ -191,8 +191,9 @@ func TestHonours(t *testing.T) {
 				}
 			}
 			state := states(r)["specification"]
-			fault, broken := errors.AsType[*upkeep.Fault](r.Err())
-			if state != c.state || broken != (state == upkeep.Failed) || broken && fault.Code != 65 {
+			at := slices.IndexFunc(r.Checks, func(c upkeep.Check) bool { return c.Name == "specification" })
+			fault, broken := errors.AsType[*definition.Fault](r.Checks[at].Err)
+			if state != c.state || broken != (state == upkeep.Failed) || broken && fault.Code != 65 || broken != (r.Err() != nil) {
 				t.Errorf("the specification is %s, want %s; %v", state, c.state, r.Err())
 			}
 			if n := len(w.service.Log()); n > 1+upkeep.MostAsked || int64(n) != 1+r.Honours.Requests || int64(n) != r.Requests {

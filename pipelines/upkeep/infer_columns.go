@@ -99,5 +99,5 @@ func InferColumns(ctx context.Context, def *definition.Definition, o account.Opt
 // NoColumns says that a definition names no schema, for a form of which no run has left
 // columns.
 func NoColumns(file, form string) error {
-	return &Fault{Code: codeNoInput, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
+	return &definition.Fault{Code: codeNoInput, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
 }

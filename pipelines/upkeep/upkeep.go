@@ -24,22 +24,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Fault is something that is found to be wrong. The command that finds it ends with Code.
-type Fault struct {
-	Code int
-	Text string
-	Cure string // "" where Text says what to do
-}
-
-// Error says what is wrong.
-func (f *Fault) Error() string { return f.Text }
-
-// ExitCode is the code that the command ends with.
-func (f *Fault) ExitCode() int { return f.Code }
-
-// Hint says what to do.
-func (f *Fault) Hint() string { return f.Cure }
-
 // Exit codes of faults, as contract.md has them.
 const (
 	codeUsage   = 64

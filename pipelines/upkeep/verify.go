@@ -210,7 +210,7 @@ func (v *verifier) ask(ctx context.Context, w load.Range) (int64, error) {
 
 // VerifyPath checks what lies at a path or URL. It is a dataset's folder if it ends with a
 // slash, and otherwise a single file. given are the flags that the commands which mend
-// something repeat. The error is a *Fault where neither a manifest nor a part lies
+// something repeat. The error is a *definition.Fault where neither a manifest nor a part lies
 // there.
 func VerifyPath(ctx context.Context, path string, o account.Options, given []string) (*Verification, error) {
 	report := &Verification{}
@@ -229,7 +229,7 @@ func VerifyPath(ctx context.Context, path string, o account.Options, given []str
 		return report, err
 	}
 	if found.nothing {
-		return report, &Fault{Code: codeUsage, Text: "there is no manifest at " + path +
+		return report, &definition.Fault{Code: codeUsage, Text: "there is no manifest at " + path +
 			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
 	}
 	found.finish(&definition.Definition{Given: given}) // its commands say DEFINITION

@@ -113,14 +113,14 @@ func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) 
 	return runs
 }
 
-// Damaged returns a *Fault if one of the outputs has problems, otherwise nil.
+// Damaged returns a *definition.Fault if one of the outputs has problems, otherwise nil.
 func Damaged(outputs []*Verified) error {
 	problems, commands := 0, 0
 	for _, v := range outputs {
 		problems += len(v.Problems)
 		commands += len(v.Commands)
 	}
-	f := &Fault{
+	f := &definition.Fault{
 		Code: codeData, Text: fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", problems, len(outputs)),
 		Cure: "do what the problems and the notes say; then run the same command again",
 	}

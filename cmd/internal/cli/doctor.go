@@ -124,7 +124,7 @@ func checklistOf(r *upkeep.Checklist) checklist {
 	return result
 }
 
-// Print prints a report, and returns a *upkeep.FaultsError of what failed.
+// Print prints a report, and returns an error of what failed.
 func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
 	result := checklistOf(r)
 	if err := console.Show(w, asJSON, result, result.Text()); err != nil {

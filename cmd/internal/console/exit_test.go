@@ -34,6 +34,15 @@ func unreadable(body string) error {
 	return err
 }
 
+// failedChecks is the error of a checklist of which these failed.
+func failedChecks(faults ...error) error {
+	var l upkeep.Checklist
+	for _, err := range faults {
+		l.Checks = append(l.Checks, upkeep.Check{State: upkeep.Failed, Err: err})
+	}
+	return l.Err()
+}
+
 func TestExitCode(t *testing.T) {
 	disk := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	for _, c := range []struct {
@@ -109,9 +118,9 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &load.NameError{}},
 		{ExitConfig, &transport.Error{Code: ExitConfig}},
 		{ExitConfig, service(extract.CodeInvalidURL, 404)},
-		{ExitData, &upkeep.Fault{Code: ExitData}},
-		{ExitNoPermission, &upkeep.FaultsError{Checks: []upkeep.Check{{Err: &load.HeldError{}}, {Err: &upkeep.Fault{Code: ExitIO}}, {Err: service(extract.CodeInvalidKey, 401)}}}},
-		{ExitTemporary, &upkeep.FaultsError{Checks: []upkeep.Check{{Err: &load.HeldError{}}, {Err: &transport.BudgetError{}}}}},
+		{ExitData, &definition.Fault{Code: ExitData}},
+		{ExitNoPermission, failedChecks(&load.HeldError{}, &definition.Fault{Code: ExitIO}, service(extract.CodeInvalidKey, 401))},
+		{ExitTemporary, failedChecks(&load.HeldError{}, &transport.BudgetError{})},
 		{ExitHungUp, &StopError{syscall.SIGHUP}},
 		{ExitInterrupted, &StopError{syscall.SIGINT}},
 		{ExitInterrupted, fmt.Errorf("x: %w", context.Canceled)},
@@ -238,7 +247,7 @@ func TestHint(t *testing.T) {
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
 		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
-		{&upkeep.FaultsError{Checks: []upkeep.Check{{Err: service(extract.CodeInvalidKey, 401)}}}, "doctor", "", "do what stands under each failed check; then run the same command again"},
+		{failedChecks(service(extract.CodeInvalidKey, 401)), "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)
