@@ -178,7 +178,7 @@ func readForms(v value) []string {
 		}
 		glob := IsGlob(form)
 		_, badGlob := path.Match(form, "")
-		badName := checkPathName("form", form)
+		badName := noPathName(form)
 		switch {
 		case slices.Contains(forms, form):
 			e.Fail("keep one of them", "the form %s is listed twice", Quote(form))
@@ -186,8 +186,8 @@ func readForms(v value) []string {
 			e.Fail("close every [ with a ], or put a \\ before it", "%s is not a valid glob", Quote(form))
 		case glob && strings.Contains(form, "/"):
 			e.Fail("write a glob for form directories, as `formetl forms` lists them", "%s matches no form: no form's name holds a slash", Quote(form))
-		case !glob && badName != nil:
-			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", Quote(form), badName.Reason)
+		case !glob && badName != "":
+			e.Fail("write the form's directory, as `formetl forms` lists it", "%s cannot be a form: it %s", Quote(form), badName)
 		default:
 			forms = append(forms, form)
 		}

@@ -257,10 +257,8 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	if o.Path == StdoutPath {
 		return o, Unsupported(fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name), "write to a file, or leave explode out of the schema")
 	}
-	problem := ""
-	if err := checkPathName("column", c.Name); err != nil {
-		problem = err.Reason
-	} else if strings.ContainsAny(c.Name, "{}") {
+	problem := noPathName(c.Name)
+	if problem == "" && strings.ContainsAny(c.Name, "{}") {
 		problem = "holds a brace"
 	}
 	if problem != "" {

@@ -19,42 +19,6 @@ type PathValues struct {
 	RunID    string // {run_id}
 }
 
-// PathError is a name that cannot be part of a path: the path could lead elsewhere,
-// or some file systems could not create it.
-type PathError struct {
-	Placeholder string // form, pipeline, account or run_id
-	Value       string
-	Reason      string // continues "it …"
-}
-
-// Error names the value and why it cannot be used.
-func (e *PathError) Error() string {
-	return fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", e.Placeholder, Quote(e.Value), e.Reason, e.remedy())
-}
-
-// ExitCode is 78: the definition has to write another path.
-func (e *PathError) ExitCode() int { return 78 }
-
-func (e *PathError) remedy() string {
-	switch e.Placeholder {
-	case "form":
-		return "exclude it, or write a path without {form}"
-	case "account":
-		return "write the account's URL extension only, such as acme"
-	}
-	return "use letters, digits, - and _"
-}
-
-// pathName makes a parser of names that stand in paths.
-func pathName(placeholder string) func(name string) (string, error) {
-	return func(name string) (string, error) {
-		if err := checkPathName(placeholder, name); err != nil {
-			return "", err
-		}
-		return name, nil
-	}
-}
-
 // maxPathName is the most bytes of a name. File systems take 255, and suffixes are
 // added to names.
 const maxPathName = 200
@@ -64,7 +28,7 @@ func placeholders() []string { return []string{"form", "pipeline", "account", "r
 
 // ExpandPath replaces {form}, {pipeline}, {account} and {run_id} in an output's
 // path. Some names come from the service, so a name that could lead out of its
-// place in the path is a *PathError. Only placeholders that occur are checked.
+// place in the path is a *Fault. Only placeholders that occur are checked.
 func ExpandPath(template string, v PathValues) (string, error) {
 	values := map[string]string{"form": v.Form, "pipeline": v.Pipeline, "account": v.Account, "run_id": v.RunID}
 	var pairs []string
@@ -72,7 +36,7 @@ func ExpandPath(template string, v PathValues) (string, error) {
 		if !strings.Contains(template, "{"+p+"}") {
 			continue
 		}
-		if err := checkPathName(p, values[p]); err != nil {
+		if _, err := pathName(p)(values[p]); err != nil {
 			return "", err
 		}
 		pairs = append(pairs, "{"+p+"}", values[p])
@@ -80,30 +44,49 @@ func ExpandPath(template string, v PathValues) (string, error) {
 	return strings.NewReplacer(pairs...).Replace(template), nil
 }
 
-// checkPathName returns nil for a name that can be part of any path.
-func checkPathName(placeholder, name string) *PathError {
-	bad := func(reason string) *PathError { return &PathError{placeholder, name, reason} }
+// pathName makes a parser of names that stand in paths. A name that cannot be part of any path
+// is a Fault: the path could lead elsewhere, or some file systems could not create it.
+func pathName(placeholder string) func(name string) (string, error) {
+	return func(name string) (string, error) {
+		reason := noPathName(name)
+		if reason == "" {
+			return name, nil
+		}
+		remedy := "use letters, digits, - and _"
+		switch placeholder {
+		case "form":
+			remedy = "exclude it, or write a path without {form}"
+		case "account":
+			remedy = "write the account's URL extension only, such as acme"
+		}
+		return "", &Fault{Code: 78, Text: fmt.Sprintf("the %s %s cannot be used in a path: it %s; %s", placeholder, Quote(name), reason, remedy)}
+	}
+}
+
+// noPathName says why a name cannot be part of a path; it continues "it …". It is "" for one
+// that can be.
+func noPathName(name string) string {
 	switch {
 	case name == "":
-		return bad("is empty")
+		return "is empty"
 	case len(name) > maxPathName:
-		return bad(fmt.Sprintf("is longer than %d bytes", maxPathName))
+		return fmt.Sprintf("is longer than %d bytes", maxPathName)
 	case !utf8.ValidString(name):
-		return bad("is not valid UTF-8")
+		return "is not valid UTF-8"
 	case strings.HasPrefix(name, "."):
-		return bad("begins with a dot")
+		return "begins with a dot"
 	case strings.ContainsAny(name, `/\`):
-		return bad("holds a slash or backslash")
+		return "holds a slash or backslash"
 	case strings.ContainsRune(name, ':'):
-		return bad("holds a colon")
+		return "holds a colon"
 	case strings.TrimSpace(name) != name:
-		return bad("begins or ends with a blank")
+		return "begins or ends with a blank"
 	case strings.HasSuffix(name, "."):
-		return bad("ends with a dot")
+		return "ends with a dot"
 	case strings.ContainsFunc(name, plain.Unsafe):
-		return bad("holds a control character, or one that sets the direction of text")
+		return "holds a control character, or one that sets the direction of text"
 	}
-	return nil
+	return ""
 }
 
 var (

@@ -37,8 +37,8 @@ func TestExpandPathRefuses(t *testing.T) {
 		"a.": "dot", "\xff": "UTF-8", strings.Repeat("a", 201): "200 bytes",
 	} {
 		got, err := ExpandPath("/out/{form}.csv", PathValues{Form: name})
-		var wrong *PathError
-		if !errors.As(err, &wrong) || got != "" || !strings.Contains(wrong.Reason, reason) || wrong.Placeholder != "form" || wrong.Value != name {
+		var wrong *Fault
+		if !errors.As(err, &wrong) || got != "" || wrong.Code != 78 || !strings.Contains(wrong.Text, reason) || !strings.HasPrefix(wrong.Text, "the form "+Quote(name)) {
 			t.Errorf("%q: got %q, %v", name, got, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestExpandPathRefuses(t *testing.T) {
 
 func TestPathErrorsSayWhatToDo(t *testing.T) {
 	for placeholder, want := range map[string]string{"form": "exclude it, or write a path without {form}", "pipeline": "use letters"} {
-		if err := checkPathName(placeholder, ".."); !strings.Contains(err.Error(), want) {
+		if _, err := pathName(placeholder)(".."); !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", placeholder, err)
 		}
 	}

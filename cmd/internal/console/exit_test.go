@@ -111,7 +111,6 @@ func TestExitCode(t *testing.T) {
 		{ExitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
 		{ExitNoPermission, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
 		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
-		{ExitConfig, &definition.PathError{}},
 		{ExitConfig, &pipelines.CollisionError{}},
 		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, definition.Unsupported("x", "y")},
@@ -140,7 +139,7 @@ func TestExitCode(t *testing.T) {
 // temporary, else the first of 70 78 77 66 65 73 74 69.
 func TestExitCodeOfSeveral(t *testing.T) {
 	one := map[int]error{
-		ExitBug: errors.New("x"), ExitConfig: &definition.PathError{}, ExitNoPermission: service(extract.CodeInvalidKey, 401),
+		ExitBug: errors.New("x"), ExitConfig: &definition.Fault{Code: ExitConfig}, ExitNoPermission: service(extract.CodeInvalidKey, 401),
 		ExitNoInput: service(extract.CodeInvalidForm, 404), ExitData: &reconcile.VerifyError{},
 		ExitCantCreate: &load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, ExitIO: &load.Error{Kind: load.ErrFailed, Err: errors.New("x")},
 		ExitUnavailable: service(extract.CodeUnexpected, 500), ExitTemporary: service(extract.CodeBusy, 503),
