@@ -2,8 +2,8 @@
 // and the references to keys in them.
 //
 // [Load] reads a definition and gives a [Definition] that is checked and
-// complete. Every default is filled in, every path is absolute, and the API key is
-// read from where the file refers to. Everything that is wrong is found at once
+// complete. Every default is filled in, every path is absolute, and references such as
+// ${env:NAME} are replaced by what they lead to. Everything that is wrong is found at once
 // and without any request, as an [Error] of [Problem]s with lines and remedies.
 // A definition names the account ([Source]), which results are read ([Extract]),
 // their columns (a schemas.Schema) and where they go ([Output]). A list column
@@ -14,10 +14,14 @@
 // [ExpandPath] puts a form's name into an output's path and refuses names that
 // would leave it.
 //
-// YAML is read strictly, without reflection: a file becomes a tree of values, a decoder
-// names the keys of each group with Section, and what does not fit is noted in the document
-// while reading goes on. Unknown, repeated and missing keys are problems; tags, merge keys and
-// several documents in one file are refused. No problem shows a secret.
+// YAML is read strictly, without reflection: a file becomes a tree of values, its references
+// are replaced (reference.go), a decoder names the keys of each group with Section, in the
+// order in which they are read, and what does not fit is noted in the document while reading
+// goes on. Unknown, repeated and missing keys are problems; tags, merge keys and several
+// documents in one file are refused. No problem shows a secret.
+//
+// A [Fault] is what is wrong beyond a file's text and people can mend: all rooms of pipelines
+// say it so.
 //
 // The package asks no service and opens no output. Begin reading at
 // [Definition], then in load.go and yaml_section.go.

@@ -16,11 +16,15 @@ import (
 )
 
 // Doctor makes all checks, so that one fault does not hide another; a check that needs what
-// another one found missing is NotChecked and says why. A fault carries an error, so that
-// doctor ends with the exit code of a run. Nothing that is made stays: probes are written to
-// the control folder of a destination and removed again. Only the requests stay booked in the
-// budget. Few are sent: Get Forms, a page of results, and for a form that is not listed a
-// count; see MostRequests.
+// another one found missing is NotChecked and says why. A check that failed carries an error,
+// so that doctor ends with the exit code of a run. An examination collects the checks: of the
+// service and a form (doctor_service), of what the service honours (doctor_honours), of places
+// (doctor_rights), of what earlier runs left (doctor_state), of clocks, zone and disks.
+//
+// Nothing that is made stays: small objects are written to the control folder of a destination
+// and removed again. Only the requests stay booked in the budget. Few are sent: Get Forms, for
+// a form that is not listed a count, and those that an inquiry asks of one form; see
+// MostRequests.
 
 // CheckState is how a check came out.
 type CheckState string
@@ -44,12 +48,12 @@ type Check struct {
 	Err error `json:"-"`
 }
 
-// failed is a check that found a fault. Without a cure it has that which a destination's error
-// tells.
+// failed is a check that found a fault. Without a cure it has the one that a destination's
+// error says.
 func failed(name, of string, err error, cure string) Check {
 	what := err.Error()
 	if cure == "" {
-		what, cure, _ = told(err)
+		what, cure, _ = cureOf(err)
 	}
 	return Check{Name: name, Of: of, State: Failed, Detail: what, Cure: cure, Err: err}
 }

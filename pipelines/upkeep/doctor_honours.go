@@ -42,8 +42,8 @@ type Honours struct {
 	Rows     []Row  `json:"rows"`
 }
 
-// probe asks what the service honours with one form.
-type probe struct {
+// inquiry asks what the service honours with one form.
+type inquiry struct {
 	*examination
 	table     Honours
 	before    int64  // requests that were sent for other checks
@@ -52,7 +52,7 @@ type probe struct {
 	unordered int    // of these
 }
 
-// reply is what the probe looks at of one answer.
+// reply is what an inquiry looks at of one answer.
 type reply struct {
 	came    bool
 	refused string // how the service refused it
@@ -61,8 +61,8 @@ type reply struct {
 	count   int64
 }
 
-// ask sends a request for a page, or for a count. Nothing comes once the probe is over.
-func (p *probe) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
+// ask sends a request for a page, or for a count. Nothing comes once the inquiry is over.
+func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
 	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.mayAsk(ctx)) {
 		p.over = "no further request may be sent now"
 	}
@@ -109,7 +109,7 @@ type verdict struct {
 // agrees compares the results of a page with the count of the same bounds. Where they
 // differ, both are asked for again, because results may have come or gone. A full page
 // need not hold all.
-func (p *probe) agrees(ctx context.Context, q extract.ResultsQuery, page reply) verdict {
+func (p *inquiry) agrees(ctx context.Context, q extract.ResultsQuery, page reply) verdict {
 	for last := int64(-1); page.came && len(page.rows) < p.client.PageSize(); page = p.ask(ctx, q, false) {
 		n := p.ask(ctx, q, true)
 		switch {
@@ -126,7 +126,7 @@ func (p *probe) agrees(ctx context.Context, q extract.ResultsQuery, page reply) 
 }
 
 // tell adds a row: how is what was shown, and why what it takes to show it.
-func (p *probe) tell(asked string, needed bool, v verdict, how, why string) {
+func (p *inquiry) tell(asked string, needed bool, v verdict, how, why string) {
 	r := Row{Asked: asked, Answer: Yes, Reason: how, Needed: needed}
 	switch {
 	case v.wrong != "":
@@ -139,7 +139,7 @@ func (p *probe) tell(asked string, needed bool, v verdict, how, why string) {
 
 // honours asks what the service honours with a form, of which the newest changes are known
 // or were refused in their order. before is how many requests were sent before these.
-func (p *probe) honours(ctx context.Context, newest reply, unsorted string) {
+func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	minID, maxID, minDate, maxDate, needed := "fs_min_id", "fs_max_id", "fs_min_date", "fs_max_date", true
 	if p.table.API != "v1" {
 		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // of counts
@@ -253,7 +253,7 @@ func sorted(rows []extract.Change, refused string) verdict {
 }
 
 // check sums the table up.
-func (p *probe) check() Check {
+func (p *inquiry) check() Check {
 	var yes int
 	var broken, others []string
 	for _, r := range p.table.Rows {

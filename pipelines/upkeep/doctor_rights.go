@@ -117,7 +117,7 @@ func (p *prober) usable(name string, err error) bool {
 	if err == nil {
 		return true
 	}
-	_, _, usable := told(err)
+	_, _, usable := cureOf(err)
 	if !usable || name == place {
 		clear(p.found)
 		name, p.why, usable = place, "the place cannot be used", false
@@ -245,9 +245,9 @@ func (p *prober) remove(ctx context.Context) {
 	p.tell(removes, err, "it was removed again")
 }
 
-// told divides an error of a destination into what failed and what to do, and tells whether
+// cureOf divides an error of a destination into what failed and what to do, and tells whether
 // the place can be used all the same.
-func told(err error) (what, cure string, usable bool) {
+func cureOf(err error) (what, cure string, usable bool) {
 	usable = true
 	if failed, ok := errors.AsType[*load.Error](err); ok {
 		cure, usable = failed.Hint, failed.Kind == load.ErrFailed

@@ -7,10 +7,10 @@
 // watermarks back. Clean removes what dead runs left. InferSchema proposes a schema file by
 // a sample of a form's results, and DiffLive compares columns with the form as it is now.
 //
-// None of them runs a pipeline, reads all results, or removes committed data. What they make
-// at destinations to test them they remove again. All but ResetState and Clean change
-// nothing and take no lease. They work form by form and output by output: one that fails
-// does not stop the others.
+// All work form by form and output by output (eachForm, eachOutput): one that fails does not
+// stop the others. None of them runs a pipeline, reads all results, or removes committed data.
+// What they make at destinations to test them they remove again. All but ResetState and Clean
+// change nothing and take no lease. Only the command line imports this package.
 //
 // Each command begins in the file of its name: begin reading with doctor.go, verify.go,
 // state.go, clean.go, infer.go or diff.go.
