@@ -29,13 +29,11 @@ func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 
 func decodeSchema(doc *document, root value, secrets *Secrets) (*schemas.Schema, error) {
 	base := filepath.Base(doc.file)
-	r := newSchemaReader(strings.TrimSuffix(base, filepath.Ext(base)))
-	r.readOwn(root, required("version", readVersion))
-	r.finish(filepath.Dir(doc.file), secrets)
+	schema := readSchema(root, strings.TrimSuffix(base, filepath.Ext(base)), filepath.Dir(doc.file), secrets, required("version", readVersion))
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	return r.schema, nil
+	return schema, nil
 }
 
 // schemaReader turns a document, or a part of a definition, into a schema. It keeps
@@ -52,40 +50,34 @@ type section struct {
 	keys map[string]value
 }
 
-func newSchemaReader(name string) *schemaReader {
-	return &schemaReader{
-		schema: &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep},
+// readSchema reads a schema: its own keys after the given ones, or columns alone where v is a
+// list. Then it checks the schema, and reads the key of pii: hmac. Files are relative to dir.
+func readSchema(v value, name, dir string, secrets *Secrets, fields ...field) *schemas.Schema {
+	s := &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
+	r := &schemaReader{schema: s, own: section{v, map[string]value{"columns": v}}}
+	columns := func(v value) {
+		for _, e := range v.List() {
+			r.readColumn(e)
+		}
 	}
-}
-
-// readOwn reads a schema's own keys after the given ones.
-func (r *schemaReader) readOwn(v value, fields ...field) {
-	s := r.schema
-	r.own = section{v, v.Section(append(fields,
-		optional("name", intoText(&s.Name)),
-		optional("unknown", intoOneOf(&s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)),
-		optional("max_rejects", intoInteger(&s.MaxRejects, 0, math.MaxInt32)),
-		optional("max_columns", intoInteger(&s.MaxColumns, 1, math.MaxInt32)),
-		optional("empty", intoOneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
-		optional("hmac_key", nil),
-		optional("columns", r.readColumns),
-	)...)}
-}
-
-func (r *schemaReader) readColumns(v value) {
-	for _, e := range v.List() {
-		r.readColumn(e)
+	if v.Key() == "columns" {
+		columns(v)
+	} else {
+		r.own.keys = v.Section(append(fields,
+			optional("name", intoText(&s.Name)),
+			optional("unknown", intoOneOf(&s.Unknown, schemas.UnknownAdd, schemas.UnknownIgnore, schemas.UnknownFail)),
+			optional("max_rejects", intoInteger(&s.MaxRejects, 0, math.MaxInt32)),
+			optional("max_columns", intoInteger(&s.MaxColumns, 1, math.MaxInt32)),
+			optional("empty", intoOneOf(&s.Empty, schemas.EmptyKeep, schemas.EmptyAsNull)),
+			optional("hmac_key", nil),
+			optional("columns", columns),
+		)...)
 	}
-}
-
-// finish checks the schema when all of its keys are read, and reads the key of pii:
-// hmac.
-func (r *schemaReader) finish(dir string, secrets *Secrets) {
-	var invalid *schemas.InvalidError
-	if errors.As(r.schema.Validate(), &invalid) {
+	if invalid, ok := errors.AsType[*schemas.InvalidError](s.Validate()); ok {
 		r.report(invalid.Problems)
 	}
 	r.readKey(dir, secrets)
+	return s
 }
 
 // report reports the problems that schemas.Validate found, each at its key. Problems
@@ -111,10 +103,7 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 // same keys inline.
 func (r *reader) readSchema(v value) {
 	if v.IsGroup() {
-		s := newSchemaReader(r.def.Name)
-		s.readOwn(v)
-		s.finish(r.dir, r.secrets)
-		r.def.Schema = s.schema
+		r.def.Schema = readSchema(v, r.def.Name, r.dir, r.secrets)
 		return
 	}
 	file, ok := v.Text()
@@ -148,11 +137,7 @@ func (r *reader) readColumns(v, schema value) {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
 		return
 	}
-	s := newSchemaReader(r.def.Name)
-	s.own = section{v, map[string]value{"columns": v}}
-	s.readColumns(v)
-	s.finish(r.dir, r.secrets)
-	r.def.Schema = s.schema
+	r.def.Schema = readSchema(v, r.def.Name, r.dir, r.secrets)
 }
 
 // readColumn reads one column of a schema.

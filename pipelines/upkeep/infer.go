@@ -35,11 +35,7 @@ type InferredSchema struct {
 // without loss (transform.Learner).
 func InferSchema(ctx context.Context, def *definition.Definition, o account.Options, form string, how InferOptions) (*InferredSchema, error) {
 	how.Sample = cmp.Or(how.Sample, DefaultSample)
-	learner := transform.NewLearner(def.Source.Zone)
-	sampled, err := readSample(ctx, def, o, form, how.Sample, func(p *page.Page) {
-		learner.Add(p)
-		p.Release()
-	})
+	learner, sampled, err := learn(ctx, def, o, form, how.Sample)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +50,16 @@ func InferSchema(ctx context.Context, def *definition.Definition, o account.Opti
 		return nil, fmt.Errorf("inferred schema of form %s: %w", form, err)
 	}
 	return in, nil
+}
+
+// learn lets a learner learn from a sample of about so many results.
+func learn(ctx context.Context, def *definition.Definition, o account.Options, form string, want int) (*transform.Learner, Sampled, error) {
+	learner := transform.NewLearner(def.Source.Zone)
+	sampled, err := readSample(ctx, def, o, form, want, func(p *page.Page) {
+		learner.Add(p)
+		p.Release()
+	})
+	return learner, sampled, err
 }
 
 // headNotes says what the schema was made from.
@@ -98,15 +104,10 @@ func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	return notes
 }
 
-// textual tells whether a column holds strings, by itself or in lists.
-func textual(t schemas.Type) bool {
-	return t.Kind == schemas.String || t.Elem != nil && t.Elem.Kind == schemas.String
-}
-
 // presence says how many results have a value.
 func presence(c schemas.Column, g transform.Guess) string {
 	empty := ""
-	if g.Empty > 0 && !textual(c.Type) {
+	if t := cmp.Or(c.Type.Elem, &c.Type); g.Empty > 0 && t.Kind != schemas.String {
 		empty = fmt.Sprintf(" (%s null)", count(g.Empty, "empty answer becomes", "empty answers become"))
 	}
 	switch {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/transform"
 )
 
 // Where the columns of a definition come from.
@@ -85,11 +83,7 @@ func outputColumns(ctx context.Context, def *definition.Definition, o account.Op
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
 func InferColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
-	learner := transform.NewLearner(def.Source.Zone)
-	sampled, err := readSample(ctx, def, o, form, reading.SampleResults, func(p *page.Page) {
-		learner.Add(p)
-		p.Release()
-	})
+	learner, sampled, err := learn(ctx, def, o, form, reading.SampleResults)
 	if err != nil {
 		return nil, err
 	}
