@@ -24,7 +24,7 @@ func badTop() []badDefinition {
 		{"unknown key far from all", "forms:", "colour: red\nforms:", 7, "colour", "not known", "the keys here are version, name"},
 		{"key of the top", "  account", "  exclude: [a]\n  account", 5, "source.exclude", "not known", "the keys here are base_url"},
 		{"key twice", "forms:", "name: q\nforms:", 7, "name", "second time; the first is on line 2", "keep one"},
-		{"merge key", "forms:", "<<: {a: b}\nforms:", 7, "", "merge key", "write the keys out"},
+		{"merge key", "forms:", "<<: {a: b}\nforms:", 7, "", "not known", "the keys here are version, name"},
 		{"version missing", "version: 1\n", "", 1, "version", "required and missing", "add version:"},
 		{"version 2", "version: 1", "version: 2", 1, "version", "only version", "version: 1"},
 		{"version as text", "version: 1", "version: one", 1, "version", "only version", "version: 1"},

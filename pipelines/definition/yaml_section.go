@@ -38,10 +38,6 @@ func (v value) Section(fields ...field) map[string]value {
 	values := map[string]value{}
 	for _, child := range entries {
 		name := child.Key()
-		if child.key.ShortTag() == "!!merge" {
-			v.badKey(child, "", "the merge key << is not used here", "write the keys out")
-			continue
-		}
 		if !slices.Contains(keys, name) {
 			v.unknownKey(child, keys)
 			continue

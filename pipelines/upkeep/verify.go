@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,7 +38,7 @@ func Verify(ctx context.Context, def *definition.Definition, o account.Options, 
 		defer client.Close()
 	}
 	_, failed, err := eachForm(ctx, def, o, func(form string) error {
-		v := verifier{def: def, o: o, form: form, counts: map[load.Range]int64{}}
+		v := &verifier{def: def, o: o, form: form}
 		if client != nil {
 			fork := client.Fork()
 			v.client = extract.Counting(fork)
@@ -62,8 +63,8 @@ type verifier struct {
 	def    *definition.Definition
 	o      account.Options
 	form   string
-	client extract.Service      // nil if the service is not asked
-	counts map[load.Range]int64 // what the service counts in a window; outputs share it
+	client extract.Service // nil if the service is not asked
+	counts sync.Map        // what the service counts in a window, a load.Range; outputs share it
 }
 
 func (v *verifier) output(ctx context.Context, out definition.Output, at output.Location) (found *Verified, err error) {
@@ -145,16 +146,26 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 		}
 		held[w] += p.Rows + p.Rejected
 	}
-	if err := v.count(ctx, windows...); err != nil {
+	group, inGroup := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, v.def.Source.Requests.Concurrency))
+	for _, w := range windows {
+		group.Go(func() error {
+			_, err := v.count(inGroup, w)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, w := range windows {
-		n := v.counts[w]
-		if n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
-			if err := v.count(ctx, undated); err != nil {
-				return err
-			}
-			n += v.counts[undated]
+		n, err := v.count(ctx, w)
+		if err == nil && n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
+			var more int64
+			more, err = v.count(ctx, undated)
+			n += more
+		}
+		if err != nil {
+			return err
 		}
 		if n != held[w] {
 			found.add("count", first[w], "the service counts %d results in this window, and its parts hold %d", n, held[w])
@@ -166,46 +177,27 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 // undated stands for the results without a date, which lie in no window.
 var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.Epoch)}
 
-// count asks the service for the counts of windows that were not counted before.
-func (v *verifier) count(ctx context.Context, windows ...load.Range) error {
-	windows = slices.DeleteFunc(slices.Clone(windows), func(w load.Range) bool {
-		_, counted := v.counts[w]
-		return counted
-	})
-	counts := make([]int64, len(windows))
-	group, inGroup := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, v.def.Source.Requests.Concurrency))
-	for i, w := range windows {
-		group.Go(func() (err error) {
-			counts[i], err = v.ask(inGroup, w)
-			return err
-		})
+// count returns what the service counts in a window, and asks for it once. A window without a
+// beginning begins at the epoch, because results without a date may match an upper bound alone.
+// One without an end and without a beginning holds all results.
+func (v *verifier) count(ctx context.Context, w load.Range) (n int64, err error) {
+	if known, ok := v.counts.Load(w); ok {
+		return known.(int64), nil
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for i, w := range windows {
-		v.counts[w] = counts[i]
-	}
-	return nil
-}
-
-// ask counts a window. One without a beginning begins at the epoch, because results
-// without a date may match an upper bound alone. One without an end and without a
-// beginning holds all results.
-func (v *verifier) ask(ctx context.Context, w load.Range) (int64, error) {
-	of := extract.Window{From: w.From.Time, To: w.To.Time}
+	q := extract.CountQuery{Window: extract.Window{From: w.From.Time, To: w.To.Time}}
 	switch {
 	case w == undated:
-		total, err := v.client.Count(ctx, v.form, extract.CountQuery{})
-		if err != nil {
-			return 0, err
-		}
-		return extract.CountUndated(ctx, v.client, v.form, total)
-	case of.From.IsZero() && !of.To.IsZero():
-		of.From = extract.Epoch
+		q.Window = extract.Window{}
+	case w.From.IsZero() && !w.To.IsZero():
+		q.Window.From = extract.Epoch
 	}
-	return v.client.Count(ctx, v.form, extract.CountQuery{Window: of})
+	if n, err = v.client.Count(ctx, v.form, q); err == nil && w == undated {
+		n, err = extract.CountUndated(ctx, v.client, v.form, n)
+	}
+	if err == nil {
+		v.counts.Store(w, n)
+	}
+	return n, err
 }
 
 // VerifyPath checks what lies at a path or URL. It is a dataset's folder if it ends with a
