@@ -4,18 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/formetl/formetl/load"
 )
-
-func someFormats() []load.Format {
-	return []load.Format{
-		{Name: "csv", Extension: ".csv", Text: true},
-		{Name: "ndjson", Extension: ".ndjson", Text: true},
-		{Name: "json", Extension: ".json", Text: true},
-		{Name: "parquet", Extension: ".parquet"},
-	}
-}
 
 func TestCodebookPlaces(t *testing.T) {
 	for _, c := range []struct{ template, expanded, root, stem string }{
@@ -40,11 +29,11 @@ func TestCodebookPlaces(t *testing.T) {
 		{"/", "/", "", ""},                                                   //
 		{StdoutPath, StdoutPath, "", ""},                                     //
 	} {
-		place, ok := CodebookPlaceOf(Output{Path: c.template}, c.expanded, someFormats())
+		place, ok := CodebookPlaceOf(Output{Path: c.template}, c.expanded, testFormats())
 		if want := (CodebookPlace{c.root, c.stem}); place != want || ok != (c.stem != "") {
 			t.Errorf("%s: got %+v, %v, want %+v", c.expanded, place, ok, want)
 		}
-		if _, ok := CodebookPlaceOf(Output{Path: c.template, NoCodebook: true}, c.expanded, someFormats()); ok {
+		if _, ok := CodebookPlaceOf(Output{Path: c.template, NoCodebook: true}, c.expanded, testFormats()); ok {
 			t.Errorf("%s has a codebook that is turned off", c.expanded)
 		}
 	}

@@ -216,7 +216,6 @@ func TestAccepted(t *testing.T) {
 		{"localhost", "https://fs1.example.com", "http://LocalHost"},
 		{"allowed plain HTTP", "  account", "  allow_http: true\n  account"},
 		{"sections with everything commented out", "load:", "extract:\n  # from: 2026-01-01\nload:"},
-		{"anchor and alias", "forms: [form1]", "forms: &f [form1]\nexclude: [x]\n"},
 		{"alias", "account: acme", "account: &a acme\n  api_key: ${env:FORMETL_API_KEY}"},
 		{"flow", "forms: [form1]", `"forms": ["form1"]`},
 		{"Unicode name", "name: p", "name: Zufriedenheit Größe"},
