@@ -14,6 +14,7 @@ import (
 // checkOutputs adds the child outputs, and reports outputs that do not fit the
 // forms, the mode, the schema or each other.
 func (r *reader) checkOutputs() {
+	likeFolder := func(c schemas.Column) bool { return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey) }
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
 	for _, out := range r.outputs {
 		if several && !strings.Contains(out.Path, "{form}") {
@@ -23,7 +24,7 @@ func (r *reader) checkOutputs() {
 			out.at.Fail("end the path with a slash for a dataset, or write mode: full", "mode: incremental adds to what is there, and a single file holds exactly its run's range")
 		}
 		r.checkTable(out)
-		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && hasPartitionKey(r.def.Schema.Columns) {
+		if out.Partition != PartitionNone && out.Database == nil && r.def.Schema != nil && slices.ContainsFunc(r.def.Schema.Columns, likeFolder) {
 			out.given["partition"].Fail("give the column another name, or leave partition out",
 				"the schema has a column %s, and so have the folders dt=...: readers would show the folder's in its place", schemas.PartitionKey)
 		}
@@ -39,14 +40,6 @@ func (r *reader) checkOutputs() {
 		}
 	}
 	r.checkPlaces()
-}
-
-// hasPartitionKey tells whether readers of a partitioned dataset would take a
-// folder's key for one of the columns.
-func hasPartitionKey(columns []schemas.Column) bool {
-	return slices.ContainsFunc(columns, func(c schemas.Column) bool {
-		return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey)
-	})
 }
 
 // checkPlaces reports outputs that would write into each other. It fills each named form
