@@ -3,7 +3,6 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,8 +32,6 @@ type FormReplay struct {
 	// holds it, or a result without a date was rejected. Full tells that the run
 	// replaces all that the outputs hold.
 	Whole, Full bool
-
-	letters []output.Letters
 }
 
 // replayGap is how far apart two windows may lie to be read in one run. A run
@@ -52,91 +49,31 @@ func FindRejects(ctx context.Context, def *definition.Definition, o account.Opti
 	}
 	r := &Replay{}
 	for _, form := range forms {
-		f := FormReplay{Form: form}
+		var letters []output.Letters
 		for _, out := range def.Outputs {
 			if out.Path == definition.StdoutPath {
 				continue
 			}
-			if err := f.look(ctx, def, o, out); err != nil {
+			found, err := o.Job(def, form).DeadLetters(ctx, out)
+			if err != nil {
 				return nil, err
 			}
+			letters = append(letters, found...)
 		}
-		if f.Objects > 0 {
-			f.decide(def)
-			r.Forms = append(r.Forms, f)
+		if len(letters) > 0 {
+			r.Forms = append(r.Forms, replayOf(def, form, letters))
 		}
 	}
 	return r, nil
 }
 
-// look reads the dead letters of one output.
-func (f *FormReplay) look(ctx context.Context, def *definition.Definition, o account.Options, out definition.Output) error {
-	at, err := output.Locate(def, out, f.Form, o.RunID)
-	if err != nil {
-		return err
-	}
-	if out.Database != nil {
-		return f.lookInTable(ctx, o, out, at.Path)
-	}
-	dest, err := o.Tables.Open(ctx, at.Root, out)
-	if err != nil {
-		return err
-	}
-	names := []string{load.FileRejectsName(at.Scope)}
-	if out.Dataset() {
-		objects, err := dest.List(ctx, load.RejectsFolder+"/")
-		if err != nil {
-			return fmt.Errorf("%s: %w", at.Path, err)
-		}
-		names = load.NamesOf(objects)
-	}
-	for _, name := range names {
-		l, err := output.ReadLetters(ctx, dest, name)
-		if err != nil {
-			return fmt.Errorf("%s: dead letters %s: %w", at.Path, name, err)
-		}
-		if len(l.Results) > 0 {
-			f.letters = append(f.letters, l)
-		}
-	}
-	f.Objects = len(f.letters)
-	return nil
-}
-
-// lookInTable reads the dead letters of a table.
-func (f *FormReplay) lookInTable(ctx context.Context, o account.Options, out definition.Output, path string) error {
-	table, err := o.Tables.OpenTable(path, out.Database)
-	if err != nil {
-		return err
-	}
-	m, _, err := table.Last(ctx)
-	if err != nil || m == nil {
-		return err
-	}
-	for _, p := range m.Parts {
-		if p.Rejected == 0 {
-			continue
-		}
-		data, err := table.Letters(ctx, p)
-		if err != nil {
-			return err
-		}
-		l, err := output.ParseLetters(p.Path, data)
-		if err != nil {
-			return fmt.Errorf("%s: dead letters of %s: %w", path, p.Path, err)
-		}
-		f.letters = append(f.letters, l)
-	}
-	f.Objects = len(f.letters)
-	return nil
-}
-
-// decide decides what is read again.
-func (f *FormReplay) decide(def *definition.Definition) {
+// replayOf decides what is read again of a form with these dead letters.
+func replayOf(def *definition.Definition, form string, letters []output.Letters) FormReplay {
+	f := FormReplay{Form: form, Objects: len(letters)}
 	results := map[int64]bool{}
 	var windows []extract.Window
 	undated := false
-	for _, l := range f.letters {
+	for _, l := range letters {
 		for id := range l.Results {
 			results[id] = true
 		}
@@ -149,7 +86,7 @@ func (f *FormReplay) decide(def *definition.Definition) {
 	f.Whole = def.HasFiles() || undated
 	f.Full = undated && def.Extract.Incremental
 	if f.Whole {
-		return
+		return f
 	}
 	for _, w := range gathered(windows, replayGap) {
 		if w.From.IsZero() && def.Extract.Incremental && def.Extract.From.IsZero() {
@@ -157,6 +94,7 @@ func (f *FormReplay) decide(def *definition.Definition) {
 		}
 		f.Ranges = append(f.Ranges, load.Span(w.From, w.To))
 	}
+	return f
 }
 
 // gathered joins windows that lie no further than gap from each other, in order

@@ -57,20 +57,51 @@ type Letters struct {
 	Undated bool // a result without a date is among them
 }
 
-// ReadLetters reads an object of dead letters. It returns empty Letters if there is none.
-func ReadLetters(ctx context.Context, store load.Store, name string) (Letters, error) {
-	data, _, err := store.Get(ctx, name)
-	if err != nil && !errors.Is(err, load.ErrNotExist) {
-		return Letters{}, err
+// DeadLetters reads the dead letters of an output, as its manifest lists them. It takes no lease.
+func (j *Job) DeadLetters(ctx context.Context, out definition.Output) (all []Letters, err error) {
+	o := newOutput(j, out)
+	p := o.at()
+	if err := o.look(ctx); err != nil {
+		return nil, err
 	}
-	return ParseLetters(name, data)
-}
-
-// ParseLetters reads dead letters, which lie under a name.
-func ParseLetters(name string, data []byte) (Letters, error) {
-	l := Letters{Name: name, Results: map[int64]bool{}}
-	err := l.parse(data)
-	return l, err
+	add := func(name string, data []byte, err error) error {
+		l := Letters{Name: name, Results: map[int64]bool{}}
+		if err == nil {
+			err = l.parse(data)
+		}
+		if len(l.Results) > 0 {
+			all = append(all, l)
+		}
+		if err != nil && !errors.Is(err, load.ErrNotExist) {
+			return fmt.Errorf("%s: dead letters %s: %w", p.Path, name, err)
+		}
+		return nil
+	}
+	if !out.Dataset() {
+		name := load.FileRejectsName(p.Scope)
+		data, _, err := p.dest.Get(ctx, name)
+		return all, add(name, data, err)
+	}
+	if p.manifest == nil {
+		return nil, nil
+	}
+	for _, part := range p.manifest.Parts {
+		var data []byte
+		name := part.Path
+		switch {
+		case part.Rejected == 0:
+			continue
+		case p.table != nil:
+			data, err = p.table.Letters(ctx, part)
+		default:
+			name = load.RejectsName(part.Letters)
+			data, _, err = p.dest.Get(ctx, name)
+		}
+		if err = add(name, data, err); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // parse reads lines of dead letters. Its errors contain no values.
