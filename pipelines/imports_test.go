@@ -54,7 +54,7 @@ func layers() []layer {
 		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/v2", "extract/formservice"}, nil},
 		{"extract/page", nil, nil},
 		{"extract/transport", nil, []string{"github.com/cenkalti/backoff/", "github.com/klauspost/compress/gzhttp", "golang.org/x/net/http/httpproxy"}},
-		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, []string{"golang.org/x/text/"}},
+		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract/v2", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
 		{"schemas/nearest", nil, nil},

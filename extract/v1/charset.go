@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"mime"
+	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
 
 	"github.com/formetl/formetl/extract/page"
 )
@@ -20,25 +19,21 @@ const (
 	charsetNone    charset = "" // not stated
 	charsetUTF8    charset = "utf-8"
 	charsetLatin1  charset = "iso-8859-1" // as the standard has it: 0x80 to 0x9f are control characters
-	charsetLatin9  charset = "iso-8859-15"
-	charsetWindows charset = "windows-1252"
-	charsetUnknown charset = "?" // stated, and not one of these
+	charsetUnknown charset = "?"          // stated, and neither of these
 )
 
-// charsetLabels are the names of the charsets that are read (IANA's, and usual spellings).
-var charsetLabels = map[string]charset{
-	"": charsetNone, "utf-8": charsetUTF8, "utf8": charsetUTF8, "us-ascii": charsetUTF8, "ascii": charsetUTF8,
-	"iso-8859-1": charsetLatin1, "iso8859-1": charsetLatin1, "iso_8859-1": charsetLatin1, "latin1": charsetLatin1, "latin-1": charsetLatin1, "l1": charsetLatin1,
-	"iso-8859-15": charsetLatin9, "iso8859-15": charsetLatin9, "iso_8859-15": charsetLatin9, "latin9": charsetLatin9, "latin-9": charsetLatin9,
-	"windows-1252": charsetWindows, "cp1252": charsetWindows, "x-cp1252": charsetWindows,
-}
-
-// charsetOf returns the charset with a label, in any letter case.
+// charsetOf returns the charset with a label, in any letter case (IANA's names, and usual
+// spellings).
 func charsetOf(label string) charset {
-	for name, c := range charsetLabels {
-		if strings.EqualFold(strings.TrimSpace(label), name) {
-			return c
-		}
+	label = strings.TrimSpace(label)
+	is := func(name string) bool { return strings.EqualFold(label, name) }
+	switch {
+	case label == "":
+		return charsetNone
+	case slices.ContainsFunc([]string{"utf-8", "utf8", "us-ascii", "ascii"}, is):
+		return charsetUTF8
+	case slices.ContainsFunc([]string{"iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1"}, is):
+		return charsetLatin1
 	}
 	return charsetUnknown
 }
@@ -82,21 +77,11 @@ func pick(header, declared charset, body []byte) charset {
 	return header
 }
 
-// toUTF8 converts text from c, which is not UTF-8, and appends it to dst. A
-// byte that c does not define becomes the control character with that number,
-// as in ISO-8859-1.
-func (c charset) toUTF8(dst, text []byte) []byte {
-	table := map[charset]*charmap.Charmap{charsetLatin1: charmap.ISO8859_1, charsetLatin9: charmap.ISO8859_15, charsetWindows: charmap.Windows1252}[c]
+// latin1ToUTF8 converts text from ISO-8859-1, whose bytes are the numbers of its characters,
+// and appends it to dst.
+func latin1ToUTF8(dst, text []byte) []byte {
 	for _, b := range text {
-		if b < utf8.RuneSelf {
-			dst = append(dst, b)
-			continue
-		}
-		r := table.DecodeByte(b)
-		if r == utf8.RuneError {
-			r = rune(b)
-		}
-		dst = utf8.AppendRune(dst, r)
+		dst = utf8.AppendRune(dst, rune(b))
 	}
 	return dst
 }

@@ -32,7 +32,7 @@ func TestCharsets(t *testing.T) {
 		{"header", "text/xml; charset=ISO-8859-1", "", e1, "é"},
 		{"header in quotes", `text/xml; charset="iso-8859-1"; x=y`, "", e1, "é"},
 		{"a header that cannot be parsed", "text/xml; charset", declared("ISO-8859-1"), e1, "é"},
-		{"header before declaration", "text/xml; charset=windows-1252", declared("ISO-8859-1"), "\x80", "€"},
+		{"header before an unknown declaration", "text/xml; charset=ISO-8859-1", declared("windows-1252"), "\x80", "\u0080"},
 		{"header of valid UTF-8 against declaration", "text/xml; charset=UTF-8", declared("ISO-8859-1"), e8, "é"},
 		{"header of invalid UTF-8 against declaration", "text/xml; charset=UTF-8", declared("ISO-8859-1"), e1, "é"},
 		{"header against declaration of valid UTF-8", "text/xml; charset=ISO-8859-1", declared("UTF-8"), e8, "é"},
@@ -41,8 +41,6 @@ func TestCharsets(t *testing.T) {
 		{"unknown header against declaration of valid UTF-8", "text/xml; charset=shift_jis", declared("UTF-8"), e8, "é"},
 		{"header against an unknown declaration", "text/xml; charset=utf-8", declared("UTF-16"), e8, "é"},
 		{"ISO-8859-1 has control characters", "", declared("ISO-8859-1"), "\x80\x85\x9f", "\u0080\u0085\u009f"},
-		{"windows-1252 has quotes", "", declared("windows-1252"), "\x93x\x94\x81", "“x”\u0081"},
-		{"ISO-8859-15 has the euro", "", declared("ISO-8859-15"), "\xa4\xe9\x80", "€é\u0080"},
 		{"all of ISO-8859-1", "", declared("ISO-8859-1"), "a&#233;\xa0\xff", "aé\u00a0ÿ"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,6 +60,7 @@ func TestUnknownCharsets(t *testing.T) {
 	for _, c := range []struct{ contentType, before, named string }{
 		{"text/xml; charset=UTF-16", "", `charset "UTF-16"`},
 		{"text/xml; charset=shift_jis", "<?xml version='1.0' encoding='ISO-8859-1'?>", `charset "shift_jis"`},
+		{"", "<?xml version='1.0' encoding='windows-1252'?>", `charset "windows-1252"`},
 		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>", `charset "EBCDIC-CP-US"`},
 		{"", "<?xml version='1.0' encoding='\u202egpj" + strings.Repeat("x", 200) + "'?>", `charset "\u202egpj` + strings.Repeat("x", 36) + `" is not`},
 	} {
@@ -82,7 +81,6 @@ func TestDeclarations(t *testing.T) {
 		"<?xml version='1.0' encoding=utf-8?>":                charsetNone,
 		"<?xml version='1.0'?><a encoding='x'>":               charsetNone,
 		"<?xml\tversion = \"1.0\"\nencoding\r=\n'Latin1'\n?>": charsetLatin1,
-		"<?xml encoding='cp1252'?>":                           charsetWindows,
 		"<?xml encoding=' l9 '?>":                             charsetUnknown,
 	} {
 		label := declaredCharset([]byte(text))

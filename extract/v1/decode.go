@@ -97,11 +97,10 @@ func (d *decoder) prepare() error {
 	}
 	switch c {
 	case charsetUnknown:
-		problem := fmt.Sprintf("its charset %.40q is not one that is read: UTF-8, US-ASCII, ISO-8859-1, ISO-8859-15, windows-1252", cmp.Or(d.media.label, string(declared)))
+		problem := fmt.Sprintf("its charset %.40q is not one that is read: UTF-8, US-ASCII, ISO-8859-1", cmp.Or(d.media.label, string(declared)))
 		return &transport.AnswerError{Offset: -1, Problem: problem, Fault: transport.FaultBeyond}
-	case charsetUTF8:
-	default:
-		d.Text, d.Spare = c.toUTF8(d.Spare[:0], d.Text), d.Text
+	case charsetLatin1:
+		d.Text, d.Spare = latin1ToUTF8(d.Spare[:0], d.Text), d.Text
 	}
 	d.Clean(true)
 	d.scan.init(d.Text, first)
