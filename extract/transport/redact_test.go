@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -55,6 +56,7 @@ func TestRedactSpellings(t *testing.T) {
 			checkRedacted(t, s, key+", twice "+name, encode(once))
 			checkRedacted(t, s, key+", json of "+name, encoders()["json"](once))
 		}
+		checkRedacted(t, s, key+", base64", base64.StdEncoding.EncodeToString([]byte(key)))
 	}
 }
 
@@ -89,6 +91,7 @@ func TestRedactShortKeys(t *testing.T) {
 		{"try", "fs_api_key%3Dtry%26x", "fs_api_key%3D[redacted]%26x", "fs_api_key%3D[redacted]%26x"},
 		{"try", `"wrong key\ntry"`, `"wrong key\n[redacted]"`, `"wrong key\n[redacted]"`},
 		{"try", "key %74%72%79, country", "key [redacted], country", "key [redacted], coun[redacted]"},
+		{"try", "dHJ5, 747279, 1747279", "[redacted], [redacted], 1747279", "[redacted], [redacted], 1[redacted]"},
 		{"try", "Get \"https://h/registry?a=entry\": entry", "Get \"https://h/regis[redacted]?a=en[redacted]\": entry", "Get \"https://h/regis[redacted]?a=en[redacted]\": en[redacted]"},
 		{"try", "lo try_2 try2 atry éntry tryé", "lo try_2 try2 atry éntry tryé", "lo [redacted]_2 [redacted]2 a[redacted] én[redacted] [redacted]é"},
 		{"try", "try", "[redacted]", "[redacted]"},

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"html"
 	"log/slog"
@@ -52,9 +54,10 @@ const maxShown = 16 << 10
 const shortKey = 7
 
 // Redact returns text with the key replaced by "[redacted]", also where it is spelled as
-// addresses, JSON, Go or HTML spell it, or by two of them, one after the other. A key of at
-// most seven characters is replaced where it is a whole word or stands in an address, so that
-// "try" does not make "entry" unreadable. Of a very long text Redact returns only the beginning.
+// addresses, JSON, Go or HTML spell it, or by two of them, one after the other, and in base64
+// and hexadecimal. A key of at most seven characters is replaced where it is a whole word or
+// stands in an address, so that "try" does not make "entry" unreadable. Of a very long text
+// Redact returns only the beginning.
 func (s Secret) Redact(text string) string {
 	return s.redact(text, utf8.RuneCountInString(s.value) <= shortKey)
 }
@@ -81,13 +84,21 @@ func (s Secret) redact(text string, words bool) string {
 	if words {
 		addresses = address.FindAllStringIndex(text, -1)
 	}
+	key := []byte(s.value)
+	encoded := []string{
+		hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), base64.RawStdEncoding.EncodeToString(key),
+		base64.URLEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key),
+	}
 	var out strings.Builder
 	known := spelled{}
 	for at := 0; at < len(text); {
-		end := at
-		if ends := known.ends(text[at:], s.value, mostSpellings); len(ends) > 0 {
-			end += slices.Max(ends)
+		ends := append(known.ends(text[at:], s.value, mostSpellings), 0)
+		for _, key := range encoded {
+			if strings.HasPrefix(text[at:], key) {
+				ends = append(ends, len(key))
+			}
 		}
+		end := at + slices.Max(ends)
 		inAddress := func(a []int) bool { return a[0] <= at && end <= a[1] }
 		if end == at || words && inWord(text, at, end) && !slices.ContainsFunc(addresses, inAddress) {
 			out.WriteByte(text[at])
