@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
 )
 
@@ -157,7 +158,7 @@ func TestUndatedOfOtherServices(t *testing.T) {
 		form := datedForm(t, 3000, 100_500, 105_000)
 		dated, want := isDated(form)
 		server := &formservice.Server{Forms: []*formservice.Form{form}, Faults: tc.faults}
-		c := extracttest.Serve(t, server, func(cfg *v1.Config) { cfg.Retries = 20 })
+		c := extracttest.Serve(t, server, func(cfg *transport.Config) { cfg.Retries = 20 })
 		got, err := tryUndated(t, c, "form1", dated)
 		breach, _ := errors.AsType[*extract.BreachError](err)
 		switch {

@@ -17,23 +17,27 @@ import (
 
 // Serve serves h over loopback HTTP and returns a client of it, which waits a
 // microsecond between attempts. change, unless nil, changes the configuration.
-func Serve(t testing.TB, h http.Handler, change func(*v1.Config)) *v1.Client {
+func Serve(t testing.TB, h http.Handler, change func(*transport.Config)) *v1.Client {
 	t.Helper()
-	url, cfg := listen(t, h)
-	return newClient(t, v1.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg}, change)
+	return ServeBy(t, formservice.V1, h, change).(*v1.Client)
 }
 
 // ServeBy does the same as Serve with a client of one generation, formservice.V1 or V2.
 func ServeBy(t testing.TB, generation string, h http.Handler, change func(*transport.Config)) extract.Client {
 	t.Helper()
-	url, cfg := listen(t, h)
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	cfg := transport.Config{
+		BaseURL: server.URL, Account: formservice.DefaultAccount, Key: transport.NewSecret(formservice.DefaultKey),
+		BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: transport.DefaultRetries,
+	}
 	if change != nil {
 		change(&cfg)
 	}
 	if generation == formservice.V1 {
-		return NewClient(t, v1.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg})
+		return NewClient(t, cfg)
 	}
-	c, err := v2.NewClient(v2.Config{BaseURL: url, Account: formservice.DefaultAccount, Config: cfg})
+	c, err := v2.NewClient(cfg, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,28 +45,14 @@ func ServeBy(t testing.TB, generation string, h http.Handler, change func(*trans
 	return c
 }
 
-// listen serves h over loopback HTTP, and returns its address and how a client sends to it.
-func listen(t testing.TB, h http.Handler) (url string, cfg transport.Config) {
-	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	return server.URL, transport.Config{
-		Key: transport.NewSecret(formservice.DefaultKey), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: transport.DefaultRetries,
-	}
-}
-
 // Answering returns a client without a network, which holds the key: answer
 // answers each request. change, unless nil, changes the configuration.
-func Answering(t testing.TB, key string, answer func(*http.Request) (*http.Response, error), change func(*v1.Config)) *v1.Client {
+func Answering(t testing.TB, key string, answer func(*http.Request) (*http.Response, error), change func(*transport.Config)) *v1.Client {
 	t.Helper()
-	cfg := v1.Config{BaseURL: "https://fs1.example.com", Account: "acme", Config: transport.Config{
-		Key: transport.NewSecret(key), Transport: RoundTrip(answer), Retries: transport.DefaultRetries,
-	}}
-	return newClient(t, cfg, change)
-}
-
-func newClient(t testing.TB, cfg v1.Config, change func(*v1.Config)) *v1.Client {
-	t.Helper()
+	cfg := transport.Config{
+		BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(key),
+		Transport: RoundTrip(answer), Retries: transport.DefaultRetries,
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -70,7 +60,7 @@ func newClient(t testing.TB, cfg v1.Config, change func(*v1.Config)) *v1.Client 
 }
 
 // NewClient returns a client that is closed when the test ends.
-func NewClient(t testing.TB, cfg v1.Config) *v1.Client {
+func NewClient(t testing.TB, cfg transport.Config) *v1.Client {
 	t.Helper()
 	c, err := v1.NewClient(cfg)
 	if err != nil {

@@ -29,23 +29,10 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
-// AccountURL checks where an account's service is, see ParseBaseURL, and the account's URL
-// extension. It returns the service's address. The error is an *Error without the key.
-func AccountURL(base, account string, allowHTTP bool, key Secret) (*url.URL, error) {
-	u, err := ParseBaseURL(base, allowHTTP)
-	if err != nil {
-		return nil, &Error{Code: 78, Problem: key.Redact(err.Error())}
-	}
-	if noSegment(account) {
-		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q: give the account's URL extension", account)}
-	}
-	return u, nil
-}
-
 // address returns the address of a call, with the key unless that goes into a header. The error is an *Error if the
 // name cannot be a form's.
 func (s *Sender) address(call Call) (string, error) {
-	address := s.cfg.Forms
+	address := s.forms
 	if call.Transaction != GetForms {
 		if noSegment(call.Form) {
 			return "", &Error{Code: 78, Problem: fmt.Sprintf("%q is not a form: give its form directory", call.Form)}
@@ -56,8 +43,8 @@ func (s *Sender) address(call Call) (string, error) {
 		address += "/" + call.Path
 	}
 	sent := slices.Clone(call.Parameters)
-	if s.cfg.KeyParameter != "" {
-		sent.Add(s.cfg.KeyParameter, s.cfg.Key.value)
+	if s.dialect.KeyParameter != "" {
+		sent.Add(s.dialect.KeyParameter, s.cfg.Key.value)
 	}
 	if len(sent) > 0 {
 		address += "?" + sent.Query()

@@ -32,8 +32,8 @@ func (s *Sender) exchange(ctx context.Context, call Call) (Header, error) {
 	if err != nil {
 		return Header{}, &NetworkError{Problem: s.cfg.Key.RedactSent(urlCause(err).Error()), Final: true}
 	}
-	req.Header.Set("Accept", s.cfg.Accept)
-	if s.cfg.KeyParameter == "" {
+	req.Header.Set("Accept", s.dialect.Accept)
+	if s.dialect.KeyParameter == "" {
 		req.Header.Set("Authorization", "bearer "+s.cfg.Key.value)
 	}
 	if s.cfg.UserAgent != "" {

@@ -37,10 +37,10 @@ func TestCauseOfCancellationIsNotTouched(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := &AnswerError{Fault: FaultEmpty}
 	was := *cause
-	s, err := NewSender(Config{Key: NewSecret(Canary), Forms: "http://service.example/", KeyParameter: "key", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s, err := NewSender(Config{BaseURL: "https://service.example", Account: "a", Key: NewSecret(Canary), Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		cancel(cause)
 		return nil, context.Cause(r.Context())
-	})})
+	})}, Dialect{})
 	if err != nil {
 		t.Fatal(err)
 	}

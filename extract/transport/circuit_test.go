@@ -98,7 +98,7 @@ func TestOneSickFormIsNoOutage(t *testing.T) {
 	}{
 		{0, []string{"a"}, true}, {1, []string{"a"}, true}, {2, []string{"a"}, false}, {2, []string{"a", "b"}, true}, {500, []string{"a", "", "a"}, true},
 	} {
-		client, err := NewSender(Config{Key: NewSecret("k"), BackoffMin: time.Second})
+		client, err := NewSender(Config{BaseURL: "https://service.example", Account: "a", Key: NewSecret("k"), BackoffMin: time.Second}, Dialect{})
 		if err != nil {
 			t.Fatal(err)
 		}

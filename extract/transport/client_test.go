@@ -72,17 +72,17 @@ func TestParseBaseURL(t *testing.T) {
 }
 
 func TestNewClientChecks(t *testing.T) {
-	good := v1.Config{BaseURL: "https://fs1.example.com", Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary)}}
+	good := transport.Config{BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret(transport.Canary)}
 	for _, tc := range []struct {
-		change func(*v1.Config)
+		change func(*transport.Config)
 		want   string // "" for none
 	}{
-		{func(*v1.Config) {}, ""},
-		{func(c *v1.Config) { c.Account = "" }, "account"},
-		{func(c *v1.Config) { c.Account = ".." }, "account"},
-		{func(c *v1.Config) { c.Key = transport.NewSecret(" \n") }, "no API key"},
-		{func(c *v1.Config) { c.BaseURL = "http://fs1.example.com" }, "plain HTTP"},
-		{func(c *v1.Config) { c.BaseURL = "https://fs1.example.com:" + transport.Canary }, "cannot be read"},
+		{func(*transport.Config) {}, ""},
+		{func(c *transport.Config) { c.Account = "" }, "account"},
+		{func(c *transport.Config) { c.Account = ".." }, "account"},
+		{func(c *transport.Config) { c.Key = transport.NewSecret(" \n") }, "no API key"},
+		{func(c *transport.Config) { c.BaseURL = "http://fs1.example.com" }, "plain HTTP"},
+		{func(c *transport.Config) { c.BaseURL = "https://fs1.example.com:" + transport.Canary }, "cannot be read"},
 	} {
 		cfg := good
 		tc.change(&cfg)
@@ -111,7 +111,7 @@ func TestNewClientChecks(t *testing.T) {
 func TestBaseURLWithAPath(t *testing.T) {
 	server := httptest.NewServer(http.StripPrefix("/a b", &formservice.Server{}))
 	defer server.Close()
-	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL + "/a%20b/", Account: formservice.DefaultAccount, Config: transport.Config{Key: transport.NewSecret(formservice.DefaultKey)}})
+	c := extracttest.NewClient(t, transport.Config{BaseURL: server.URL + "/a%20b/", Account: formservice.DefaultAccount, Key: transport.NewSecret(formservice.DefaultKey)})
 	if n, err := c.Count(t.Context(), "form1", extract.CountQuery{}); err != nil || n != 1000 {
 		t.Errorf("count = %d, %v", n, err)
 	}
@@ -138,7 +138,7 @@ func TestRedirects(t *testing.T) {
 			asked++
 			w.Header().Set("Location", tc.location(r))
 			w.WriteHeader(tc.status)
-		}), func(cfg *v1.Config) { cfg.Key = transport.NewSecret(transport.Canary) })
+		}), func(cfg *transport.Config) { cfg.Key = transport.NewSecret(transport.Canary) })
 		err := countOnly(t.Context(), c)
 		e := transport.MustAs[*transport.NotServiceError](t, err)
 		if e.Err.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.Err.Problem, "?#") || strings.Contains(e.Err.Problem, "pw") {
@@ -209,7 +209,7 @@ func TestKeyStaysHidden(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var log lockedBuffer
-			c := extracttest.Answering(t, transport.Canary, tc.f, func(cfg *v1.Config) {
+			c := extracttest.Answering(t, transport.Canary, tc.f, func(cfg *transport.Config) {
 				cfg.BackoffMin, cfg.BackoffMax = time.Microsecond, time.Microsecond
 				cfg.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
@@ -247,7 +247,7 @@ func TestUntrustedCertificate(t *testing.T) {
 		dials++
 		return dial(ctx, network, address)
 	}
-	c := extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing}})
+	c := extracttest.NewClient(t, transport.Config{BaseURL: server.URL, Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: dialing})
 	err := countOnly(t.Context(), c)
 	if e := transport.MustAs[*transport.NetworkError](t, err); !e.Final || transport.Temporary(err) || !strings.Contains(e.Problem, "certificate") || !strings.Contains(e.Problem, "SSL_CERT_FILE") {
 		t.Errorf("err = %v, temporary %v", err, transport.Temporary(err))
@@ -260,7 +260,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	// The same server, spoken to as the host that its certificate does not name.
 	trusting := server.Client().Transport.(*http.Transport).Clone()
 	trusting.TLSClientConfig.ServerName = "fs1.example.org"
-	c = extracttest.NewClient(t, v1.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: trusting}})
+	c = extracttest.NewClient(t, transport.Config{BaseURL: server.URL, Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3, Transport: trusting})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final {
 		t.Errorf("a wrong host name is not final: %v", e)
 	}
@@ -270,7 +270,7 @@ func TestUntrustedCertificate(t *testing.T) {
 func TestPlainHTTPBehindHTTPS(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	c := extracttest.NewClient(t, v1.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 3}})
+	c := extracttest.NewClient(t, transport.Config{BaseURL: strings.Replace(server.URL, "http:", "https:", 1), Account: "acme", Key: transport.NewSecret(transport.Canary), Retries: 3})
 	if e := transport.MustAs[*transport.NetworkError](t, countOnly(t.Context(), c)); !e.Final || !strings.Contains(e.Problem, "does not speak TLS") {
 		t.Errorf("err = %v", e)
 	}
@@ -303,7 +303,7 @@ func TestAnswerSizeIsBound(t *testing.T) {
 					return
 				}
 			}
-		}), func(cfg *v1.Config) { cfg.Retries = 0 })
+		}), func(cfg *transport.Config) { cfg.Retries = 0 })
 		if *c.Most() != transport.MaxBytes {
 			t.Errorf("the bound is %d", *c.Most())
 		}

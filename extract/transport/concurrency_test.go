@@ -14,7 +14,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // underWay counts requests from when they are sent until they are done with:
@@ -115,7 +114,7 @@ func TestConcurrencyIsKept(t *testing.T) {
 			leaves := name == "all of them" || name == "no answer in time"
 			server := &underWay{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { linger(r); answer(w, r) })}
 			client := &underWay{RoundTripper: transport.NewTransport(most)}
-			c := extracttest.Serve(t, server, func(cfg *v1.Config) {
+			c := extracttest.Serve(t, server, func(cfg *transport.Config) {
 				cfg.Concurrency, cfg.Timeout, cfg.Retries, cfg.Transport = most, 5*time.Second, 3, client
 				if leaves {
 					cfg.Timeout = 30 * time.Millisecond

@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // reply is one answer of a scripted service; the zero status is 200.
@@ -123,7 +122,7 @@ func TestDamagedAnswers(t *testing.T) {
 			for _, met := range []string{"never", "by another sender", "before"} {
 				fate, tries := tc.new, tc.tries
 				service := &scripted{replies: tc.replies}
-				c := extracttest.Serve(t, service, func(cfg *v1.Config) { cfg.Met = met == "by another sender" })
+				c := extracttest.Serve(t, service, func(cfg *transport.Config) { cfg.Met = met == "by another sender" })
 				if met != "never" {
 					fate, tries = tc.met, tc.metTry
 				}
@@ -158,7 +157,7 @@ func TestSeldomAnswered(t *testing.T) {
 					return nil, io.ErrUnexpectedEOF
 				}
 				return extracttest.Respond(200, noCount), nil
-			}, func(cfg *v1.Config) { cfg.Retries = tc.retries })
+			}, func(cfg *transport.Config) { cfg.Retries = tc.retries })
 			err := countOnly(t.Context(), c)
 			if got := fateOf(err); got != tc.want || asked != tc.retries+1 {
 				t.Errorf("%d retries: %s after %d attempts, want %s: %v", tc.retries, got, asked, tc.want, err)
@@ -170,7 +169,7 @@ func TestSeldomAnswered(t *testing.T) {
 // TestNotServiceSays what came and what to do.
 func TestNotServiceSays(t *testing.T) {
 	for retries, want := range map[int]string{0: "the only try gave a page with HTTP status 404", 8: "each of 3 tries gave the same page with HTTP status 404"} {
-		c := extracttest.Serve(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *v1.Config) { cfg.Retries = retries })
+		c := extracttest.Serve(t, &scripted{replies: []reply{{404, "text/html", webPage}}}, func(cfg *transport.Config) { cfg.Retries = retries })
 		err := countOnly(t.Context(), c)
 		for _, part := range []string{"Get Results Count of form form1 failed", want, "it is an HTML page", "set base_url to the service's own address"} {
 			if err == nil || !strings.Contains(err.Error(), part) {

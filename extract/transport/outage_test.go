@@ -76,7 +76,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 		budget, logged := &countingBudget{}, &lockedBuffer{}
 		o := downUntil(t, time.Now().Add(away))
 		client := func() *v1.Client {
-			return extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) {
+			return extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *transport.Config) {
 				cfg.Concurrency, cfg.Budget, cfg.Retries = requests, budget, 1000
 				cfg.Logger = slog.New(slog.NewJSONHandler(logged, nil))
 			})
@@ -134,7 +134,7 @@ func longestPause(t *testing.T) time.Duration {
 func TestOutageEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
-		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *transport.Config) { cfg.Retries = 1000 })
 		o.client = c
 		start := time.Now()
 		var group sync.WaitGroup
@@ -187,7 +187,7 @@ func TestOutageEnds(t *testing.T) {
 func TestCircuitOpensAtTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now())
-		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Minute) })
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *transport.Config) { cfg.Budget = slowBudget(time.Minute) })
 		done := make(chan error)
 		go func() { done <- countOnly(t.Context(), c) }()
 		time.Sleep(59 * time.Second) // virtual
@@ -233,7 +233,7 @@ func TestProbe(t *testing.T) {
 		{"down", func() (*http.Response, error) { return nil, errors.New("refused") }, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.res() }, func(cfg *v1.Config) { cfg.Retries = 0 })
+			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.res() }, func(cfg *transport.Config) { cfg.Retries = 0 })
 			opened(t, c)
 			start := time.Now()
 			_ = countOnly(t.Context(), c)
@@ -277,7 +277,7 @@ func TestOutageIsNotToldUntried(t *testing.T) {
 			}
 			time.Sleep(20 * time.Second) // virtual
 			return nil, errors.New("connection reset")
-		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		}, func(cfg *transport.Config) { cfg.Retries = 1000 })
 		start := time.Now()
 		if _, err := c.Count(t.Context(), "broken", extract.CountQuery{}); err == nil || c.IsOpen() {
 			t.Errorf("open %v: %v", c.IsOpen(), err)
@@ -307,7 +307,7 @@ func TestCancelInAnOutage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := extracttest.Answering(t, transport.Canary, hang, func(cfg *v1.Config) { cfg.Budget = tc.budget })
+				c := extracttest.Answering(t, transport.Canary, hang, func(cfg *transport.Config) { cfg.Budget = tc.budget })
 				opened(t, c)
 				background, end := context.WithCancel(t.Context())
 				for range tc.others {
@@ -339,7 +339,7 @@ func (b *sevenRequests) Reserve(context.Context) error {
 func TestBudgetEndsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := downUntil(t, time.Now().Add(time.Hour))
-		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) {
+		c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *transport.Config) {
 			cfg.Budget = new(sevenRequests)
 		})
 		o.client = c
@@ -368,7 +368,7 @@ func TestFlapping(t *testing.T) {
 			const most = 4
 			random := rand.New(rand.NewPCG(seed, 7))
 			o := downUntil(t, time.Now())
-			c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *v1.Config) { cfg.Concurrency = most })
+			c := extracttest.Answering(t, transport.Canary, o.RoundTrip, func(cfg *transport.Config) { cfg.Concurrency = most })
 			o.client = c
 			var group sync.WaitGroup
 			for range 600 {

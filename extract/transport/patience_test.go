@@ -15,7 +15,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // refuses is a server to which no connection can be made.
@@ -32,7 +31,7 @@ func TestFirstConnection(t *testing.T) {
 		for _, requests := range []int{1, 8} {
 			t.Run(fmt.Sprint(c.set, requests), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					client := extracttest.Answering(t, transport.Canary, refuses, func(cfg *v1.Config) {
+					client := extracttest.Answering(t, transport.Canary, refuses, func(cfg *transport.Config) {
 						cfg.Patience, cfg.Retries, cfg.Concurrency = c.set, 1000, requests
 					})
 					start := time.Now()
@@ -64,7 +63,7 @@ func TestLaterConnection(t *testing.T) {
 				return refuses(r)
 			}
 			return extracttest.Respond(200, countOf7), nil
-		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		}, func(cfg *transport.Config) { cfg.Retries = 1000 })
 		if err := countOnly(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +120,7 @@ func TestWrongServerThatStarts(t *testing.T) {
 func TestRetriesTellAnErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &lockedBuffer{}
-		client := extracttest.Answering(t, transport.Canary, refuses, func(cfg *v1.Config) {
+		client := extracttest.Answering(t, transport.Canary, refuses, func(cfg *transport.Config) {
 			cfg.Logger = slog.New(slog.NewJSONHandler(logged, nil))
 		})
 		if err := countOnly(t.Context(), client); err == nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // TestWhatStandsBetween holds that what stands between formetl and the service is called by
@@ -76,7 +75,7 @@ func TestWhatStandsBetween(t *testing.T) {
 				defer s.Close()
 				base = s.URL
 			}
-			client := extracttest.NewClient(t, v1.Config{BaseURL: base, Account: "acme", AllowHTTP: true, Config: transport.Config{Key: transport.NewSecret(transport.Canary), Retries: 2, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond}})
+			client := extracttest.NewClient(t, transport.Config{BaseURL: base, Account: "acme", AllowHTTP: true, Key: transport.NewSecret(transport.Canary), Retries: 2, BackoffMin: time.Microsecond, BackoffMax: time.Microsecond})
 			err := countOnly(t.Context(), client)
 			if err == nil || transport.Temporary(err) != c.temporary {
 				t.Fatalf("err = %v, temporary %v", err, transport.Temporary(err))

@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // TestFailures tells for every kind of failure what it becomes, whether it
@@ -127,7 +126,7 @@ func TestNetworkFailures(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, func(cfg *v1.Config) {
+				c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.answer() }, func(cfg *transport.Config) {
 					cfg.FirstPatience = transport.DefaultPatience
 				})
 				err := countOnly(t.Context(), c)
@@ -163,7 +162,7 @@ func TestFullJitter(t *testing.T) {
 				}
 				last, asked = time.Now(), asked+1
 				return extracttest.Respond(429, ""), nil
-			}, func(cfg *v1.Config) { cfg.BackoffMax, cfg.Retries = 4*time.Second, len(means) })
+			}, func(cfg *transport.Config) { cfg.BackoffMax, cfg.Retries = 4*time.Second, len(means) })
 			_ = countOnly(t.Context(), c)
 		}
 	})
@@ -230,7 +229,7 @@ func TestPatience(t *testing.T) {
 			}
 			<-r.Context().Done() // both time out
 			return nil, r.Context().Err()
-		}, func(cfg *v1.Config) { cfg.Budget = slowBudget(10 * time.Minute) })
+		}, func(cfg *transport.Config) { cfg.Budget = slowBudget(10 * time.Minute) })
 		if err := countOnly(t.Context(), c); err != nil {
 			t.Errorf("the wait for the budget was held against the request: %v", err)
 		}
@@ -239,7 +238,7 @@ func TestPatience(t *testing.T) {
 		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}, func(cfg *v1.Config) { cfg.Retries = 1000 })
+		}, func(cfg *transport.Config) { cfg.Retries = 1000 })
 		start := time.Now()
 		err := countOnly(t.Context(), c)
 		if took := time.Since(start); took > transport.DefaultPatience+transport.DefaultTimeout || took < transport.DefaultPatience/2 {
@@ -300,7 +299,7 @@ func TestTooHeavy(t *testing.T) {
 					}
 					<-r.Context().Done()
 					return nil, r.Context().Err()
-				}, func(cfg *v1.Config) { cfg.Timeout, cfg.Patience = 5*time.Second, time.Hour })
+				}, func(cfg *transport.Config) { cfg.Timeout, cfg.Patience = 5*time.Second, time.Hour })
 				if err := countOnly(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
@@ -332,7 +331,7 @@ func TestHeavyPagesAreNoOutage(t *testing.T) {
 				}
 				time.Sleep(10 * time.Second)
 				return extracttest.Respond(504, "<html>"), nil
-			}, func(cfg *v1.Config) { cfg.Concurrency = 8 })
+			}, func(cfg *transport.Config) { cfg.Concurrency = 8 })
 			page := func(limit int) error {
 				p, err := c.Results(t.Context(), "form1", extract.ResultsQuery{Limit: limit, Halved: limit > 1})
 				if err == nil {
@@ -474,7 +473,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		f      extracttest.RoundTrip
-		change func(*v1.Config)
+		change func(*transport.Config)
 		others int // requests that hold the places
 	}{
 		{"in the request", hang, nil, 0},
@@ -487,7 +486,7 @@ func TestCancelIsPrompt(t *testing.T) {
 			return extracttest.Respond(429, "", "Retry-After: 60"), nil
 		}, nil, 0},
 		{"at the gate", hang, nil, transport.DefaultConcurrency},
-		{"at the budget", hang, func(cfg *v1.Config) { cfg.Budget = slowBudget(time.Hour) }, 0},
+		{"at the budget", hang, func(cfg *transport.Config) { cfg.Budget = slowBudget(time.Hour) }, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -26,9 +26,12 @@ const (
 	DefaultFirstPatience = 30 * time.Second
 )
 
-// Config says how a Sender sends requests.
+// Config says which account a Sender asks, and how it sends requests.
 type Config struct {
-	Key Secret
+	BaseURL   string // HTTPS, or plain HTTP to a loopback address
+	Account   string // the account's URL extension
+	AllowHTTP bool   // plain HTTP to other hosts too
+	Key       Secret // of API v2 the account's token
 
 	Timeout     time.Duration // bound of one attempt; 0 means DefaultTimeout
 	Retries     int           // most attempts after the first; negative means DefaultRetries
@@ -55,12 +58,14 @@ type Config struct {
 	Logger    *slog.Logger      // nil logs nothing
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string
+}
 
-	// Forms is the address of the account's forms. KeyParameter names the query parameter
-	// for the key. If it is "", the key goes as a bearer token into the Authorization
-	// header. Accept is the Accept header. The package of the service generation
-	// (extract/v1, extract/v2) sets all three.
-	Forms, KeyParameter, Accept string
+// Dialect is how a generation of the service is asked. Its package (extract/v1, extract/v2)
+// has it.
+type Dialect struct {
+	Root         string // of the paths, such as /api/v2
+	KeyParameter string // in the query; "" sends the key as a bearer token in the header Authorization
+	Accept       string // the header Accept
 }
 
 // Budget bounds requests. The sender asks it before every attempt of a request.
@@ -124,6 +129,8 @@ type Header struct {
 // use.
 type Sender struct {
 	cfg     Config
+	dialect Dialect
+	forms   string            // the address of the account's forms
 	most    int64             // bytes of an answer
 	http    http.RoundTripper // cfg.Transport, with answers decompressed
 	gate    *gate
@@ -145,7 +152,14 @@ func (s *Sender) Clocks() (theirs, ours time.Time) {
 }
 
 // NewSender checks the configuration and returns a sender. It sends nothing.
-func NewSender(cfg Config) (*Sender, error) {
+func NewSender(cfg Config, dialect Dialect) (*Sender, error) {
+	base, err := ParseBaseURL(cfg.BaseURL, cfg.AllowHTTP)
+	if err != nil {
+		return nil, &Error{Code: 78, Problem: cfg.Key.Redact(err.Error())}
+	}
+	if noSegment(cfg.Account) {
+		return nil, &Error{Code: 78, Problem: fmt.Sprintf("account %q: give the account's URL extension", cfg.Account)}
+	}
 	if cfg.Key.IsZero() {
 		return nil, &Error{Code: 78, Problem: "no API key: set FORMETL_API_KEY, or name a file that holds it"}
 	}
@@ -164,7 +178,10 @@ func NewSender(cfg Config) (*Sender, error) {
 	}
 	// This gzip is faster than that of net/http: an export takes 8 % less CPU time.
 	unzipping := gzhttp.Transport(cfg.Transport, gzhttp.TransportEnableZstd(false))
-	return &Sender{cfg: cfg, most: maxBytes, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, dated: &atomic.Pointer[dated]{}}, nil
+	return &Sender{
+		cfg: cfg, dialect: dialect, forms: strings.TrimSuffix(base.String(), dialect.Root) + dialect.Root + "/" + Escape(cfg.Account) + "/forms",
+		most: maxBytes, http: unzipping, gate: newGate(cfg.Concurrency), circuit: newCircuit(cfg), numbers: &numbers{}, dated: &atomic.Pointer[dated]{},
+	}, nil
 }
 
 func newTransport(concurrency int) *http.Transport {

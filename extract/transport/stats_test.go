@@ -108,7 +108,7 @@ func TestOutcomesAddUp(t *testing.T) {
 		c := extracttest.Answering(t, transport.Canary, func(r *http.Request) (*http.Response, error) {
 			form := strings.Split(r.URL.Path, "/")[5]
 			return script[form](r)
-		}, func(cfg *v1.Config) { cfg.Retries = 0 })
+		}, func(cfg *transport.Config) { cfg.Retries = 0 })
 		fork := c.Fork()
 		inner := fork.Fork()
 		ask := func(c extract.Client, form string, patience time.Duration) {

@@ -7,14 +7,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 )
 
-// Config says which account a Client uses, and how it sends requests.
-type Config struct {
-	BaseURL   string // HTTPS, or plain HTTP to a loopback address
-	Account   string // the account's URL extension
-	AllowHTTP bool   // plain HTTP to other hosts too
-	transport.Config
-}
-
 // Client sends the six transactions of the service for one account
 // (specification, section 4). It is safe for concurrent use.
 type Client struct{ *transport.Sender }
@@ -22,14 +14,8 @@ type Client struct{ *transport.Sender }
 var _ extract.Client = (*Client)(nil)
 
 // NewClient checks the configuration and returns a client. It sends nothing.
-func NewClient(cfg Config) (*Client, error) {
-	base, err := transport.AccountURL(cfg.BaseURL, cfg.Account, cfg.AllowHTTP, cfg.Key)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Forms = base.String() + "/api/users/" + transport.Escape(cfg.Account) + "/forms"
-	cfg.KeyParameter, cfg.Accept = "fs_api_key", "application/xml, text/xml"
-	sender, err := transport.NewSender(cfg.Config)
+func NewClient(cfg transport.Config) (*Client, error) {
+	sender, err := transport.NewSender(cfg, transport.Dialect{Root: "/api/users", KeyParameter: "fs_api_key", Accept: "application/xml, text/xml"})
 	if err != nil {
 		return nil, err
 	}

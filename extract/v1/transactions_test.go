@@ -12,7 +12,6 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 )
 
 // people is a form of a few results whose searches are easy to tell.
@@ -97,7 +96,7 @@ func TestQueries(t *testing.T) {
 		asked = append(asked, r.Method+" "+r.RequestURI)
 		_, _ = w.Write([]byte(extracttest.Success(`<results/><count>0</count><form id="1"/><forms/><status/><publish/>`)))
 	})
-	c := extracttest.Serve(t, recorder, func(cfg *v1.Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
+	c := extracttest.Serve(t, recorder, func(cfg *transport.Config) { cfg.Account, cfg.Key = "a c/m?e", transport.NewSecret("k +&") })
 	ctx := t.Context()
 	full := extract.ResultsQuery{
 		Window: extracttest.Window("2026-01-01", "2026-02-01"), IDs: extract.IDRange{Min: 5, Max: 9}, Limit: 50, Page: 2, Sort: "date finish", Descending: true,
@@ -208,7 +207,7 @@ func TestFormsThatAreNone(t *testing.T) {
 // TestAnswersWithoutWhatIsPromised refuses successes of another shape.
 func TestAnswersWithoutWhatIsPromised(t *testing.T) {
 	body := ""
-	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, body), nil }, func(cfg *v1.Config) { cfg.Retries = 0 })
+	c := extracttest.Answering(t, formservice.DefaultKey, func(*http.Request) (*http.Response, error) { return extracttest.Respond(200, body), nil }, func(cfg *transport.Config) { cfg.Retries = 0 })
 	ctx := t.Context()
 	count := func() error { _, err := c.Count(ctx, "x", extract.CountQuery{}); return err }
 	status := func() error { _, err := c.Status(ctx, "x"); return err }

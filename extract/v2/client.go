@@ -1,10 +1,8 @@
 package v2
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -14,16 +12,6 @@ import (
 
 // PageSize is the most results that one request brings (service-v2.md, section 4).
 const PageSize = 500
-
-// Config says which account a Client uses, and how it sends requests. Its Key is the
-// account's token.
-type Config struct {
-	BaseURL   string         // HTTPS, or plain HTTP to a loopback address
-	Account   string         // the account's URL extension
-	AllowHTTP bool           // plain HTTP to other hosts too
-	Zone      *time.Location // the account's zone; nil means UTC
-	transport.Config
-}
 
 // Client sends the requests of API v2 for one account (service-v2.md, section 3). It is
 // safe for concurrent use.
@@ -41,21 +29,14 @@ type learned struct {
 
 var _ extract.Client = (*Client)(nil)
 
-// NewClient checks the configuration and returns a client. It sends nothing.
-func NewClient(cfg Config) (*Client, error) {
-	base, err := transport.AccountURL(cfg.BaseURL, cfg.Account, cfg.AllowHTTP, cfg.Key)
+// NewClient checks the configuration and returns a client. It sends nothing. Dates become
+// wall-clock time of zone, the account's.
+func NewClient(cfg transport.Config, zone *time.Location) (*Client, error) {
+	sender, err := transport.NewSender(cfg, transport.Dialect{Root: "/api/v2", Accept: "application/json"})
 	if err != nil {
 		return nil, err
 	}
-	cfg.Forms = strings.TrimSuffix(base.String(), "/api/v2") + "/api/v2/" + transport.Escape(cfg.Account) + "/forms"
-	cfg.KeyParameter, cfg.Accept = "", "application/json"
-	sender, err := transport.NewSender(cfg.Config)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{
-		Sender: sender, zone: cmp.Or(cfg.Zone, time.UTC), learned: &learned{labels: newMemo[labelSet, []page.Heading](), choices: newMemo[string, map[string]*choices]()},
-	}, nil
+	return &Client{sender, zone, &learned{newMemo[labelSet, []page.Heading](), newMemo[string, map[string]*choices]()}}, nil
 }
 
 // PageSize is the most results that one request brings.

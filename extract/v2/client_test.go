@@ -24,18 +24,24 @@ import (
 // canary is the token, which no error, address and log may hold.
 const canary = "c4n4ry-t0k3n/+%"
 
+// config is what clients are made of.
+type config struct {
+	transport.Config
+	zone *time.Location
+}
+
 // serve returns a client of h. change, unless nil, changes its configuration.
-func serve(t *testing.T, h http.HandlerFunc, change func(*v2.Config)) *v2.Client {
+func serve(t *testing.T, h http.HandlerFunc, change func(*config)) *v2.Client {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	cfg := v2.Config{BaseURL: server.URL, Account: "acme", Config: transport.Config{
-		Key: transport.NewSecret(canary), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: 2,
-	}}
+	cfg := config{transport.Config{
+		BaseURL: server.URL, Account: "acme", Key: transport.NewSecret(canary), BackoffMin: time.Microsecond, BackoffMax: time.Microsecond, Retries: 2,
+	}, time.UTC}
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := v2.NewClient(cfg)
+	c, err := v2.NewClient(cfg.Config, cfg.zone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +66,7 @@ func TestRequest(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		fmt.Fprint(w, `{"results":[{"id":"7","date_start":"2026-07-05T22:26:24.087Z"}]}`)
-	}, func(cfg *v2.Config) { cfg.Zone = time.FixedZone("", 7200) })
+	}, func(cfg *config) { cfg.zone = time.FixedZone("", 7200) })
 	p, err := c.Results(t.Context(), "form 1", extract.ResultsQuery{IDs: extract.IDRange{Min: 7}})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +108,7 @@ func TestCanary(t *testing.T) {
 					t.Errorf("the address holds the token: %s", r.URL)
 				}
 				h(w, r)
-			}, func(cfg *v2.Config) {
+			}, func(cfg *config) {
 				cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			})
 			q := extract.ResultsQuery{View: "101", Headings: true, Search: extract.Search{Where: []extract.Criterion{{Column: "1", Operator: extract.OpEquals, Term: "x"}}}}
@@ -223,7 +229,7 @@ func TestEarly(t *testing.T) {
 		{"id":"10","date_start":"2026-10-25T00:29:59.500Z","result_status":"Incomplete"},
 		{"id":"11","result_status":"Incomplete","date_start":"2026-10-25T00:29:59.500Z","date_finish":""},
 		{"id":"12","result_status":"Complete","date_start":"2026-10-25T00:29:59.500Z"},
-		{"id":"13","result_status":"Incomplete","date_start":"2026-10-25T00:30:59.500Z"}]}`), func(cfg *v2.Config) { cfg.Zone = berlin })
+		{"id":"13","result_status":"Incomplete","date_start":"2026-10-25T00:30:59.500Z"}]}`), func(cfg *config) { cfg.zone = berlin })
 	for _, r := range []struct {
 		from string
 		want []int64
@@ -475,13 +481,13 @@ func TestHeadingsAreCancelled(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	key := transport.NewSecret(canary)
-	for name, cfg := range map[string]v2.Config{
+	for name, cfg := range map[string]transport.Config{
 		"no key":     {BaseURL: "https://x", Account: "a"},
-		"no account": {BaseURL: "https://x", Config: transport.Config{Key: key}},
-		"plain HTTP": {BaseURL: "http://x", Account: "a", Config: transport.Config{Key: key}},
-		"key in URL": {BaseURL: "https://x?k=" + canary, Account: "a", Config: transport.Config{Key: key}},
+		"no account": {BaseURL: "https://x", Key: key},
+		"plain HTTP": {BaseURL: "http://x", Account: "a", Key: key},
+		"key in URL": {BaseURL: "https://x?k=" + canary, Account: "a", Key: key},
 	} {
-		_, err := v2.NewClient(cfg)
+		_, err := v2.NewClient(cfg, time.UTC)
 		if _, ok := errors.AsType[*transport.Error](err); !ok || strings.Contains(err.Error(), "c4n4ry") {
 			t.Errorf("%s: err = %v", name, err)
 		}

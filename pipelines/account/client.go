@@ -39,17 +39,17 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		}
 		requests = o.Client.Budgets.Shared(def, state, o.Now, o.waiting)
 	}
-	sends := transport.Config{
-		Key:     s.Key,
+	cfg := transport.Config{
+		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Key: s.Key,
 		Timeout: s.Requests.Timeout, Retries: s.Requests.Retries, Concurrency: s.Requests.Concurrency,
 		Budget:     requests,
 		BackoffMin: o.Client.BackoffMin, BackoffMax: o.Client.BackoffMax, Patience: cmp.Or(o.Client.Patience, s.Requests.Patience),
 		Logger: o.Logger, Transport: o.Client.Transport, UserAgent: o.Client.UserAgent, Met: o.Client.Met,
 	}
 	if api == definition.APIv2 {
-		return v2.NewClient(v2.Config{BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Zone: s.Zone, Config: sends})
+		return v2.NewClient(cfg, s.Zone)
 	}
-	return v1.NewClient(v1.Config{BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Config: sends})
+	return v1.NewClient(cfg)
 }
 
 // automatic makes a client of the generation that the service speaks. The JSON generation
