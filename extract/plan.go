@@ -36,9 +36,6 @@ type Range struct {
 	// Endless means that the results of the range are counted without its end. So more are
 	// counted than are read if some are dated later.
 	Endless bool
-	// Prove is called where counts show that the service may ignore dates, so that no beginning
-	// of the range can be found. Its error ends the plan. It may be nil.
-	Prove func(ctx context.Context, one, other Window) error
 	// Holds tells whether a window holds a result. Where nothing is counted, it serves to find
 	// the beginning of a range without one. If it is nil, such a range needs a beginning.
 	Holds func(ctx context.Context, w Window) (bool, error)
@@ -326,19 +323,6 @@ func (p *planner) worthAsking(c piece, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
-// suspect looks at a half of a range without a beginning that ends before online forms
-// existed. If it holds all results, and the rest holds them too, the service may ignore dates.
-func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
-	if n == 0 || n < p.total || p.Prove == nil || lower.To.Year() > 1995 {
-		return nil
-	}
-	upper := Window{lower.To, p.Window.To}
-	if rest, err := p.count(ctx, upper); err != nil || rest < p.total {
-		return err
-	}
-	return p.Prove(ctx, lower, upper)
-}
-
 // fixed divides the range at the boundaries of the step and of the partitions.
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
@@ -373,9 +357,6 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 	case !p.Uncounted:
 		holds = func(ctx context.Context, lower Window) (bool, error) {
 			n, err := p.count(ctx, lower)
-			if err == nil {
-				err = p.suspect(ctx, lower, n)
-			}
 			return n > 0, err
 		}
 	case holds == nil:

@@ -47,15 +47,6 @@ func (f Form) NewPlan(ctx context.Context, i Interval, span extract.Window, coun
 // Divide divides a range into windows. Without a counter it asks for no counts. If the
 // service tells none, it may ask where the results begin.
 func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (*extract.Plan, error) {
-	r.Prove = func(ctx context.Context, one, other extract.Window) error {
-		pages := extract.NewReader(f.Client, f.Name, Query(f.Def.Extract))
-		p, err := pages.Window(one, extract.IDRange{}, extract.Unknown).Next(ctx)
-		if err != nil || p == nil {
-			return err
-		}
-		defer p.Release()
-		return pages.ProveDates(ctx, p.ID(0), one, other)
-	}
 	r.Uncounted = r.Uncounted || count == nil
 	if f.Countless != "" {
 		r.Holds = func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
