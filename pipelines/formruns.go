@@ -145,7 +145,7 @@ func hopeless(err error) bool {
 	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
 		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
 	}
-	if isError[*transport.OutageError](err) || isError[*transport.NotServiceError](err) {
+	if a, ok := errors.AsType[*transport.AnswerError](err); isError[*transport.OutageError](err) || ok && a.NotService() {
 		return true
 	}
 	n, ok := errors.AsType[*transport.NetworkError](err)

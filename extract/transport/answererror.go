@@ -27,6 +27,9 @@ type AnswerError struct {
 	Fault   Fault
 	Ours    bool // the answer has the service's own root element
 	Status  int  // HTTP status, 0 if unknown
+	// Pages is how many attempts there were, where each got this same web page or a redirect,
+	// and nothing that the run was answered came from the service. Else it is 0.
+	Pages int
 
 	sum    uint64 // hash of the answer, to tell whether the next one is the same
 	varies bool   // another attempt of the request ended in another way
@@ -34,6 +37,13 @@ type AnswerError struct {
 
 // Error names the problem and its place.
 func (e *AnswerError) Error() string {
+	if e.NotService() {
+		tries := "the only try gave a page"
+		if e.Pages > 1 {
+			tries = fmt.Sprintf("each of %d tries gave the same page", e.Pages)
+		}
+		return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Status, e.Problem)
+	}
 	s := "the answer cannot be read: " + e.Problem
 	if e.Offset >= 0 {
 		s += fmt.Sprintf(" (byte %d)", e.Offset)
@@ -47,14 +57,31 @@ func (e *AnswerError) Error() string {
 // Temporary tells whether trying again may help. An empty, cut or garbled answer
 // was most likely damaged on its way, or comes from a proxy, as a page does. Any other
 // faulty answer comes again, unless another attempt of the request ended in another way.
-func (e *AnswerError) Temporary() bool { return e.Fault >= FaultGarbled || e.isPage() || e.varies }
+func (e *AnswerError) Temporary() bool {
+	return !e.NotService() && (e.Fault >= FaultGarbled || e.isPage() || e.varies)
+}
 
-// ExitCode is 65 where the service sends the unreadable answer each time, else 75.
+// NotService tells whether the base URL has to change: the address is not the service's.
+func (e *AnswerError) NotService() bool { return e.Pages > 0 }
+
+// ExitCode is 65 where the service sends the unreadable answer each time, 78 where it is not the
+// service, else 75.
 func (e *AnswerError) ExitCode() int {
-	if e.Temporary() {
+	switch {
+	case e.NotService():
+		return 78
+	case e.Temporary():
 		return 75
 	}
 	return 65
+}
+
+// Hint says what to check where another than the service answers.
+func (e *AnswerError) Hint() string {
+	if e.NotService() {
+		return "check that the base URL is the service's own address"
+	}
+	return ""
 }
 
 // isPage tells whether the whole answer comes from something other than the
@@ -67,36 +94,6 @@ func (e *AnswerError) isPage() bool {
 func (e *AnswerError) redirects() bool {
 	return e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest
 }
-
-// NotServiceError reports that every attempt of a request got the same web page, or a
-// redirect, from something other than the service. The service has answered nothing in this run.
-type NotServiceError struct {
-	Tries int
-	Err   *AnswerError // what is wrong with the web page
-}
-
-// Error says what came and what to do.
-func (e *NotServiceError) Error() string {
-	tries := "the only try gave a page"
-	if e.Tries > 1 {
-		tries = fmt.Sprintf("each of %d tries gave the same page", e.Tries)
-	}
-	return fmt.Sprintf("nothing that this run was answered came from the service: %s with HTTP status %d (%s); set base_url to the service's own address", tries, e.Err.Status, e.Err.Problem)
-}
-
-// Unwrap returns what is wrong with the web page.
-func (e *NotServiceError) Unwrap() error { return e.Err }
-
-// Temporary is false: the base URL has to change.
-func (e *NotServiceError) Temporary() bool { return false }
-
-// ExitCode is 78: the definition names another address than the service's.
-func (e *NotServiceError) ExitCode() int { return 78 }
-
-// Hint says what to check.
-func (e *NotServiceError) Hint() string { return checkBaseURL }
-
-const checkBaseURL = "check that the base URL is the service's own address"
 
 // Wrong returns the error for a well-formed answer that lacks required content.
 func Wrong(problem string) error {

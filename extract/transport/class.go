@@ -95,7 +95,7 @@ func meaningOf(err error) meaning {
 		return m
 	}
 	if a, ok := errors.AsType[*AnswerError](err); ok {
-		m := meaning{outcome: OutcomeInvalid, own: a.Ours, foreign: a.isPage() || a.Fault == FaultEmpty, heavy: a.Fault == FaultCut, done: !is[*NotServiceError](err) && !a.redirects()}
+		m := meaning{outcome: OutcomeInvalid, own: a.Ours, foreign: a.isPage() || a.Fault == FaultEmpty, heavy: a.Fault == FaultCut, done: !a.NotService() && !a.redirects()}
 		if a.Status >= http.StatusMultipleChoices && a.Status < http.StatusInternalServerError {
 			m.outcome = OutcomeRefused
 		}

@@ -140,8 +140,8 @@ func TestRedirects(t *testing.T) {
 			w.WriteHeader(tc.status)
 		}), func(cfg *transport.Config) { cfg.Key = transport.NewSecret(transport.Canary) })
 		err := countOnly(t.Context(), c)
-		e := transport.MustAs[*transport.NotServiceError](t, err)
-		if e.Err.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.Err.Problem, "?#") || strings.Contains(e.Err.Problem, "pw") {
+		e := transport.MustAs[*transport.AnswerError](t, err)
+		if !e.NotService() || e.Status != tc.status || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(e.Problem, "?#") || strings.Contains(e.Problem, "pw") {
 			t.Errorf("err = %v, want %q", err, tc.want)
 		}
 		transport.HidesKey(t, "error", err.Error())

@@ -91,8 +91,8 @@ func TestFailures(t *testing.T) {
 }
 
 func isNotService(err error) bool {
-	_, ok := errors.AsType[*transport.NotServiceError](err)
-	return ok
+	e, ok := errors.AsType[*transport.AnswerError](err)
+	return ok && e.NotService()
 }
 
 func isAnswerError(err error) bool {

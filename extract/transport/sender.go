@@ -286,8 +286,8 @@ func (s *Sender) errorOnce(e *effort) slog.Attr {
 	return slog.String("error", text)
 }
 
-// verdict returns the error of a request that is not tried again. For an unreadable answer
-// it decides between a *NotServiceError and an *AnswerError.
+// verdict returns the error of a request that is not tried again. Of an unreadable answer
+// it decides whose it is.
 func (s *Sender) verdict(e *effort) error {
 	a, ok := e.last.(*AnswerError) //nolint:errorlint // an outage that wraps one is an outage
 	if !ok {
@@ -295,7 +295,8 @@ func (s *Sender) verdict(e *effort) error {
 	}
 	_, met, _ := s.circuit.state()
 	if e.samePage() && !met {
-		return &NotServiceError{Tries: e.unread, Err: a}
+		a.Pages = e.unread
+		return a
 	}
 	if e.repeatable && (e.unread < min(doubtfulTries, s.cfg.Retries+1) || a.isPage() && !met) {
 		a.varies = true // other attempts failed in other ways

@@ -63,7 +63,7 @@ func TestExitCode(t *testing.T) {
 		{ExitData, unreadable(`<fs_response status="success"/>`)},
 		{ExitTemporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
 		{ExitTemporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
-		{ExitConfig, &transport.RequestError{Err: &transport.NotServiceError{Err: &transport.AnswerError{}}}},
+		{ExitConfig, &transport.RequestError{Err: &transport.AnswerError{Pages: 3}}},
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.NetworkError{}}},
 		{ExitData, &reading.RejectsError{}},
 		{ExitCantCreate, &definition.Fault{Code: ExitCantCreate}},
@@ -238,7 +238,7 @@ func TestHint(t *testing.T) {
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
 		{&extract.ServiceError{Code: extract.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
 		{&transport.RequestError{Err: service(extract.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
-		{&transport.NotServiceError{Err: &transport.AnswerError{}}, "run", "", "check that the base URL is the service's own address"},
+		{&transport.AnswerError{Pages: 3}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check account and forms; `formetl forms` lists the forms"},
