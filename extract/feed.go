@@ -208,7 +208,7 @@ func merged(lists ...[]Change) []Change {
 // whether neither ids nor other dates explain that order.
 func feedPage(ctx context.Context, s Service, form string, q ResultsQuery) (rows []Change, proof bool, err error) {
 	p, err := s.Results(ctx, form, q)
-	if e, ok := errors.AsType[*ServiceError](err); ok && e.Code == CodeInvalidValue {
+	if e, ok := errors.AsType[*transport.ServiceError](err); ok && e.Code == transport.CodeInvalidValue {
 		return nil, false, &FeedError{Problem: "the service refuses fs_sort=" + q.Sort}
 	}
 	if err != nil {
@@ -339,7 +339,7 @@ func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 		if transport.TooHeavy(err) {
 			continue
 		}
-		if e, ok := errors.AsType[*ServiceError](err); ok && e.Code == CodeInvalidValue {
+		if e, ok := errors.AsType[*transport.ServiceError](err); ok && e.Code == transport.CodeInvalidValue {
 			continue
 		}
 		if err != nil {

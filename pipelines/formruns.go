@@ -142,8 +142,8 @@ func (r *formRuns) over() (cause error, broken bool) {
 // service. A used-up budget is not hopeless: it refuses forms before they send a
 // request, and a form that only needs its commit still gets it.
 func hopeless(err error) bool {
-	if s, ok := errors.AsType[*extract.ServiceError](err); ok {
-		return s.Code == extract.CodeInvalidKey || s.Code == extract.CodeInvalidUser
+	if s, ok := errors.AsType[*transport.ServiceError](err); ok {
+		return s.Code == transport.CodeInvalidKey || s.Code == transport.CodeInvalidUser
 	}
 	if a, ok := errors.AsType[*transport.AnswerError](err); isError[*transport.OutageError](err) || ok && a.NotService() {
 		return true

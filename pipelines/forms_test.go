@@ -179,8 +179,8 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 		change func(*definition.Definition)
 		code   int
 	}{
-		"refused key":   {func(d *definition.Definition) { d.Source.Key = transport.NewSecret("another") }, extract.CodeInvalidKey},
-		"wrong account": {func(d *definition.Definition) { d.Source.Account = "another" }, extract.CodeInvalidUser},
+		"refused key":   {func(d *definition.Definition) { d.Source.Key = transport.NewSecret("another") }, transport.CodeInvalidKey},
+		"wrong account": {func(d *definition.Definition) { d.Source.Account = "another" }, transport.CodeInvalidUser},
 	} {
 		for _, concurrency := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d at once", name, concurrency), func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 				}
 				notRun := 0
 				for i, f := range report.Forms {
-					if s, ok := errors.AsType[*extract.ServiceError](failed.Errors[i]); !ok || s.Code != c.code {
+					if s, ok := errors.AsType[*transport.ServiceError](failed.Errors[i]); !ok || s.Code != c.code {
 						t.Errorf("%s: %v", f.Form, failed.Errors[i])
 					}
 					if _, ok := errors.AsType[*account.NotRunError](f.Err); ok {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -64,15 +63,15 @@ func TestHopeless(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&extract.ServiceError{Code: extract.CodeInvalidKey}, true},
-		{&extract.ServiceError{Code: extract.CodeInvalidUser}, true},
+		{&transport.ServiceError{Code: transport.CodeInvalidKey}, true},
+		{&transport.ServiceError{Code: transport.CodeInvalidUser}, true},
 		{&transport.NetworkError{Final: true}, true},
 		{&transport.OutageError{Last: errors.New("x")}, true},
-		{&output.OutputsError{Errors: []error{errors.New("x"), &extract.ServiceError{Code: extract.CodeInvalidKey}}}, true},
-		{&extract.ServiceError{Code: extract.CodeInvalidForm}, false},
-		{&extract.ServiceError{Code: extract.CodeInvalidURL}, false}, // a form's name may make it one
-		{&extract.ServiceError{Code: extract.CodeUnexpected}, false},
-		{&extract.ServiceError{Code: extract.CodeBusy}, false},
+		{&output.OutputsError{Errors: []error{errors.New("x"), &transport.ServiceError{Code: transport.CodeInvalidKey}}}, true},
+		{&transport.ServiceError{Code: transport.CodeInvalidForm}, false},
+		{&transport.ServiceError{Code: transport.CodeInvalidURL}, false}, // a form's name may make it one
+		{&transport.ServiceError{Code: transport.CodeUnexpected}, false},
+		{&transport.ServiceError{Code: transport.CodeBusy}, false},
 		{&transport.NetworkError{}, false},
 		{&transport.BudgetError{}, false},
 		{&reconcile.VerifyError{}, false},

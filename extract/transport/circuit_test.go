@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// refusal is an answer of the service itself.
-type refusal Class
-
-func (r refusal) Error() string            { return "refused" }
-func (r refusal) Class() Class             { return Class(r) }
-func (r refusal) ComeAfter() time.Duration { return 0 }
-func (r refusal) HTTPStatus() int          { return 0 }
-
 // TestCircuitOpens after a streak, by what the attempts of requests a and b
 // brought: a or b nothing, A or B the same without being there at all.
 func TestCircuitOpens(t *testing.T) {
@@ -23,8 +15,8 @@ func TestCircuitOpens(t *testing.T) {
 		err     error
 	}{
 		'g': {OutcomeOK, nil},
-		'y': {OutcomeBusy, refusal(ClassBusy)},
-		'r': {OutcomeRefused, refusal(ClassFinal)},
+		'y': {OutcomeBusy, &ServiceError{Code: CodeBusy}},
+		'r': {OutcomeRefused, &ServiceError{Code: CodeInvalidKey}},
 		'i': {OutcomeInvalid, &AnswerError{}},
 		'f': {OutcomeFailed, &NetworkError{Final: true}},
 		'c': {OutcomeCancelled, down}, // the cause of another's cancellation

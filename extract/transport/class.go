@@ -6,18 +6,7 @@ import (
 	"time"
 )
 
-// Refusal is an error with which the service itself answered. Each generation of
-// the service has its own type of Refusal, which gives each error code a class.
-type Refusal interface {
-	error
-	// Class tells what the refusal means for another attempt.
-	Class() Class
-	// ComeAfter returns the pause that the service asks for, 0 if it asks for none.
-	ComeAfter() time.Duration
-	HTTPStatus() int
-}
-
-// Class is what a refusal means for another attempt.
+// Class is what an error of the service means for another attempt.
 type Class uint8
 
 // The classes.
@@ -68,8 +57,8 @@ func meaningOf(err error) meaning {
 	if err == nil {
 		return meaning{outcome: OutcomeOK, answered: true, own: true}
 	}
-	if r, ok := errors.AsType[Refusal](err); ok {
-		m := meaning{class: r.Class(), after: r.ComeAfter(), outcome: OutcomeRefused, answered: true, own: true, heavy: r.HTTPStatus() == http.StatusGatewayTimeout}
+	if r, ok := errors.AsType[*ServiceError](err); ok {
+		m := meaning{class: r.Class(), after: r.RetryAfter, outcome: OutcomeRefused, answered: true, own: true, heavy: r.Status == http.StatusGatewayTimeout}
 		m.done = m.class == ClassUnavailable
 		if m.class >= ClassUnavailable {
 			m.outcome = OutcomeBusy

@@ -10,9 +10,9 @@
 // the address and removes it from every error and log line.
 //
 // The package knows no format and no transaction. A generation of the service
-// (extract/v1) builds the Call, decodes the body, and classes the errors
-// with which the service itself answers (Refusal). This package does not know
-// pages, windows or ids. Begin reading at Sender.Send.
+// (extract/v1, extract/v2) builds the Call and decodes the body. Of what the service answers,
+// this package knows its errors (ServiceError). It does not know pages, windows or ids.
+// Begin reading at Sender.Send; what an error means for another attempt is in meaningOf.
 //
 // # Why no library
 //

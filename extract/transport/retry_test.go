@@ -24,7 +24,7 @@ func TestFailures(t *testing.T) {
 	const many = transport.DefaultRetries + 1
 	code := func(n int) func(error) bool {
 		return func(err error) bool {
-			s, ok := errors.AsType[*extract.ServiceError](err)
+			s, ok := errors.AsType[*transport.ServiceError](err)
 			return ok && s.Code == n
 		}
 	}
@@ -42,22 +42,22 @@ func TestFailures(t *testing.T) {
 		temporary bool
 		attempts  int
 	}{
-		{"0 unexpected", 200, failure("0"), code(extract.CodeUnexpected), false, transport.DoubtfulTries},
-		{"0 with 500", 500, failure("0"), code(extract.CodeUnexpected), false, transport.DoubtfulTries},
-		{"0 with 503", 503, failure("0"), code(extract.CodeUnexpected), true, many},
-		{"1 URL", 404, failure("1"), code(extract.CodeInvalidURL), false, 1},
-		{"2 value", 400, failure("2"), code(extract.CodeInvalidValue), false, 1},
-		{"3 busy in 200", 200, failure("3"), code(extract.CodeBusy), true, many},
-		{"3 busy in 429", 429, failure("3"), code(extract.CodeBusy), true, many},
-		{"3 busy in 503", 503, failure("3"), code(extract.CodeBusy), true, many},
-		{"100 key", 401, failure("100"), code(extract.CodeInvalidKey), false, 1},
-		{"100 key with 503", 503, failure("100"), code(extract.CodeInvalidKey), false, 1},
-		{"101 user", 404, failure("101"), code(extract.CodeInvalidUser), false, 1},
-		{"102 form", 200, failure("102"), code(extract.CodeInvalidForm), false, 1},
-		{"103 id", 200, failure("103"), code(extract.CodeInvalidID), false, 1},
+		{"0 unexpected", 200, failure("0"), code(transport.CodeUnexpected), false, transport.DoubtfulTries},
+		{"0 with 500", 500, failure("0"), code(transport.CodeUnexpected), false, transport.DoubtfulTries},
+		{"0 with 503", 503, failure("0"), code(transport.CodeUnexpected), true, many},
+		{"1 URL", 404, failure("1"), code(transport.CodeInvalidURL), false, 1},
+		{"2 value", 400, failure("2"), code(transport.CodeInvalidValue), false, 1},
+		{"3 busy in 200", 200, failure("3"), code(transport.CodeBusy), true, many},
+		{"3 busy in 429", 429, failure("3"), code(transport.CodeBusy), true, many},
+		{"3 busy in 503", 503, failure("3"), code(transport.CodeBusy), true, many},
+		{"100 key", 401, failure("100"), code(transport.CodeInvalidKey), false, 1},
+		{"100 key with 503", 503, failure("100"), code(transport.CodeInvalidKey), false, 1},
+		{"101 user", 404, failure("101"), code(transport.CodeInvalidUser), false, 1},
+		{"102 form", 200, failure("102"), code(transport.CodeInvalidForm), false, 1},
+		{"103 id", 200, failure("103"), code(transport.CodeInvalidID), false, 1},
 		{"unlisted", 200, failure("57"), code(57), false, 1},
 		{"unlisted with 429", 429, failure("57"), code(57), true, many},
-		{"no code", 200, failure("what"), code(extract.CodeNone), false, transport.DoubtfulTries},
+		{"no code", 200, failure("what"), code(transport.CodeNone), false, transport.DoubtfulTries},
 		{"HTML 502", 502, "<html><body>Bad Gateway<br></body></html>", status(502), true, many},
 		{"text 429", 429, "slow down", status(429), true, many},
 		{"empty 503", 503, "", status(503), true, many},

@@ -107,7 +107,7 @@ type Call struct {
 	Halved      bool   // the caller asks for less if the answer is too heavy, see TooHeavy
 
 	Body *[]byte // the buffer that answers are read into
-	// Decode decodes the answer in Body. It returns a Refusal if the service
+	// Decode decodes the answer in Body. It returns a *ServiceError if the service
 	// answered with an error, and an *AnswerError if the answer cannot be read.
 	Decode func(Header) error
 
@@ -205,9 +205,6 @@ func (s *Sender) Fork() *Sender {
 	fork.numbers = &numbers{above: s.numbers}
 	return &fork
 }
-
-// Redact returns text without the key, see Secret.Redact.
-func (s *Sender) Redact(text string) string { return s.cfg.Key.Redact(text) }
 
 // Reads sets how many forms the sender and its forks read. If there are
 // several, failures of one form alone are not taken for an outage.
@@ -332,7 +329,7 @@ func (s *Sender) attempt(ctx context.Context, call Call, e *effort) error {
 		if err = encoded(header); err == nil {
 			err = call.Decode(header)
 		}
-		err = interpret(header, err)
+		err = s.interpret(call, header, err)
 	}
 	took := time.Since(start)
 	e.spent += took
@@ -379,14 +376,15 @@ func (s *Sender) admit(ctx context.Context) (probe bool, err error) {
 	}
 }
 
-// interpret returns the error of an attempt. err is the error of the decoder. A
-// refusal of the service counts first, then the HTTP status.
-func interpret(h Header, err error) error {
+// interpret returns the error of an attempt. err is the error of the decoder. An
+// error of the service counts first, then the HTTP status.
+func (s *Sender) interpret(call Call, h Header, err error) error {
 	if err == nil {
 		return nil
 	}
-	if refusal, ok := errors.AsType[Refusal](err); ok {
-		return refusal
+	if refused, ok := errors.AsType[*ServiceError](err); ok {
+		refused.complete(h, call, s.cfg.Key)
+		return refused
 	}
 	if h.Status >= http.StatusInternalServerError || h.Status == http.StatusTooManyRequests {
 		return &StatusError{Status: h.Status, RetryAfter: h.RetryAfter}

@@ -28,7 +28,7 @@ func attempts(c extract.Client) int64 {
 // circuit.
 func TestOutcomes(t *testing.T) {
 	const answer, absence, neither = "answer", "absence", "neither"
-	service := func(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
+	service := func(code, status int) error { return &transport.ServiceError{Code: code, Status: status} }
 	for _, tc := range []struct {
 		name    string
 		err     error
@@ -36,24 +36,24 @@ func TestOutcomes(t *testing.T) {
 		circuit string
 	}{
 		{"good", nil, transport.OutcomeOK, answer},
-		{"error 3", service(extract.CodeBusy, 200), transport.OutcomeBusy, answer},
-		{"error 3 with 503", service(extract.CodeBusy, 503), transport.OutcomeBusy, answer},
-		{"error 0 with 429", service(extract.CodeUnexpected, 429), transport.OutcomeBusy, answer},
-		{"error 0 with 503", service(extract.CodeUnexpected, 503), transport.OutcomeBusy, answer},
+		{"error 3", service(transport.CodeBusy, 200), transport.OutcomeBusy, answer},
+		{"error 3 with 503", service(transport.CodeBusy, 503), transport.OutcomeBusy, answer},
+		{"error 0 with 429", service(transport.CodeUnexpected, 429), transport.OutcomeBusy, answer},
+		{"error 0 with 503", service(transport.CodeUnexpected, 503), transport.OutcomeBusy, answer},
 		{"unlisted error with 429", service(57, 429), transport.OutcomeBusy, answer},
 		{"429 of a proxy", &transport.StatusError{Status: 429}, transport.OutcomeBusy, answer},
 		{"503 with Retry-After", &transport.StatusError{Status: 503, RetryAfter: time.Second}, transport.OutcomeBusy, answer},
 		{"503 of a proxy", &transport.StatusError{Status: 503}, transport.OutcomeBusy, absence},
-		{"error 0", service(extract.CodeUnexpected, 200), transport.OutcomeRefused, answer},
-		{"error 0 with 500", service(extract.CodeUnexpected, 500), transport.OutcomeRefused, answer},
-		{"error without a code", service(extract.CodeNone, 200), transport.OutcomeRefused, answer},
-		{"error 1", service(extract.CodeInvalidURL, 404), transport.OutcomeRefused, answer},
-		{"error 2", service(extract.CodeInvalidValue, 200), transport.OutcomeRefused, answer},
-		{"error 100", service(extract.CodeInvalidKey, 401), transport.OutcomeRefused, answer},
-		{"error 100 with 503", service(extract.CodeInvalidKey, 503), transport.OutcomeRefused, answer},
-		{"error 101", service(extract.CodeInvalidUser, 404), transport.OutcomeRefused, answer},
-		{"error 102", service(extract.CodeInvalidForm, 200), transport.OutcomeRefused, answer},
-		{"error 103", service(extract.CodeInvalidID, 200), transport.OutcomeRefused, answer},
+		{"error 0", service(transport.CodeUnexpected, 200), transport.OutcomeRefused, answer},
+		{"error 0 with 500", service(transport.CodeUnexpected, 500), transport.OutcomeRefused, answer},
+		{"error without a code", service(transport.CodeNone, 200), transport.OutcomeRefused, answer},
+		{"error 1", service(transport.CodeInvalidURL, 404), transport.OutcomeRefused, answer},
+		{"error 2", service(transport.CodeInvalidValue, 200), transport.OutcomeRefused, answer},
+		{"error 100", service(transport.CodeInvalidKey, 401), transport.OutcomeRefused, answer},
+		{"error 100 with 503", service(transport.CodeInvalidKey, 503), transport.OutcomeRefused, answer},
+		{"error 101", service(transport.CodeInvalidUser, 404), transport.OutcomeRefused, answer},
+		{"error 102", service(transport.CodeInvalidForm, 200), transport.OutcomeRefused, answer},
+		{"error 103", service(transport.CodeInvalidID, 200), transport.OutcomeRefused, answer},
 		{"redirect", &transport.AnswerError{Fault: transport.FaultForeign, Status: 302}, transport.OutcomeRefused, absence},
 		{"404 of a proxy", &transport.AnswerError{Status: 404}, transport.OutcomeRefused, neither},
 		{"500 of a proxy", &transport.StatusError{Status: 500}, transport.OutcomeFailed, absence},

@@ -57,6 +57,6 @@ func askFor[T any](ctx context.Context, c *Client, call transport.Call, element 
 		value, err = read(n)
 		return err
 	}
-	err = extract.Send(ctx, c.Sender, call)
+	err = c.Send(ctx, call)
 	return value, err
 }

@@ -39,7 +39,7 @@ func (d *decoder) release() {
 
 // DecodePage decodes a copy of one answer of Get Results into a page from the
 // pool. contentType is the Content-Type header of the answer, "" if it had
-// none. The error is an *extract.ServiceError if the service answered with an
+// none. The error is an *transport.ServiceError if the service answered with an
 // error, else a *transport.AnswerError.
 func DecodePage(body []byte, contentType string) (*page.Page, error) {
 	d := newDecoder()

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -164,7 +163,7 @@ func isASCII(data []byte) bool {
 
 func compareWithOracle(t *testing.T, page *page.Page, err error, want plainPage, wantErr error) {
 	t.Helper()
-	var service, wantService *extract.ServiceError
+	var service, wantService *transport.ServiceError
 	switch {
 	case errors.As(wantErr, &wantService):
 		if !errors.As(err, &service) || *service != *wantService {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // The oracle decodes answers a second time, over encoding/xml and by a
@@ -167,7 +167,7 @@ func oraclePage(top *oracleNode) (page plainPage, err error) {
 }
 
 func oracleError(root *oracleNode) error {
-	e := &extract.ServiceError{Code: -1}
+	e := &transport.ServiceError{Code: -1}
 	for _, c := range root.children() {
 		if c.name != "error" {
 			continue

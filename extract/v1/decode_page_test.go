@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -173,19 +172,19 @@ func TestHeadings(t *testing.T) {
 func TestServiceErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, xml string
-		want      extract.ServiceError
+		want      transport.ServiceError
 	}{
-		{"busy", `<fs_response status="error"><error code="3">System too busy</error></fs_response>`, extract.ServiceError{Code: 3, Message: "System too busy"}},
-		{"earlier root", `<fs_result status="error"><error code="100">Invalid API key</error></fs_result>`, extract.ServiceError{Code: 100, Message: "Invalid API key"}},
-		{"blanks", "<fs_response status='error'> <error code=' 0 '>\n a <![CDATA[& b]]>\n</error></fs_response>", extract.ServiceError{Code: 0, Message: "a & b"}},
-		{"no code", `<fs_response status="error"><error>Oh</error></fs_response>`, extract.ServiceError{Code: extract.CodeNone, Message: "Oh"}},
-		{"no number", `<fs_response status="error"><error code="x">Oh</error></fs_response>`, extract.ServiceError{Code: extract.CodeNone, Message: "Oh"}},
-		{"no error", `<fs_response status="error"/>`, extract.ServiceError{Code: extract.CodeNone}},
-		{"results beside", `<fs_response status="error"><results><result id="1"/></results><error code="2">Bad</error></fs_response>`, extract.ServiceError{Code: 2, Message: "Bad"}},
+		{"busy", `<fs_response status="error"><error code="3">System too busy</error></fs_response>`, transport.ServiceError{Code: 3, Message: "System too busy"}},
+		{"earlier root", `<fs_result status="error"><error code="100">Invalid API key</error></fs_result>`, transport.ServiceError{Code: 100, Message: "Invalid API key"}},
+		{"blanks", "<fs_response status='error'> <error code=' 0 '>\n a <![CDATA[& b]]>\n</error></fs_response>", transport.ServiceError{Code: 0, Message: "a & b"}},
+		{"no code", `<fs_response status="error"><error>Oh</error></fs_response>`, transport.ServiceError{Code: transport.CodeNone, Message: "Oh"}},
+		{"no number", `<fs_response status="error"><error code="x">Oh</error></fs_response>`, transport.ServiceError{Code: transport.CodeNone, Message: "Oh"}},
+		{"no error", `<fs_response status="error"/>`, transport.ServiceError{Code: transport.CodeNone}},
+		{"results beside", `<fs_response status="error"><results><result id="1"/></results><error code="2">Bad</error></fs_response>`, transport.ServiceError{Code: 2, Message: "Bad"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := DecodePage([]byte(c.xml), "")
-			var got *extract.ServiceError
+			var got *transport.ServiceError
 			if p != nil || !errors.As(err, &got) || *got != c.want {
 				t.Errorf("page %v, err %#v, want %#v", p, err, c.want)
 			}

@@ -19,7 +19,7 @@ func (c *Client) Results(ctx context.Context, form string, q extract.ResultsQuer
 	}
 	d := newDecoder()
 	defer d.release()
-	err := extract.Send(ctx, c.Sender, transport.Call{
+	err := c.Send(ctx, transport.Call{
 		Transaction: "Get Results", Kind: transport.KindResults, Form: form, Path: "results", Parameters: resultsParameters(q), Asked: q.Asked(), Halved: q.Halved,
 		Body: &d.Text, Decode: func(h transport.Header) error { return d.decode(h.ContentType, d.readPage) },
 	})

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 )
 
 // maxNodes bounds the elements of an answer, such as the list of forms.
@@ -47,16 +47,16 @@ func (n *node) textOf(name string) string {
 }
 
 // failure returns the error that an answer reports. Of several the last one counts.
-func (n *node) failure() *extract.ServiceError {
+func (n *node) failure() *transport.ServiceError {
 	e := new(node)
 	if found := n.all("error"); len(found) > 0 {
 		e = found[len(found)-1]
 	}
 	code, err := strconv.Atoi(strings.TrimSpace(e.Attrs["code"]))
 	if err != nil {
-		code = extract.CodeNone
+		code = transport.CodeNone
 	}
-	return &extract.ServiceError{Code: code, Message: strings.TrimSpace(e.Text)}
+	return &transport.ServiceError{Code: code, Message: strings.TrimSpace(e.Text)}
 }
 
 // nodeOf returns the element whose start tag was read last, without its content.

@@ -85,9 +85,9 @@ func (o object) number(names ...string) (n int64, ok bool) {
 
 // failureOf returns the error that the member error of an answer reports
 // (service-v2.md, section 7). It may also be a text.
-func failureOf(raw []byte) *extract.ServiceError {
+func failureOf(raw []byte) *transport.ServiceError {
 	o := objectOf(raw)
-	e := &extract.ServiceError{Message: o.text("message"), ByStatus: true}
+	e := &transport.ServiceError{Message: o.text("message"), ByStatus: true}
 	if o == nil {
 		e.Message = strings.TrimSpace(textOf(raw))
 	}
@@ -98,7 +98,7 @@ func failureOf(raw []byte) *extract.ServiceError {
 }
 
 // refusalOf returns the error of an answer whose HTTP status is 400 or more. It is a
-// *extract.ServiceError unless the body is not the service's.
+// *transport.ServiceError unless the body is not the service's.
 func refusalOf(status int, body []byte) error {
 	o, err := parse(body)
 	a, _ := err.(*transport.AnswerError) //nolint:errorlint // parse returns no other
@@ -106,11 +106,11 @@ func refusalOf(status int, body []byte) error {
 	case err == nil && o["error"] != nil:
 		return failureOf(o["error"])
 	case err == nil && status < http.StatusInternalServerError:
-		return &extract.ServiceError{Message: o.text("message"), ByStatus: true}
+		return &transport.ServiceError{Message: o.text("message"), ByStatus: true}
 	case err == nil:
 		return &transport.AnswerError{Offset: -1, Problem: "not an answer of the service: it has no member error", Fault: transport.FaultForeign}
 	case status == http.StatusUnauthorized, a != nil && a.Fault == transport.FaultEmpty && status < http.StatusInternalServerError:
-		return &extract.ServiceError{ByStatus: true}
+		return &transport.ServiceError{ByStatus: true}
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (c *Client) ask(ctx context.Context, call transport.Call, body *[]byte, suc
 		}
 		return success(h)
 	}
-	return extract.Send(ctx, c.Sender, call)
+	return c.Send(ctx, call)
 }
 
 // askFor sends a request with a small answer. It returns what read makes of it.

@@ -137,23 +137,23 @@ func TestRefusals(t *testing.T) {
 		code   int
 		class  transport.Class
 	}{
-		"401":             {401, said(401), extract.CodeInvalidKey, transport.ClassFinal},
-		"403":             {403, said(403), extract.CodeInvalidKey, transport.ClassFinal},
-		"404":             {404, said(404), extract.CodeInvalidForm, transport.ClassFinal},
-		"422":             {422, said(422), extract.CodeInvalidValue, transport.ClassFinal},
-		"429":             {429, said(429), extract.CodeBusy, transport.ClassBusy},
-		"500":             {500, said(500), extract.CodeUnexpected, transport.ClassUnavailable},
-		"503":             {503, said(503), extract.CodeUnexpected, transport.ClassUnavailable},
-		"other status":    {403, said(429), extract.CodeInvalidKey, transport.ClassFinal},
-		"success":         {200, said(429), extract.CodeBusy, transport.ClassBusy},
-		"401, empty":      {401, "", extract.CodeInvalidKey, transport.ClassFinal},
-		"401, HTML":       {401, "<html>", extract.CodeInvalidKey, transport.ClassFinal},
-		"404, empty":      {404, "", extract.CodeInvalidForm, transport.ClassFinal},
-		"422, other JSON": {422, `{"message":"m"}`, extract.CodeInvalidValue, transport.ClassFinal},
+		"401":             {401, said(401), transport.CodeInvalidKey, transport.ClassFinal},
+		"403":             {403, said(403), transport.CodeInvalidKey, transport.ClassFinal},
+		"404":             {404, said(404), transport.CodeInvalidForm, transport.ClassFinal},
+		"422":             {422, said(422), transport.CodeInvalidValue, transport.ClassFinal},
+		"429":             {429, said(429), transport.CodeBusy, transport.ClassBusy},
+		"500":             {500, said(500), transport.CodeUnexpected, transport.ClassUnavailable},
+		"503":             {503, said(503), transport.CodeUnexpected, transport.ClassUnavailable},
+		"other status":    {403, said(429), transport.CodeInvalidKey, transport.ClassFinal},
+		"success":         {200, said(429), transport.CodeBusy, transport.ClassBusy},
+		"401, empty":      {401, "", transport.CodeInvalidKey, transport.ClassFinal},
+		"401, HTML":       {401, "<html>", transport.CodeInvalidKey, transport.ClassFinal},
+		"404, empty":      {404, "", transport.CodeInvalidForm, transport.ClassFinal},
+		"422, other JSON": {422, `{"message":"m"}`, transport.CodeInvalidValue, transport.ClassFinal},
 	} {
 		client := serve(t, answer(c.status, c.body), nil)
 		_, err := client.Status(t.Context(), "f")
-		e, ok := errors.AsType[*extract.ServiceError](err)
+		e, ok := errors.AsType[*transport.ServiceError](err)
 		if !ok || e.Code != c.code || e.Class() != c.class {
 			t.Errorf("%s: err = %v", name, err)
 		}
@@ -174,13 +174,13 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	account := serve(t, answer(404, said(404)), nil)
-	if _, err := account.Forms(t.Context()); !isCode(err, extract.CodeInvalidUser) {
+	if _, err := account.Forms(t.Context()); !isCode(err, transport.CodeInvalidUser) {
 		t.Errorf("err = %v", err)
 	}
 }
 
 func isCode(err error, code int) bool {
-	e, ok := errors.AsType[*extract.ServiceError](err)
+	e, ok := errors.AsType[*transport.ServiceError](err)
 	return ok && e.Code == code
 }
 
@@ -200,10 +200,10 @@ func TestRefusedParameters(t *testing.T) {
 	_, err := c.Results(t.Context(), "f", q)
 	const want = "Invalid parameter; sent were after_date=2025-12-31T23:59:59Z, before_date=2026-01-02T00:00:00Z, after_id=6, limit=500, page=2, " +
 		"sort_id=user_ip, sort_direction=asc, search_equals[user_ip]=a b [redacted], results_view=101"
-	if !isCode(err, extract.CodeInvalidValue) || !strings.HasSuffix(err.Error(), want) || asked.Load() != 1 {
+	if !isCode(err, transport.CodeInvalidValue) || !strings.HasSuffix(err.Error(), want) || asked.Load() != 1 {
 		t.Errorf("%d requests, err = %v", asked.Load(), err)
 	}
-	if _, err := c.Forms(t.Context()); !isCode(err, extract.CodeInvalidValue) || strings.Contains(err.Error(), "sent") {
+	if _, err := c.Forms(t.Context()); !isCode(err, transport.CodeInvalidValue) || strings.Contains(err.Error(), "sent") {
 		t.Errorf("without parameters: %v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 )
@@ -90,7 +89,7 @@ func compare(t *testing.T, data []byte) {
 		return
 	}
 	want, isFailure, wantErr := oraclePage(tree, zone)
-	switch _, failed := errors.AsType[*extract.ServiceError](err); {
+	switch _, failed := errors.AsType[*transport.ServiceError](err); {
 	case wantErr != nil:
 		if !isAnswer || answer.Fault != transport.FaultWrong && answer.Fault != transport.FaultForeign {
 			t.Fatalf("err = %v, but the oracle refuses it:\n%q", err, data)

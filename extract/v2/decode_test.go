@@ -195,14 +195,14 @@ func TestReplaced(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	for body, want := range map[string]extract.ServiceError{
+	for body, want := range map[string]transport.ServiceError{
 		`{"error":{"message":" Too many requests ","status":429}}`: {Message: "Too many requests", Status: 429, ByStatus: true},
 		`{"error":{"message":"m","status":"500"},"results":[]}`:    {Message: "m", Status: 500, ByStatus: true},
 		`{"error":"words"}`: {Message: "words", ByStatus: true},
 		`{"error":{}}`:      {ByStatus: true},
 	} {
 		_, err := decodePage([]byte(body))
-		if e, ok := errors.AsType[*extract.ServiceError](err); !ok || *e != want {
+		if e, ok := errors.AsType[*transport.ServiceError](err); !ok || *e != want {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

@@ -77,7 +77,7 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 // speaksOtherwise tells whether an answer may mean that the account is not asked by this
 // generation: it was refused, or it is not an answer of the service.
 func speaksOtherwise(err error) bool {
-	if refused, ok := errors.AsType[*extract.ServiceError](err); ok {
+	if refused, ok := errors.AsType[*transport.ServiceError](err); ok {
 		return !refused.Temporary()
 	}
 	_, foreign := errors.AsType[*transport.AnswerError](err)

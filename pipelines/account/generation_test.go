@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/account"
@@ -43,8 +42,8 @@ func TestAutoOfNeither(t *testing.T) {
 	source.API, source.Key = definition.APIAuto, transport.NewSecret("another")
 	def := &definition.Definition{Source: source, State: t.TempDir()}
 	_, err := account.NewClient(t.Context(), def, account.Options{})
-	refused, ok := errors.AsType[*extract.ServiceError](err)
-	if !ok || refused.Code != extract.CodeInvalidKey || !strings.Contains(err.Error(), "by API v2: ") || !strings.Contains(err.Error(), "by API v1: ") {
+	refused, ok := errors.AsType[*transport.ServiceError](err)
+	if !ok || refused.Code != transport.CodeInvalidKey || !strings.Contains(err.Error(), "by API v2: ") || !strings.Contains(err.Error(), "by API v1: ") {
 		t.Errorf("%v", err)
 	}
 }

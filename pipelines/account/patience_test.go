@@ -52,7 +52,7 @@ func TestPatienceOfADefinition(t *testing.T) {
 
 // TestOneCauseIsToldOnce: of several forms that the same answer ended, one error tells it.
 func TestOneCauseIsToldOnce(t *testing.T) {
-	refusal := &extract.ServiceError{Code: extract.CodeInvalidKey}
+	refusal := &transport.ServiceError{Code: transport.CodeInvalidKey}
 	failed := func(form string, err error) error {
 		return fmt.Errorf("form %s: %w", form, &transport.RequestError{Transaction: "Get Results", Form: form, Err: err})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -85,7 +86,7 @@ func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (
 			}
 		}
 	}
-	refused, _ := errors.AsType[*extract.ServiceError](err)
+	refused, _ := errors.AsType[*transport.ServiceError](err)
 	switch {
 	case err == nil:
 		a.came = true

@@ -119,13 +119,13 @@ func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms,
 // key or the account proves that what comes before it is right.
 func (e *examination) refused(err error) {
 	name, of := "service", e.def.Source.BaseURL
-	answer, _ := errors.AsType[*extract.ServiceError](err)
+	answer, _ := errors.AsType[*transport.ServiceError](err)
 	switch {
-	case answer != nil && answer.Code == extract.CodeInvalidKey:
+	case answer != nil && answer.Code == transport.CodeInvalidKey:
 		e.ok(name, of+" answers")
 		e.skip("the service refused the key, which it may do before it looks at the account", "account")
 		name, of = "key", ""
-	case answer != nil && answer.Code == extract.CodeInvalidUser:
+	case answer != nil && answer.Code == transport.CodeInvalidUser:
 		e.ok(name, of+" answers")
 		name, of = "account", e.def.Source.Account
 	}

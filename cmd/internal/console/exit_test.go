@@ -26,7 +26,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-func service(code, status int) error { return &extract.ServiceError{Code: code, Status: status} }
+func service(code, status int) error { return &transport.ServiceError{Code: code, Status: status} }
 
 // unreadable is the error of an answer that cannot be read.
 func unreadable(body string) error {
@@ -78,12 +78,12 @@ func TestExitCode(t *testing.T) {
 		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.AnswerError{}}}, // what it wraps does not count
 		{ExitData, &extract.BreachError{}},
-		{ExitNoInput, service(extract.CodeInvalidUser, 0)},
-		{ExitNoInput, service(extract.CodeInvalidForm, 0)},
+		{ExitNoInput, service(transport.CodeInvalidUser, 0)},
+		{ExitNoInput, service(transport.CodeInvalidForm, 0)},
 		{ExitData, &CodeError{ExitData, errors.New("x")}},
-		{ExitUnavailable, service(extract.CodeUnexpected, 500)},
-		{ExitUnavailable, service(extract.CodeInvalidValue, 0)},
-		{ExitUnavailable, service(extract.CodeInvalidID, 0)},
+		{ExitUnavailable, service(transport.CodeUnexpected, 500)},
+		{ExitUnavailable, service(transport.CodeInvalidValue, 0)},
+		{ExitUnavailable, service(transport.CodeInvalidID, 0)},
 		{ExitUnavailable, service(4711, 200)},
 		{ExitUnavailable, &transport.StatusError{Status: 403}},
 		{ExitUnavailable, &transport.NetworkError{Final: true}},
@@ -98,8 +98,8 @@ func TestExitCode(t *testing.T) {
 		{ExitIO, &load.Error{Kind: load.ErrFailed, Err: disk}},
 		{ExitIO, &output.StdoutError{Err: syscall.EPIPE}},
 		{ExitIO, disk},
-		{ExitTemporary, service(extract.CodeBusy, 200)},
-		{ExitTemporary, service(extract.CodeUnexpected, 429)},
+		{ExitTemporary, service(transport.CodeBusy, 200)},
+		{ExitTemporary, service(transport.CodeUnexpected, 429)},
 		{ExitTemporary, &transport.StatusError{Status: 502}},
 		{ExitTemporary, &transport.NetworkError{}},
 		{ExitTemporary, &transport.BudgetError{}},
@@ -109,16 +109,16 @@ func TestExitCode(t *testing.T) {
 		{ExitTemporary, &load.HeldError{}},
 		{ExitTemporary, fmt.Errorf("x: %w", load.ErrConflict)},
 		{ExitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
-		{ExitNoPermission, &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}},
+		{ExitNoPermission, &transport.RequestError{Err: service(transport.CodeInvalidKey, 401)}},
 		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
 		{ExitConfig, &pipelines.CollisionError{}},
 		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, definition.Unsupported("x", "y")},
 		{ExitConfig, &load.NameError{}},
 		{ExitConfig, &transport.Error{Code: ExitConfig}},
-		{ExitConfig, service(extract.CodeInvalidURL, 404)},
+		{ExitConfig, service(transport.CodeInvalidURL, 404)},
 		{ExitData, &definition.Fault{Code: ExitData}},
-		{ExitNoPermission, failedChecks(&load.HeldError{}, &definition.Fault{Code: ExitIO}, service(extract.CodeInvalidKey, 401))},
+		{ExitNoPermission, failedChecks(&load.HeldError{}, &definition.Fault{Code: ExitIO}, service(transport.CodeInvalidKey, 401))},
 		{ExitTemporary, failedChecks(&load.HeldError{}, &transport.BudgetError{})},
 		{ExitHungUp, &StopError{syscall.SIGHUP}},
 		{ExitInterrupted, &StopError{syscall.SIGINT}},
@@ -139,10 +139,10 @@ func TestExitCode(t *testing.T) {
 // temporary, else the first of 70 78 77 66 65 73 74 69.
 func TestExitCodeOfSeveral(t *testing.T) {
 	one := map[int]error{
-		ExitBug: errors.New("x"), ExitConfig: &definition.Fault{Code: ExitConfig}, ExitNoPermission: service(extract.CodeInvalidKey, 401),
-		ExitNoInput: service(extract.CodeInvalidForm, 404), ExitData: &reconcile.VerifyError{},
+		ExitBug: errors.New("x"), ExitConfig: &definition.Fault{Code: ExitConfig}, ExitNoPermission: service(transport.CodeInvalidKey, 401),
+		ExitNoInput: service(transport.CodeInvalidForm, 404), ExitData: &reconcile.VerifyError{},
 		ExitCantCreate: &load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, ExitIO: &load.Error{Kind: load.ErrFailed, Err: errors.New("x")},
-		ExitUnavailable: service(extract.CodeUnexpected, 500), ExitTemporary: service(extract.CodeBusy, 503),
+		ExitUnavailable: service(transport.CodeUnexpected, 500), ExitTemporary: service(transport.CodeBusy, 503),
 	}
 	order := []int{ExitBug, ExitConfig, ExitNoPermission, ExitNoInput, ExitData, ExitCantCreate, ExitIO, ExitUnavailable, ExitTemporary}
 	for i, first := range order {
@@ -160,7 +160,7 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			}
 		}
 	}
-	refused := &transport.RequestError{Err: service(extract.CodeInvalidKey, 401)}
+	refused := &transport.RequestError{Err: service(transport.CodeInvalidKey, 401)}
 	notRun := &account.FormsError{Forms: 3, Errors: []error{
 		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
 		fmt.Errorf("form c: %w", &account.NotRunError{Form: "c", Err: refused}),
@@ -192,7 +192,7 @@ func TestJudge(t *testing.T) {
 		{"a bug", t.Context(), true, errors.New("x"), ExitBug},
 		{"broken off", stopped, true, errors.New("half a file"), ExitTerminated},
 		{"broken off by the context", stopped, true, context.Canceled, ExitTerminated},
-		{"failed, and told to stop before it ended", stopped, true, service(extract.CodeInvalidKey, 401), ExitTerminated},
+		{"failed, and told to stop before it ended", stopped, true, service(transport.CodeInvalidKey, 401), ExitTerminated},
 		{"told to stop in an answer of a store", stopped, true, &load.Error{Kind: load.ErrFailed, Err: context.Canceled}, ExitTerminated},
 		{"told to stop before its flags were read", stopped, false, nil, ExitTerminated},
 		{"told to stop, and wrong flags", stopped, false, errors.New("x"), ExitTerminated},
@@ -212,16 +212,16 @@ func TestHint(t *testing.T) {
 		command, kept string
 		want          string
 	}{
-		{service(extract.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
-		{service(extract.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
-		{service(extract.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
-		{service(extract.CodeBusy, 503), "run", "", "run the same command again later"},
+		{service(transport.CodeInvalidKey, 401), "run", "", "check the API key: it stands on the form's API page"},
+		{service(transport.CodeInvalidUser, 404), "run", "", "check the account: it is the first part of the form's own address"},
+		{service(transport.CodeInvalidForm, 404), "run", "", "check the form's directory; `formetl forms` lists the forms"},
+		{service(transport.CodeBusy, 503), "run", "", "run the same command again later"},
 		{&transport.OutageError{Last: &transport.NetworkError{}}, "run", "", "run the same command again later"},
 		{
 			&transport.RequestError{Err: &transport.BudgetError{Until: time.Date(2026, 2, 3, 4, 5, 6, 1, time.FixedZone("", 3600))}},
 			"export", "no result is kept", "run the same command again after 2026-02-03T04:05:07+01:00 (no result is kept)",
 		},
-		{service(extract.CodeBusy, 503), "run", "kept for the next run: 7 results", "run the same command again later (kept for the next run: 7 results)"},
+		{service(transport.CodeBusy, 503), "run", "kept for the next run: 7 results", "run the same command again later (kept for the next run: 7 results)"},
 		{&StopError{syscall.SIGINT}, "run", "", "run the same command again"},
 		{&StopError{syscall.SIGINT}, "export", "no result is kept", "run the same command again (no result is kept)"},
 		{&StopError{syscall.SIGTERM}, "copy", "", "look with `formetl forms` whether the copy was made, before you run the same command again"},
@@ -236,17 +236,17 @@ func TestHint(t *testing.T) {
 		{&definition.Error{}, "validate", "", ""},
 		{&definition.Fault{Code: ExitConfig, Cure: "restore it"}, "run", "", "restore it"},
 		{&reconcile.VerifyError{}, "run", "no result is kept", "send the table that `formetl doctor DEFINITION` prints to those who run the service; it holds no answers. `formetl init` writes a definition"},
-		{&extract.ServiceError{Code: extract.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
-		{&transport.RequestError{Err: service(extract.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
+		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
+		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
 		{&transport.AnswerError{Pages: 3}, "run", "", "check that the base URL is the service's own address"},
 		{unreadable("<html></html>"), "run", "", "run the same command again later"},
 		{unreadable(`<fs_response status="success"/>`), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check account and forms; `formetl forms` lists the forms"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
-		{service(extract.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
+		{service(transport.CodeUnexpected, 500), "run", "", "look whether the service is well; then run the same command again"},
 		{&transport.Error{Code: ExitUnavailable, Remedy: "look", Err: &transport.NetworkError{}}, "copy", "", "look"},
-		{failedChecks(service(extract.CodeInvalidKey, 401)), "doctor", "", "do what stands under each failed check; then run the same command again"},
+		{failedChecks(service(transport.CodeInvalidKey, 401)), "doctor", "", "do what stands under each failed check; then run the same command again"},
 	} {
 		if got := Hint(c.err, "formetl "+c.command, c.kept); got != c.want {
 			t.Errorf("%T: %q, want %q", c.err, got, c.want)

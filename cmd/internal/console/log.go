@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -163,7 +162,7 @@ func onOneLine(err error) string {
 	text := err.Error()
 	var walk func(error)
 	walk = func(err error) {
-		if said, ok := err.(*extract.ServiceError); ok && said.Message != "" { //nolint:errorlint // each of the tree is visited
+		if said, ok := err.(*transport.ServiceError); ok && said.Message != "" { //nolint:errorlint // each of the tree is visited
 			text = strings.ReplaceAll(text, said.Message, plain.Line(said.Message))
 		}
 		switch in := err.(type) { //nolint:errorlint // likewise

@@ -1,0 +1,150 @@
+package transport
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Error codes of the service (specification, section 7).
+const (
+	CodeUnexpected   = 0
+	CodeInvalidURL   = 1
+	CodeInvalidValue = 2
+	CodeBusy         = 3
+	CodeInvalidKey   = 100
+	CodeInvalidUser  = 101
+	CodeInvalidForm  = 102
+	CodeInvalidID    = 103
+
+	CodeNone = -1 // an error without a readable code
+)
+
+// ServiceError reports an error with which the service answered (specification,
+// section 7), whatever the HTTP status.
+type ServiceError struct {
+	Code       int
+	Message    string        // the service's own words, with the API key redacted
+	Status     int           // HTTP status
+	RetryAfter time.Duration // from the Retry-After header, 0 if there was none
+	Sent       string        // the parameters of the request, with the API key redacted
+	Asked      string        // what the caller asked for, such as a view; "" for nothing in particular
+	// ByStatus is set if the service has no codes (API v2). Then Code is the code with
+	// the meaning of Status.
+	ByStatus bool
+}
+
+// Error names the code, its meaning by the specification and the service's words. If the
+// service refuses a parameter, it also tells what was sent.
+func (e *ServiceError) Error() string {
+	kind, number := "error", e.Code
+	if e.ByStatus {
+		kind, number = "HTTP status", e.Status
+	}
+	sent := ""
+	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
+		sent = "; sent were " + e.Sent
+	}
+	meaning := cmp.Or(codeMeanings[e.Code], "a code that the specification does not list")
+	message := cmp.Or(e.Message, "without a message")
+	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
+}
+
+// ExitCode is that of what the service refuses, 75 where the same request may succeed later, else 69.
+func (e *ServiceError) ExitCode() int {
+	switch {
+	case e.Code == CodeInvalidKey:
+		return 77
+	case e.Code == CodeInvalidUser, e.Code == CodeInvalidForm:
+		return 66
+	case e.Code == CodeInvalidURL:
+		return 78
+	case e.Temporary():
+		return 75
+	}
+	return 69
+}
+
+// Hint says where what was refused can be looked up.
+func (e *ServiceError) Hint() string {
+	switch {
+	case e.Code == CodeInvalidKey:
+		return "check the API key: it stands on the form's API page"
+	case e.Code == CodeInvalidUser:
+		return "check the account: it is the first part of the form's own address"
+	case e.Code == CodeInvalidForm:
+		return "check the form's directory; `formetl forms` lists the forms"
+	case e.Code == CodeInvalidValue && e.Asked != "":
+		return "the likely cause is what was asked for: check " + e.Asked
+	}
+	return ""
+}
+
+// Class tells what the error means for another attempt. The HTTP statuses 429
+// and 503 count, unless section 7 says that the code blames the request. Where the
+// status alone speaks, each 5xx is worth as many attempts as 503.
+func (e *ServiceError) Class() Class {
+	switch e.Code {
+	case CodeBusy:
+		return ClassBusy
+	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
+		return ClassFinal
+	}
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return ClassBusy
+	case e.Status == http.StatusServiceUnavailable, e.ByStatus && e.Status >= http.StatusInternalServerError:
+		return ClassUnavailable
+	case e.Code == CodeUnexpected, e.Code == CodeNone:
+		return ClassDoubtful
+	}
+	return ClassFinal
+}
+
+// Temporary tells whether the same request may succeed later.
+func (e *ServiceError) Temporary() bool { return e.Class() >= ClassUnavailable }
+
+// complete adds what only the sender knows. The HTTP status counts before one that the answer
+// holds, which counts only where that one reports success.
+func (e *ServiceError) complete(h Header, call Call, key Secret) {
+	if h.Status >= http.StatusBadRequest || e.Status == 0 {
+		e.Status = h.Status
+	}
+	if e.ByStatus {
+		e.Code = codeOf(e.Status, call.Form != "")
+	}
+	e.RetryAfter, e.Message = h.RetryAfter, key.Redact(e.Message)
+	e.Sent, e.Asked = key.Redact(call.Parameters.String()), key.Redact(call.Asked)
+}
+
+// codeOf returns the code whose meaning an HTTP status has (service-v2.md, section 7).
+// form tells that the request concerned a form.
+func codeOf(status int, form bool) int {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return CodeInvalidKey
+	case status == http.StatusNotFound && form:
+		return CodeInvalidForm
+	case status == http.StatusNotFound:
+		return CodeInvalidUser
+	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest:
+		return CodeInvalidValue
+	case status == http.StatusTooManyRequests:
+		return CodeBusy
+	case status >= http.StatusInternalServerError:
+		return CodeUnexpected
+	}
+	return CodeNone
+}
+
+var codeMeanings = map[int]string{
+	CodeUnexpected:   "unexpected error",
+	CodeInvalidURL:   "invalid or incomplete API URL",
+	CodeInvalidValue: "invalid URL parameter value",
+	CodeBusy:         "system too busy",
+	CodeInvalidKey:   "invalid API key",
+	CodeInvalidUser:  "invalid user",
+	CodeInvalidForm:  "invalid form",
+	CodeInvalidID:    "invalid result ID",
+}
