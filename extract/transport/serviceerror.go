@@ -46,21 +46,35 @@ func (e *ServiceError) Error() string {
 	if e.Sent != "" && (e.Code == CodeInvalidValue || e.Code == CodeInvalidID) {
 		sent = "; sent were " + e.Sent
 	}
-	meaning := cmp.Or(codeMeanings[e.Code], "a code that the specification does not list")
+	meaning := cmp.Or(codes[e.Code].meaning, "a code that the specification does not list")
 	message := cmp.Or(e.Message, "without a message")
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
 
+// codes are what the codes of the specification mean: in its words, for the exit code of a
+// command, for another attempt, and for who has to look at it.
+var codes = map[int]struct {
+	meaning string
+	exit    int // 0: that of Class
+	class   Class
+	hint    string
+}{
+	CodeUnexpected:   {"unexpected error", 0, ClassDoubtful, ""},
+	CodeInvalidURL:   {"invalid or incomplete API URL", 78, ClassFinal, ""},
+	CodeInvalidValue: {"invalid URL parameter value", 0, ClassFinal, ""},
+	CodeBusy:         {"system too busy", 0, ClassBusy, ""},
+	CodeInvalidKey:   {"invalid API key", 77, ClassFinal, "check the API key: it stands on the form's API page"},
+	CodeInvalidUser:  {"invalid user", 66, ClassFinal, "check the account: it is the first part of the form's own address"},
+	CodeInvalidForm:  {"invalid form", 66, ClassFinal, "check the form's directory; `formetl forms` lists the forms"},
+	CodeInvalidID:    {"invalid result ID", 0, ClassFinal, ""},
+}
+
 // ExitCode is that of what the service refuses, 75 where the same request may succeed later, else 69.
 func (e *ServiceError) ExitCode() int {
-	switch {
-	case e.Code == CodeInvalidKey:
-		return 77
-	case e.Code == CodeInvalidUser, e.Code == CodeInvalidForm:
-		return 66
-	case e.Code == CodeInvalidURL:
-		return 78
-	case e.Temporary():
+	if code := codes[e.Code].exit; code != 0 {
+		return code
+	}
+	if e.Temporary() {
 		return 75
 	}
 	return 69
@@ -68,35 +82,25 @@ func (e *ServiceError) ExitCode() int {
 
 // Hint says where what was refused can be looked up.
 func (e *ServiceError) Hint() string {
-	switch {
-	case e.Code == CodeInvalidKey:
-		return "check the API key: it stands on the form's API page"
-	case e.Code == CodeInvalidUser:
-		return "check the account: it is the first part of the form's own address"
-	case e.Code == CodeInvalidForm:
-		return "check the form's directory; `formetl forms` lists the forms"
-	case e.Code == CodeInvalidValue && e.Asked != "":
+	if e.Code == CodeInvalidValue && e.Asked != "" {
 		return "the likely cause is what was asked for: check " + e.Asked
 	}
-	return ""
+	return codes[e.Code].hint
 }
 
 // Class tells what the error means for another attempt. The HTTP statuses 429
 // and 503 count, unless section 7 says that the code blames the request. Where the
 // status alone speaks, each 5xx is worth as many attempts as 503.
 func (e *ServiceError) Class() Class {
-	switch e.Code {
-	case CodeBusy:
-		return ClassBusy
-	case CodeInvalidURL, CodeInvalidValue, CodeInvalidKey, CodeInvalidUser, CodeInvalidForm, CodeInvalidID:
-		return ClassFinal
-	}
+	code, listed := codes[e.Code]
 	switch {
+	case listed && e.Code != CodeUnexpected:
+		return code.class
 	case e.Status == http.StatusTooManyRequests:
 		return ClassBusy
 	case e.Status == http.StatusServiceUnavailable, e.ByStatus && e.Status >= http.StatusInternalServerError:
 		return ClassUnavailable
-	case e.Code == CodeUnexpected, e.Code == CodeNone:
+	case listed, e.Code == CodeNone:
 		return ClassDoubtful
 	}
 	return ClassFinal
@@ -136,15 +140,4 @@ func codeOf(status int, form bool) int {
 		return CodeUnexpected
 	}
 	return CodeNone
-}
-
-var codeMeanings = map[int]string{
-	CodeUnexpected:   "unexpected error",
-	CodeInvalidURL:   "invalid or incomplete API URL",
-	CodeInvalidValue: "invalid URL parameter value",
-	CodeBusy:         "system too busy",
-	CodeInvalidKey:   "invalid API key",
-	CodeInvalidUser:  "invalid user",
-	CodeInvalidForm:  "invalid form",
-	CodeInvalidID:    "invalid result ID",
 }
