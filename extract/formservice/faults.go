@@ -125,7 +125,7 @@ var table = []struct{ name, takes, help string }{
 	{"v2-own-positions", aFlag, "v2: each item of a matrix has its own position"},
 	{"v2-mix-values", aFlag, "v2: the values of an answer come in any order"},
 	{"v2-bare-form", aFlag, "v2: Get Form answers without a list around the form"},
-	{"v2-snake-stats", aFlag, "v2: results_count and files_size"},
+	{"v2-snake-stats", aFlag, "v2: results_count in place of resultsCount"},
 }
 
 // fits tells whether a fault may have a value.

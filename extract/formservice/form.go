@@ -114,8 +114,6 @@ type Form struct {
 	Description string
 	Directory   string // the <form> of the paths
 
-	LastModified time.Time // zero: 2026-01-01 00:00:00
-
 	Items  []Item
 	Metas  []string                     // the metas of the headings, in order; further ones may occur in results
 	Views  []View                       // besides AllData

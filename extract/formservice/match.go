@@ -108,9 +108,15 @@ func (f *Form) pick(q *resultsQuery, yield func(Result)) {
 		rest = min(rest, q.most)
 	}
 	if q.unsorted {
-		var done func()
-		yield, done = unsorted(yield)
-		defer done()
+		var page []Result
+		sorted := yield
+		yield = func(r Result) { page = append(page, r) }
+		defer func() {
+			slices.SortFunc(page, func(a, b Result) int { return cmp.Compare(mix(1, uint64(a.ID)), mix(1, uint64(b.ID))) })
+			for _, r := range page {
+				sorted(r)
+			}
+		}()
 	}
 	for rec := range f.ordered(q) {
 		if skip > 0 {
@@ -126,18 +132,6 @@ func (f *Form) pick(q *resultsQuery, yield func(Result)) {
 		}
 		if rest == 0 {
 			return
-		}
-	}
-}
-
-// unsorted collects results; done gives them to yield in an order of its own.
-func unsorted(yield func(Result)) (collect func(Result), done func()) {
-	var page []Result
-	collect = func(r Result) { page = append(page, r) }
-	return collect, func() {
-		slices.SortFunc(page, func(a, b Result) int { return cmp.Compare(mix(1, uint64(a.ID)), mix(1, uint64(b.ID))) })
-		for _, r := range page {
-			yield(r)
 		}
 	}
 }

@@ -36,9 +36,12 @@ func newResultsQuery() resultsQuery {
 	return resultsQuery{selection: s, limit: maxPerPage, page: 1, sort: sortByID, view: View{ID: AllData}, twice: func(int64) bool { return false }}
 }
 
-// common reads a parameter that both generations have; its name in API v2 is
-// its name in v1 without fs_. clamp lowers a limit that is too high.
-func (q *resultsQuery) common(name string, p pair, most int, clamp bool) (known bool, no *refusal) {
+// common reads a parameter that both generations have, by its name in v1 without fs_. most is
+// the highest limit, and clamp lowers one that is too high.
+func (c *call) common(q *resultsQuery, name string, p pair, most int, clamp bool) (known bool, no *refusal) {
+	if c.faults.on("strict-limit") {
+		most--
+	}
 	switch name {
 	case "limit":
 		n, ok := digits(p.value, math.MaxInt32)
@@ -57,6 +60,17 @@ func (q *resultsQuery) common(name string, p pair, most int, clamp bool) (known 
 			return true, refuse(p, "asc or desc")
 		}
 		q.desc = p.value == "desc"
+	case "sort":
+		if q.sort = p.value; c.api == V2 && p.value == byID {
+			q.sort = sortByID
+		}
+		if q.sort != sortByID && !c.form.hasColumn(q.sort) {
+			return true, refuse(p, "a meta or an item of this form")
+		}
+	case "view":
+		if q.view, known = c.form.view(p.value); !known {
+			return true, refuse(p, "a view of this form")
+		}
 	case "search_method":
 		if p.value != "and" && p.value != "or" {
 			return true, refuse(p, "and or or")
@@ -82,9 +96,6 @@ func (c *xmlCall) asked() (resultsQuery, *refusal) {
 		if !known {
 			return q, c.unknown(p)
 		}
-	}
-	if q.sort != sortByID && !c.form.hasColumn(q.sort) {
-		return q, refuse(pair{"fs_sort", q.sort}, "a meta or an item of this form")
 	}
 	return q, nil
 }
@@ -143,20 +154,10 @@ func (c *xmlCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
 	if !ok {
 		return false, nil
 	}
-	most := maxPerPage
-	if c.faults.on("strict-limit") {
-		most--
-	}
-	if known, no := q.common(name, p, most, false); known {
+	if known, no := c.common(q, name, p, maxPerPage, false); known {
 		return true, no
 	}
 	switch name {
-	case "sort":
-		q.sort = p.value
-	case "view":
-		if q.view, ok = c.form.view(p.value); !ok {
-			return true, refuse(p, "a view of this form")
-		}
 	case "custom_labels":
 		if q.labels, ok = c.form.Labels[p.value]; !ok {
 			return true, refuse(p, "a set of custom labels of this form")

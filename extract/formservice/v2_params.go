@@ -86,31 +86,16 @@ func (c *jsonCall) dateBound(p pair) (int64, *refusal) {
 
 // shape reads which page is wanted, in which order and view.
 func (c *jsonCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
-	most := maxPerPageOfV2
-	if c.faults.on("strict-limit") {
-		most--
-	}
-	if known, no := q.common(p.name, p, most, c.faults.on("v2-clamp-limit")); known {
-		return true, no
-	}
-	switch p.name {
+	name := p.name
+	switch name {
 	case "sort_id":
-		q.sort = p.value
-		if p.value == byID {
-			q.sort = sortByID
-		}
-		if q.sort != sortByID && !c.form.hasColumn(p.value) {
-			return true, refuse(p, "a meta or an item of this form")
-		}
+		name = "sort"
 	case "results_view":
-		var ok bool
-		if q.view, ok = c.form.view(p.value); !ok {
-			return true, refuse(p, "a view of this form")
-		}
-	default:
+		name = "view"
+	case "sort", "view": // of v1
 		return false, nil
 	}
-	return true, nil
+	return c.common(q, name, p, maxPerPageOfV2, c.faults.on("v2-clamp-limit"))
 }
 
 // criterion is one search parameter.

@@ -216,7 +216,7 @@ func TestV2Forms(t *testing.T) {
 			"link":       "https://" + s.url[len("http://"):] + "/acme/form1/",
 			"embed_code": `<iframe src="https://` + s.url[len("http://"):] + `/acme/form1/" width="100%"></iframe>`,
 		},
-		"stats": map[string]any{"resultsCount": 7.0, "filesSize": 0.0},
+		"stats": map[string]any{"resultsCount": 7.0},
 	}
 	for _, target := range []string{"/forms", "/forms/form1"} {
 		got := decode[map[string][]map[string]any](t, s.v2(t, "GET", target))
@@ -226,7 +226,7 @@ func TestV2Forms(t *testing.T) {
 	}
 	s.SetFaults("v2-bare-form,v2-snake-stats")
 	got := decode[map[string]any](t, s.v2(t, "GET", "/forms/form1"))
-	want["stats"] = map[string]any{"results_count": 7.0, "files_size": 0.0}
+	want["stats"] = map[string]any{"results_count": 7.0}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("bare: %v, want %v", got, want)
 	}
