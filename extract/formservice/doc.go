@@ -62,7 +62,7 @@
 //     as bytes as they are shown. Metas are searched as they are shown.
 //   - An empty date is absent. An item is absent where v1 has no value element.
 //     An answer that is none of the choices is "other", behind the last choice.
-//     An item of a choice type without choices takes labels as they come.
+//     An item without choices holds text.
 //   - The members of a matrix share the least of their positions. Its composite
 //     items are labelled by its groups.
 //   - A busy answer has HTTP 429. The faults that begin with v2- are the other shapes.

@@ -136,7 +136,6 @@ type stored struct {
 	records   []record            // by ascending id
 	top       int64               // the highest id ever given: ids are never given twice
 	seen      map[string]bool     // columns of results that Items and Metas do not list; true: an item
-	choices   map[string][]string // by item that declares none: the labels held so far
 	changes   []Change
 
 	clockOff atomic.Int64 // the fault clock-off, in nanoseconds

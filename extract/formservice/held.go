@@ -147,7 +147,6 @@ func (f *Form) hold(r Result) {
 	}
 	for _, a := range r.Items {
 		f.noteColumn(a.ID, true)
-		f.noteChoices(a)
 	}
 }
 
@@ -159,26 +158,6 @@ func (f *Form) noteColumn(id string, item bool) {
 		f.stored.seen = make(map[string]bool)
 	}
 	f.stored.seen[id] = item
-}
-
-// noteChoices remembers the labels of an answer to an item that declares no
-// choices, in the order of their coming: API v2 shows their places.
-func (f *Form) noteChoices(a Answer) {
-	it, ok := f.item(a.ID)
-	if !ok {
-		it = Item{ID: a.ID, Type: a.Type}
-	}
-	if !learns(it) {
-		return
-	}
-	if f.stored.choices == nil {
-		f.stored.choices = make(map[string][]string)
-	}
-	for _, v := range a.Values {
-		if v != "" && !slices.Contains(f.stored.choices[a.ID], v) {
-			f.stored.choices[a.ID] = append(f.stored.choices[a.ID], v)
-		}
-	}
 }
 
 // drop takes a result out.

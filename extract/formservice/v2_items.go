@@ -105,19 +105,9 @@ func (c *jsonCall) item(it Item, children []string, labels map[string]string) {
 	w.close('}')
 }
 
-// choosing tells whether items of a type hold choices also where the form
-// declares none.
-func choosing(kind string) bool {
-	return slices.Contains([]string{"checkbox", "radio", "select", "list", "dropdown"}, kind)
-}
-
 // several tells whether an answer to an item of a type may hold several choices. One
 // without any is shown all the same: nothing was chosen.
 func several(kind string) bool { return kind == "checkbox" || kind == "list" }
-
-// learns tells whether the labels of an item's choices are those that its
-// answers have.
-func learns(it Item) bool { return len(it.Choices) == 0 && choosing(it.Type) }
 
 // question is what the answers to one item have in common.
 type question struct {
@@ -131,13 +121,12 @@ type question struct {
 
 // questions finds the items of a form by id.
 type questions struct {
-	form  *Form
 	known map[string]*question
 	count int // results looked at, from 1
 }
 
 func newQuestions(f *Form, ownIndexs bool) *questions {
-	q := &questions{form: f, known: make(map[string]*question, len(f.Items))}
+	q := &questions{known: make(map[string]*question, len(f.Items))}
 	least := make(map[string]int) // positions by top-level id
 	for _, it := range f.Items {
 		if index, ok := least[top(it.ID)]; !ok || it.Index < index {
@@ -154,10 +143,7 @@ func newQuestions(f *Form, ownIndexs bool) *questions {
 }
 
 func (q *questions) add(it Item) *question {
-	if learns(it) {
-		it.Choices = q.form.stored.choices[it.ID]
-	}
-	made := &question{Item: it, chosen: len(it.Choices) > 0 || choosing(it.Type), file: it.Type == "file"}
+	made := &question{Item: it, chosen: len(it.Choices) > 0, file: it.Type == "file"}
 	q.known[it.ID] = made
 	return made
 }

@@ -113,7 +113,7 @@ func (a *answers) answer(id int64, q *question, values []string) {
 		values = nil
 	}
 	content := func() {
-		if q.chosen || q.file || len(values) > 1 {
+		if q.chosen || q.file || several(q.Type) || len(values) > 1 {
 			a.w.key("values")
 			a.values(id, q, values)
 			return
