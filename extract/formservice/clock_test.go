@@ -100,17 +100,6 @@ func TestWithoutClock(t *testing.T) {
 	}
 }
 
-// TestMachineClock checks that generated forms have the time of the machine.
-func TestMachineClock(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 10})
-	before := time.Now().UTC().Format(WallTime)
-	id, _ := f.Insert(Result{})
-	r, _ := f.Get(id)
-	if v, _ := r.Meta(metaUpdate); v < before || v > time.Now().UTC().Format(WallTime) {
-		t.Errorf("inserted at %s, date_update %s", before, v)
-	}
-}
-
 // TestClockOff checks the fault on forms of the beginning, on those that come
 // later, and on copies.
 func TestClockOff(t *testing.T) {
@@ -144,36 +133,6 @@ func TestClockOff(t *testing.T) {
 	s.SetFaults(Faults("clock-off=1h30s"))
 	if got := stamped(first); got != "2026-01-01 02:00:30" {
 		t.Errorf("ahead: %s", got)
-	}
-}
-
-// TestLackUpdate checks what the fault hides, and that it is hidden only.
-func TestLackUpdate(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 90})
-	f.Clock = fixedClock("2030-01-01 00:00:00")
-	s := startService(t, &Server{Forms: []*Form{f}})
-	f.editAny(1)
-	for _, n := range []int64{1, 2, 7} {
-		s.SetFaults(Faults("").With("lack-update", int(n)))
-		seen, lacking := s.updates(t, ""), 0
-		for _, r := range collect(f) {
-			v, hidden := firstValue(r, metaUpdate), r.ID%n == 0
-			if _, shown := seen[r.ID]; v == "" || shown == hidden || shown && seen[r.ID] != v {
-				t.Errorf("every %d: result %d has %q, shown is %q", n, r.ID, v, seen[r.ID])
-			}
-			if hidden {
-				lacking++
-			}
-		}
-		if got := len(s.ids(t, "fs_search_empty_date_update")); got != lacking {
-			t.Errorf("every %d: %d results are found to lack the meta, want %d", n, got, lacking)
-		}
-		last := s.ids(t, "fs_sort=date_update")
-		for _, id := range last[len(last)-lacking:] {
-			if id%n != 0 {
-				t.Errorf("every %d: result %d sorts as empty", n, id)
-			}
-		}
 	}
 }
 

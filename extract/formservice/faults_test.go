@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -221,32 +219,6 @@ func TestRatesAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestPage504 answers pages up to a size, and no larger ones.
-func TestPage504(t *testing.T) {
-	s := startV2(t)
-	s.SetFaults("page-504=3")
-	for target, want := range map[string]int{
-		resultsPath + "?fs_limit=3":                           200,
-		resultsPath + "?fs_limit=4":                           504,
-		resultsPath:                                           504,
-		resultsPath + "?fs_min_id=20":                         200,
-		resultsPath + "/count":                                200,
-		"/api/v2/acme/forms/form1/results?limit=3&after_id=1": 200,
-		"/api/v2/acme/forms/form1/results?limit=4&after_id=1": 504,
-	} {
-		path, query, _ := strings.Cut(target, "?")
-		var r reply
-		if after, ok := strings.CutPrefix(target, "/api/v2/acme"); ok {
-			r = s.v2(t, "GET", after)
-		} else {
-			r = s.send(t, "GET", path, query)
-		}
-		if r.status != want || want == 504 && r.header.Get("Content-Type") != "text/html" {
-			t.Errorf("%s: HTTP %d %s, want %d", target, r.status, r.header.Get("Content-Type"), want)
-		}
-	}
-}
-
 // TestTwiceOnce repeats one result on one page, and never again until faults are set anew.
 func TestTwiceOnce(t *testing.T) {
 	s := startService(t, &Server{Forms: []*Form{smallForm()}, Faults: "twice-once=10"})
@@ -257,18 +229,6 @@ func TestTwiceOnce(t *testing.T) {
 		equalIDs(t, "again", s.ids(t, "fs_limit=4&fs_max_id=21"), 21, 20, 17, 13)
 		equalIDs(t, "another", s.ids(t, "fs_max_id=12"), 12, 10)
 		s.SetFaults("twice-once=10")
-	}
-}
-
-// TestDateHeader moves the header Date, and leaves it out.
-func TestDateHeader(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := startService(t, &Server{Now: func() time.Time { return now }})
-	for list, want := range map[string]string{"date-header-off=-1h": "Wed, 31 Dec 2025 23:00:00 GMT"} {
-		s.SetFaults(Faults(list))
-		if got := s.send(t, "GET", resultsPath, "fs_limit=1").header.Get("Date"); got != want {
-			t.Errorf("%s: Date %q, want %q", list, got, want)
-		}
 	}
 }
 
@@ -293,34 +253,6 @@ func TestNth(t *testing.T) {
 	for i, want := range []int{1, 1, 2} {
 		if log[i].Nth != want {
 			t.Errorf("request %d is the %d. of its transaction, want %d", i+1, log[i].Nth, want)
-		}
-	}
-}
-
-func TestDecideAndBefore(t *testing.T) {
-	var s service
-	s = startService(t, &Server{
-		Forms: []*Form{smallForm()},
-		Decide: func(r Request) Fault {
-			if r.Number == 2 {
-				return FaultBusy
-			}
-			return NoFault
-		},
-		Before: func(r Request) {
-			if r.Number == 3 {
-				s.Form(r.Form).Delete(22)
-			}
-		},
-	})
-	for i, want := range []string{"7", "", "6"} {
-		root := s.get(t, "results/count", "")
-		if want == "" {
-			if root.code(t) != 3 {
-				t.Errorf("request %d: not busy", i+1)
-			}
-		} else if got := root.one(t, "count").Text; got != want {
-			t.Errorf("request %d: count %s, want %s", i+1, got, want)
 		}
 	}
 }
@@ -367,22 +299,6 @@ func TestPerMinute(t *testing.T) {
 	if want := []int{200, 200, 429, 200, 200, 429}; !slices.Equal(got, want) {
 		t.Errorf("statuses %v, want %v", got, want)
 	}
-}
-
-// TestLatencyAndSlow measures in a bubble, where sleeping takes no time.
-func TestLatencyAndSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &Server{Forms: []*Form{smallForm()}, Faults: "latency=1s,slow=1,slow-delay=1m"}
-		began := time.Now()
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", resultsPath+"?fs_api_key="+DefaultKey, nil))
-		if took := time.Since(began); took != time.Second+8*time.Minute {
-			t.Errorf("took %s", took)
-		}
-		if w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), "</fs_response>\n") {
-			t.Errorf("HTTP %d, %q", w.Code, w.Body)
-		}
-	})
 }
 
 func TestGzip(t *testing.T) {

@@ -132,10 +132,10 @@ type Form struct {
 
 // stored is the results of a form and what was done to them.
 type stored struct {
-	generated *generated          // makes the contents of the results that it numbered; nil: none
-	records   []record            // by ascending id
-	top       int64               // the highest id ever given: ids are never given twice
-	seen      map[string]bool     // columns of results that Items and Metas do not list; true: an item
+	generated *generated      // makes the contents of the results that it numbered; nil: none
+	records   []record        // by ascending id
+	top       int64           // the highest id ever given: ids are never given twice
+	seen      map[string]bool // columns of results that Items and Metas do not list; true: an item
 	changes   []Change
 
 	clockOff atomic.Int64 // the fault clock-off, in nanoseconds

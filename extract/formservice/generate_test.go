@@ -1,35 +1,12 @@
 package formservice
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
-
-// records reads the dates of all results from their metas.
-func records(f *Form) []record {
-	var all []record
-	f.Each(func(r Result) bool { all = append(all, newRecord(r)); return true })
-	return all
-}
-
-// bruteForce is the definition of a selection: look at every result.
-func bruteForce(all []record, s selection) []int64 {
-	ids := []int64{}
-	for _, r := range all {
-		if matches(s, r) {
-			ids = append(ids, r.id)
-		}
-	}
-	if s.desc {
-		slices.Reverse(ids)
-	}
-	return ids
-}
 
 func matches(s selection, r record) bool {
 	return s.minID <= r.id && r.id <= s.maxID && (!s.dated || r.date != never && s.after < r.date && r.date < s.before)
@@ -60,87 +37,6 @@ func randomSelection(rng *rand.Rand, f *Form) selection {
 		s.maxID = last - rng.Int64N(last/100+100)
 	}
 	return s
-}
-
-// TestPagingGivesTheFilteredSet reads random windows over HTTP, by fs_page and
-// by fs_min_id.
-func TestPagingGivesTheFilteredSet(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 900, Items: 2, From: date("2025-01-01"), To: date("2025-02-01")})
-	s := startService(t, &Server{Forms: []*Form{f}})
-	all := records(f)
-	rng := rand.New(rand.NewPCG(5, 5))
-	stamp := func(at int64) string { return encode(time.Unix(at, 0).UTC().Format(WallTime)) }
-	for range 5 {
-		sel := randomSelection(rng, f)
-		sel.desc, sel.dated, sel.minID, sel.maxID = false, true, everything.minID, everything.maxID
-		from, to := f.span()
-		sel.after, sel.before = max(sel.after, from-1), min(sel.before, to)
-		dates := "fs_min_date=" + stamp(sel.after+1) + "&fs_max_date=" + stamp(sel.before-1)
-		bounds := "fs_sort_direction=asc&" + dates
-		want := bruteForce(all, sel)
-		byPage, byKey := []int64{}, []int64{}
-		for page := 1; ; page++ {
-			ids := s.ids(t, fmt.Sprintf("%s&fs_limit=37&fs_page=%d", bounds, page))
-			byPage = append(byPage, ids...)
-			if len(ids) < 37 {
-				break
-			}
-		}
-		for next := int64(1); ; {
-			ids := s.ids(t, fmt.Sprintf("%s&fs_min_id=%d", bounds, next))
-			byKey = append(byKey, ids...)
-			if len(ids) < 100 {
-				break
-			}
-			next = ids[len(ids)-1] + 1
-		}
-		equalIDs(t, "by page", byPage, want...)
-		equalIDs(t, "by key", byKey, want...)
-		if n := s.count(t, dates); n != len(want) {
-			t.Errorf("count %d, want %d", n, len(want))
-		}
-	}
-}
-
-// TestSearchEqualsBruteForce searches and sorts a generated form over HTTP.
-func TestSearchEqualsBruteForce(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 400})
-	s := startService(t, &Server{Forms: []*Form{f}})
-	all := collect(f)
-	columns := append([]string{metaStatus, "login_username", metaFinish, "score"}, itemIDs(f)...)
-	rng := rand.New(rand.NewPCG(6, 6))
-	for range 25 {
-		q := newResultsQuery()
-		query := "fs_limit=100"
-		q.any = rng.IntN(2) == 0
-		if q.any {
-			query += "&fs_search_method=or"
-		}
-		for _, op := range operators()[:1+rng.IntN(3)] {
-			column := columns[rng.IntN(len(columns))]
-			term := firstValue(all[rng.IntN(len(all))], column)
-			if runes := []rune(term); len(runes) > 2 && op != Equals {
-				term = string(runes[:2])
-			}
-			q.where = append(q.where, Condition{column, op, term}.Holds)
-			query += fmt.Sprintf("&fs_search_%s_%s=%s", op, column, encode(term))
-		}
-		var want []int64
-		for _, r := range slices.Backward(all) {
-			if q.accepts(r) && len(want) < 100 {
-				want = append(want, r.ID)
-			}
-		}
-		equalIDs(t, query, s.ids(t, query), want...)
-	}
-}
-
-func itemIDs(f *Form) []string {
-	ids := make([]string, 0, len(f.Items))
-	for _, it := range f.Items {
-		ids = append(ids, it.ID)
-	}
-	return ids
 }
 
 // TestGeneratedContent checks that a form of some size holds what the brief of
@@ -223,24 +119,6 @@ func TestGeneratedContent(t *testing.T) {
 	if crowded < 150 {
 		t.Errorf("the busiest second has %d results, want more than a page", crowded)
 	}
-}
-
-func TestTidyForm(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 3000, NoUnfinished: true, NoLate: true, NoHostile: true})
-	nasty := Hostile()
-	f.Each(func(r Result) bool {
-		if v, _ := r.Meta(metaFinish); v == "" {
-			t.Errorf("result %d is unfinished", r.ID)
-		}
-		for _, a := range r.Items {
-			for _, v := range a.Values {
-				if len(v) > 3 && slices.Contains(nasty, v) {
-					t.Errorf("result %d holds %q", r.ID, v)
-				}
-			}
-		}
-		return !t.Failed()
-	})
 }
 
 func TestGenerateIsDeterministic(t *testing.T) {

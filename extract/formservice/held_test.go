@@ -92,21 +92,6 @@ func TestResultsAreCopies(t *testing.T) {
 	}
 }
 
-// TestFinishedResultMoves follows an unfinished result to its later date.
-func TestFinishedResultMoves(t *testing.T) {
-	s := startSmall(t)
-	const before, after = "fs_max_date=2026-01-04%2023:59:59&fs_min_date=2026-01-04", "fs_min_date=2026-02-01"
-	equalIDs(t, "before", s.ids(t, before), 21)
-	if err := s.Form("form1").Finish(21, date("2026-02-01")); err != nil {
-		t.Fatal(err)
-	}
-	equalIDs(t, "its old window", s.ids(t, before))
-	equalIDs(t, "its new window", s.ids(t, after), 21)
-	if n := s.count(t, after); n != 1 {
-		t.Errorf("count %d, want 1", n)
-	}
-}
-
 // TestDisturb lets the service change its forms between requests.
 func TestDisturb(t *testing.T) {
 	for name, make := range map[string]func() *Form{

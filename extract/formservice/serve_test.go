@@ -86,38 +86,3 @@ func TestResetWhileRunning(t *testing.T) {
 		t.Errorf("%d under way, number %d", n, r.Number)
 	}
 }
-
-// TestEncodedPaths reads account and form names that need encoding.
-func TestEncodedPaths(t *testing.T) {
-	for path, want := range map[string]route{
-		"/api/users/a%2Fb/forms":                          {V1, "a/b", "", TransactionForms},
-		"/api/users/acme/forms/%C3%A9%20x/results":        {V1, "acme", "é x", TransactionResults},
-		"/api/users/acme/forms/f/results/count":           {V1, "acme", "f", TransactionCount},
-		"/api/users/acme/forms/results/status":            {V1, "acme", "results", TransactionStatus},
-		"/api/users/acme/forms/copy/copy":                 {V1, "acme", "copy", TransactionCopy},
-		"/api/users/forms/forms/forms/publish":            {V1, "forms", "forms", TransactionPublish},
-		"/api/users/acme/forms/..%2F..%2Fetc/results":     {V1, "acme", "../../etc", TransactionResults},
-		"/api/users/acme/forms/%2E%2E/results":            {V1, "acme", "..", TransactionResults},
-		"/api/users/acme/forms/a%3Fb%23c/results":         {V1, "acme", "a?b#c", TransactionResults},
-		"/api/users/acme/forms/very-long_name.1~/publish": {V1, "acme", "very-long_name.1~", TransactionPublish},
-	} {
-		if got, ok := new(Server).parsePath(path); !ok || got != want {
-			t.Errorf("%s: %+v, %t; want %+v", path, got, ok, want)
-		}
-	}
-	if got, ok := new(Server).parsePath("/api/users/acme/forms/form1/results%2Fcount"); ok {
-		t.Errorf("an encoded slash divides: %+v", got)
-	}
-}
-
-// TestCopyDirectories makes directories of names.
-func TestCopyDirectories(t *testing.T) {
-	s := &Server{forms: []*Form{{Directory: "form"}, {Directory: "form_2"}}}
-	for name, want := range map[string]string{
-		"A Form!": "a_form", "form": "form_3", "日本": "form_3", "../x": "x", "a/b": "a_b", "  ": "form_3",
-	} {
-		if got := s.freeDirectory(name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-}

@@ -64,27 +64,6 @@ func (r v2Result) id(t *testing.T) int64 {
 	return id
 }
 
-// answers are the values of every item, in order, as v1 has them.
-func (r v2Result) answers() map[string][]string {
-	all := map[string][]string{}
-	for _, it := range r.items {
-		values := []string{}
-		if it.Value != nil {
-			values = append(values, *it.Value)
-		}
-		if it.Values != nil {
-			for _, v := range *it.Values {
-				if v.Other != nil {
-					v.Value = *v.Other
-				}
-				values = append(values, v.Value)
-			}
-		}
-		all[it.ID] = values
-	}
-	return all
-}
-
 // v2 sends a request with the token; what comes before "?" is the path below
 // the account.
 func (s service) v2(t *testing.T, method, target string, headers ...string) reply {

@@ -20,59 +20,36 @@ func TestV2Parameters(t *testing.T) {
 		{"", all},
 		{"limit=2", []int64{22, 21}},
 		{"limit=500&sort_direction=asc", []int64{10, 12, 13, 17, 20, 21, 22}},
-		{"sort_direction=desc", all},
 		{"limit=3&page=2", []int64{17, 13, 12}},
-		{"limit=3&page=3", []int64{10}},
 		{"limit=3&page=4", []int64{}},
-		{"page=2147483647", []int64{}},
 		{"after_id=13", []int64{22, 21, 20, 17}},
 		{"before_id=13", []int64{12, 10}},
 		{"after_id=11&before_id=13", []int64{12}},
-		{"after_id=12&before_id=13", []int64{}},
 		{"after_id=0&before_id=9223372036854775806", all},
-		{"before_id=0", []int64{}},
 		{"after_date=2026-01-02T06:00:00Z", []int64{21, 20, 17, 12}},
-		{"after_date=2026-01-02T05:59:59Z", []int64{21, 20, 17, 13, 12}},
 		{"after_date=2026-01-02T05:59:59.999Z", []int64{21, 20, 17, 13, 12}},
-		{"after_date=2026-01-02T06:00:00.0Z", []int64{21, 20, 17, 12}},
 		{"before_date=2026-01-02T06:00:00Z", []int64{10}},
 		{"before_date=2026-01-02T06:00:00.001Z", []int64{13, 10}},
-		{"before_date=2026-01-02T06:00:01Z", []int64{13, 10}},
 		{"after_date=2026-01-02T05:59:59Z&before_date=2026-01-03T06:00:00Z", []int64{17, 13}},
 		{"after_date=2026-01-02%2000:00:00", []int64{21, 20, 17, 12}},
-		{"after_date=2026-01-02", []int64{21, 20, 17, 12}},
 		{"before_date=2026-01-02", []int64{10}},
-		{"before_date=2026-01-02%2000:00:01", []int64{13, 10}},
 		{"after_date=1970-01-01T00:00:00Z", []int64{21, 20, 17, 13, 12, 10}},
-		{"after_date=2027-01-01&before_date=2026-01-01", []int64{}},
 		{"sort_id=id", all},
 		{"sort_id=result_id&sort_direction=asc&limit=1", []int64{10}},
 		{"sort_id=date_finish&sort_direction=asc", []int64{21, 22, 10, 13, 17, 20, 12}},
-		{"sort_id=result_status&limit=2", []int64{22, 21}},
 		{"sort_id=1", []int64{12, 13, 10, 22, 21, 20, 17}},
 		{"search_equals%5B1%5D=Anna", []int64{10}},
-		{"search_equals%5B1%5D=", []int64{21, 20, 17}},
-		{"search_contains%5B1%5D=nna", []int64{13, 10}},
 		{"search_begins%5B1%5D=Anna", []int64{13, 10}},
-		{"search_ends%5B1%5D=n", []int64{12}},
 		{"search_equals%5B1%5D=%2B%20%26%20%25", []int64{22}},
 		{"search_equals%5B206%5D=0", []int64{12, 10}},
 		{"search_equals%5B206%5D=2", []int64{10}},
-		{"search_equals%5B206%5D=1", []int64{}},
-		{"search_equals%5B206%5D=3", []int64{}},
 		{"search_equals%5B353-0-0%5D=1", []int64{20}},
 		{"search_equals%5Bresult_status%5D=Incomplete", []int64{22, 21}},
 		{"search_equals%5Bdate_finish%5D=2026-01-05T18:00:00.000Z", []int64{12}},
 		{"search_equals%5Bdate_finish%5D=2026-01-05T18:00:00Z", []int64{12}},
 		{"search_equals%5Bid%5D=13", []int64{13}},
-		{"search_equals%5Bresult_id%5D=13", []int64{13}},
-		{"search_begins%5B1%5D=Anna&search_ends%5B1%5D=a", []int64{10}},
 		{"search_equals%5B1%5D=ben&search_ends%5B1%5D=a&search_method=or", []int64{12, 10}},
-		{"search_method=or", all},
-		{"search_contains%5B1%5D=n&limit=1&page=2&sort_direction=asc", []int64{12}},
-		{"results_view=11", all},
 		{"results_view=6", []int64{22, 13, 12, 10}},
-		{"results_view=6&search_begins%5B1%5D=A&sort_id=1", []int64{13, 10}},
 	} {
 		t.Run(c.query, func(t *testing.T) { equalIDs(t, "results", s.v2IDs(t, c.query), c.want...) })
 	}
@@ -87,22 +64,13 @@ func TestV2Refusals(t *testing.T) {
 		status         int
 	}{
 		{"GET", "", 404},
-		{"GET", "/form", 404},
 		{"GET", "/forms/", 404},
-		{"GET", "/forms/form1/", 404},
 		{"GET", "/forms/form1/results/5", 404},
 		{"GET", "/forms/form1/results%2F5", 404},
-		{"GET", "/forms/form1/count", 404},
-		{"GET", "/forms/form1/webhooks", 404},
-		{"GET", "/forms/form1/result%73", 404},
 		{"GET", "/forms/nothing", 404},
-		{"GET", "/forms/nothing/results?limit=0", 404},
 		{"POST", "/forms", 405},
 		{"HEAD", "/forms", 405},
-		{"DELETE", "/forms/form1", 405},
-		{"PUT", "/forms/form1/items", 405},
 		{"POST", "/forms/form1/results", 405},
-		{"PATCH", "/forms/form1/items", 405},
 		{"GET", "/forms?page=1", 422},
 		{"GET", "/forms/form1?limit=1", 422},
 		{"GET", "/forms/form1/items?results_view=11", 422},
@@ -111,28 +79,18 @@ func TestV2Refusals(t *testing.T) {
 		{"GET", results + "limit=501", 422},
 		{"GET", results + "after_date=2026-02-30T00:00:00Z", 422},
 		{"GET", results + "after_date=2026-01-01T00:00:00", 422},
-		{"GET", results + "after_date=2026-01-01T00:00:00z", 422},
-		{"GET", results + "after_date=2026-01-01T00:00:00.Z", 422},
 		{"GET", results + "after_date=2026-01-01T00:00:00,5Z", 422},
-		{"GET", results + "after_date=2026-01-01T00:00:00.1234Z", 422},
 		{"GET", results + "after_date=2026-01-01T00:00:00%2B01:00", 422},
-		{"GET", results + "before_date=2026-01-01%2024:00:00", 422},
-		{"GET", results + "before_date=01/02/2026", 422},
-		{"GET", results + "before_date=", 422},
 		{"GET", results + "after_id=x", 422},
 		{"GET", results + "before_id=-1", 422},
 		{"GET", results + "after_id=9223372036854775807", 422},
 		{"GET", results + "sort_id=nothing", 422},
-		{"GET", results + "sort_id=353", 422},
 		{"GET", results + "search_equals%5B99%5D=x", 422},
 		{"GET", results + "search_equals=x", 422},
-		{"GET", results + "search_equals%5B1=x", 422},
 		{"GET", results + "search_equals[1]=x", 422},
 		{"GET", results + "search_empty%5B1%5D=", 422},
 		{"GET", results + "search_contains%5B206%5D=0", 422},
-		{"GET", results + "search_begins%5B353-0-0%5D=0", 422},
 		{"GET", results + "search_ends%5Bresult_status%5D=e", 422},
-		{"GET", results + "search_contains%5Bid%5D=1", 422},
 		{"GET", results + "search_equals%5Bid%5D=x", 422},
 		{"GET", results + "search_equals%5B206%5D=red", 422},
 		{"GET", results + "results_view=99", 422},
@@ -199,13 +157,6 @@ func TestV2Token(t *testing.T) {
 			t.Errorf("the log holds a token: %q", r.Query)
 		}
 	}
-}
-
-// TestV2Plus: a raw plus is a space.
-func TestV2Plus(t *testing.T) {
-	s := startV2(t)
-	equalIDs(t, "in a date", s.v2IDs(t, "after_date=2026-01-04+00:00:00"), 21, 12)
-	equalIDs(t, "in a term", s.v2IDs(t, "search_equals%5B1%5D=%2B+%26+%25"), 22)
 }
 
 func TestV2Forms(t *testing.T) {
@@ -422,30 +373,5 @@ func TestGenerations(t *testing.T) {
 		if r := s.send(t, "GET", c.path, ""); r.status != 404 || r.header.Get("Content-Type") != c.kind {
 			t.Errorf("%q %s: HTTP %d, %s", c.api, c.path, r.status, r.header.Get("Content-Type"))
 		}
-	}
-}
-
-func TestV2Log(t *testing.T) {
-	s := startV2(t)
-	s.v2Results(t, "limit=2")
-	s.v2(t, "GET", "/forms/form1/items?x=1")
-	s.get(t, "results", "fs_limit=1")
-	s.v2(t, "GET", "/nowhere")
-	log := s.Log()
-	for i := range log {
-		log[i].Time = log[0].Time
-	}
-	at := log[0].Time
-	want := []Request{
-		{Number: 1, Nth: 1, Time: at, API: V2, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "limit=2", Status: 200, Code: -1, Results: 2},
-		{Number: 2, Nth: 1, Time: at, API: V2, Method: "GET", Transaction: "items", Account: "acme", Form: "form1", Query: "x=1", Status: 422, Code: 422},
-		{Number: 3, Nth: 2, Time: at, API: V1, Method: "GET", Transaction: "results", Account: "acme", Form: "form1", Query: "fs_limit=1", Status: 200, Code: -1, Results: 1},
-		{Number: 4, Nth: 1, Time: at, API: V2, Method: "GET", Status: 404, Code: 404},
-	}
-	if !slices.Equal(log, want) {
-		t.Errorf("log %+v, want %+v", log, want)
-	}
-	if c := s.Counts(); c[TransactionResults] != 2 || c[TransactionItems] != 1 || c[""] != 1 {
-		t.Errorf("counts %v", c)
 	}
 }

@@ -1,70 +1,11 @@
 package formservice
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 )
-
-// TestV2Truth finds every value of a generated form in both generations.
-func TestV2Truth(t *testing.T) {
-	f := Generate(GenerateOptions{Results: 1500, Items: 28, Control: true})
-	s := startService(t, &Server{Forms: []*Form{f}, API: Both})
-	for _, faults := range []Faults{"", "no-gzip,v2-number-ids,v2-number-metas,v2-fractions=none"} {
-		s.SetFaults(faults)
-		var got []v2Result
-		for page := 1; page <= 3; page++ {
-			got = append(got, s.v2Results(t, fmt.Sprintf("limit=500&sort_direction=asc&page=%d", page))...)
-		}
-		i := 0
-		f.Each(func(r Result) bool {
-			if err := differs(t, got[i], r, f.Metas); err != "" {
-				t.Errorf("%s: result %d: %s", faults, r.ID, err)
-			}
-			i++
-			return !t.Failed()
-		})
-		if i != len(got) {
-			t.Errorf("%d results, want %d", len(got), i)
-		}
-	}
-}
-
-// differs compares what v2 shows with what is stored, in UTC.
-func differs(t *testing.T, got v2Result, r Result, metas []string) string {
-	t.Helper()
-	if got.id(t) != r.ID {
-		return fmt.Sprintf("has the id %d", got.id(t))
-	}
-	for _, id := range metas {
-		want, there := r.Meta(id)
-		if at, err := time.Parse(WallTime, want); err == nil {
-			want = at.Format(time.RFC3339)
-			if len(got.metas[id]) > len(want) {
-				want = at.Format("2006-01-02T15:04:05.000Z")
-			}
-		}
-		if value, shown := got.metas[id]; value != readable(want) || shown != there && want != "" {
-			return fmt.Sprintf("%s is %q, want %q", id, value, want)
-		}
-	}
-	answers := got.answers()
-	for _, a := range r.Items {
-		want, _ := r.Values(a.ID)
-		if len(want) == 1 && want[0] == "" && len(answers[a.ID]) == 0 {
-			continue
-		}
-		for i := range want {
-			want[i] = readable(want[i])
-		}
-		if !slices.Equal(answers[a.ID], want) {
-			return fmt.Sprintf("item %s is %q, want %q", a.ID, answers[a.ID], want)
-		}
-	}
-	return ""
-}
 
 // TestV2DatesByReading holds bounds, counts and sorts to a look at each result,
 // in zones whose clocks change, with fractions and without.

@@ -33,18 +33,6 @@ func TestControl(t *testing.T) {
 	}
 }
 
-func TestLatin1(t *testing.T) {
-	f := NewForm("form1", nil, []Result{finished(1, "2026-01-01 00:00:00", Answer{ID: "1", Values: []string{"é€\u0085"}})})
-	s := startService(t, &Server{Forms: []*Form{f}, Faults: "latin1"})
-	r := s.send(t, "GET", "/api/users/acme/forms/form1/results", "")
-	if !strings.Contains(r.body, `encoding="ISO-8859-1"`) || !strings.Contains(r.header.Get("Content-Type"), "charset=ISO-8859-1") {
-		t.Errorf("declared as %q in %.60q", r.header.Get("Content-Type"), r.body)
-	}
-	if !strings.Contains(r.body, "\xe9&#8364;&#133;") {
-		t.Errorf("the value is not in ISO-8859-1: %q", r.body)
-	}
-}
-
 // FuzzXML writes a text as content and as an attribute; encoding/xml must read it back.
 func FuzzXML(f *testing.F) {
 	for _, v := range append(Hostile(), append(controlValues(), "", "\xff]]>\xfe", "cut \xe2\x82")...) {
