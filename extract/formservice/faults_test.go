@@ -86,7 +86,7 @@ func TestSingleFaults(t *testing.T) {
 		t.Run(string(c.faults), func(t *testing.T) {
 			s.Reset()
 			s.SetFaults(c.faults)
-			r, err := s.try(t, "GET", resultsPath, "fs_api_key=key&fs_limit=3")
+			r, err := s.try(t, "GET", resultsPath+"?fs_api_key=key&fs_limit=3")
 			if got := s.Log(); len(got) != 1 || got[0].Fault == NoFault {
 				t.Errorf("log %+v", got)
 			}

@@ -82,18 +82,26 @@ func (s service) send(t *testing.T, method, path, query string) reply {
 
 func (s service) sendRaw(t *testing.T, method, path, query string) reply {
 	t.Helper()
-	r, err := s.try(t, method, path, query)
+	r, err := s.try(t, method, path+"?"+strings.Trim(query, "&"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func (s service) try(t *testing.T, method, path, query string) (reply, error) {
+// try asks for a path; headers are "Name: value", and one without a value is not sent.
+func (s service) try(t *testing.T, method, target string, headers ...string) (reply, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path+"?"+strings.Trim(query, "&"), nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+target, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+		if value == "" {
+			req.Header.Del(name)
+		}
 	}
 	// A kept connection that is reset would make the client ask again by itself.
 	transport := &http.Transport{DisableKeepAlives: true}

@@ -2,104 +2,20 @@ package formservice
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
-
-// v2Result is a result as encoding/json reads it: an opinion that is not the
-// service's own.
-type v2Result struct {
-	metas map[string]string
-	items []v2Item
-}
-
-type v2Item struct {
-	ID       string
-	Position int
-	Value    *string
-	Values   *[]v2Value
-}
-
-type v2Value struct {
-	Position int
-	Value    string
-	Other    *string
-}
-
-// UnmarshalJSON takes every member but items as a meta.
-func (r *v2Result) UnmarshalJSON(data []byte) error {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return err
-	}
-	r.metas = map[string]string{}
-	for name, raw := range members {
-		if name == "items" {
-			if err := json.Unmarshal(raw, &r.items); err != nil {
-				return err
-			}
-			continue
-		}
-		text := string(raw) // a number
-		if raw[0] == '"' {
-			if err := json.Unmarshal(raw, &text); err != nil {
-				return err
-			}
-		}
-		r.metas[name] = text
-	}
-	return nil
-}
-
-func (r v2Result) id(t *testing.T) int64 {
-	t.Helper()
-	id, err := strconv.ParseInt(r.metas["id"], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
 
 // v2 sends a request with the token; what comes before "?" is the path below
 // the account.
 func (s service) v2(t *testing.T, method, target string, headers ...string) reply {
 	t.Helper()
-	r, err := s.tryV2(t, method, target, headers...)
+	r, err := s.try(t, method, "/api/v2/"+s.account()+target, append([]string{"Authorization: bearer " + s.key()}, headers...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func (s service) tryV2(t *testing.T, method, target string, headers ...string) (reply, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v2/"+s.account()+target, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "bearer "+s.key())
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(name, value)
-		if value == "" {
-			req.Header.Del(name)
-		}
-	}
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	read, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, string(read)}, err
 }
 
 func decode[V any](t *testing.T, r reply) V {
@@ -111,22 +27,20 @@ func decode[V any](t *testing.T, r reply) V {
 	return v
 }
 
-// v2Results asks for results of form1.
-func (s service) v2Results(t *testing.T, query string) []v2Result {
+// v2IDs asks for results of form1, and returns their ids.
+func (s service) v2IDs(t *testing.T, query string) []int64 {
 	t.Helper()
 	r := s.v2(t, "GET", "/forms/form1/results?"+query)
 	if r.status != http.StatusOK {
 		t.Fatalf("%s: HTTP %d\n%s", query, r.status, r.body)
 	}
-	return decode[struct{ Results []v2Result }](t, r).Results
-}
-
-func (s service) v2IDs(t *testing.T, query string) []int64 {
-	t.Helper()
-	results := s.v2Results(t, query)
-	ids := make([]int64, 0, len(results))
-	for _, r := range results {
-		ids = append(ids, r.id(t))
+	ids := []int64{}
+	for _, result := range decode[struct {
+		Results []struct {
+			ID int64 `json:",string"`
+		}
+	}](t, r).Results {
+		ids = append(ids, result.ID)
 	}
 	return ids
 }
