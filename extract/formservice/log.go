@@ -28,7 +28,6 @@ type journal struct {
 	number   int
 	nth      map[string]int // by transaction: those that arrived
 	requests []Request
-	counts   map[string]int
 	now      int // requests under way
 	peak     int
 
@@ -64,10 +63,6 @@ func (s *Server) leave() {
 func (s *Server) record(req Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.log.counts == nil {
-		s.log.counts = make(map[string]int)
-	}
-	s.log.counts[req.Transaction]++
 	if len(s.log.requests) >= 2*leastLogged {
 		s.log.requests = slices.Delete(s.log.requests, 0, leastLogged)
 	}
@@ -87,7 +82,7 @@ func (s *Server) Log() []Request {
 func (s *Server) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.log.counts)
+	return maps.Clone(s.log.nth)
 }
 
 // Peak returns the most requests seen under way at once.

@@ -82,25 +82,38 @@ func (c *call) common(q *resultsQuery, name string, p pair, most int, clamp bool
 	return true, nil
 }
 
-// asked reads the parameters of Get Results or Get Results Count.
-func (c *xmlCall) asked() (resultsQuery, *refusal) {
-	q := newResultsQuery()
+// parameter reads a parameter into a query. known is false for one that it does not know.
+type parameter func(q *resultsQuery, p pair) (known bool, no *refusal)
+
+// read reads all parameters, each by the first that knows it.
+func (c *call) read(q *resultsQuery, by ...parameter) *refusal {
 	for _, p := range c.pairs {
-		known, no := c.bound(&q, p)
-		if !known && c.transaction == TransactionResults {
-			known, no = c.shape(&q, p)
-		}
-		if no != nil {
-			return q, no
+		known := false
+		for i := 0; i < len(by) && !known; i++ {
+			var no *refusal
+			if known, no = by[i](q, p); no != nil {
+				return no
+			}
 		}
 		if !known {
-			return q, c.unknown(p)
+			return c.unknown(p)
 		}
 	}
-	return q, nil
+	return nil
 }
 
-// bound reads the four bounds. known is false for any other parameter.
+// asked reads the parameters of Get Results or Get Results Count.
+func (c *xmlCall) asked() (q resultsQuery, no *refusal) {
+	q = newResultsQuery()
+	by := []parameter{c.bound}
+	if c.transaction == TransactionResults {
+		by = append(by, c.shape, c.search)
+	}
+	no = c.read(&q, by...)
+	return q, no
+}
+
+// bound reads the four bounds.
 func (c *xmlCall) bound(q *resultsQuery, p pair) (known bool, no *refusal) {
 	switch p.name {
 	case "fs_min_date":
@@ -165,7 +178,7 @@ func (c *xmlCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
 	case "include_headings":
 		q.headings = true
 	default:
-		return c.search(q, p)
+		return false, nil
 	}
 	return true, nil
 }

@@ -20,9 +20,6 @@ func TestLogIsBounded(t *testing.T) {
 	if len(log) != leastLogged+5 || log[0].Number != leastLogged+1 || log[len(log)-1].Number != 2*leastLogged+5 {
 		t.Errorf("%d entries from %d to %d", len(log), log[0].Number, log[len(log)-1].Number)
 	}
-	if n := s.Counts()[TransactionResults]; n != 2*leastLogged+5 {
-		t.Errorf("%d counted", n)
-	}
 }
 
 // TestLogComesBeforeTheAnswer: whoever has an answer finds it in the log.

@@ -34,12 +34,13 @@ func (s service) v2IDs(t *testing.T, query string) []int64 {
 	if r.status != http.StatusOK {
 		t.Fatalf("%s: HTTP %d\n%s", query, r.status, r.body)
 	}
-	ids := []int64{}
-	for _, result := range decode[struct {
+	results := decode[struct {
 		Results []struct {
 			ID int64 `json:",string"`
 		}
-	}](t, r).Results {
+	}](t, r).Results
+	ids := make([]int64, 0, len(results))
+	for _, result := range results {
 		ids = append(ids, result.ID)
 	}
 	return ids

@@ -12,41 +12,18 @@ const (
 )
 
 // asked reads the parameters of Get Form Results.
-func (c *jsonCall) asked() (resultsQuery, *refusal) {
-	q := newResultsQuery()
+func (c *jsonCall) asked() (q resultsQuery, no *refusal) {
+	q = newResultsQuery()
 	q.moment = c.clock.compared
-	var criteria []criterion
-	for _, p := range c.pairs {
-		known, no := c.bound(&q, p)
-		if !known && no == nil {
-			known, no = c.shape(&q, p)
-		}
-		if !known && no == nil {
-			criteria, known, no = c.search(criteria, p)
-		}
-		if no != nil {
-			return q, no
-		}
-		if !known {
-			return q, c.unknown(p)
-		}
-	}
+	no = c.read(&q, c.bound, c.shape, c.search)
 	q.dated = q.after != everything.after || q.before != everything.before
-	all := newQuestions(c.form, false)
-	for _, one := range criteria {
-		holds, no := c.condition(one, all)
-		if no != nil {
-			return q, no
-		}
-		q.where = append(q.where, holds)
-	}
 	if q.sort != sortByID {
 		q.value = c.columnValue(q.sort)
 	}
-	return q, nil
+	return q, no
 }
 
-// bound reads the four bounds, all exclusive. known is false for any other parameter.
+// bound reads the four bounds, all exclusive.
 func (c *jsonCall) bound(q *resultsQuery, p pair) (known bool, no *refusal) {
 	switch p.name {
 	case "after_date":
@@ -98,15 +75,8 @@ func (c *jsonCall) shape(q *resultsQuery, p pair) (known bool, no *refusal) {
 	return c.common(q, name, p, maxPerPageOfV2, c.faults.on("v2-clamp-limit"))
 }
 
-// criterion is one search parameter.
-type criterion struct {
-	pair
-	operator Operator
-	column   string
-}
-
 // search reads the four search parameters.
-func (c *jsonCall) search(criteria []criterion, p pair) (_ []criterion, known bool, no *refusal) {
+func (c *jsonCall) search(q *resultsQuery, p pair) (known bool, no *refusal) {
 	for _, operator := range []Operator{Equals, Contains, Begins, Ends} {
 		rest, ok := strings.CutPrefix(p.name, "search_"+string(operator)+"[")
 		column, closed := strings.CutSuffix(rest, "]")
@@ -114,57 +84,49 @@ func (c *jsonCall) search(criteria []criterion, p pair) (_ []criterion, known bo
 			continue
 		}
 		if column != byID && column != sortByID && !c.form.hasColumn(column) {
-			return criteria, true, refuse(pair{p.name, column}, "a meta or an item of this form")
+			return true, refuse(pair{p.name, column}, "a meta or an item of this form")
 		}
-		return append(criteria, criterion{p, operator, column}), true, nil
+		holds, no := c.condition(p, operator, column)
+		q.where = append(q.where, holds)
+		return true, no
 	}
-	return criteria, false, nil
+	return false, nil
 }
 
 // condition tells which results meet a criterion. Metas and items that hold
 // choices are searched by equals alone, choices by their position.
-func (c *jsonCall) condition(one criterion, all *questions) (func(Result) bool, *refusal) {
-	q := all.known[one.column]
-	text := c.form.hasItem(one.column) && (q == nil || !q.chosen)
-	if !text && one.operator != Equals {
-		return nil, &refusal{code: codeInvalidValue, message: one.name + ": " + one.column + " is searched by equals only"}
+func (c *jsonCall) condition(p pair, operator Operator, column string) (func(Result) bool, *refusal) {
+	asked := newQuestions(c.form, false).known[column]
+	text := c.form.hasItem(column) && (asked == nil || !asked.chosen)
+	if !text && operator != Equals {
+		return nil, &refusal{code: codeInvalidValue, message: p.name + ": " + column + " is searched by equals only"}
 	}
+	number, isNumber := digits(p.value, math.MaxInt64)
 	switch {
 	case text:
-		return Condition{Column: one.column, Operator: one.operator, Term: one.value}.Holds, nil
-	case q != nil:
-		return one.choice(q)
-	case one.column == byID || one.column == sortByID:
-		id, ok := digits(one.value, math.MaxInt64)
-		if !ok {
-			return nil, refuse(one.pair, "a result id")
-		}
-		return func(r Result) bool { return r.ID == id }, nil
+		return Condition{Column: column, Operator: operator, Term: p.value}.Holds, nil
+	case asked != nil && !isNumber:
+		return nil, refuse(p, "the position of a choice")
+	case asked != nil:
+		return func(r Result) bool {
+			values, _ := r.Values(column)
+			answered := len(values) != 1 || values[0] != ""
+			return answered && slices.ContainsFunc(values, func(v string) bool {
+				at, _ := asked.position(v)
+				return int64(at) == number
+			})
+		}, nil
+	case (column == byID || column == sortByID) && !isNumber:
+		return nil, refuse(p, "a result id")
+	case column == byID || column == sortByID:
+		return func(r Result) bool { return r.ID == number }, nil
 	}
-	want := one.value
-	if at, ok := c.clock.parse(want); ok && isDate(one.column) {
+	want := p.value
+	if at, ok := c.clock.parse(want); ok && isDate(column) {
 		want = c.clock.text(at)
 	}
-	value := c.columnValue(one.column)
+	value := c.columnValue(column)
 	return func(r Result) bool { return value(r) == want }, nil
-}
-
-// choice finds answers that hold the choice at a position.
-func (c criterion) choice(q *question) (func(Result) bool, *refusal) {
-	want, ok := digits(c.value, math.MaxInt32)
-	if !ok {
-		return nil, refuse(c.pair, "the position of a choice")
-	}
-	return func(r Result) bool {
-		values, _ := r.Values(c.column)
-		if len(values) == 1 && values[0] == "" {
-			return false // not answered
-		}
-		return slices.ContainsFunc(values, func(v string) bool {
-			at, _ := q.position(v)
-			return int64(at) == want
-		})
-	}, nil
 }
 
 // columnValue returns a function that gives a column's value as answers show
