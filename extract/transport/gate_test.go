@@ -1,53 +1,9 @@
 package transport
 
 import (
-	"context"
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
-
-// TestGateBound runs many requests with all outcomes and cancellations: never
-// more than the bound are under way, and no place is lost.
-func TestGateBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most = 7
-		g := newGate(most)
-		var running, peak atomic.Int64
-		var group sync.WaitGroup
-		random := rand.New(rand.NewPCG(1, 2))
-		for range 2000 {
-			arrives, takes := time.Duration(random.IntN(1000))*time.Millisecond, time.Duration(random.IntN(20))*time.Millisecond
-			patience, o := time.Duration(random.IntN(3000))*time.Millisecond, []string{OutcomeFailed, OutcomeOK, OutcomeBusy}[random.IntN(3)]
-			group.Go(func() {
-				time.Sleep(arrives) // virtual
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				falls, err := g.enter(ctx)
-				if err != nil {
-					return
-				}
-				Raise(&peak, running.Add(1))
-				time.Sleep(takes)
-				running.Add(-1)
-				g.leave(falls, o)
-			})
-		}
-		group.Wait()
-		if peak.Load() > most || peak.Load() < 2 {
-			t.Errorf("%d were under way at once, the bound is %d", peak.Load(), most)
-		}
-		if g.running != 0 || len(g.waiting) != 0 {
-			t.Errorf("%d places and %d waiters are left", g.running, len(g.waiting))
-		}
-		if g.limit < 1 || g.limit > most {
-			t.Errorf("the bound is %v", g.limit)
-		}
-	})
-}
 
 // together lets n requests be under way at once and end with o.
 func together(t *testing.T, g *gate, n int, o string) {

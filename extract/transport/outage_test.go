@@ -216,37 +216,6 @@ func opened(t *testing.T, c *v1.Client) {
 	}
 }
 
-// TestProbe closes the circuit by any answer of the service's own, and by
-// nothing else.
-func TestProbe(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		res    func() (*http.Response, error)
-		closes bool
-	}{
-		{"good", func() (*http.Response, error) { return extracttest.Respond(200, countOf7), nil }, true},
-		{"busy", func() (*http.Response, error) { return extracttest.Respond(503, failure("3")), nil }, true},
-		{"429", func() (*http.Response, error) { return extracttest.Respond(429, ""), nil }, true},
-		{"no such form", func() (*http.Response, error) { return extracttest.Respond(404, failure("102")), nil }, true},
-		{"503 of a proxy", func() (*http.Response, error) { return extracttest.Respond(503, "<html>"), nil }, false},
-		{"page of a proxy", func() (*http.Response, error) { return extracttest.Respond(200, "<html>"), nil }, false},
-		{"down", func() (*http.Response, error) { return nil, errors.New("refused") }, false},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := extracttest.Answering(t, transport.Canary, func(*http.Request) (*http.Response, error) { return tc.res() }, func(cfg *transport.Config) { cfg.Retries = 0 })
-			opened(t, c)
-			start := time.Now()
-			_ = countOnly(t.Context(), c)
-			if took := time.Since(start); took < time.Second/2 || took > time.Second {
-				t.Errorf("%s: the probe was sent after %s", tc.name, took)
-			}
-			if c.IsOpen() == tc.closes || c.IsProbing() {
-				t.Errorf("%s: open %v, probing %v", tc.name, c.IsOpen(), c.IsProbing())
-			}
-		})
-	}
-}
-
 // TestLateAnswerCloses: an answer to what was sent before the outage began
 // frees those who wait, too.
 func TestLateAnswerCloses(t *testing.T) {
