@@ -1,6 +1,7 @@
 package formservice
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -114,18 +115,8 @@ type refusal struct {
 
 // httpStatus is the HTTP status that goes with the code of API v1.
 func (r *refusal) httpStatus() int {
-	if r.status != 0 {
-		return r.status
-	}
-	switch r.code {
-	case codeInvalidValue, codeInvalidID:
-		return 400
-	case codeBusy:
-		return 503
-	case codeInvalidKey:
-		return 401
-	}
-	return 404
+	usual := map[int]int{codeInvalidValue: 400, codeInvalidID: 400, codeBusy: 503, codeInvalidKey: 401}
+	return cmp.Or(r.status, usual[r.code], 404)
 }
 
 // refuse is a bad value of a parameter.
@@ -135,11 +126,7 @@ func refuse(p pair, want string) *refusal {
 
 // unknown refuses a parameter that there is not.
 func (c *call) unknown(p pair) *refusal {
-	what := "transaction"
-	if c.api == V2 {
-		what = "request"
-	}
-	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this " + what}
+	return &refusal{code: codeInvalidValue, message: p.name + " is not a parameter of this transaction"}
 }
 
 // only refuses parameters other than those named.

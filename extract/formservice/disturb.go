@@ -21,19 +21,13 @@ func (s *Server) disturb(req *Request, faults *faults) {
 	if form == nil {
 		return
 	}
-	due := func(every int) bool { return every > 0 && n%every == 0 }
-	h := func(salt uint64) uint64 { return mix(mix(faults.seed(), 100+salt), uint64(n)) }
-	if due(faults.number("insert-every")) {
-		form.insertAny(h(1))
-	}
-	if due(faults.number("edit-every")) {
-		form.editAny(h(2))
-	}
-	if due(faults.number("delete-every")) {
-		form.deleteAny(h(3))
-	}
-	if due(faults.number("finish-every")) {
-		form.finishAny(h(4))
+	for i, change := range []struct {
+		every string
+		do    func(hash uint64)
+	}{{"insert-every", form.insertAny}, {"edit-every", form.editAny}, {"delete-every", form.deleteAny}, {"finish-every", form.finishAny}} {
+		if every := faults.number(change.every); every > 0 && n%every == 0 {
+			change.do(mix(mix(faults.seed(), uint64(101+i)), uint64(n)))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package formservice
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -36,21 +37,11 @@ type GenerateOptions struct {
 }
 
 func (o GenerateOptions) withDefaults() GenerateOptions {
-	if o.Directory == "" {
-		o.Directory = "form1"
-	}
-	if o.Name == "" {
-		o.Name = "Form " + o.Directory
-	}
-	if o.From.IsZero() {
-		o.From = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	if o.To.IsZero() {
-		o.To = o.From.AddDate(1, 0, 0)
-	}
-	if o.Items == 0 {
-		o.Items = 14
-	}
+	o.Directory = cmp.Or(o.Directory, "form1")
+	o.Name = cmp.Or(o.Name, "Form "+o.Directory)
+	o.From = cmp.Or(o.From, time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	o.To = cmp.Or(o.To, o.From.AddDate(1, 0, 0))
+	o.Items = cmp.Or(o.Items, 14)
 	return o
 }
 

@@ -88,32 +88,30 @@ func makeItems(o GenerateOptions) []Item {
 		}
 		items[i] = Item{ID: id, Type: kind, Index: i*step%o.Items + 1, Label: labels[i%len(labels)], Choices: choices[kind]}
 	}
-	gatherMatrix(items)
-	return items
-}
-
-// gatherMatrix numbers items anew, so that those of the matrix follow the first of them.
-func gatherMatrix(items []Item) {
+	// Those of the matrix follow the first of them.
 	first := math.MaxInt
 	for _, it := range items {
 		if it.Type == "matrix" {
 			first = min(first, it.Index)
 		}
 	}
-	order := make([]*Item, len(items))
-	for i := range items {
-		order[i] = &items[i]
-	}
-	place := func(it *Item) int {
-		if it.Type == "matrix" {
+	place := func(i int) int {
+		if items[i].Type == "matrix" {
 			return first
 		}
-		return it.Index
+		return items[i].Index
 	}
-	slices.SortFunc(order, func(a, b *Item) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Index, b.Index)) })
-	for i, it := range order {
-		it.Index = i + 1
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
 	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(items[a].Index, items[b].Index))
+	})
+	for rank, i := range order {
+		items[i].Index = rank + 1
+	}
+	return items
 }
 
 func gcd(a, b int) int {

@@ -168,16 +168,11 @@ func (q *question) position(value string) (at int, other bool) {
 
 // sortedItems are the items of a form by position, each after its parents.
 func sortedItems(f *Form, all *questions) []Item {
-	items := make([]Item, 0, len(f.Items))
-	for _, it := range f.Items {
-		items = append(items, all.known[it.ID].Item)
+	items := slices.Clone(f.Items)
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) }) // which settles ties
+	for i, it := range items {
+		items[i] = all.known[it.ID].Item
 	}
-	own := make(map[string]int, len(f.Items)) // the form's own order settles ties
-	for _, it := range f.Items {
-		own[it.ID] = it.Index
-	}
-	slices.SortStableFunc(items, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(own[a.ID], own[b.ID]))
-	})
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(a.Index, b.Index) })
 	return items
 }
