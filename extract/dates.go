@@ -14,9 +14,9 @@ import (
 // does not say by which date the service filters. The proof is a result that
 // comes in two windows which have no time in common, when it is asked for in both again.
 
-// mostDoubts is how often a reader checks a result whose dates lie outside its
+// mostDateChecks is how often a reader checks a result whose dates lie outside its
 // window. A service may filter by a date that it does not show.
-const mostDoubts = 2
+const mostDateChecks = 2
 
 // checkDates looks for a result whose dates all lie outside the window, and asks for it in
 // the window of its dates. A page without such a result costs no request. Windows that are
@@ -31,12 +31,12 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 	if i < 0 {
 		return nil
 	}
-	r.doubt.Lock()
-	defer r.doubt.Unlock()
-	if r.doubts == mostDoubts {
+	r.checking.Lock()
+	defer r.checking.Unlock()
+	if r.dateChecks == mostDateChecks {
 		return nil
 	}
-	r.doubts++
+	r.dateChecks++
 	return r.ProveDates(ctx, p.ID(i), elsewhere, w.window)
 }
 
@@ -45,7 +45,7 @@ func (w *WindowReader) checkDates(ctx context.Context, p *page.Page) error {
 // the requests is asked for once more, because it does not move back.
 func (r *Reader) ProveDates(ctx context.Context, id int64, one, other Window) error {
 	// Bounds may be coarser than dates, so that adjacent windows share a second (API v2).
-	first, second := one.ended(), other.ended()
+	first, second := one.bounded(), other.bounded()
 	if first.From.Before(second.From) {
 		second.From = second.From.Add(time.Second)
 	} else {
@@ -78,9 +78,9 @@ func (r *Reader) holds(ctx context.Context, w Window, id int64) (there bool, err
 // farthest is later than all results.
 var farthest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ended returns the window with bounds at both ends. A result without a date may match
+// bounded returns the window with bounds at both ends. A result without a date may match
 // a single bound, but not two.
-func (w Window) ended() Window {
+func (w Window) bounded() Window {
 	if w.From.IsZero() {
 		w.From = Epoch
 	}

@@ -154,7 +154,7 @@ func TestDoubtsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := pagesAsked(server); n != 9+extract.MostDoubts {
+	if n := pagesAsked(server); n != 9+extract.MostDateChecks {
 		t.Errorf("%d requests for nine windows", n)
 	}
 }

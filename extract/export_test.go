@@ -5,8 +5,8 @@ import "time"
 // What the tests outside the package look at.
 
 const (
-	MostDoubts    = mostDoubts
-	LeastFeedPage = leastFeedPage
+	MostDateChecks = mostDateChecks
+	LeastFeedPage  = leastFeedPage
 )
 
 var Following = following

@@ -83,7 +83,7 @@ func ReadFeed(ctx context.Context, s Service, form string, of ResultsQuery, sinc
 			continue
 		}
 		if transport.TooHeavy(err) { // Reader.serve does the same
-			if err := answers(ctx, s, form); err != nil {
+			if err := servesOne(ctx, s, form); err != nil {
 				return nil, err
 			}
 			if most == leastFeedPage {
@@ -300,7 +300,7 @@ func falls[T cmp.Ordered](list []T) bool {
 // form has no results, and a *FeedError if the result carries no date_update.
 func OldestChange(ctx context.Context, s Service, form string) (Change, error) {
 	rows, _, err := feedPage(ctx, s, form, ResultsQuery{Sort: UpdateMeta, Limit: 1})
-	if transport.TooHeavy(err) && answers(ctx, s, form) == nil {
+	if transport.TooHeavy(err) && servesOne(ctx, s, form) == nil {
 		return Change{}, &FeedError{Problem: "the service cannot serve the result that changed first"}
 	}
 	if err != nil || len(rows) == 0 {
@@ -330,7 +330,7 @@ func FindWitness(ctx context.Context, s Service, form string) (string, error) {
 		q := ResultsQuery{Sort: column, Descending: true, Limit: s.PageSize(), Halved: true}
 		p, err := s.Results(ctx, form, q)
 		for transport.TooHeavy(err) && q.Limit > leastFeedPage {
-			if err := answers(ctx, s, form); err != nil {
+			if err := servesOne(ctx, s, form); err != nil {
 				return "", fmt.Errorf("whether the service sorts: %w", err)
 			}
 			q.Limit /= 2

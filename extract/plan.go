@@ -36,9 +36,9 @@ type Range struct {
 	// Endless means that the results of the range are counted without its end. So more are
 	// counted than are read if some are dated later.
 	Endless bool
-	// Holds tells whether a window holds a result. Where nothing is counted, it serves to find
+	// HasResult tells whether a window holds a result. Where nothing is counted, it serves to find
 	// the beginning of a range without one. If it is nil, such a range needs a beginning.
-	Holds func(ctx context.Context, w Window) (bool, error)
+	HasResult func(ctx context.Context, w Window) (bool, error)
 	// Unverified means that nobody compares what was read with counts. So a window
 	// counts as empty only if the service was asked for its own count.
 	Unverified bool
@@ -131,7 +131,7 @@ func NewPlan(ctx context.Context, r Range, count Counter) (*Plan, error) {
 				return nil, err
 			}
 		}
-		plan.Windows, err = p.windows([]piece{c})
+		plan.Windows, err = p.windows([]section{c})
 	default:
 		plan.Windows, err = p.auto(ctx)
 	}
@@ -154,33 +154,33 @@ type planner struct {
 	begins time.Time // no counted result is earlier; zero if unknown or From is set
 }
 
-// piece is a part of the range that may still be halved.
-type piece struct {
+// section is a part of the range that may still be halved.
+type section struct {
 	Window
 	lower  time.Time // if From is zero: no counted result is earlier
 	n      int64
 	budget int64 // counts that may still be spent on sizing windows in it
 }
 
-// whole returns the range as one piece.
-func (p *planner) whole() piece {
-	c := piece{Window: p.Window, lower: Epoch, n: p.total}
+// whole returns the range as one section.
+func (p *planner) whole() section {
+	c := section{Window: p.Window, lower: Epoch, n: p.total}
 	if !Epoch.Before(p.Window.To) {
 		c.lower = p.Window.To.Add(-time.Second)
 	}
 	return c
 }
 
-// span returns the piece with a beginning: lower if From is zero.
-func (p piece) span() Window {
-	if p.From.IsZero() {
-		return Window{p.lower, p.To}
+// span returns the section with a beginning: lower if From is zero.
+func (c section) span() Window {
+	if c.From.IsZero() {
+		return Window{c.lower, c.To}
 	}
-	return p.Window
+	return c.Window
 }
 
 // auto halves the range until every window is small enough. Equal data gives an equal plan:
-// only the counts of a piece decide about its halves.
+// only the counts of a section decide about its halves.
 func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	// Each further cut costs one count and at most one half-filled page. With a
 	// budget of a fortieth of the pages, all requests stay below 1.05 times the
@@ -192,10 +192,10 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	whole, size := p.whole(), p.pageSize()
 	whole.budget = (p.total + size - 1) / size / pagesPerCut
 	var mu sync.Mutex
-	var pieces []piece
-	err := Halving[*piece]{
+	var sections []section
+	err := Halving[*section]{
 		AtOnce: true,
-		Visit: func(ctx context.Context, c *piece, n int64, exact bool) (bool, error) {
+		Visit: func(ctx context.Context, c *section, n int64, exact bool) (bool, error) {
 			if c == nil {
 				return false, nil
 			}
@@ -212,7 +212,7 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 			if !deeper {
 				mu.Lock()
 				defer mu.Unlock()
-				pieces = append(pieces, *c)
+				sections = append(sections, *c)
 			}
 			return deeper, nil
 		},
@@ -221,15 +221,15 @@ func (p *planner) auto(ctx context.Context) ([]Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(pieces, func(a, b piece) int { return a.To.Compare(b.To) })
-	return p.windows(pieces)
+	slices.SortFunc(sections, func(a, b section) int { return a.To.Compare(b.To) })
+	return p.windows(sections)
 }
 
-// divide halves a piece, and counts the lower half. Without results that is nil for the first
-// piece of a range without a beginning, and the upper one keeps no lower bound.
-func (p *planner) divide(ctx context.Context, c *piece) (lower, upper *piece, inLower int64, err error) {
+// divide halves a section, and counts the lower half. Without results that is nil for the first
+// section of a range without a beginning, and the upper one keeps no lower bound.
+func (p *planner) divide(ctx context.Context, c *section) (lower, upper *section, inLower int64, err error) {
 	middle, _ := halve(c.span())
-	lower, upper = &piece{Window: Window{c.From, middle}, lower: c.lower}, &piece{Window: Window{middle, c.To}}
+	lower, upper = &section{Window: Window{c.From, middle}, lower: c.lower}, &section{Window: Window{middle, c.To}}
 	if inLower, err = p.count(ctx, lower.Window); err != nil {
 		return nil, nil, 0, err
 	}
@@ -244,14 +244,14 @@ func (p *planner) divide(ctx context.Context, c *piece) (lower, upper *piece, in
 	return lower, upper, inLower, nil
 }
 
-// windows turns the pieces into windows. It cuts them at the boundaries of the
+// windows turns the sections into windows. It cuts them at the boundaries of the
 // partitions, and joins empty neighbours.
-func (p *planner) windows(pieces []piece) ([]Planned, error) {
+func (p *planner) windows(sections []section) ([]Planned, error) {
 	var ws []Planned
-	if first := pieces[0]; first.From.IsZero() && first.lower.After(p.whole().lower) {
+	if first := sections[0]; first.From.IsZero() && first.lower.After(p.whole().lower) {
 		p.begins = first.lower
 	}
-	for _, c := range pieces {
+	for _, c := range sections {
 		if last := len(ws) - 1; c.n == 0 && last >= 0 && ws[last].Count == 0 {
 			ws[last].Window.To = c.To
 			continue
@@ -296,9 +296,9 @@ func (p *planner) cutAt(ws []Planned) ([]Planned, error) {
 	return ws, nil
 }
 
-// worthHalving tells whether to halve a piece: one of several partitions, or one above the
+// worthHalving tells whether to halve a section: one of several partitions, or one above the
 // target while the budget lasts.
-func (p *planner) worthHalving(c piece) bool {
+func (p *planner) worthHalving(c section) bool {
 	_, can := halve(c.span())
 	k := p.Partition.Spans(c.span())
 	switch {
@@ -310,11 +310,11 @@ func (p *planner) worthHalving(c piece) bool {
 	return c.n > int64(p.Target) && c.budget > 0
 }
 
-// worthAsking tells whether to halve a piece of k partitions by a count, rather than
-// read each partition. It returns true if the piece has no lower bound, is wide
+// worthAsking tells whether to halve a section of k partitions by a count, rather than
+// read each partition. It returns true if the section has no lower bound, is wide
 // (results may cluster), or has too many results per partition. It also returns true
 // if finding its few results costs less than a request for each partition.
-func (p *planner) worthAsking(c piece, k int) bool {
+func (p *planner) worthAsking(c section, k int) bool {
 	const wide = 8
 	if c.From.IsZero() || k > wide || c.n/int64(k) > int64(p.Target) {
 		return true
@@ -352,7 +352,7 @@ func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 // beginning finds a time before which a range without a beginning holds no result. It is
 // the start of a step.
 func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
-	c, holds := p.whole(), p.Holds
+	c, holds := p.whole(), p.HasResult
 	switch {
 	case !p.Uncounted:
 		holds = func(ctx context.Context, lower Window) (bool, error) {

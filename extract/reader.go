@@ -30,8 +30,8 @@ type Reader struct {
 	newest  atomic.Pointer[string]
 	dated   atomic.Bool // see Dated
 
-	doubt  sync.Mutex // held while a stray result is checked
-	doubts int        // checks so far
+	checking   sync.Mutex // held while a result whose dates lie elsewhere is checked
+	dateChecks int        // so far
 }
 
 // NewReader returns a reader of the form. common holds the parameters that
@@ -251,7 +251,7 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 			return nil, limit, err
 		}
 		if !probed || limit == 1 {
-			if err := answers(ctx, r.service, r.form); err != nil {
+			if err := servesOne(ctx, r.service, r.form); err != nil {
 				return nil, limit, err
 			}
 			probed = true
@@ -270,9 +270,9 @@ func (r *Reader) serve(ctx context.Context, q ResultsQuery) (p *page.Page, limit
 	}
 }
 
-// answers returns an error unless the service answers a request for one result, the first
+// servesOne returns an error unless the service answers a request for one result, the first
 // or the last of the form. In an outage it answers neither.
-func answers(ctx context.Context, s Service, form string) (err error) {
+func servesOne(ctx context.Context, s Service, form string) (err error) {
 	for _, last := range []bool{false, true} {
 		var p *page.Page
 		if p, err = s.Results(ctx, form, ResultsQuery{Limit: 1, Descending: last}); err == nil {

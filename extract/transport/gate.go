@@ -20,7 +20,7 @@ type gate struct {
 	waiting []chan int
 }
 
-const nearBusy = 8 // how many times slower the bound rises near met
+const nearBusy = 8 // how many times slower the bound rises near busyAt
 
 func newGate(most int) *gate {
 	return &gate{most: most, limit: float64(most), busyAt: float64(most) + 1}

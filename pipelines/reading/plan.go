@@ -49,7 +49,7 @@ func (f Form) NewPlan(ctx context.Context, i Interval, span extract.Window, coun
 func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (*extract.Plan, error) {
 	r.Uncounted = r.Uncounted || count == nil
 	if f.Countless != "" {
-		r.Holds = func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
+		r.HasResult = func(ctx context.Context, w extract.Window) (bool, error) { return f.Holds(ctx, w, extract.IDRange{}) }
 	}
 	return extract.NewPlan(ctx, r, count)
 }
