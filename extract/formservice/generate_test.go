@@ -9,7 +9,11 @@ import (
 )
 
 func matches(s selection, r record) bool {
-	return s.minID <= r.id && r.id <= s.maxID && (!s.dated || r.date != never && s.after < r.date && r.date < s.before)
+	at := r.date
+	if s.moment != nil && at != never {
+		at = s.moment(r.id, at)
+	}
+	return s.minID <= r.id && r.id <= s.maxID && (!s.dated || at != never && s.after < at && at < s.before)
 }
 
 // randomSelection draws bounds that often cut close to results.

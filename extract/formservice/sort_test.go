@@ -65,15 +65,25 @@ func disturbedForm(rng *rand.Rand, o GenerateOptions) *Form {
 }
 
 // TestSortEqualsFullSort sorts random forms by date_update and other columns, in pages,
-// within bounds, with and without a search.
+// within bounds, with and without a search, and in zones whose clocks change.
 func TestSortEqualsFullSort(t *testing.T) {
+	var zones []clock
+	for _, name := range []string{"UTC", "America/Chicago", "Australia/Lord_Howe", "Pacific/Apia"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, shapes := range []Faults{"", "v2-fractions=random", "v2-fractions=random,v2-seconds"} {
+			zones = append(zones, newClock(zone, reads(t, shapes)))
+		}
+	}
 	for i, o := range []GenerateOptions{
 		{Results: 3000},
 		{Results: 3000, NoUpdates: true},
 		{Results: 2000, Seed: 3, From: date("2025-03-01"), To: date("2025-03-01").Add(5 * time.Hour)},
 		{Results: 1500, Seed: 4, From: date("1969-12-20"), To: date("1970-01-10")},
 		{Results: 2000, Seed: 5, NoUnfinished: true, From: date("2025-01-01"), To: date("2025-01-09")},
-		{Results: 2000, Seed: 6, NoLate: true, NoUndated: true, Even: true},
+		{Results: 2000, Seed: 6, NoLate: true, NoUndated: true, Even: true, From: date("2011-10-25"), To: date("2012-04-15")},
 		{Results: 65, Seed: 7},
 		{Results: 1, Seed: 8},
 		{},
@@ -84,13 +94,13 @@ func TestSortEqualsFullSort(t *testing.T) {
 			f := disturbedForm(rng, o)
 			results := collect(f)
 			for range 30 {
-				checkSorted(t, rng, f, results)
+				checkSorted(t, rng, zones, f, results)
 			}
 		})
 	}
 }
 
-func checkSorted(t *testing.T, rng *rand.Rand, f *Form, results []Result) {
+func checkSorted(t *testing.T, rng *rand.Rand, zones []clock, f *Form, results []Result) {
 	t.Helper()
 	q := newResultsQuery()
 	q.lack = []int{0, 0, 1, 2, 7}[rng.IntN(5)]
@@ -100,12 +110,22 @@ func checkSorted(t *testing.T, rng *rand.Rand, f *Form, results []Result) {
 	if rng.IntN(3) == 0 {
 		q.selection = randomSelection(rng, f)
 	}
+	if q.dated && rng.IntN(2) == 0 { // as API v2 reads bounds, by instants
+		c := zones[rng.IntN(len(zones))]
+		q.moment = c.compared
+		q.after, q.before = c.compared(0, max(q.after, 0))/1000*1000, c.compared(0, max(q.before, 0))/1000*1000
+	}
 	q.desc = rng.IntN(2) == 0
 	switch rng.IntN(5) {
 	case 0:
 		q.where = []func(Result) bool{Condition{metaUpdate, Empty, ""}.Holds}
 	case 1:
 		q.where = []func(Result) bool{Condition{metaStatus, Equals, "Complete"}.Holds}
+	}
+	whole := q
+	whole.page, whole.limit = 1, 1<<30
+	if n, want := f.count(&q), len(fullSort(results, whole)); n != want {
+		t.Errorf("%+v: counted %d, want %d", q, n, want)
 	}
 	got := []int64{}
 	f.pick(&q, func(r Result) { got = append(got, r.ID) })

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
 )
@@ -36,7 +35,7 @@ func smallForm() *formservice.Form {
 		result(105, "Incomplete", "2026-02-01 00:00:00", answer("1", ""), answer("353-0-0", "x")),
 		result(106, "Complete", "2026-02-28 12:00:00", answer("1", "=1+1"), answer("12", "a|b", "c")),
 	})
-	f.ID, f.Name, f.Description, f.LastModified = "1001", "Customer feedback", "Two\nlines \x1b[31mred", time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	f.ID, f.Name, f.Description = "1001", "Customer feedback", "Two\nlines \x1b[31mred"
 	f.Metas = []string{"result_status", "date_finish"}
 	f.Views = []formservice.View{{ID: "7", Columns: []string{"1", "result_status", "date_finish"}, Where: nil}}
 	f.Labels = map[string]map[string]string{"2": {"1": "Name in full"}}
