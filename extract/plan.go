@@ -323,6 +323,19 @@ func (p *planner) worthAsking(c section, k int) bool {
 	return finding+float64(c.n) < float64(k)
 }
 
+// suspect looks at a half of a range without a beginning that ends before online forms
+// existed. If it holds all results, and the rest holds them too, the service ignores dates.
+func (p *planner) suspect(ctx context.Context, lower Window, n int64) error {
+	if n == 0 || n < p.total || lower.To.Year() > 1995 {
+		return nil
+	}
+	upper := Window{lower.To, p.Window.To}
+	if rest, err := p.count(ctx, upper); err != nil || rest < p.total {
+		return err
+	}
+	return &BreachError{Ignores: "the bounds of dates", Proof: fmt.Sprintf("%d results were counted in two windows that share no time, %s and %s", n, lower, upper)}
+}
+
 // fixed divides the range at the boundaries of the step and of the partitions.
 func (p *planner) fixed(ctx context.Context) ([]Planned, error) {
 	w := p.Window
@@ -357,6 +370,9 @@ func (p *planner) beginning(ctx context.Context, step Step) (time.Time, error) {
 	case !p.Uncounted:
 		holds = func(ctx context.Context, lower Window) (bool, error) {
 			n, err := p.count(ctx, lower)
+			if err == nil {
+				err = p.suspect(ctx, lower, n)
+			}
 			return n > 0, err
 		}
 	case holds == nil:

@@ -345,6 +345,11 @@ func TestPlanFixed(t *testing.T) {
 	if len(open.Windows) > 10 || open.Requests > 30 {
 		t.Errorf("without a lower bound: %d windows, %d counts", len(open.Windows), open.Requests)
 	}
+	ignoring := func(context.Context, extract.Window) (int64, error) { return 450, nil }
+	_, err := extract.NewPlan(t.Context(), extract.Range{Window: extract.Window{To: w.To}, Step: extract.Step{Seconds: 900}}, ignoring)
+	if e, ok := errors.AsType[*extract.BreachError](err); !ok || e.Ignores != "the bounds of dates" {
+		t.Errorf("a service that ignores dates: %v", err)
+	}
 }
 
 func TestPlanUncounted(t *testing.T) {
