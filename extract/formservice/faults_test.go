@@ -318,18 +318,3 @@ func TestGzip(t *testing.T) {
 		}
 	}
 }
-
-// TestEqualRequestsGiveEqualBytes also under load.
-func TestEqualRequestsGiveEqualBytes(t *testing.T) {
-	s := startService(t, new(Server))
-	want := s.send(t, "GET", resultsPath, "fs_include_headings&fs_page=2").body
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if got := s.send(t, "GET", resultsPath, "fs_include_headings&fs_page=2").body; got != want {
-				t.Error("equal requests give different bytes")
-			}
-		})
-	}
-	wg.Wait()
-}

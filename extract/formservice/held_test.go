@@ -124,21 +124,14 @@ func TestDisturb(t *testing.T) {
 			if !same {
 				t.Error("equal requests make different changes")
 			}
-			moved, edited := 0, 0
+			edited := 0
 			for _, c := range a {
-				if c.Kind != Updated {
-					continue
-				}
-				was, is := newRecord(c.Before), newRecord(c.After)
-				if is.date != never && is.date >= was.date {
-					moved++
-				}
-				if v, _ := c.After.Meta(metaUpdate); v != "" {
+				if c.Kind == Updated && firstValue(c.After, metaUpdate) != "" {
 					edited++
 				}
 			}
-			if edited < 6 || moved < 2 {
-				t.Errorf("%d edited, %d finished in %d changes", edited, moved, len(a))
+			if edited < 6 {
+				t.Errorf("%d edited in %d changes", edited, len(a))
 			}
 		})
 	}
@@ -162,12 +155,5 @@ func TestEmptyForms(t *testing.T) {
 		if f.count(&dated) != 1 {
 			t.Errorf("%s: the inserted result has no date", name)
 		}
-	}
-}
-
-func TestSpan(t *testing.T) {
-	f := NewForm("f", nil, []Result{{ID: 1}, finished(2, "1969-12-31 23:59:59"), finished(3, "1970-01-01 00:00:00")})
-	if from, to := f.span(); from != -1 || to != 1 {
-		t.Errorf("span %d to %d, want -1 to 1", from, to)
 	}
 }
