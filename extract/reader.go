@@ -42,7 +42,7 @@ func NewReader(service Service, form string, common ResultsQuery) *Reader {
 	return r
 }
 
-// DoubtEnds sets whether nothing is believed of an answer that says that no page follows.
+// DoubtEnds sets whether an answer that says that no page follows is not believed.
 func (r *Reader) DoubtEnds(yes bool) { r.endless.Store(yes) }
 
 // CountUnstamped sets whether results are counted that carry no date_update.
@@ -83,13 +83,13 @@ type WindowReader struct {
 // page that is not full then ends it, see Open.
 func (w *WindowReader) CountedTogether() { w.together = true }
 
-// DoubtEnd tells the reader that a count says that more results follow. So an answer that
-// says that none follows does not end the window, but an empty one.
+// DoubtEnd tells the reader that a count says that more results follow. Then an answer that
+// says that none follows does not end the window; only an empty page does.
 func (w *WindowReader) DoubtEnd() { w.doubt = true }
 
-// Uncompared tells the reader that nobody compares the window with another count. Its own may
-// be of an earlier moment than its pages. So where a page that the service may have cut
-// reaches it, the window ends, and is Open.
+// Uncompared tells the reader that no other count checks this window. The window's own count
+// may be older than its pages. So the window ends where that count is reached, and is Open if
+// the service may have cut the last page.
 func (w *WindowReader) Uncompared() { w.uncompared = true }
 
 // Until bounds the results that further requests ask for to ids up to id. Another
@@ -104,9 +104,9 @@ func (w *WindowReader) Until(id int64) {
 // Ended tells whether Next sends no more requests.
 func (w *WindowReader) Ended() bool { return w.ended }
 
-// Open tells whether the reader ended at a page that was not full, though results may
-// follow: nobody asked for ids above the last one. That shows when all that was counted
-// together is compared with the count.
+// Open tells whether the reader ended at a page that was not full without asking for ids
+// above the last one, so that results may follow. Comparing what was counted together with
+// the count shows whether any do.
 func (w *WindowReader) Open() bool { return w.open }
 
 // Next returns the window's next page, or nil at the end. The caller releases the page.

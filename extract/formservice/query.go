@@ -12,9 +12,10 @@ import (
 type pair struct{ name, value string }
 
 // parseQuery reads a URL's query by the letter, more strictly than net/url, so
-// that a wrong client is caught: names and values are percent-encoded, no name is empty and none occurs twice. A raw "+" is an
-// error, because it is unclear whether a plus or a space was meant. The pairs read before and after an error are returned
-// with it, so that the API key can be checked first.
+// that a wrong client is caught: names and values are percent-encoded, no name is empty and
+// none occurs twice. A raw "+" is an error, because it is unclear whether a plus or a space
+// was meant. The pairs read before and after an error are returned with it, so that the API
+// key can be checked first.
 func parseQuery(raw string) ([]pair, error) {
 	if raw == "" {
 		return nil, nil

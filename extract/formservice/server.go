@@ -21,9 +21,9 @@ const (
 )
 
 // Server answers the six transactions of the specification, and those of API
-// v2 from the same forms. The zero value serves the account "acme" with the key DefaultKey and one generated form,
-// "form1", of 1,000 results. Fields must be set before the first request; it
-// is safe for concurrent use.
+// v2 from the same forms. The zero value serves the account "acme" with the key
+// DefaultKey and one generated form, "form1", of 1,000 results. Fields must be set
+// before the first request; it is safe for concurrent use.
 type Server struct {
 	Account  string   // "": DefaultAccount
 	Key      string   // "": DefaultKey
@@ -52,8 +52,9 @@ type Server struct {
 	// Request.Nth counts the requests of the same transaction instead: the k-th
 	// page of API v1 is TransactionResults with Nth k. API v2 has no
 	// TransactionCount; its counts are pages with limit=1 in Query. Form.Finish
-	// moves a result to another day, and Form.Submit adds one there. Requests that are under way at once call Before
-	// at once; a Before that waits holds its own request back alone.
+	// moves a result to another day, and Form.Submit adds one there. Requests that
+	// are under way at once call Before at once; a Before that waits holds its own
+	// request back alone.
 	Before func(Request)
 	// Decide, where it is set, decides on a request's fault instead of the
 	// rates of Faults.

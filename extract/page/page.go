@@ -105,8 +105,8 @@ func (p *Page) Len() int { return len(p.results) }
 func (p *Page) ID(i int) int64 { return p.results[i].id }
 
 // Early tells whether result i was finished before the window that was asked for, by less
-// than a second. An unfinished result counts as of its start. API v2 cannot be asked without such results, and counts them
-// (service-v2.md, section 9). They belong to the window before.
+// than a second. An unfinished result counts as of its start. API v2 cannot be asked without
+// such results, and counts them (service-v2.md, section 9). They belong to the window before.
 func (p *Page) Early(i int) bool { return p.results[i].early }
 
 // MarkEarly marks result i as early.

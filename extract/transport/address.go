@@ -29,8 +29,8 @@ func ParseBaseURL(raw string, allowHTTP bool) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the address of a call, with the key unless that goes into a header. The error is an *Error if the
-// name cannot be a form's.
+// address returns the address of a call, with the key unless that goes into a header. The
+// error is an *Error if the name cannot be a form's.
 func (s *Sender) address(call Call) (string, error) {
 	address := s.forms
 	if call.Transaction != GetForms {
