@@ -1,4 +1,4 @@
-package workertest
+package worker_test
 
 import (
 	"context"
@@ -19,6 +19,10 @@ var shared struct {
 	temporal        *servers.Server
 	dir             string
 }
+
+// The tests of this package worker_test have formetl-worker as a real program, with a Temporal
+// server, an S3 server and the test service, and with workers that are killed and paused. Begin
+// reading with world_test.go.
 
 // TestMain builds the programs and starts the servers, where there are any.
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
