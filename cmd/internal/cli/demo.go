@@ -87,8 +87,9 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoSettings, text string) error {
 	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
+	stop := bar.Start(ctx, o.Logger, started, p.ticks)
 	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
-	bar.Finish()
+	stop()
 	if err != nil {
 		return err
 	}

@@ -128,15 +128,11 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return errors.Join(err, claim.End(context.WithoutCancel(ctx), nil))
 	}
-	stop := func() {}
-	if !bar.Shown() {
-		stop = p.beat(ctx, &options)
-	}
+	stop := bar.Start(ctx, options.Logger, options.Now(), p.ticks)
 	quiet := time.AfterFunc(time.Second, func() { f.tellWait(p, def, bar) })
 	report, err := f.run(ctx, p, def, options)
 	quiet.Stop()
 	stop()
-	bar.Finish()
 	gone := console.ReaderGone(err)
 	if gone { // as with `| head`: the reader has what it wants
 		err = nil

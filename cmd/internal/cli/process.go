@@ -31,7 +31,7 @@ type process struct {
 	kept           string           // how much of what was read is kept for a later command, for the hint
 	pipeline       string           // what define made in place of a definition's, "" for none
 	restore        func()           // sets Go's collector back, which start tunes
-	ticks          <-chan time.Time // when a run writes its heartbeats; nil: every half minute
+	ticks          <-chan time.Time // when a run logs how far it is; nil: every half minute
 }
 
 // start begins a command's own work, after flags and arguments were checked. It

@@ -150,30 +150,24 @@ func (r *runs) one(ctx context.Context, def *definition.Definition, options pipe
 	}
 }
 
-// watched runs a definition under a bar, or with a heartbeat in the log. Each form is
-// logged when it ends, and under a bar after the run, because both would meet.
+// watched runs a definition, and shows how far it is. Each form is logged when it ends, and
+// under a bar after the run, because both would meet.
 func (r *runs) watched(ctx context.Context, def *definition.Definition, options pipelines.Options) (*pipelines.Report, error) {
 	logForm := func(f *pipelines.FormReport) {
 		console.LogForm(ctx, options.Logger.With(slog.String("form", f.Form)), f)
 	}
+	if !r.bar.Shown() {
+		options.Ended = logForm
+	}
+	stop := r.bar.Start(ctx, options.Logger, options.Now(), r.process.ticks)
+	report, err := pipelines.Run(ctx, def, options)
+	stop()
 	if r.bar.Shown() {
-		report, err := pipelines.Run(ctx, def, options)
-		r.bar.Finish()
 		for _, f := range report.Forms {
 			logForm(f)
 		}
-		return report, err
 	}
-	defer r.process.beat(ctx, &options)()
-	options.Ended = logForm
-	return pipelines.Run(ctx, def, options)
-}
-
-// beat lets a run say in the log every half minute how far it is, until stop.
-func (p *process) beat(ctx context.Context, o *pipelines.Options) (stop func()) {
-	beats, stop := console.StartHeartbeat(ctx, o.Logger, o.Now(), p.ticks)
-	o.Progress, o.Client.Waits = beats.Update, beats.Wait
-	return stop
+	return report, err
 }
 
 // end writes report and metrics, and returns all that failed.

@@ -2,16 +2,13 @@ package console
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
 	"io"
-	"maps"
-	"slices"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/pipelines"
@@ -47,7 +44,6 @@ func TestProgressEnds(t *testing.T) {
 		"more than hoped": {{Form: "f", Rows: 30, Expected: 10}},
 		"two forms":       {{Form: "f", Rows: 3, Expected: 9}, {Form: "g", Rows: 1, Expected: 1}},
 		"side by side":    {{Form: "f", Rows: 3, Expected: 9}, {Form: "g", Rows: 1, Expected: 2}, {Form: "f", Rows: 9, Expected: 9, Done: true}, {Form: "g", Rows: 2, Expected: 2, Done: true}},
-		"more than shown": manyForms(3 * mostBars),
 		"failed":          {{Form: "f", Rows: 3, Expected: 9}, {Form: "f", Failed: true}, {Form: "g", Failed: true}},
 		"run again":       {{Form: "f", Rows: 3, Expected: 3, Done: true}, {Form: "f", Rows: 1, Expected: 2}},
 		"none":            {{Form: "f", Rows: 0, Expected: 0, Done: true}},
@@ -61,11 +57,13 @@ func TestProgressEnds(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				for _, u := range updates {
-					p.Update(u)
+				for range 2 { // as a replay that runs a form twice
+					stop := p.Start(t.Context(), slog.New(slog.DiscardHandler), time.Now(), nil)
+					for _, u := range updates {
+						p.Update(u)
+					}
+					stop()
 				}
-				p.Finish()
-				p.Finish() // harmless
 			}()
 			select {
 			case <-ended:
@@ -79,77 +77,93 @@ func TestProgressEnds(t *testing.T) {
 	}
 }
 
-// manyForms begins so many forms before the first of them is done.
-func manyForms(n int) (updates []pipelines.Progress) {
-	for _, done := range []bool{false, true} {
-		for i := range n {
-			updates = append(updates, pipelines.Progress{Form: fmt.Sprintf("f%02d", i), Rows: 5, Expected: 9, Done: done})
-		}
-	}
-	return updates
-}
-
-// TestProgressOfSeveralForms: a few bars at once, one of them for each form
-// that is under way; those that end make room.
-func TestProgressOfSeveralForms(t *testing.T) {
-	var out terminal
-	p, err := NewLog(&out, nil).NewProgress("on")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := func(want ...string) {
-		t.Helper()
-		if got := slices.Sorted(maps.Keys(p.bars)); !slices.Equal(got, want) {
-			t.Errorf("bars of %q, want %q", got, want)
-		}
-	}
-	first := manyForms(mostBars + 2)[:mostBars+2]
-	for _, u := range first {
-		p.Update(u)
-	}
-	shown("f00", "f01", "f02", "f03", "f04", "f05")
-	p.Update(pipelines.Progress{Form: "f01", Rows: 9, Expected: 9, Done: true})
-	p.Update(pipelines.Progress{Form: "f03", Failed: true})
-	p.Update(pipelines.Progress{Form: "f06", Rows: 6, Expected: 9})
-	shown("f00", "f02", "f04", "f05", "f06")
-	for _, form := range []string{"f00", "f02", "f04", "f05", "f06"} {
-		p.Update(pipelines.Progress{Form: form, Rows: 9, Expected: 9, Done: true})
-	}
-	shown("f06") // the last one stays
-	p.Update(pipelines.Progress{Form: "f07", Rows: 1, Expected: 9})
-	shown("f07")
-	p.Finish()
-	if !strings.Contains(out.drawn(), "f07") {
-		t.Errorf("drawn %q", out.drawn())
-	}
-}
-
 func TestProgressModes(t *testing.T) {
 	if p, err := NewLog(io.Discard, nil).NewProgress(ProgressAuto); err != nil || p.Shown() {
-		t.Errorf("auto without a terminal: on %v, %v", p.on, err)
+		t.Errorf("auto without a terminal: on %v, %v", p.bars, err)
 	}
 	if p, err := NewLog(io.Discard, []string{"--log-format=json"}).NewProgress("on"); err != nil || p.Shown() {
-		t.Errorf("with JSON logs: on %v, %v", p.on, err)
+		t.Errorf("with JSON logs: on %v, %v", p.bars, err)
 	}
 	if _, err := NewLog(io.Discard, nil).NewProgress("sometimes"); err == nil {
 		t.Error("an unknown mode is taken")
 	}
 }
 
-// TestProgressWaits: a bar that stands still says what it waits for, and until when.
-func TestProgressWaits(t *testing.T) {
-	var out terminal
-	p, err := NewLog(&out, nil).NewProgress("on")
-	if err != nil {
-		t.Fatal(err)
+// TestProgressSays: a bar of several forms counts them, and one that stands still says what it
+// waits for, and until when.
+func TestProgressSays(t *testing.T) {
+	for after, want := range map[time.Duration]string{time.Hour: "waits 1h0m0s for", -time.Second: "1 of 2 forms"} {
+		var out terminal
+		p, err := NewLog(&out, nil).NewProgress("on")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := p.Start(t.Context(), slog.New(slog.DiscardHandler), time.Now(), nil)
+		p.Wait(time.Now().Add(after))
+		p.Say("look: --limit")
+		p.Update(pipelines.Progress{Form: "f", Forms: 2, Rows: 1, Expected: 5})
+		p.Update(pipelines.Progress{Form: "g", Forms: 2, Rows: 3, Expected: 3, Done: true})
+		stop()
+		text := out.drawn()
+		if !strings.Contains(text, want) || !strings.Contains(text, "4 / 8 results") || strings.Contains(text, "waits") == strings.Contains(text, "look: --limit") {
+			t.Errorf("drawn %q", text)
+		}
 	}
-	p.Wait(time.Now().Add(time.Hour))
-	p.Update(pipelines.Progress{Form: "f", Rows: 1, Expected: 5})
-	p.Finish()
-	if text := out.drawn(); !strings.Contains(text, "waits 1h0m0s for the budget") && !strings.Contains(text, "waits 59m5") {
-		t.Errorf("drawn %q", text)
+}
+
+// signalled is a log whose lines can be waited for.
+type signalled struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	wrote chan bool
+}
+
+func (s *signalled) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.wrote <- true }()
+	return s.text.Write(b)
+}
+
+// TestProgressInTheLog ticks by a clock of its own: the log tells what was read of all forms, how
+// fast, and how long the rest takes once all forms are known.
+func TestProgressInTheLog(t *testing.T) {
+	out := &signalled{wrote: make(chan bool, 1)}
+	tick, began := make(chan time.Time), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	h := &Progress{}
+	stop := h.Start(t.Context(), slog.New(jsonHandler(out, slog.LevelInfo)), began, tick)
+	beat := func(after time.Duration, want map[string]float64) {
+		t.Helper()
+		out.text.Reset()
+		tick <- began.Add(after)
+		<-out.wrote
+		var line map[string]any
+		if err := json.Unmarshal(out.text.Bytes(), &line); err != nil || line["msg"] != "running" {
+			t.Fatalf("%v: %s", err, &out.text)
+		}
+		for key, value := range want {
+			if got, there := line[key]; value < 0 && there || value >= 0 && got != value {
+				t.Errorf("after %s %s is %v, want %v", after, key, got, value)
+			}
+		}
 	}
-	if p.Wait(time.Now()); p.says(decor.Statistics{}) != "" {
-		t.Error("a bar waits for a moment that has come")
+	const none = -1
+	beat(30*time.Second, map[string]float64{"results": 0, "windows": 0, "rate": 0, "time_left": none})
+	h.Update(pipelines.Progress{Form: "a", Forms: 2, Rows: 600, Expected: 1000, Requests: 7, Windows: 4, WindowsDone: 2})
+	beat(time.Minute, map[string]float64{
+		"forms": 2, "forms_done": 0, "results": 600, "requests": 7, "windows": 4, "windows_done": 2, "rate": 10, "time_left": none,
+	})
+	h.Update(pipelines.Progress{Form: "b", Forms: 2, Rows: 600, Expected: extract.Unknown, Requests: 3, Windows: 1})
+	beat(2*time.Minute, map[string]float64{"results": 1200, "requests": 10, "windows": 5, "rate": 10, "time_left": none})
+	h.Update(pipelines.Progress{Form: "b", Failed: true})
+	beat(2*time.Minute, map[string]float64{"forms_done": 1, "results": 1200, "time_left": 40})
+	h.Wait(began.Add(3 * time.Minute)) // requests wait for their budget: the rate tells nothing
+	beat(150*time.Second, map[string]float64{"results": 1200, "time_left": none})
+	h.Update(pipelines.Progress{Form: "a", Forms: 2, Rows: 1000, Expected: 1000, Requests: 9, Windows: 4, WindowsDone: 4, Done: true})
+	beat(4*time.Minute, map[string]float64{"forms_done": 2, "windows_done": 4, "results": 1600, "time_left": 0})
+	for i := range mostMarks {
+		beat(time.Hour+time.Duration(i)*time.Minute, nil)
 	}
+	beat(2*time.Hour, map[string]float64{"rate": 0, "time_left": none}) // the rate is that of the last beats
+	stop()
 }
