@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strings"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -47,7 +48,7 @@ func (e *ServiceError) Error() string {
 		sent = "; sent were " + e.Sent
 	}
 	meaning := cmp.Or(codes[e.Code].meaning, "a code that the specification does not list")
-	message := cmp.Or(e.Message, "without a message")
+	message := cmp.Or(strings.Join(strings.Fields(e.Message), " "), "without a message") // on one line
 	return fmt.Sprintf("the service answered %s %d (%s): %s%s%s", kind, number, meaning, message, sent, ComeBack(e.RetryAfter))
 }
 

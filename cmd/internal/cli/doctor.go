@@ -40,7 +40,7 @@ exit code of what failed. A run may warn of it and go on: a zone that is wrong i
 		Example: `  formetl doctor feedback.yaml
   formetl doctor feedback.yaml --json | jq '.checks[] | select(.state != "ok")'
   formetl doctor feedback.yaml --json | jq .honours`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return examine(cmd.Context(), p, args, f, asJSON) },
 	}
 	set := cmd.Flags()

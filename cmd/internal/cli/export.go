@@ -198,19 +198,18 @@ func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Re
 
 // definition is what a definition file would say in place of the flags.
 func (f *exportFlags) definition(ctx context.Context, p *process) (*definition.Definition, error) {
-	form := ""
-	switch {
-	case len(f.forms) == 1:
-		form = f.forms[0]
+	form := strings.Join(f.forms, "")
+	switch err := console.CheckForm(form); {
 	case len(f.forms) > 1:
 		return nil, fmt.Errorf("--form was given %d times: export takes one form; run it once for each, or write a definition", len(f.forms))
+	case err != nil:
+		return nil, err
+	case definition.IsGlob(form):
+		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
 	}
 	def, err := p.define("export", form, &f.service, f.state)
 	if err != nil {
 		return nil, err
-	}
-	if definition.IsGlob(form) {
-		return nil, fmt.Errorf("--form %q: export takes one form by its name; a definition takes several", form)
 	}
 	if def.Labels, err = console.ByLabel(f.names); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ is read if nothing changed.`,
   formetl plan feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl plan feedback.yaml --json | jq '.forms[].requests.total'
   formetl plan feedback.yaml --offline`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return plan(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()

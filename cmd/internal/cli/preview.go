@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/csv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,7 @@ import (
 
 // previewFlags are the flags of preview.
 type previewFlags struct {
-	formFlags
+	asked
 	schema               string
 	limit                int64
 	latest, asJSON, wide bool
@@ -36,17 +35,12 @@ Texts of more than 40 characters are cut; --wide shows them whole.`,
 		Example: `  formetl preview feedback.yaml
   formetl preview --base-url https://fs1.example.com --account acme --form form1 --latest
   formetl preview --form form1 -n 3 --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && strings.Trim(args[0], "0123456789") == "" {
-				return console.Usagef("%q is not a definition; --limit %s shows so many results", args[0], args[0])
-			}
-			return console.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
-		},
+		Args: console.OptionalDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return preview(cmd, p, f, args) },
 	}
 	set := cmd.Flags()
-	f.register(set)
-	f.span.Register(set)
+	f.registerResults(set)
+	f.given.RangeFlags.Register(set)
 	set.StringVar(&f.schema, "schema", "", "schema file with the columns and their types")
 	set.Int64VarP(&f.limit, "limit", "n", 10, "show so many results")
 	set.BoolVar(&f.latest, "latest", false, "the newest results, by id, and these first")
@@ -60,14 +54,14 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 		return console.Usagef("--limit %d: give a number above 0", f.limit)
 	}
 	ctx := cmd.Context()
-	def, common, form, err := f.open(cmd, p, files, "preview")
+	def, common, err := f.openResults(cmd, p, files, "preview")
 	if err == nil && f.schema != "" {
 		def.Schema, err = definition.LoadSchema(f.schema, console.Secrets(ctx, p.lookup))
 	}
 	if err != nil {
 		return err
 	}
-	o, q := pipelines.Options{Options: common}, pipelines.LookQuery{Form: form, Limit: f.limit, Latest: f.latest}
+	o, q := pipelines.Options{Options: common}, pipelines.LookQuery{Form: f.form, Limit: f.limit, Latest: f.latest}
 	var text bytes.Buffer
 	if f.asJSON {
 		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {

@@ -176,12 +176,9 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 	return nil
 }
 
-// define makes a definition from flags in place of a file. It has one form, the
+// define makes a definition from flags in place of a file. It has the form, if there is one, the
 // service that the flags name, and their state folder or else the user's.
 func (p *process) define(name, form string, service *console.ServiceFlags, state string) (*definition.Definition, error) {
-	if err := console.CheckForm(form); err != nil {
-		return nil, err
-	}
 	source, err := service.Source(p.lookup)
 	if err != nil {
 		return nil, err
@@ -192,7 +189,11 @@ func (p *process) define(name, form string, service *console.ServiceFlags, state
 	if note != "" {
 		p.log.Tell(slog.LevelWarn, note)
 	}
-	return &definition.Definition{Name: name, State: state, Source: source, Forms: []string{form}}, err
+	def := &definition.Definition{Name: name, State: state, Source: source}
+	if form != "" {
+		def.Forms = []string{form}
+	}
+	return def, err
 }
 
 // mayWrite refuses to replace what lies at a path, unless it is a file and force is given.

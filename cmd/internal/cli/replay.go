@@ -34,7 +34,7 @@ all its dead letters.`,
 		Example: `  formetl replay feedback.yaml --dry-run
   formetl replay feedback.yaml
   formetl replay feedback.yaml --form form1 --report replay.json`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return replay(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()

@@ -46,7 +46,7 @@ func schemaDefinitionCommand(p *process) *cobra.Command {
 }
 
 type inferFlags struct {
-	formFlags
+	asked
 	output     string
 	sample     int
 	force, pii bool
@@ -73,12 +73,12 @@ schema diff tells how a schema file and the form differ.`,
   formetl schema infer feedback.yaml -o feedback.schema.yaml
   formetl schema infer --form form1 --names id --from 2026-01-01 --sample 5000
   formetl schema infer --form form1 --pii -o form1.schema.yaml --force`,
-		Args: console.Arguments(0, 1, "at most one definition, such as feedback.yaml"),
+		Args: console.OptionalDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaInfer(cmd, p, f, args) },
 	}
 	set := cmd.Flags()
-	f.register(set)
-	f.span.RegisterSample(set)
+	f.registerResults(set)
+	f.given.RegisterSample(set)
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to look at")
 	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")
@@ -90,7 +90,7 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if f.sample < 1 || f.sample > upkeep.MaxSample {
 		return console.Usagef("--sample %d: give 1 to %d", f.sample, upkeep.MaxSample)
 	}
-	def, options, form, err := f.open(cmd, p, files, "schema")
+	def, options, err := f.openResults(cmd, p, files, "schema")
 	if err != nil {
 		return err
 	}
@@ -99,17 +99,17 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 			return err
 		}
 	}
-	inferred, err := upkeep.InferSchema(cmd.Context(), def, options, form, upkeep.InferOptions{Sample: f.sample, Personal: f.pii})
+	inferred, err := upkeep.InferSchema(cmd.Context(), def, options, f.form, upkeep.InferOptions{Sample: f.sample, Personal: f.pii})
 	if err != nil {
 		return err
 	}
-	return writeInferred(p, f, form, inferred)
+	return writeInferred(p, f, inferred)
 }
 
 func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
 
 // writeInferred writes the schema file.
-func writeInferred(p *process, f inferFlags, form string, inferred *upkeep.InferredSchema) error {
+func writeInferred(p *process, f inferFlags, inferred *upkeep.InferredSchema) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func writeInferred(p *process, f inferFlags, form string, inferred *upkeep.Infer
 	if err := writeFile(f.output, data, 0o640); err != nil {
 		return err
 	}
-	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
+	p.log.Tell(slog.LevelInfo, fmt.Sprintf("%s: %s to %s", f.form, console.Plural(len(inferred.Schema.Columns), "column"), f.output))
 	return nil
 }
 
@@ -134,7 +134,7 @@ else those that an earlier run left in its manifest, else those that a sample
 of the live form gives. Only the last asks the service.`,
 		Example: `  formetl schema show feedback.yaml
   formetl schema show feedback.yaml --form form1`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return schemaShow(cmd.Context(), p, args, f) },
 	}
 	f.Register(cmd.Flags())

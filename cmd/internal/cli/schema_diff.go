@@ -144,7 +144,11 @@ func diffForm(ctx context.Context, p *process, file string, options account.Opti
 	if len(options.Forms) != 1 {
 		return nil, console.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
 	}
-	def, err := p.define("schema", options.Forms[0], &f.service, f.definition.State)
+	err := console.CheckForm(options.Forms[0])
+	var def *definition.Definition
+	if err == nil {
+		def, err = p.define("schema", options.Forms[0], &f.service, f.definition.State)
+	}
 	if err != nil {
 		return nil, &console.CodeError{Code: console.ExitUsage, Err: err}
 	}

@@ -47,7 +47,7 @@ no lease and changes nothing.`,
 		Example: `  formetl state show feedback.yaml
   formetl state show feedback.yaml --form form1
   formetl state show feedback.yaml --json | jq -r '.forms[].outputs[].watermark'`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return stateShow(cmd.Context(), p, args, f, asJSON) },
 	}
 	f.RegisterForms(cmd.Flags())
@@ -412,7 +412,7 @@ A dataset that a run is writing to stays as it is: reset ends with 75 then.`,
 		Example: `  formetl state reset feedback.yaml
   formetl state reset feedback.yaml --watermark 2026-01-01 --yes
   formetl state reset feedback.yaml --form form1 --yes`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return stateReset(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()

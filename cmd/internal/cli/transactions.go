@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -20,48 +18,97 @@ import (
 )
 
 // reply is what a command prints of the service's answer: value with --json,
-// else rows.
+// else rows. Where value is nil, nothing was asked.
 type reply struct {
 	value any
 	rows  [][]string
 }
 
-// asked is which account a command asks: that of a definition, or that of flags.
+// asked is what a command asks: the service of a definition, or that of flags in its place.
 type asked struct {
-	service console.ServiceFlags
-	given   console.DefinitionFlags // what is said besides a definition
+	service     console.ServiceFlags
+	given       console.DefinitionFlags // what is said besides a definition, as far as there are flags for it
+	form, names string
 }
 
-// askCommand completes a command that sends one transaction. form is where
-// --form goes, nil for a command that is about no form. ask is called after
-// flags and arguments were checked.
-func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.Context, extract.Client) (reply, error)) *cobra.Command {
+// register adds the flags that all commands have. otherwise says which form is meant without
+// --form; "": the command is about no form.
+func (a *asked) register(set *pflag.FlagSet, otherwise string) {
+	a.service.Register(set)
+	a.given.RegisterVariables(set)
+	if otherwise != "" {
+		set.StringVar(&a.form, "form", "", "the form's directory (default: "+otherwise+")")
+	}
+}
+
+// registerResults adds the flags of a command that reads results, all but those of the range.
+func (a *asked) registerResults(set *pflag.FlagSet) {
+	a.register(set, "the first form of the definition")
+	console.RegisterNames(set, &a.names)
+	set.StringVar(&a.given.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
+}
+
+// open starts a command. It returns the definition in the file, or one with this name that the
+// flags make in its place.
+func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o account.Options, err error) {
+	if len(files) == 0 {
+		if def, err = p.define(name, a.form, &a.service, a.given.State); err == nil {
+			o, err = p.start(slog.LevelWarn, a.given.Options)
+		}
+		return def, o, err
+	}
+	if err := console.BesideDefinition(cmd.Flags(), files[0]); err != nil {
+		return nil, o, err
+	}
+	a.given.KeyFile = a.service.KeyFile
+	defs, o, err := p.open(cmd.Context(), &a.given, files, slog.LevelWarn, withKey)
+	if err != nil {
+		return nil, o, err
+	}
+	return defs[0], o, nil
+}
+
+// openResults is open for a command that reads results of a form, the first of the definition
+// if no flag names one.
+func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name string) (*definition.Definition, account.Options, error) {
+	labels, err := console.ByLabel(a.names)
+	if err == nil && len(files) == 0 {
+		err = console.CheckForm(a.form)
+	}
+	if err != nil {
+		return nil, account.Options{}, err
+	}
+	def, o, err := a.open(cmd, p, files, name)
+	if err != nil {
+		return nil, o, err
+	}
+	if a.form = cmp.Or(a.form, def.Forms[0]); len(files) > 0 && definition.IsGlob(a.form) {
+		return nil, o, console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
+	}
+	if len(files) == 0 || cmd.Flags().Changed("names") {
+		def.Labels = labels
+	}
+	return def, o, nil
+}
+
+// askCommand completes a command that sends one transaction. ask is called after flags and
+// arguments were checked, with the form if the command is about one.
+func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx context.Context, client extract.Client, form string) (reply, error)) *cobra.Command {
 	var a asked
 	var asJSON bool
-	a.service.Register(cmd.Flags())
-	a.given.RegisterVariables(cmd.Flags())
-	if form != nil {
-		cmd.Flags().StringVar(form, "form", "", "the form's directory (default: the definition's, if it has one form)")
-	}
+	a.register(cmd.Flags(), map[bool]string{true: "the definition's, if it has one form"}[aboutForm])
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 1 && filepath.Ext(args[0]) == "" {
-			if _, err := os.Stat(args[0]); err != nil {
-				return console.Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form", cmd.CommandPath(), args[0])
-			}
-		}
-		return console.Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
-	}
+	cmd.Args = console.OptionalDefinition
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		def, o, err := a.definition(cmd, p, files)
+		def, o, err := a.open(cmd, p, files, "")
 		if err != nil {
 			return err
 		}
-		if form != nil {
-			if *form == "" && len(def.Forms) == 1 && !def.ListsForms() {
-				*form = def.Forms[0]
+		if aboutForm {
+			if a.form == "" && len(def.Forms) == 1 && !def.ListsForms() {
+				a.form = def.Forms[0]
 			}
-			if err := console.CheckForm(*form); err != nil {
+			if err := console.CheckForm(a.form); err != nil {
 				return &console.CodeError{Code: console.ExitUsage, Err: err}
 			}
 		}
@@ -70,82 +117,13 @@ func askCommand(p *process, cmd *cobra.Command, form *string, ask func(context.C
 			return err
 		}
 		defer client.Close()
-		r, err := ask(cmd.Context(), client)
-		if err != nil {
+		r, err := ask(cmd.Context(), client, a.form)
+		if err != nil || r.value == nil {
 			return err
 		}
 		return console.Show(p.stdout, asJSON, r.value, console.Columns("", r.rows))
 	}
 	return cmd
-}
-
-// definition returns the definition in the file, or one of the flags in place of a file.
-func (a *asked) definition(cmd *cobra.Command, p *process, files []string) (*definition.Definition, account.Options, error) {
-	if len(files) == 1 {
-		if err := console.BesideDefinition(cmd.Flags(), files[0]); err != nil {
-			return nil, account.Options{}, err
-		}
-		a.given.KeyFile = a.service.KeyFile
-		defs, o, err := p.open(cmd.Context(), &a.given, files, slog.LevelWarn, withKey)
-		if err != nil {
-			return nil, o, err
-		}
-		return defs[0], o, nil
-	}
-	source, err := a.service.Source(p.lookup)
-	if err != nil {
-		return nil, account.Options{}, err
-	}
-	p.log.HideKey(source.Key)
-	o, err := p.start(slog.LevelWarn, new(console.RangeFlags).Options)
-	state, _, _ := console.StatePlace("", p.lookup) // without it, no budget is remembered
-	return &definition.Definition{Source: source, State: state}, o, err
-}
-
-// formFlags say which form a command reads: one of a definition, or of the service that
-// other flags name.
-type formFlags struct {
-	asked
-	span               console.RangeFlags
-	form, names, state string
-}
-
-// register adds the flags, all but those of the range.
-func (f *formFlags) register(set *pflag.FlagSet) {
-	f.service.Register(set)
-	f.given.RegisterVariables(set)
-	console.RegisterNames(set, &f.names)
-	set.StringVar(&f.form, "form", "", "the form's directory (default: the first form of the definition)")
-	set.StringVar(&f.state, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's, or formetl/ in your cache folder)")
-}
-
-// open starts a command. It returns the definition in the file, or one with this name that
-// the flags make in its place, and the form.
-func (f *formFlags) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o account.Options, form string, err error) {
-	labels, err := console.ByLabel(f.names)
-	if err != nil {
-		return nil, o, "", err
-	}
-	if len(files) == 0 {
-		def, err = p.define(name, f.form, &f.service, f.state)
-		if err == nil {
-			o, err = p.start(slog.LevelWarn, f.span.Options)
-		}
-		form = f.form
-	} else {
-		f.given.RangeFlags, f.given.State = f.span, f.state
-		def, o, err = f.definition(cmd, p, files)
-		if err == nil {
-			form = cmp.Or(f.form, def.Forms[0])
-		}
-		if err == nil && definition.IsGlob(form) {
-			err = console.Usagef("the definition names its forms by patterns: give --form; `formetl forms` lists them")
-		}
-	}
-	if err == nil && (len(files) == 0 || cmd.Flags().Changed("names")) {
-		def.Labels = labels
-	}
-	return def, o, form, err
 }
 
 func formsCommand(p *process) *cobra.Command {
@@ -155,7 +133,7 @@ func formsCommand(p *process) *cobra.Command {
 		Example: `  formetl forms --base-url https://fs1.example.com --account acme
   formetl forms feedback.yaml
   formetl forms --json | jq -r '.[].directory'`,
-	}, nil, func(ctx context.Context, c extract.Client) (reply, error) {
+	}, false, func(ctx context.Context, c extract.Client, _ string) (reply, error) {
 		forms, err := c.Forms(ctx)
 		return reply{append([]extract.Form{}, forms...), formRows(forms...)}, err
 	})
@@ -168,13 +146,12 @@ func formRows(forms ...extract.Form) [][]string {
 }
 
 func statusCommand(p *process) *cobra.Command {
-	var form string
 	return askCommand(p, &cobra.Command{
 		Use:   "status [DEFINITION] [--form FORM]",
 		Short: "Show whether a form is open, and how much of its quotas is used",
 		Example: `  formetl status --base-url https://fs1.example.com --account acme --form form1
   formetl status feedback.yaml`,
-	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
 		status, err := c.Status(ctx, form)
 		rows := [][]string{{"form", form}, {"state", status.State}, {"last modified", status.LastModified}}
 		rows = console.Rows(rows, status.Limits, func(l extract.Limit) []string {
@@ -192,14 +169,13 @@ func statusCommand(p *process) *cobra.Command {
 }
 
 func publishCommand(p *process) *cobra.Command {
-	var form string
 	var secure bool
 	cmd := askCommand(p, &cobra.Command{
 		Use:   "publish [DEFINITION] [--form FORM]",
 		Short: "Show a form's publishing links and embed codes",
 		Example: `  formetl publish --base-url https://fs1.example.com --account acme --form form1
   formetl publish feedback.yaml --secure --json`,
-	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
 		publish, err := c.Publish(ctx, form, secure)
 		rows := console.Rows([][]string{{"KIND", "LINK OR CODE"}}, publish.URLs, func(u extract.PublishURL) []string { return []string{u.Type, u.URL} })
 		rows = console.Rows(rows, publish.Codes, func(code string) []string { return []string{"embed", code} })
@@ -215,7 +191,6 @@ func publishCommand(p *process) *cobra.Command {
 }
 
 func countCommand(p *process) *cobra.Command {
-	var form string
 	var span console.RangeFlags
 	var q extract.CountQuery
 	cmd := askCommand(p, &cobra.Command{
@@ -227,7 +202,7 @@ the form, but not its range: --from and --to give one.`,
 		Example: `  formetl count --base-url https://fs1.example.com --account acme --form form1
   formetl count feedback.yaml --from 2026-01-01 --to 2026-02-01
   formetl count --form form1 --min-id 100001`,
-	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
 		n, err := extract.Counting(c).Count(ctx, form, q)
 		return reply{struct {
 			Form  string `json:"form"`
@@ -253,7 +228,6 @@ the form, but not its range: --from and --to give one.`,
 }
 
 func copyCommand(p *process) *cobra.Command {
-	var form string
 	var to extract.CopyTarget
 	var yes bool
 	cmd := askCommand(p, &cobra.Command{
@@ -263,23 +237,16 @@ func copyCommand(p *process) *cobra.Command {
 changes something at the service, so it asks first, or takes --yes. It is never sent twice: if the reply is lost, look with formetl forms.`,
 		Example: `  formetl copy --base-url https://fs1.example.com --account acme --form form1 --to-form "Form 2"
   formetl copy --form form1 --to-account other --yes`,
-	}, &form, func(ctx context.Context, c extract.Client) (reply, error) {
+	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
+		if !yes {
+			agreed, err := p.confirm(ctx, copyQuestion(form, to), "nothing was sent")
+			if err != nil || !agreed {
+				return reply{}, err
+			}
+		}
 		made, err := c.Copy(ctx, form, to)
 		return reply{made, formRows(made)}, err
 	})
-	send := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := console.CheckForm(form); err != nil {
-			return err
-		}
-		if !yes {
-			agreed, err := p.confirm(cmd.Context(), copyQuestion(form, to), "nothing was sent")
-			if err != nil || !agreed {
-				return err
-			}
-		}
-		return send(cmd, args)
-	}
 	set := cmd.Flags()
 	set.StringVar(&to.Account, "to-account", "", "username of the account that gets the copy (default: this one)")
 	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the original's)")

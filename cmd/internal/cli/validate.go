@@ -55,7 +55,7 @@ func validate(ctx context.Context, p *process, files []string, f console.Definit
 			continue
 		}
 		if lacking != nil {
-			text := "\n" + strings.TrimRight(console.Explain(lacking), "\n")
+			text := "\n" + strings.TrimRight(lacking.Error(), "\n")
 			p.log.Tell(slog.LevelWarn, strings.ReplaceAll(text, "\n"+file+":", "\nwarning: "+file+":")[1:])
 		}
 		if err := console.Print(p.stdout, []byte(file+": ok ("+found+")\n")); err != nil {

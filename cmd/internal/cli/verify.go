@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ It ends with 65 where something is damaged.`,
 		Example: `  formetl verify feedback.yaml
   formetl verify feedback.yaml --against-service
   formetl verify lake/feedback/ --json`,
-		Args: console.Arguments(1, maxPaths, "definitions, such as feedback.yaml, or paths, such as lake/feedback/"),
+		Args: console.Arguments(1, math.MaxInt, "definitions, such as feedback.yaml, or paths, such as lake/feedback/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), p, args, f) },
 	}
 	set := cmd.Flags()
@@ -47,9 +48,6 @@ It ends with 65 where something is damaged.`,
 	f.RegisterKey(set, ", with --against-service or where the forms must be asked for")
 	return cmd
 }
-
-// maxPaths is how many paths a command takes. A glob of a shell may give many.
-const maxPaths = 10_000
 
 // runVerify checks definitions and paths, one after the other. One that cannot be checked
 // does not stop the others.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,14 +35,6 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	return Usagef("%s%s", text, cmp.Or(nearest.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
 }
 
-// NoArguments is the check of a command that takes flags alone.
-func NoArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return Usagef("%s takes flags and no arguments, not %q", cmd.CommandPath(), args[0])
-}
-
 // Arguments is the check of a command that takes least to most arguments; what
 // names them in the error: "one definition, such as feedback.yaml".
 func Arguments(least, most int, what string) cobra.PositionalArgs {
@@ -47,24 +42,28 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return Usagef("%s takes %s; %d were given", cmd.CommandPath(), what, len(args))
+		return Usagef("%s takes %s; given: %d", cmd.CommandPath(), what, len(args))
 	}
 }
 
-// OneDefinition is the check of a command on one definition.
-func OneDefinition() cobra.PositionalArgs {
-	return Arguments(1, 1, "one definition, such as feedback.yaml")
-}
+// What most commands take.
+var (
+	NoArguments   = Arguments(0, 0, "flags and no arguments")
+	OneDefinition = Arguments(1, 1, "one definition, such as feedback.yaml")
+	Definitions   = Arguments(1, math.MaxInt, "one or more definitions, such as feedback.yaml")
+)
 
-// Definitions is the check of a command on one or more definitions.
-func Definitions(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return nil
+// OptionalDefinition is the check of a command that takes a definition, or flags in its place.
+func OptionalDefinition(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && filepath.Ext(args[0]) == "" {
+		if _, err := os.Stat(args[0]); err != nil {
+			return Usagef("%s takes a definition, such as feedback.yaml, and %q is no file; a form is given by --form, and all else by flags too", cmd.CommandPath(), args[0])
+		}
 	}
-	return Usagef("%s takes one or more definitions, such as feedback.yaml; none was given", cmd.CommandPath())
+	return Arguments(0, 1, "at most one definition, such as feedback.yaml")(cmd, args)
 }
 
-// Paths checks the paths that flags give. A shell does not replace what stands behind "=",
+// checkPaths checks the paths that flags give. A shell does not replace what stands behind "=",
 // such as --state=~/x.
 func checkPaths(cmd *cobra.Command, _ []string) error {
 	for _, name := range []string{"output", "state", "report", "metrics", "schema", "dir", "api-key-file"} {
@@ -79,7 +78,7 @@ func checkPaths(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// Unknown is the error of flags that cannot be read. To an unknown flag it adds
+// unknownFlag is the error of flags that cannot be read. To an unknown flag it adds
 // the flag of the command that was most likely meant.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {

@@ -147,7 +147,7 @@ func (l *Log) Fail(err error, hint func(error) string) {
 		}
 		return
 	}
-	text := strings.TrimRight(Explain(err), "\n")
+	text := strings.TrimRight(err.Error(), "\n")
 	if !allDefinitions(err) { // those begin with FILE:LINE:COLUMN, which editors read
 		text = "formetl: " + text
 	}
@@ -155,40 +155,6 @@ func (l *Log) Fail(err error, hint func(error) string) {
 	if next := hint(err); next != "" {
 		l.Tell(slog.LevelError, "formetl: hint: "+next)
 	}
-}
-
-// onOneLine is an error's text, in which what the service said has no lines of its own.
-func onOneLine(err error) string {
-	text := err.Error()
-	var walk func(error)
-	walk = func(err error) {
-		if said, ok := err.(*transport.ServiceError); ok && said.Message != "" { //nolint:errorlint // each of the tree is visited
-			text = strings.ReplaceAll(text, said.Message, plain.Line(said.Message))
-		}
-		switch in := err.(type) { //nolint:errorlint // likewise
-		case interface{ Unwrap() error }:
-			walk(in.Unwrap())
-		case interface{ Unwrap() []error }:
-			for _, e := range in.Unwrap() {
-				walk(e)
-			}
-		}
-	}
-	walk(err)
-	return text
-}
-
-// Explain is an error's text. A definition has a line for each problem.
-func Explain(err error) string {
-	errs := Parts(err)
-	texts := make([]string, len(errs))
-	for i, e := range errs {
-		texts[i] = onOneLine(e)
-		if d, ok := errors.AsType[*definition.Error](e); ok {
-			texts[i] = d.Error()
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // allDefinitions tells whether an error is about definitions and nothing else.

@@ -238,7 +238,7 @@ starts its workflow. The workflow's id is formetl/PIPELINE, so that one is under
 way at a time. With --wait it ends when that has ended, with its exit code.`,
 		Example: `  formetl-worker start feedback.yaml
   formetl-worker start feedback.yaml --definitions /etc/formetl --form form1 --wait`,
-		Args: console.OneDefinition(),
+		Args: console.OneDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.start(cmd.Context(), &f, args[0]) },
 	}
 	set := cmd.Flags()
