@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,10 +79,9 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 // run without --dry-run would do.
 type cleanResult struct {
 	dryRun                             bool
-	checkpoints                        int      // of dead runs in the state folders
-	removed, kept, finished, withdrawn int      // of all outputs
-	bytes                              int64    // of what was removed
-	reasons                            []string // why leftovers were kept
+	checkpoints                        int   // of dead runs in the state folders
+	removed, kept, finished, withdrawn int   // of all outputs
+	bytes                              int64 // of what was removed
 }
 
 // add adds the report of a definition, and gives its rows for people.
@@ -108,20 +106,10 @@ func (r *cleanResult) add(report *upkeep.CleanReport) (rows [][]string) {
 		}
 		for _, k := range out.Kept {
 			rows = append(rows, append(leftoverCells(k.Leftover), "kept: "+k.Why))
-			r.reasons = append(r.reasons, k.Why)
 		}
 		r.removed, r.kept = r.removed+len(out.Removed), r.kept+len(out.Kept)
 	}
 	return rows
-}
-
-// why says why leftovers were kept, if all were kept for one reason.
-func (r *cleanResult) why() string {
-	reasons := slices.Compact(slices.Sorted(slices.Values(r.reasons)))
-	if len(reasons) != 1 {
-		return ""
-	}
-	return ", because " + reasons[0]
 }
 
 // tell sums up on standard error. Where something failed it does not say that
@@ -142,7 +130,7 @@ func (r *cleanResult) tell(log *console.Log, failed bool) {
 	}
 	told.Add(r.removed, "leftover", did("removed")+total)
 	told.Add(r.checkpoints, "checkpoint", "of dead runs "+did("removed"))
-	told.Add(r.kept, "leftover", "kept"+r.why())
+	told.Add(r.kept, "leftover", "kept")
 	if len(told) == 0 && failed {
 		return
 	}

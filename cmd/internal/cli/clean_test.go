@@ -36,7 +36,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           finished
 `,
-			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept, because run live is alive\n",
+			"1 commit finished; 1 commit taken back; 1 leftover removed (8.4 MB); 2 checkpoints of dead runs removed; 1 leftover kept\n",
 		},
 		{
 			true,
@@ -45,7 +45,7 @@ unfinished upload  s3://b/lake/part (upload 1)  8.4 MB  run dead  since 2026-02-
 temporary file     s3://b/lake/ temp            -       -         -                           kept: run live is alive
 recorded commit    /out/a.csv                   -       run done  -                           would finish
 `,
-			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept, because run live is alive\n",
+			"2 commits would be finished; 1 leftover would be removed (8.4 MB); 2 checkpoints of dead runs would be removed; 1 leftover kept\n",
 		},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -95,36 +95,29 @@ type checkCounts struct {
 	NotChecked int `json:"not_checked"`
 }
 
-// Check is one check with the exit code of its fault alone, 0 if nothing failed.
+// checked is one check with the exit code of its fault alone, 0 if nothing failed.
 type checked struct {
 	upkeep.Check
 	ExitCode int `json:"exit_code"`
 }
 
-// Of returns the result of a report.
+// checklistOf returns the result of a report.
 func checklistOf(r *upkeep.Checklist) checklist {
 	err := r.Err()
 	result := checklist{
 		Pipeline: r.Pipeline, Definition: r.Definition, At: r.At.UTC().Truncate(time.Second), Healthy: err == nil, ExitCode: console.ExitCode(err),
 		Requests: r.Requests, Checks: make([]checked, len(r.Checks)), Honours: r.Honours,
 	}
+	states := map[upkeep.CheckState]int{}
 	for i, c := range r.Checks {
 		result.Checks[i] = checked{Check: c, ExitCode: console.ExitCode(c.Err)}
-		switch c.State {
-		case upkeep.OK:
-			result.Counts.OK++
-		case upkeep.Warning:
-			result.Counts.Warnings++
-		case upkeep.Failed:
-			result.Counts.Failed++
-		case upkeep.NotChecked:
-			result.Counts.NotChecked++
-		}
+		states[c.State]++
 	}
+	result.Counts = checkCounts{states[upkeep.OK], states[upkeep.Warning], states[upkeep.Failed], states[upkeep.NotChecked]}
 	return result
 }
 
-// Print prints a report, and returns an error of what failed.
+// printChecklist prints a report, and returns an error of what failed.
 func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
 	result := checklistOf(r)
 	if err := console.Show(w, asJSON, result, result.Text()); err != nil {

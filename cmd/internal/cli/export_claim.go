@@ -26,12 +26,9 @@ import (
 // export runs, its record says so. If the export is killed, the next one may overwrite what lies
 // at the path, because nobody knows how far the killed one came.
 
-// foreignError reports a file that no export wrote, or that was changed since.
-type foreignError struct{ Path string }
-
-// Error names the file and both ways out.
-func (e *foreignError) Error() string {
-	return fmt.Sprintf("%s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", e.Path)
+// foreign is the error of a file that no export wrote, or that was changed since.
+func foreign(path string) error {
+	return &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("-o %s is there, and formetl did not write it as it is: give --force to overwrite it, or another name", path)}
 }
 
 // record is what the state folder knows of a path.
@@ -42,37 +39,37 @@ type record struct {
 	Writing bool   `json:"writing,omitempty"` // an export of this path has begun and not ended
 }
 
-// claim is the right of an export to write a file, until Wrote or Failed ends it.
+// claim is the right of an export to write a file, until End.
 type claim struct {
-	state        checkpoint.State
-	path, record string
-	before       []byte // the record before; nil if there was none
+	state  checkpoint.State
+	name   string // of the record
+	before record // without a sum if there was none
 }
 
-// Take claims the file at an absolute path. The state holds the records. Without force, the
-// error is a *foreignError if the file is somebody else's.
+// takeFile claims the file at an absolute path. The state holds the records. Without force,
+// somebody else's file is an error.
 func takeFile(ctx context.Context, state checkpoint.State, path string, force bool) (*claim, error) {
 	sum := sha256.Sum256([]byte(path))
-	c := &claim{state: state, path: path, record: "exports/" + hex.EncodeToString(sum[:16]) + ".json"}
-	var err error
-	if c.before, _, err = state.Get(ctx, c.record); err != nil && !errors.Is(err, load.ErrNotExist) {
+	c := &claim{state: state, name: "exports/" + hex.EncodeToString(sum[:16]) + ".json"}
+	data, _, err := state.Get(ctx, c.name)
+	if err != nil && !errors.Is(err, load.ErrNotExist) {
 		return nil, state.Fail(err)
 	}
-	var known record
-	if json.Unmarshal(c.before, &known) != nil || known.Path != path {
-		c.before, known = nil, record{}
+	if json.Unmarshal(data, &c.before) != nil || c.before.Path != path {
+		c.before = record{Path: path}
 	}
-	if !force && !known.Writing {
-		own, err := known.describes(path)
+	if !force && !c.before.Writing {
+		own, err := c.before.describes(path)
 		if err != nil {
 			return nil, err
 		}
 		if !own {
-			return nil, &foreignError{Path: path}
+			return nil, foreign(path)
 		}
 	}
-	known.Path, known.Writing = path, true
-	return c, c.put(ctx, known)
+	writing := c.before
+	writing.Writing = true
+	return c, c.put(ctx, writing)
 }
 
 // describes tells whether the file at a path is as the record says. It is true if there
@@ -101,32 +98,15 @@ func (r record) describes(path string) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) == r.SHA256, nil
 }
 
-// Wrote ends the claim: the file now has so many bytes with this SHA-256, in hexadecimal.
-func (c *claim) Wrote(ctx context.Context, size int64, sum string) error {
-	return c.put(ctx, record{Path: c.path, Size: size, SHA256: sum})
-}
-
-// Failed ends the claim of an export that did not write the file.
-func (c *claim) Failed(ctx context.Context) error {
-	if c.before == nil {
-		return c.state.Fail(c.state.Delete(ctx, c.record))
-	}
-	return c.write(ctx, c.before)
-}
-
+// put replaces the record in one step.
 func (c *claim) put(ctx context.Context, r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, append(data, '\n'))
-}
-
-// write replaces the record in one step.
-func (c *claim) write(ctx context.Context, data []byte) error {
-	_, version, err := c.state.Get(ctx, c.record)
+	_, version, err := c.state.Get(ctx, c.name)
 	if err == nil || errors.Is(err, load.ErrNotExist) {
-		err = c.state.Put(ctx, c.record, data, version)
+		err = c.state.Put(ctx, c.name, append(data, '\n'), version)
 	}
 	return c.state.Fail(err)
 }
@@ -134,29 +114,22 @@ func (c *claim) write(ctx context.Context, data []byte) error {
 // takeOutput claims the definition's first output. Without force, it refuses a file that
 // formetl did not write. A file in a bucket needs no record, because its metadata say who
 // wrote it: then the claim is nil.
-func takeOutput(ctx context.Context, def *definition.Definition, o account.Options, force bool) (c *claim, foreign error) {
+func takeOutput(ctx context.Context, def *definition.Definition, o account.Options, force bool) (*claim, error) {
 	out := def.Outputs[0]
 	switch {
-	case out.Path == definition.StdoutPath:
+	case out.Path == definition.StdoutPath, force && strings.Contains(out.Path, "://"):
 		return nil, nil //nolint:nilnil // nothing is to be claimed
 	case strings.Contains(out.Path, "://"):
-		if !force {
-			foreign = checkMarked(ctx, out, o)
-		}
-	default:
-		if err := console.CheckOrdinary(out.Path); err != nil {
-			return nil, err
-		}
-		state, err := account.OpenState(ctx, def, o)
-		if err != nil {
-			return nil, err
-		}
-		c, foreign = takeFile(ctx, state, out.Path, force)
+		return nil, checkMarked(ctx, out, o)
 	}
-	if _, is := errors.AsType[*foreignError](foreign); is {
-		return c, &console.CodeError{Code: console.ExitCantCreate, Err: fmt.Errorf("-o %w", foreign)}
+	if err := console.CheckOrdinary(out.Path); err != nil {
+		return nil, err
 	}
-	return c, foreign
+	state, err := account.OpenState(ctx, def, o)
+	if err != nil {
+		return nil, err
+	}
+	return takeFile(ctx, state, out.Path, force)
 }
 
 func checkMarked(ctx context.Context, out definition.Output, o account.Options) error {
@@ -167,7 +140,7 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 	}
 	there, err := dest.Stat(ctx, name)
 	if err == nil && !there.Marked {
-		return &foreignError{Path: out.Path}
+		return foreign(out.Path)
 	}
 	if err == nil || errors.Is(err, load.ErrNotExist) {
 		return nil
@@ -179,15 +152,17 @@ func checkMarked(ctx context.Context, out definition.Output, o account.Options) 
 	return err
 }
 
-// End remembers what the export wrote, if it wrote the file. A nil claim has nothing to end.
+// End remembers what the export wrote, or what was there before if it did not write the file. A
+// nil claim has nothing to end.
 func (c *claim) End(ctx context.Context, r *pipelines.Report) error {
 	if c == nil {
 		return nil
 	}
+	last := c.before
 	if r != nil && len(r.Forms) == 1 && len(r.Forms[0].Outputs) == 1 {
 		if out := r.Forms[0].Outputs[0]; out.SHA256 != "" {
-			return c.Wrote(ctx, out.Bytes, out.SHA256)
+			last = record{Path: c.before.Path, Size: out.Bytes, SHA256: out.SHA256}
 		}
 	}
-	return c.Failed(ctx)
+	return c.put(ctx, last)
 }

@@ -3,13 +3,15 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load/local"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
+	"github.com/formetl/formetl/pipelines/output"
 )
 
 func sumOf(text string) string {
@@ -38,7 +40,7 @@ func TestTake(t *testing.T) {
 		{name: "failed", last: endFailed, there: other, foreign: true},
 		{name: "written and failed", last: func(t *testing.T, c *claim) {
 			wrote(t, c)
-			again, err := takeFile(t.Context(), c.state, c.path, false)
+			again, err := takeFile(t.Context(), c.state, c.before.Path, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +62,7 @@ func TestTake(t *testing.T) {
 				}
 			}
 			_, err := takeFile(t.Context(), stateIn(t, state), path, c.force)
-			if foreign := new(foreignError); errors.As(err, &foreign) != c.foreign || err != nil && !c.foreign {
+			if (console.ExitCode(err) == console.ExitCantCreate) != c.foreign || err != nil && !c.foreign {
 				t.Errorf("%v", err)
 			}
 		})
@@ -81,17 +83,18 @@ const own = "own"
 
 func wrote(t *testing.T, c *claim) {
 	t.Helper()
-	if err := os.WriteFile(c.path, []byte(own), 0o600); err != nil {
+	if err := os.WriteFile(c.before.Path, []byte(own), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wrote(t.Context(), int64(len(own)), sumOf(own)); err != nil {
+	out := output.Report{Bytes: int64(len(own)), SHA256: sumOf(own)}
+	if err := c.End(t.Context(), &pipelines.Report{Forms: []*pipelines.FormReport{{Outputs: []output.Report{out}}}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func endFailed(t *testing.T, c *claim) {
 	t.Helper()
-	if err := c.Failed(t.Context()); err != nil {
+	if err := c.End(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 }

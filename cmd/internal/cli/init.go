@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -332,25 +331,6 @@ func (s *initSession) take(q initQuestion, typed string) error {
 	return s.check()
 }
 
-// initKeys are the keys of a definition that answers give, and the flags of these answers.
-func initKeys() [][2]string {
-	return [][2]string{
-		{"source.base_url", "base-url"},
-		{"source.account", "account"},
-		{"source.api_key", "api-key-reference"},
-		{"source.timezone", "timezone"},
-		{"forms", "form"},
-		{"load[].path", "path"},
-		{"load[].format", "format"},
-		{"load[].partition", "partition"},
-		{"load[].dsn", "dsn"},
-		{"load[].table", "table"},
-		{"extract.mode", "mode"},
-		{"names", "names"},
-		{"name", "output"},
-	}
-}
-
 // check reads the definition that the answers make so far, as a run does. So an answer that
 // is accepted here is accepted by a run.
 func (s *initSession) check() error {
@@ -364,17 +344,7 @@ func (s *initSession) check() error {
 	return err
 }
 
-var (
-	outputKey     = regexp.MustCompile(`^load\[\d+\]`)
-	unwrittenLine = regexp.MustCompile(` on line \d+`) // of a definition that is still to be written
-	// spokenRemedy turns the remedy in a definition into that of an answer.
-	spokenRemedy = strings.NewReplacer(
-		"set allow_http: true", "give --allow-http", "write api_key: ", "give ", "or api_key: ", "or ",
-		"a key that has been in a file", "a key that was typed",
-	)
-)
-
-// parse reads the definition that the answers make. The error of an answer names its flag.
+// parse reads the definition that the answers make. What is wrong with an answer is wrong usage.
 func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, error) {
 	a := s.proposed()
 	a.baseURL, a.account = cmp.Or(a.baseURL, "https://fs1.example.com"), cmp.Or(a.account, "acme")
@@ -385,19 +355,12 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 		a.forms = []string{"form"}
 	}
 	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
-	wrong, ok := errors.AsType[*definition.Error](err)
-	if !ok {
-		return def, err
+	if wrong, ok := errors.AsType[*definition.Error](err); ok && len(wrong.Problems) > 0 {
+		p := wrong.Problems[0]
+		p.Line = 0 // nothing is written yet
+		return nil, console.Usagef("%s", p)
 	}
-	for _, known := range initKeys() {
-		for _, p := range wrong.Problems {
-			key := outputKey.ReplaceAllString(p.Key, "load[]")
-			if rest, about := strings.CutPrefix(key, known[0]); about && (rest == "" || rest[0] == '[') {
-				return nil, console.Usagef("--%s: %s; %s", known[1], unwrittenLine.ReplaceAllString(p.Message, ""), spokenRemedy.Replace(p.Remedy))
-			}
-		}
-	}
-	return nil, err
+	return def, err
 }
 
 // source is the definition with its key, with which the service is asked.

@@ -240,33 +240,33 @@ func TestInitAsksWhatFlagsLeave(t *testing.T) {
 	}
 }
 
-// TestInitRefusesFlags: each wrong flag is named, before any request.
+// TestInitRefusesFlags: the key of each wrong flag is named, before any request.
 func TestInitRefusesFlags(t *testing.T) {
 	w := newInitWorld(t, smallForm())
-	for _, c := range []struct{ args, flag, says string }{
-		{"--base-url ftp://x", "base-url", "not an http or https address"},
-		{"--base-url http://fs1.example.com", "base-url", "give --allow-http"},
-		{"--api v9", "api", "give v1, v2 or auto"},
-		{"--account a/b", "account", "cannot be used in a path"},
-		{"--api-key-reference " + testKey, "api-key-reference", "not a reference"},
-		{"--api-key-reference ${env:NOT_SET}", "api-key-reference", "NOT_SET is not set"},
-		{"--api-key-file none", "api-key-reference", "cannot be read"},
-		{"--timezone America/Chicgo", "timezone", "write an IANA name"},
-		{"--form a/b", "form", "cannot be a form"},
-		{"--format parquet --path a.csv", "format", "the path ends with .csv"},
-		{"--format xlsx --path a/", "format", "for single files only"},
-		{"--path ~/a.csv", "path", "replaced by a shell alone"},
-		{"--path a", "path", "names no format"},
-		{"--path {from}.csv", "path", "did you mean {form}?"},
-		{"--path a.csv --path a.csv", "path", "would be written over or into each other"},
-		{"--path a.csv --form x --form y", "path", "put {form} into the path"},
-		{"--path a/ --partition weekly", "partition", ""},
-		{"--path a.csv --partition day", "partition", "no output is a dataset"},
-		{"--path a/ --mode incrementl", "mode", "did you mean incremental?"},
-		{"--path a/ --path a.csv --mode incremental", "path", "mode: incremental adds to what is there"},
+	for _, c := range []struct{ args, key, says string }{
+		{"--base-url ftp://x", "source.base_url", "not an http or https address"},
+		{"--base-url http://fs1.example.com", "source.base_url", "use https"},
+		{"--api v9", "--api", "give v1, v2 or auto"},
+		{"--account a/b", "source.account", "cannot be used in a path"},
+		{"--api-key-reference " + testKey, "source.api_key", "not a reference"},
+		{"--api-key-reference ${env:NOT_SET}", "source.api_key", "NOT_SET is not set"},
+		{"--api-key-file none", "source.api_key", "cannot be read"},
+		{"--timezone America/Chicgo", "source.timezone", "write an IANA name"},
+		{"--form a/b", "forms[0]", "cannot be a form"},
+		{"--format parquet --path a.csv", "load[0].format", "the path ends with .csv"},
+		{"--format xlsx --path a/", "load[0].format", "for single files only"},
+		{"--path ~/a.csv", "load[0].path", "replaced by a shell alone"},
+		{"--path a", "load[0].path", "names no format"},
+		{"--path {from}.csv", "load[0].path", "did you mean {form}?"},
+		{"--path a.csv --path a.csv", "load[1].path", "would be written over or into each other"},
+		{"--path a.csv --form x --form y", "load[0].path", "put {form} into the path"},
+		{"--path a/ --partition weekly", "load[0].partition", ""},
+		{"--path a.csv --partition day", "--partition", "no output is a dataset"},
+		{"--path a/ --mode incrementl", "extract.mode", "did you mean incremental?"},
+		{"--path a/ --path a.csv --mode incremental", "load[1].path", "mode: incremental adds to what is there"},
 		{"--names labels", "names", "did you mean label?"},
-		{"-o a.json", "output", "ends with .yaml"},
-		{"-o a:b.yaml", "output", "holds a colon"},
+		{"-o a.json", "--output", "ends with .yaml"},
+		{"-o a:b.yaml", "name", "holds a colon"},
 	} {
 		for _, typed := range [][]string{nil, {}} {
 			args := strings.Fields(c.args)
@@ -274,7 +274,7 @@ func TestInitRefusesFlags(t *testing.T) {
 				args = append(args, "--form", "form1")
 			}
 			err := w.begin(t.Context(), typed, args...)
-			if console.ExitCode(err) != console.ExitUsage || !strings.HasPrefix(err.Error(), "--"+c.flag+": ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), testKey) {
+			if console.ExitCode(err) != console.ExitUsage || !strings.HasPrefix(err.Error(), c.key+": ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), testKey) {
 				t.Errorf("%s: %v (%d)", c.args, err, console.ExitCode(err))
 			}
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,12 +72,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	if err != nil {
 		return err
 	}
-	var list []comparison
-	if len(files) == 2 {
-		list, err = diffFiles(set, files)
-	} else {
-		list, err = diffLive(ctx, p, set, files[0], options, f)
-	}
+	list, err := compare(ctx, p, set, files, options, f)
 	if err != nil {
 		return err
 	}
@@ -97,102 +93,79 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 	return nil
 }
 
-func diffFiles(set *pflag.FlagSet, files []string) ([]comparison, error) {
-	if name := otherThan(set, "json"); name != "" {
-		return nil, console.Usagef("two schema files are compared without a service: --%s does not apply", name)
-	}
-	was, err := definition.LoadSchema(files[0], nil)
-	is, other := definition.LoadSchema(files[1], nil)
-	if err := errors.Join(err, other); err != nil {
-		return nil, err
-	}
-	return []comparison{{Was: files[0], Is: files[1], Changes: schemas.Diff(was, is)}}, nil
-}
-
-// otherThan is a flag of the command line that is none of these, "" for none.
-// Flags that all commands have do not count.
-func otherThan(set *pflag.FlagSet, names ...string) string {
-	found := ""
-	set.Visit(func(f *pflag.Flag) {
-		if found == "" && !slices.Contains(append(names, "log-format", "log-level"), f.Name) {
-			found = f.Name
+// compare compares two schema files, or with live forms a schema file or what a definition gives.
+func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string, o account.Options, f diffFlags) (list []comparison, err error) {
+	if len(files) == 2 {
+		set.Visit(func(f *pflag.Flag) {
+			if err == nil && !slices.Contains([]string{"json", "log-format", "log-level"}, f.Name) {
+				err = console.Usagef("two schema files are compared without a service: --%s does not apply", f.Name)
+			}
+		})
+		was, wrong := definition.LoadSchema(files[0], nil)
+		is, other := definition.LoadSchema(files[1], nil)
+		if err = cmp.Or(err, errors.Join(wrong, other)); err != nil {
+			return nil, err
 		}
-	})
-	return found
-}
-
-// diffLive compares a schema file, or what a definition gives, with live forms.
-func diffLive(ctx context.Context, p *process, set *pflag.FlagSet, file string, options account.Options, f diffFlags) ([]comparison, error) {
-	isDefinition, err := definition.Is(file)
+		return []comparison{{Was: files[0], Is: files[1], Changes: schemas.Diff(was, is)}}, nil
+	}
+	def, schema, err := f.open(ctx, p, set, files[0], o)
 	if err != nil {
 		return nil, err
 	}
-	if !isDefinition {
-		return diffForm(ctx, p, file, options, f)
-	}
-	if err := console.BesideDefinition(set, file); err != nil {
-		return nil, err
-	}
-	defs, err := p.load(ctx, &f.definition, []string{file}, withKey)
+	forms, err := account.ListForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
-	return diffDefinition(ctx, file, defs[0], options)
-}
-
-func diffForm(ctx context.Context, p *process, file string, options account.Options, f diffFlags) ([]comparison, error) {
-	if len(options.Forms) != 1 {
-		return nil, console.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
-	}
-	err := console.CheckForm(options.Forms[0])
-	var def *definition.Definition
-	if err == nil {
-		def, err = p.define("schema", options.Forms[0], &f.service, f.definition.State)
-	}
-	if err != nil {
-		return nil, &console.CodeError{Code: console.ExitUsage, Err: err}
-	}
-	known, err := definition.LoadSchema(file, nil)
-	if err != nil {
-		return nil, err
-	}
-	c, err := diffOne(ctx, file, def, options, def.Forms[0], known)
-	return []comparison{c}, err
-}
-
-func diffDefinition(ctx context.Context, file string, def *definition.Definition, options account.Options) ([]comparison, error) {
-	forms, err := account.ListForms(ctx, def, options)
-	if err != nil {
-		return nil, err
-	}
-	var list []comparison
 	for _, form := range forms {
-		known, err := upkeep.KnownColumns(ctx, def, options, form)
+		was, known := files[0], schema
+		if schema == nil {
+			columns, err := upkeep.KnownColumns(ctx, def, o, form)
+			if err == nil && columns == nil {
+				err = upkeep.NoColumns(was, form)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if known = columns.Schema; columns.Origin == upkeep.OriginManifest {
+				was += " (its last run)"
+			}
+		}
+		d, err := upkeep.DiffLive(ctx, def, o, form, known)
 		if err != nil {
 			return nil, err
 		}
-		if known == nil {
-			return nil, upkeep.NoColumns(file, form)
-		}
-		was := file
-		if known.Origin == upkeep.OriginManifest {
-			was += " (its last run)"
-		}
-		c, err := diffOne(ctx, was, def, options, form, known.Schema)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, c)
+		list = append(list, comparison{Was: was, Is: "form " + form, Form: form, Sampled: &d.Sampled, Listed: &d.Listed, Changes: d.Changes})
 	}
 	return list, nil
 }
 
-func diffOne(ctx context.Context, was string, def *definition.Definition, options account.Options, form string, known *schemas.Schema) (comparison, error) {
-	d, err := upkeep.DiffLive(ctx, def, options, form, known)
-	if err != nil {
-		return comparison{}, err
+// open returns the definition in a file, or else the schema in it and what the flags say in
+// place of a definition.
+func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, file string, o account.Options) (def *definition.Definition, schema *schemas.Schema, err error) {
+	isDefinition, err := definition.Is(file)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case isDefinition:
+		if err := console.BesideDefinition(set, file); err != nil {
+			return nil, nil, err
+		}
+		defs, err := p.load(ctx, &f.definition, []string{file}, withKey)
+		if err != nil {
+			return nil, nil, err
+		}
+		return defs[0], nil, nil
+	case len(o.Forms) != 1:
+		return nil, nil, console.Usagef("%s is a schema file: give one --form to compare it with, or a second schema file", file)
 	}
-	return comparison{Was: was, Is: "form " + form, Form: form, Sampled: &d.Sampled, Listed: &d.Listed, Changes: d.Changes}, nil
+	if err = console.CheckForm(o.Forms[0]); err == nil {
+		def, err = p.define("schema", o.Forms[0], &f.service, f.definition.State)
+	}
+	if err != nil {
+		return nil, nil, &console.CodeError{Code: console.ExitUsage, Err: err}
+	}
+	schema, err = definition.LoadSchema(file, nil)
+	return def, schema, err
 }
 
 // showComparisons prints comparisons, and sums each up on standard error.

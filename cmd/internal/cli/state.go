@@ -91,12 +91,8 @@ type stateJSON struct {
 
 type formStateJSON struct {
 	Form    string            `json:"form"`
-	Next    *nextJSON         `json:"next"` // null where runs are not incremental, or an output is unknown
+	Next    map[string]any    `json:"next"` // null where runs are not incremental, or an output is unknown
 	Outputs []outputStateJSON `json:"outputs"`
-}
-
-type nextJSON struct {
-	From load.WallTime `json:"from"` // null: the first result
 }
 
 type outputStateJSON struct {
@@ -105,7 +101,7 @@ type outputStateJSON struct {
 	PerRun       bool          `json:"per_run"` // another path for each run
 	Watermark    load.WallTime `json:"watermark"`
 	WatermarkAge *int64        `json:"watermark_age_seconds"`
-	Changes      *changesJSON  `json:"changes"` // null where the last run did not tell
+	Changes      *load.Changes `json:"changes"` // null where the last run did not tell
 	lastCommitJSON
 	UnderWay  *underWayJSON  `json:"under_way"`
 	Recorded  *string        `json:"recorded_commit"` // the run whose commit the next run finishes
@@ -114,13 +110,6 @@ type outputStateJSON struct {
 	UnlistedParts []string `json:"unlisted_parts"`
 	DamagedParts  []string `json:"damaged_parts"`
 	Error         string   `json:"error,omitempty"`
-}
-
-// changesJSON says how the last run found the results that had changed.
-type changesJSON struct {
-	Method  string        `json:"method"`   // changes or lookback
-	Reason  *string       `json:"reason"`   // why the service could not be asked
-	KnownTo load.WallTime `json:"known_to"` // by the service's clock; null: not known
 }
 
 type lastCommitJSON struct {
@@ -161,7 +150,7 @@ func stateJSONOf(r *upkeep.StateReport) stateJSON {
 	for _, f := range r.Forms {
 		form := formStateJSON{Form: f.Form, Outputs: []outputStateJSON{}}
 		if f.Next != nil {
-			form.Next = &nextJSON{From: *f.Next}
+			form.Next = map[string]any{"from": *f.Next} // null: the first result
 		}
 		for _, out := range f.Outputs {
 			form.Outputs = append(form.Outputs, outputOf(r, out))
@@ -188,12 +177,7 @@ func outputOf(r *upkeep.StateReport, out *upkeep.OutputState) outputStateJSON {
 	}
 	if m := out.Manifest; m != nil {
 		j.lastCommitJSON = lastCommitJSON{&m.RunID, &m.CreatedAt, &m.Range, &m.Rows, new(len(m.Parts))}
-		if c := m.Changes; c != nil {
-			j.Changes = &changesJSON{Method: c.Method, KnownTo: c.KnownTo}
-			if c.Reason != "" {
-				j.Changes.Reason = &c.Reason
-			}
-		}
+		j.Changes = m.Changes
 	}
 	if h := out.Holder; h != nil {
 		j.UnderWay = &underWayJSON{*h, wholeOrNull(h.Since)}
