@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -61,7 +62,7 @@ type settings struct {
 	concurrency            int
 	only                   string
 	program, compare       string
-	latency                bool
+	latency                time.Duration
 }
 
 // run does what the command line says.
@@ -76,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&s.only, "cases", "", "only these cases, separated by commas (default: all)")
 	flags.StringVar(&s.program, "formetl", "", "the formetl that is measured (default: build it)")
 	flags.StringVar(&s.compare, "compare", "", "another formetl that runs in turns with it")
-	flags.BoolVar(&s.latency, "latency", false, "measure how much of the service's latency is hidden, instead of the CPU")
+	flags.DurationVar(&s.latency, "latency", 0, "let the service take so long for each answer, and measure how much of that is hidden")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -95,9 +96,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	fmt.Fprintf(stdout, "%d CPUs, %s, load %s\n\n", runtime.NumCPU(), runtime.Version(), load())
-	if s.latency {
-		return s.measureLatency(ctx, dir, stdout)
-	}
 	return s.measure(ctx, dir, names, stdout)
 }
 

@@ -21,7 +21,7 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o700); err != nil {
 		return err
 	}
-	if b.service, err = s.startService(ctx, s.results, 0); err != nil {
+	if b.service, err = s.startService(ctx); err != nil {
 		return err
 	}
 	defer b.service.stop()
@@ -94,6 +94,9 @@ func (b *bench) print(out io.Writer, names []string, took map[string][][]done) e
 	for _, a := range anchors {
 		fmt.Fprintf(w, "of %s\t", a)
 	}
+	if b.latency > 0 {
+		fmt.Fprint(w, "of least\t")
+	}
 	fmt.Fprintln(w)
 	pages := (b.results + extract.PageSize - 1) / extract.PageSize
 	for _, name := range names {
@@ -109,6 +112,11 @@ func (b *bench) print(out io.Writer, names []string, took map[string][][]done) e
 		fmt.Fprintf(w, "%.0f %%\t", 100*max(0, 1-cpu/wall))
 		for _, a := range anchors {
 			fmt.Fprintf(w, "%.2f\t", median(ratios(rounds, took[a][0]), same))
+		}
+		if b.latency > 0 && !isAnchor(name) { // the requests take so long, with as many at once as allowed
+			fmt.Fprintf(w, "%.3f\t", median(rounds, func(d done) float64 {
+				return d.wall.Seconds() * float64(b.concurrency) / (float64(d.results+d.counts) * b.latency.Seconds())
+			}))
 		}
 		fmt.Fprintln(w)
 	}

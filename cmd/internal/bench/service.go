@@ -122,12 +122,12 @@ type service struct {
 }
 
 // startService starts the service's process and waits until it listens.
-func (s *settings) startService(ctx context.Context, results int, latency time.Duration) (*service, error) {
+func (s *settings) startService(ctx context.Context) (*service, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, self, "serve", fmt.Sprint("-results=", results), fmt.Sprint("-items=", s.items), fmt.Sprint("-latency=", latency))
+	command := exec.CommandContext(ctx, self, "serve", fmt.Sprint("-results=", s.results), fmt.Sprint("-items=", s.items), fmt.Sprint("-latency=", s.latency))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
