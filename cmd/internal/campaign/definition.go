@@ -142,7 +142,7 @@ func (l *life) newOutput(random *rand.Rand, incremental bool, n int) *output {
 		o.dsn, o.dir, o.path = l.database.own(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n)
 		o.soft, o.audit = chance(random, 40), chance(random, 40)
 	case incremental || chance(random, 50):
-		shape := pick(random, "csv", "csv gzip", "csv zstd", "ndjson", "ndjson gzip", "ndjson zstd", "parquet", "parquet", "parquet gzip", "parquet snappy", "arrow", "arrow", "arrow zstd")
+		shape := pick(random, "csv", "csv gzip", "csv zstd", "ndjson", "ndjson gzip", "ndjson zstd", "parquet", "parquet", "parquet gzip", "parquet snappy")
 		o.format, o.compression, _ = strings.Cut(shape, " ")
 		o.extension = "." + o.format
 		if o.format == "csv" || o.format == "ndjson" {
@@ -150,7 +150,7 @@ func (l *life) newOutput(random *rand.Rand, incremental bool, n int) *output {
 		}
 		l.place(random, o, fmt.Sprintf("lake%d", n))
 	default:
-		o.extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".json", ".parquet", ".arrow", ".parquet", ".arrow")
+		o.extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".parquet", ".parquet")
 		o.name = fmt.Sprintf("file%d%s", n, o.extension)
 		l.place(random, o, "out")
 	}
@@ -231,7 +231,7 @@ func (l *life) newExport(random *rand.Rand) *definition {
 		e.from = l.people.date(l.now).Truncate(24 * time.Hour)
 		e.to = e.from.AddDate(0, 0, 1+random.IntN(20))
 	}
-	o := &output{codebook: true, dir: filepath.Join(l.dir, "export"), extension: pick(random, ".csv", ".csv.gz", ".ndjson", ".json", ".parquet", ".arrow", ".csv.zst")}
+	o := &output{codebook: true, dir: filepath.Join(l.dir, "export"), extension: pick(random, ".csv", ".csv.gz", ".ndjson", ".parquet", ".csv.zst")}
 	o.name = "export" + o.extension
 	e.outputs = []*output{o}
 	return e

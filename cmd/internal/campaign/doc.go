@@ -1,11 +1,15 @@
 // Command campaign lets the real formetl live through random lives, and judges
 // everything that it wrote. It is a tool of the tests; nobody is shipped it.
 //
-//	go run ./cmd/internal/campaign -lives 40 -seed 7    # the lives of the seeds 7 to 46
-//	go run ./cmd/internal/campaign -lives 1 -seed 23    # one life again, to look at
-//	go run ./cmd/internal/campaign -lives 500 -s3       # a share of them on a real S3 server
-//	go run ./cmd/internal/campaign -lives 100 -postgres # most outputs are tables of a real PostgreSQL
-//	go run ./cmd/internal/campaign -lives 300 -lawful   # nothing but moves, edits and deletes under a run
+//	go build -tags formetl_faults -o /tmp/formetl ./cmd/formetl
+//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 40 -seed 7    # the lives of the seeds 7 to 46
+//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 1 -seed 23    # one life again, to look at
+//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 500 -s3       # a share of them on a real S3 server
+//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 100 -postgres # most outputs are tables of a real PostgreSQL
+//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 300 -lawful   # nothing but moves, edits and deletes under a run
+//
+// Outputs are CSV, NDJSON and Parquet files and tables. How other formats write values, and in
+// which folder a part lies, show load/loadtest and the tests of pipelines/output.
 //
 // A life is a random form, a random definition and a service with faults and
 // manners of its own. In it the binary, which is built with the tag

@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
@@ -129,9 +127,6 @@ func (l *look) read(d *definition, o *output) error {
 	var total int64
 	for _, p := range l.manifest.Parts {
 		total += p.Rows
-		if err := placed(p, o); o.dataset() && err != nil {
-			return err
-		}
 		if o.dsn != "" {
 			continue
 		}
@@ -229,33 +224,6 @@ func (l *look) data(o *output) map[string][]byte {
 		return !strings.HasSuffix(name, o.extension) || name == o.manifestName()
 	})
 	return data
-}
-
-// placed tells what is wrong with where a part lies: it must hold time of one partition
-// alone, and lie in its folder, where there are folders.
-func placed(p load.Part, o *output) error {
-	folder, start := ".", startOf(o.partition, p.To.Add(-time.Second))
-	switch {
-	case o.partition == "none":
-	case p.Undated:
-		folder = "dt=__HIVE_DEFAULT_PARTITION__"
-	case !p.From.IsZero() && p.From.Before(start):
-		return fmt.Errorf("the part %s holds more than one %s", p.Path, o.partition)
-	default:
-		folder = "dt=" + start.Format(time.DateOnly)
-	}
-	if o.dsn == "" && path.Dir(p.Path) != folder {
-		return fmt.Errorf("the part %s lies in %q and not in %q", p.Path, path.Dir(p.Path), folder)
-	}
-	return nil
-}
-
-// startOf is the beginning of the partition that holds a time.
-func startOf(partition string, t time.Time) time.Time {
-	if partition == "month" {
-		t = t.AddDate(0, 0, 1-t.Day())
-	}
-	return t.Truncate(24 * time.Hour)
 }
 
 // windowOf is the time of a part, and spanOf that of a range.

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -31,7 +28,6 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type campaign struct {
 	lives    int
 	seed     uint64 // of the first life; each next one has the next
-	together int    // so many lives at once
 	lawful   bool   // see life
 	program  string
 	server   *servers.S3       // nil without S3
@@ -49,9 +45,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	s3 := flags.Bool("s3", false, "let a share of the lives write to a real S3 server (versitygw)")
 	postgres := flags.Bool("postgres", false, "let most outputs be tables of a real PostgreSQL server")
 	flags.BoolVar(&c.lawful, "lawful", false, "services keep their specification, and results change under most runs: no run may end with 65")
-	flags.IntVar(&c.together, "together", runtime.NumCPU(), "so many lives at once")
-	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults; default: build it")
-	if err := flags.Parse(args); err != nil {
+	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults")
+	if err := flags.Parse(args); err != nil || c.program == "" {
+		fmt.Fprintln(stderr, "give -formetl, which go build -tags formetl_faults makes")
 		return 64
 	}
 	if c.seed == 0 {
@@ -73,11 +69,6 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it is a temporary folder
-	if c.program == "" {
-		if c.program, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
 	if s3 {
 		folder := filepath.Join(dir, "s3")
 		if err := os.MkdirAll(filepath.Join(folder, bucketName), 0o750); err != nil {
@@ -110,7 +101,7 @@ func (c *campaign) each(ctx context.Context) (total figures, problems []string) 
 	total = figures{}
 	var mu sync.Mutex
 	var all errgroup.Group
-	all.SetLimit(c.together)
+	all.SetLimit(runtime.NumCPU())
 	for n := range c.lives {
 		all.Go(func() error {
 			if ctx.Err() != nil {
@@ -178,18 +169,5 @@ func (f figures) count(p *process, requests int) {
 		if r.Continued != "" || r.Kept > 0 {
 			f["resumed from an earlier run"]++
 		}
-		if r.Verified != nil && r.Error == "" {
-			f["verified by "+cmp.Or(r.Verified.Method, "nothing")]++
-		}
 	}
-}
-
-// build builds the program as it is shipped, with fault points.
-func build(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, "formetl")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "formetl_faults", "-o", program, "github.com/formetl/formetl/cmd/formetl")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("cannot build formetl: %w", err), errors.New(string(out)))
-	}
-	return program, nil
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
@@ -51,28 +49,17 @@ func readRows(name string, data []byte, columns []load.Column, zone *time.Locati
 		return readCSV(data)
 	case ".ndjson":
 		return readLines(data)
-	case ".json":
-		if err := decode(data, &rows); err != nil {
+	case ".parquet":
+		if _, data, err = loadtest.ParquetLines(data); err != nil {
 			return nil, err
 		}
-		for _, r := range rows {
-			r.tidy()
-		}
-		return rows, nil
-	case ".parquet":
-		_, data, err = loadtest.ParquetLines(data)
-	case ".arrow":
-		data, err = arrowLines(data)
-	default:
-		err = fmt.Errorf("%s is of no format that is known", name)
-	}
-	if err == nil {
 		rows, err = readLines(data)
+		for _, r := range rows {
+			r.stamp(columns, zone)
+		}
+		return rows, err
 	}
-	for _, r := range rows {
-		r.stamp(columns, zone)
-	}
-	return rows, err
+	return nil, fmt.Errorf("%s is of no format that is known", name)
 }
 
 // readLines reads NDJSON.
@@ -126,25 +113,6 @@ func (r row) stamp(columns []load.Column, zone *time.Location) {
 			}
 		}
 	}
-}
-
-func arrowLines(data []byte) ([]byte, error) {
-	file, err := ipc.NewFileReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // read only
-	var lines bytes.Buffer
-	for i := range file.NumRecords() {
-		batch, err := file.RecordBatch(i)
-		if err == nil {
-			err = array.RecordToJSON(batch, &lines)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return lines.Bytes(), nil
 }
 
 // readCSV reads CSV, where null is empty without quotes. A list is the text that joined makes
