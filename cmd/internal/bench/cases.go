@@ -81,8 +81,8 @@ func (b *bench) csv() string { return filepath.Join(b.dir, "out", "form1.csv") }
 // runFormetl runs formetl once, without anything that an earlier run left.
 func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, err error) {
 	state, report := filepath.Join(b.dir, "state"), filepath.Join(b.dir, "report.json")
-	for _, left := range []string{state, report, filepath.Join(b.dir, "out", "day")} {
-		if err := os.RemoveAll(left); err != nil {
+	for _, earlier := range []string{state, report, filepath.Join(b.dir, "out", "day")} {
+		if err := os.RemoveAll(earlier); err != nil {
 			return d, err
 		}
 	}

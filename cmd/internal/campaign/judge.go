@@ -71,7 +71,7 @@ func (j *judge) judge() error {
 	case !j.good && reflect.DeepEqual(m, j.before.manifest):
 		return nil
 	case !j.reads && j.before.manifest != nil && j.before.manifest.RunID == m.RunID:
-		return kept(j.o, j.before, j.after)
+		return sameData(j.o, j.before, j.after)
 	}
 	for _, p := range m.Parts {
 		was := j.beforePart(p.Path)
@@ -85,8 +85,8 @@ func (j *judge) judge() error {
 	return errors.Join(j.holdsAsked(), j.known(), j.complete(), j.followed(), j.untouched())
 }
 
-// kept makes sure that data were left alone.
-func kept(o *output, before, after *look) error {
+// sameData makes sure that data were left alone.
+func sameData(o *output, before, after *look) error {
 	same := maps.EqualFunc(after.data(o), before.data(o), bytes.Equal)
 	if after.manifest != nil && before.manifest != nil { // what a dead run had superseded may go
 		same = slices.Equal(after.manifest.Parts, before.manifest.Parts)

@@ -214,8 +214,8 @@ func (l *life) end() error {
 	problems := []error{secrets.unwritten(l.dir)}
 	for _, o := range l.def.outputs {
 		problems = append(problems, secrets.unwritten(o.dir))
-		if left := o.last.needless(o); len(left) > 0 {
-			problems = append(problems, fmt.Errorf("after clean there is left %v of %s", left, o))
+		if names := o.last.needless(o); len(names) > 0 {
+			problems = append(problems, fmt.Errorf("after clean there is left %v of %s", names, o))
 		}
 	}
 	if l.database != nil {

@@ -96,12 +96,12 @@ func (l *life) perform(s *step) (*process, error) {
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%v did not end within %s", p.cmd.Args, patience)
 	}
-	l.service.settle()
+	l.service.drain()
 	if l.bucket != nil {
-		l.bucket.settle()
+		l.bucket.drain()
 	}
 	if l.database != nil {
-		err = errors.Join(err, l.database.settle())
+		err = errors.Join(err, l.database.drain())
 	}
 	p.end, p.took = l.people.at, time.Since(began)
 	if data, failed := os.ReadFile(report); failed == nil && err == nil {

@@ -29,7 +29,7 @@ func newFront(answer http.HandlerFunc) *front {
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		f.underWay.Add(1)
 		defer f.underWay.Add(-1)
-		if q.URL.Path != "/settle" {
+		if q.URL.Path != "/drain" {
 			answer(w, q)
 		}
 	}))
@@ -38,10 +38,10 @@ func newFront(answer http.HandlerFunc) *front {
 	return f
 }
 
-// settle waits until the requests of a dead process are done, and drops its
+// drain waits until the requests of a dead process are done, and drops its
 // connections. Its last ones may not be accepted yet: they are once a later one is.
-func (f *front) settle() {
-	later, err := http.NewRequestWithContext(context.Background(), http.MethodHead, f.URL+"/settle", http.NoBody)
+func (f *front) drain() {
+	later, err := http.NewRequestWithContext(context.Background(), http.MethodHead, f.URL+"/drain", http.NoBody)
 	if err == nil {
 		if answer, err := f.Client().Do(later); err == nil {
 			_ = answer.Body.Close() // it is empty
@@ -100,9 +100,9 @@ func (d *database) own() string {
 	return fmt.Sprintf("host=%s port=%d user=postgres dbname=%s", d.Dir, d.Port, d.name)
 }
 
-// settle waits until the server is done with the connections of a dead process: what it
+// drain waits until the server is done with the connections of a dead process: what it
 // began to commit may be committed yet.
-func (d *database) settle() error {
+func (d *database) drain() error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		n, err := d.Query("postgres", "SELECT count(*) FROM pg_stat_activity WHERE datname = '"+d.name+"'")
 		if err != nil || n == "0\n" {

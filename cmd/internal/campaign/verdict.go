@@ -35,7 +35,7 @@ func (l *life) judge(s *step, p *process) error {
 		}
 		after, err := other.lookAt(o)
 		if err == nil {
-			err = kept(o, o.last, after)
+			err = sameData(o, o.last, after)
 		}
 		if err != nil {
 			return fmt.Errorf("by somebody else: %w", err)

@@ -138,7 +138,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 		err = nil
 	}
 	console.SetExitCodes(report, err)
-	p.kept = console.Kept("for an hour", report)
+	p.resumable = console.Resumable("for an hour", report)
 	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}
@@ -176,9 +176,9 @@ func (f *exportFlags) noteZone(p *process, def *definition.Definition) {
 	}
 }
 
-// resumable is how old the oldest result may be that an export takes over from an
+// resumeWithin is how old the oldest result may be that an export takes over from an
 // earlier one.
-const resumable = time.Hour
+const resumeWithin = time.Hour
 
 // resumption lets an export resume an earlier one and tells so at once, because
 // a person who exports again expects what the form holds by now.
@@ -186,7 +186,7 @@ func resumption(log *console.Log, now func() time.Time, fresh bool) pipelines.Re
 	if fresh {
 		return pipelines.Resume{Within: -1}
 	}
-	return pipelines.Resume{Within: resumable, Told: func(results int64, oldest time.Time) {
+	return pipelines.Resume{Within: resumeWithin, Told: func(results int64, oldest time.Time) {
 		are := "are"
 		if results == 1 {
 			are = "is"

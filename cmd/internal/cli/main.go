@@ -27,20 +27,20 @@ import (
 // codes"). Data goes to stdout, everything else to stderr; lookup reads the
 // environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	ctx, settle := console.OnSignal(context.Background()) // before anything that takes time
-	defer settle()
+	ctx, stopCatching := console.OnSignal(context.Background()) // before anything that takes time
+	defer stopCatching()
 	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
 	// The standard library logs on its own, such as net/http on a stray answer.
 	// That is no record of ours, and it may hold an answer's bytes.
 	log.SetOutput(io.Discard)
 	p := &process{stdin: stdin, stdout: stdout, stderr: stderr, lookup: lookup, log: console.NewLog(stderr, args), restore: func() {}}
 	defer func() { p.restore() }()
-	return p.run(ctx, settle, rootCommand(p), args)
+	return p.run(ctx, stopCatching, rootCommand(p), args)
 }
 
 // run runs a command and returns its exit code, see console.Run.
-func (p *process) run(ctx context.Context, settle func(), root *cobra.Command, args []string) int {
-	return console.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, p.kept) })
+func (p *process) run(ctx context.Context, stopCatching func(), root *cobra.Command, args []string) int {
+	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, p.resumable) })
 }
 
 // Commands returns all commands for tools that describe them. They are not to be run.

@@ -176,14 +176,14 @@ func budgetRows(b pipelines.Budget) [][]string {
 		minute += fmt.Sprintf(", at %s requests a minute", console.Thousands(b.PerMinute))
 	}
 	if b.PerDay > 0 {
-		share, more := "unknown share", ""
+		percent, more := "unknown share", ""
 		if b.DayShare != nil {
-			share = fmt.Sprintf("%.1f %%", 100**b.DayShare)
+			percent = fmt.Sprintf("%.1f %%", 100**b.DayShare)
 			if *b.DayShare > 1 {
 				more = ": the run will need several days"
 			}
 		}
-		day = fmt.Sprintf("%s of %s requests a day%s", share, console.Thousands(b.PerDay), more)
+		day = fmt.Sprintf("%s of %s requests a day%s", percent, console.Thousands(b.PerDay), more)
 	}
 	return [][]string{{"time", minute}, {"quota", day}}
 }

@@ -28,7 +28,7 @@ type process struct {
 	stdout, stderr io.Writer
 	lookup         console.Environment
 	log            *console.Log
-	kept           string           // how much of what was read is kept for a later command, for the hint
+	resumable      string           // how much of what was read a later command takes over, for the hint
 	pipeline       string           // what define made in place of a definition's, "" for none
 	restore        func()           // sets Go's collector back, which start tunes
 	ticks          <-chan time.Time // when a run logs how far it is; nil: every half minute

@@ -81,13 +81,13 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	}
 	o := r.options.Options
 	o.Forms = []string{form.Form}
-	left, err := pipelines.FindRejects(ctx, def, o)
+	remaining, err := pipelines.FindRejects(ctx, def, o)
 	if err != nil {
 		r.failures = append(r.failures, err)
 		return
 	}
 	still := 0
-	for _, f := range left.Forms {
+	for _, f := range remaining.Forms {
 		still += f.Results
 	}
 	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file"))

@@ -157,9 +157,9 @@ func stateJSONOf(r *upkeep.StateReport) stateJSON {
 		}
 		s.Forms = append(s.Forms, form)
 	}
-	for _, left := range r.Checkpoints {
+	for _, c := range r.Checkpoints {
 		s.Checkpoints = append(s.Checkpoints, checkpointJSON{
-			Form: left.Form, RunID: left.RunID, OpenedAt: whole(left.OpenedAt), Windows: left.Windows, Rows: left.Rows, Bytes: left.Bytes,
+			Form: c.Form, RunID: c.RunID, OpenedAt: whole(c.OpenedAt), Windows: c.Windows, Rows: c.Rows, Bytes: c.Bytes,
 		})
 	}
 	return s
@@ -417,7 +417,7 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 			return fmt.Errorf("--watermark: %w", err)
 		}
 	}
-	if !f.yes { // even where there is nothing to reset, so that a job that cannot answer fails at once
+	if !f.yes { // before anything is read, so that a job that cannot answer fails at once
 		if err := p.attended(nothingChanged); err != nil {
 			return err
 		}
@@ -427,19 +427,17 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		return err
 	}
 	if !f.yes {
-		state, unread := upkeep.State(ctx, defs[0], o)
-		if unread != nil && len(state.Forms) == 0 {
-			return unread
+		from := "the beginning"
+		if !to.IsZero() {
+			from = load.Wall(to).String()
 		}
-		if question := resetQuestion(state, load.Wall(to), unread != nil); question != "" {
-			agreed, err := p.confirm(ctx, question, nothingChanged)
-			if err != nil || !agreed {
-				return err
-			}
+		of := "pipeline " + defs[0].Name
+		if len(f.Forms) > 0 {
+			of = strings.Join(f.Forms, ", ") + " of " + of
 		}
-		o.Forms = nil
-		for _, form := range state.Forms { // no other forms than were asked about
-			o.Forms = append(o.Forms, form.Form)
+		question := fmt.Sprintf("Set the watermarks of %s back to %s, and drop what runs that ended early had read? No data is removed. [y/N] ", plain.Line(of), from)
+		if agreed, err := p.confirm(ctx, question, nothingChanged); err != nil || !agreed {
+			return err
 		}
 	}
 	report, failed := upkeep.ResetState(ctx, defs[0], o, to)
@@ -447,36 +445,6 @@ func stateReset(ctx context.Context, p *process, files []string, f resetFlags) e
 		return err
 	}
 	return failed
-}
-
-// resetQuestion says what is about to be done, "" where there is nothing. unread tells that
-// something could not be looked at.
-func resetQuestion(s *upkeep.StateReport, to load.WallTime, unread bool) string {
-	datasets := 0
-	for _, form := range s.Forms {
-		for _, out := range form.Outputs {
-			if w := out.Watermark(); !w.IsZero() && !w.Equal(to.Time) {
-				datasets++
-			}
-		}
-	}
-	if datasets+len(s.Checkpoints) == 0 && !unread {
-		return ""
-	}
-	var b strings.Builder
-	if datasets > 0 {
-		from := "the beginning"
-		if !to.IsZero() {
-			from = to.String()
-		}
-		fmt.Fprintf(&b, "Set the watermark of %s of pipeline %s back to %s?", console.Plural(datasets, "dataset"), plain.Line(s.Definition.Name), from)
-	} else {
-		fmt.Fprintf(&b, "Reset pipeline %s?", plain.Line(s.Definition.Name))
-	}
-	if len(s.Checkpoints) > 0 {
-		b.WriteString(" What runs that ended early had read is dropped.")
-	}
-	return b.String() + " No data is removed. [y/N] "
 }
 
 // showReset prints what was done, and sums it up on standard error.

@@ -173,29 +173,6 @@ func sameKeys(t *testing.T, where string, a, b map[string]any) {
 	}
 }
 
-func TestResetAsks(t *testing.T) {
-	s := stateReport(t)
-	for _, c := range []struct {
-		name   string
-		change func()
-		to     load.WallTime
-		unread bool // something could not be looked at
-		want   string
-	}{
-		{"all", func() {}, load.WallTime{}, false, "Set the watermark of 1 dataset of pipeline nightly back to the beginning? What runs that ended early had read is dropped. No data is removed. [y/N] "},
-		{"to a time", func() {}, wallAt("2026-01-01 00:00:00"), false, "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? What runs that ended early had read is dropped. No data is removed. [y/N] "},
-		{"where it is", func() { s.Forms[1].Outputs = nil }, wallAt("2026-03-07 12:00:00"), false, "Reset pipeline nightly? What runs that ended early had read is dropped. No data is removed. [y/N] "},
-		{"no checkpoint", func() { s.Checkpoints = nil }, wallAt("2026-01-01 00:00:00"), false, "Set the watermark of 1 dataset of pipeline nightly back to 2026-01-01 00:00:00? No data is removed. [y/N] "},
-		{"nothing", func() { s.Forms = s.Forms[1:] }, load.WallTime{}, false, ""},
-		{"who knows", func() {}, load.WallTime{}, true, "Reset pipeline nightly? No data is removed. [y/N] "},
-	} {
-		c.change()
-		if got := resetQuestion(s, c.to, c.unread); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 func TestResetTells(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	log := console.NewLog(&stderr, nil)

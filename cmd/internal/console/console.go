@@ -39,15 +39,15 @@ func Root(root *cobra.Command, log *Log) *cobra.Command {
 // longest is how long a command may take to end in order after a signal.
 const longest = 2200 * time.Millisecond
 
-// Run runs a command and returns its exit code. settle stops the catching of signals, see
+// Run runs a command and returns its exit code. stopCatching stops the catching of signals, see
 // OnSignal. hint says what to do about an error of the command of that path. A panic is
 // reported as a bug.
 //
 // A command that a signal stops ends in order. Where something holds it, such as a store
 // that does not answer, Run returns without it, and what still hangs ends with the process.
-func Run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) int {
+func Run(ctx context.Context, stopCatching func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) int {
 	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, settle, root, args, log, hint) }()
+	go func() { ended <- run(ctx, stopCatching, root, args, log, hint) }()
 	select {
 	case code := <-ended:
 		return code
@@ -68,7 +68,7 @@ func Run(ctx context.Context, settle func(), root *cobra.Command, args []string,
 }
 
 // run is Run without its bound.
-func run(ctx context.Context, settle func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) (code int) {
+func run(ctx context.Context, stopCatching func(), root *cobra.Command, args []string, log *Log, hint func(err error, command string) string) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
 			code = ExitBug
@@ -77,7 +77,7 @@ func run(ctx context.Context, settle func(), root *cobra.Command, args []string,
 	}()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	settle()
+	stopCatching()
 	if err = judge(ctx, err, log.Started()); err != nil {
 		log.Fail(err, func(err error) string { return hint(err, cmd.CommandPath()) })
 	}

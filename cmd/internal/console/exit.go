@@ -143,9 +143,9 @@ func ReaderGone(err error) bool {
 const again = "run the same command again"
 
 // Hint says what to do next. It is "" only where the error itself ends with that.
-// command is the command with its path, such as "formetl run". kept says how much of
-// what the command has read is kept, and is "" where it has read nothing.
-func Hint(err error, command, kept string) string {
+// command is the command with its path, such as "formetl run". resumable says how much of
+// what the command has read a later one takes over, and is "" where it has read nothing.
+func Hint(err error, command, resumable string) string {
 	code, hint := verdict(err)
 	if code == ExitConfig && strings.HasSuffix(command, " validate") {
 		return "" // the message says what to do
@@ -157,8 +157,8 @@ func Hint(err error, command, kept string) string {
 	if strings.HasSuffix(command, " copy") { // a second copy would be worse than none
 		hint = strings.Replace(hint, again, "look with `formetl forms` whether the copy was made, before you "+again, 1)
 	}
-	if kept != "" {
-		hint += " (" + kept + ")"
+	if resumable != "" {
+		hint += " (" + resumable + ")"
 	}
 	return hint
 }

@@ -24,9 +24,9 @@ func FaultPoint(lookup func(string) (string, bool)) func(string) {
 		return nil
 	}
 	name, times, _ := strings.Cut(text, ":")
-	left, err := strconv.Atoi(times)
+	remaining, err := strconv.Atoi(times)
 	if err != nil {
-		left = 1
+		remaining = 1
 	}
 	var mu sync.Mutex
 	return func(point string) {
@@ -35,7 +35,7 @@ func FaultPoint(lookup func(string) (string, bool)) func(string) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if left--; left != 0 {
+		if remaining--; remaining != 0 {
 			return
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -121,7 +121,7 @@ func (p *Progress) Update(u pipelines.Progress) {
 	}
 }
 
-// Wait notes that requests wait for their budget. The rate says nothing of the time left
+// Wait notes that requests wait for their budget. The rate says nothing of the time remaining
 // meanwhile. It is called from several goroutines.
 func (p *Progress) Wait(until time.Time) { p.until.Store(&until) }
 
@@ -137,9 +137,9 @@ func (p *Progress) waits(now time.Time) (time.Duration, bool) {
 	return until.Sub(now), now.Before(*until)
 }
 
-// sum adds up what is known of the forms. left is how many results are still to be read, if
+// sum adds up what is known of the forms. remaining is how many results are still to be read, if
 // that is known.
-func (p *Progress) sum() (sum pipelines.Progress, left int64, known bool) {
+func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 	known = len(p.forms) >= p.all && len(p.forms) > 0
 	for form, f := range p.forms {
 		sum.Windows, sum.WindowsDone, sum.Rows, sum.Requests = sum.Windows+f.Windows, sum.WindowsDone+f.WindowsDone, sum.Rows+f.Rows, sum.Requests+f.Requests
@@ -148,10 +148,10 @@ func (p *Progress) sum() (sum pipelines.Progress, left int64, known bool) {
 		case f.Expected == extract.Unknown:
 			known = false
 		default:
-			left += max(0, f.Expected-f.Rows)
+			remaining += max(0, f.Expected-f.Rows)
 		}
 	}
-	return sum, left, known
+	return sum, remaining, known
 }
 
 // draw draws the bar anew after news of a form.
@@ -180,9 +180,9 @@ func (p *Progress) draw(form string) {
 		head = fmt.Sprintf("%d of %s", len(p.ended), Plural(p.all, "form"))
 	}
 	p.head.Store(&head)
-	sum, left, known := p.sum()
-	if known || left > 0 {
-		p.bar.SetTotal(sum.Rows+left, false)
+	sum, remaining, known := p.sum()
+	if known || remaining > 0 {
+		p.bar.SetTotal(sum.Rows+remaining, false)
 	}
 	p.bar.SetCurrent(sum.Rows)
 }
@@ -202,14 +202,14 @@ func (p *Progress) finish() {
 func (p *Progress) record(ctx context.Context, log *slog.Logger, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sum, left, known := p.sum()
+	sum, remaining, known := p.sum()
 	rate := p.rate(now, sum.Rows)
 	attrs := []slog.Attr{
 		slog.Int("forms_done", len(p.ended)), slog.Int("forms", p.all), slog.Int64("windows_done", sum.WindowsDone), slog.Int64("windows", sum.Windows),
 		slog.Int64("results", sum.Rows), slog.Int64("requests", sum.Requests), slog.Float64("rate", math.Round(rate*10)/10),
 	}
 	if _, waits := p.waits(now); known && rate > 0 && !waits {
-		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second)))
+		attrs = append(attrs, slog.Duration("time_left", time.Duration(float64(remaining)/rate*float64(time.Second)).Round(time.Second)))
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "running", attrs...)
 }

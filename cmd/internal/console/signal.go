@@ -44,9 +44,9 @@ func (e *StopError) ExitCode() int {
 // that a reader of standard output that goes away is an error of that write and
 // staged files are still removed.
 //
-// settle stops catching signals. A signal that came before settle has ended the
+// stopCatching stops catching signals. A signal that came before stopCatching has ended the
 // context by its return. It may be called more than once.
-func OnSignal(parent context.Context) (ctx context.Context, settle func()) {
+func OnSignal(parent context.Context) (ctx context.Context, stopCatching func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	caught := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -283,30 +283,30 @@ func SetExitCodes(r *pipelines.Report, err error) {
 		command, whom = "formetl export", "for an hour"
 	}
 	if err != nil {
-		r.ExitCode, r.Error, r.Hint = ExitCode(err), err.Error(), Hint(err, command, Kept(whom, r))
+		r.ExitCode, r.Error, r.Hint = ExitCode(err), err.Error(), Hint(err, command, Resumable(whom, r))
 	}
 	for _, f := range r.Forms {
 		f.ExitCode = ExitCode(f.Err)
 	}
 }
 
-// Kept says how much of what failed runs had read is kept, and for whom, such as
+// Resumable says how much of what failed runs had read is taken over by a later run, and for whom, such as
 // "for the next run". It is "" where they had read nothing.
-func Kept(whom string, reports ...*pipelines.Report) string {
-	var kept int64
+func Resumable(whom string, reports ...*pipelines.Report) string {
+	var results int64
 	read := false
 	for _, r := range reports {
 		for _, f := range r.Forms {
 			if f.ResultsKept != nil {
-				read, kept = true, kept+*f.ResultsKept
+				read, results = true, results+*f.ResultsKept
 			}
 		}
 	}
 	switch {
 	case !read:
 		return ""
-	case kept == 0:
+	case results == 0:
 		return "no result is kept"
 	}
-	return "kept " + whom + ": " + Plural(kept, "result")
+	return "kept " + whom + ": " + Plural(results, "result")
 }

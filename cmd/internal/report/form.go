@@ -47,8 +47,8 @@ func (f form) Notes() []string {
 	add(f.Error == "" && f.Rows+f.Rejected == 0, "nothing was new: the service has no results to read here")
 	add(f.Error == "" || f.FormReport.Verified != nil, console.Verified(f.FormReport))
 	add(f.Continued != "", fmt.Sprintf("it resumed from run %s; %s had been read whole", f.Continued, console.Plural(f.WindowsKept, "window")))
-	kept := console.Kept("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f.FormReport}})
-	add(kept != "", kept)
+	resumable := console.Resumable("for the next run", &pipelines.Report{Forms: []*pipelines.FormReport{f.FormReport}})
+	add(resumable != "", resumable)
 	for _, text := range console.Changed(f.ResultChanges) {
 		add(true, text)
 	}

@@ -101,8 +101,8 @@ func newMetrics(reports []*pipelines.Report, earlier metrics) metrics {
 	for s, at := range earlier {
 		// A form that succeeded reports all its outputs: one that is missing was
 		// taken out of the definition.
-		kept := s.family == lastSuccess || s.family == watermark && m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1
-		if _, newer := m[s]; kept && !newer {
+		stays := s.family == lastSuccess || s.family == watermark && m[sample{runSuccess, s.labels[:strings.LastIndexByte(s.labels, 0)]}] != 1
+		if _, newer := m[s]; stays && !newer {
 			m[s] = at
 		}
 	}

@@ -39,8 +39,8 @@ type process struct {
 // Main runs one command of formetl-worker and returns its exit code. Data goes to stdout,
 // everything else to stderr; lookup reads the environment.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	ctx, settle := console.OnSignal(context.Background())
-	defer settle()
+	ctx, stopCatching := console.OnSignal(context.Background())
+	defer stopCatching()
 	stdout, stderr = console.Freed(ctx, stdout), console.Freed(ctx, stderr)
 	log.SetOutput(io.Discard) // of the standard library, which may hold an answer's bytes
 	defer console.TuneCollector(lookup)()
@@ -67,7 +67,7 @@ variables, or a profile of temporal.toml.`,
 		cmd.Flags().StringVar(&p.queue, "task-queue", "formetl", "task queue of the workers")
 		cmd.Flags().StringVar(&p.folder, "definitions", ".", "folder of the definitions; no others are run")
 	}
-	return console.Run(ctx, settle, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
+	return console.Run(ctx, stopCatching, root, args, p.log, func(err error, command string) string { return console.Hint(err, command, "") })
 }
 
 // Environ is for Temporal's configuration. It returns none: no group of variables is looked for.

@@ -25,8 +25,8 @@ type PipelineInput struct {
 	Forms  []string `json:"forms,omitempty"` // only these of the definition; empty is all
 
 	// The workflow goes on with these when it begins a new history.
-	Left  []string  `json:"left,omitempty"` // forms that are not begun
-	Ended []FormEnd `json:"ended,omitempty"`
+	Remaining []string  `json:"left,omitempty"` // forms that are not begun
+	Ended     []FormEnd `json:"ended,omitempty"`
 }
 
 // Listed are the forms that a definition reads.
@@ -104,22 +104,22 @@ func options(ctx workflow.Context) workflow.Context {
 // histories in testdata are replayed by a test.
 func Pipeline(ctx workflow.Context, in PipelineInput) (*PipelineEnd, error) {
 	ctx = options(ctx)
-	if in.Left == nil {
+	if in.Remaining == nil {
 		var listed Listed
 		if err := workflow.ExecuteActivity(ctx, (*Activities).List, in).Get(ctx, &listed); err != nil {
 			return nil, err
 		}
-		in.Left, in.Ended = listed.Forms, listed.Clashes
+		in.Remaining, in.Ended = listed.Forms, listed.Clashes
 		if id := PipelineID(listed.Pipeline); workflow.GetInfo(ctx).WorkflowExecution.ID != id {
 			return alone(ctx, id, in) // a schedule gives its workflows ids of its own
 		}
 	}
-	now := in.Left[:min(len(in.Left), formsOfHistory)]
-	in.Ended, in.Left = append(in.Ended, runForms(ctx, in, now)...), in.Left[len(now):]
+	now := in.Remaining[:min(len(in.Remaining), formsOfHistory)]
+	in.Ended, in.Remaining = append(in.Ended, runForms(ctx, in, now)...), in.Remaining[len(now):]
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if len(in.Left) > 0 {
+	if len(in.Remaining) > 0 {
 		return nil, workflow.NewContinueAsNewError(ctx, Pipeline, in)
 	}
 	return &PipelineEnd{Forms: in.Ended}, nil
