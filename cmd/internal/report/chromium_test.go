@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestPhone: on a screen of 390 pixels tables and charts scroll, and the page does not.
+// TestPhone: on a screen of 390 pixels tables scroll, and the page does not.
 func TestPhone(t *testing.T) {
 	program := needs.Program(t, "chromium", "apt-get install chromium")
 	served := map[string][]byte{}

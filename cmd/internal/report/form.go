@@ -113,6 +113,32 @@ func (f form) PlanNotes() string {
 	return strings.Join(notes, " ")
 }
 
+// span is a span of the time line, with the lengths of its bars in percent of the longest.
+type span struct {
+	pipelines.Span
+	Read, Refused, Missing float64 // Missing is what was planned and not read
+}
+
+// TimeLine shows how many results each span of the form's range has.
+func (f form) TimeLine() []span {
+	missing := func(s pipelines.Span) int64 {
+		if s.Planned == nil {
+			return 0
+		}
+		return max(0, *s.Planned-s.Results)
+	}
+	longest := int64(1)
+	for _, s := range f.Spans {
+		longest = max(longest, s.Results+missing(s))
+	}
+	percent := func(n int64) float64 { return 100 * float64(n) / float64(longest) }
+	list := make([]span, len(f.Spans))
+	for i, s := range f.Spans {
+		list[i] = span{s, percent(s.Results - s.Rejected), percent(s.Rejected), percent(missing(s))}
+	}
+	return list
+}
+
 // Told is what drifted, without what the changes of the form tell too.
 func (f form) Told() []string {
 	return slices.DeleteFunc(slices.Clone(f.Drift), func(d string) bool {
