@@ -9,8 +9,8 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// TestMain lets the test program be the children that a bench starts.
-func TestMain(m *testing.M) { children(m.Run) }
+// TestMain lets the test program be the anchors that a bench starts.
+func TestMain(m *testing.M) { anchorOr(m.Run) }
 
 func TestMedianAndRatios(t *testing.T) {
 	for _, c := range []struct {

@@ -89,13 +89,13 @@ func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, e
 	environment := []string{"FORMETL_API_KEY=" + formservice.DefaultKey, "AWS_ACCESS_KEY_ID=" + servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.S3SecretKey}
 	args := []string{"--progress", "off", "--log-level", "warn", "--state", state, "--report", report}
 	export := []string{
-		"export", "--base-url", b.service.url, "--account", formservice.DefaultAccount, "--form", "form1", "--timezone", "UTC",
+		"export", "--base-url", b.service.URL, "--account", formservice.DefaultAccount, "--form", "form1", "--timezone", "UTC",
 		"--concurrency", strconv.Itoa(b.concurrency),
 	}
 	switch name {
 	case "by day":
 		file := filepath.Join(b.dir, "day.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, byDay, b.service.url, formservice.DefaultAccount, b.concurrency, filepath.Join(b.dir, "out", "day")), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, byDay, b.service.URL, formservice.DefaultAccount, b.concurrency, filepath.Join(b.dir, "out", "day")), 0o600); err != nil {
 			return d, err
 		}
 		args = slices.Concat([]string{"run", file}, args)

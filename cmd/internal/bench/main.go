@@ -1,7 +1,7 @@
 // Command bench measures what formetl costs, as ratios that another machine repeats.
 //
-// The test service runs as a process of its own. It keeps the answers that it gave, so
-// that its cost is small and the same for all that is measured. In each round every
+// What is measured are processes of their own. The test service runs in this one. It keeps the
+// answers that it gave, so that its cost is small and the same for all. In each round every
 // case runs once: formetl with each format, and the anchors. An anchor is a plain
 // program that does a part of the work, such as downloading the same pages. The table
 // shows medians of the rounds, and the CPU time of each case over that of each anchor.
@@ -20,29 +20,27 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
 func main() {
-	children(func() int {
+	anchorOr(func() int {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		return codeOf(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 	})
 }
 
-// children does the work of a child process, if the arguments name its part. Else it
-// does the work `otherwise`. Then the process ends.
-func children(otherwise func() int) {
-	part := map[string]func(context.Context, []string) error{"serve": serve, "anchor": anchor}[slices.Concat(os.Args, []string{"", ""})[1]]
-	if part == nil {
+// anchorOr is the process of an anchor, if the arguments say so. Else it does the work
+// `otherwise`. Then the process ends.
+func anchorOr(otherwise func() int) {
+	if len(os.Args) < 2 || os.Args[1] != "anchor" {
 		os.Exit(otherwise())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := codeOf(part(ctx, os.Args[2:]))
+	code := codeOf(anchor(ctx, os.Args[2:]))
 	stop()
 	os.Exit(code)
 }

@@ -21,10 +21,8 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o700); err != nil {
 		return err
 	}
-	if b.service, err = s.startService(ctx); err != nil {
-		return err
-	}
-	defer b.service.stop()
+	b.service = s.startService()
+	defer b.service.Close()
 	if slices.Contains(names, "s3") {
 		bucket := filepath.Join(dir, "s3")
 		if err := os.MkdirAll(filepath.Join(bucket, "bench"), 0o700); err != nil {
@@ -73,7 +71,7 @@ func (b *bench) prepare(ctx context.Context, names []string) error {
 	if _, err := b.runCase(ctx, "csv", b.program); err != nil {
 		return err
 	}
-	pages, err := b.service.pages(ctx)
+	pages, err := b.service.pages()
 	if err != nil {
 		return err
 	}
