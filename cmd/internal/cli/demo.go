@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
 	"github.com/formetl/formetl/cmd/internal/console"
@@ -68,9 +67,8 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	if err != nil {
 		return err
 	}
-	text := demoDefinition(listener.Addr().String())
-	key, err := folder.prepare(text)
-	if err != nil {
+	text, key := demoDefinition(listener.Addr().String()), rand.Text()
+	if err := folder.prepare(text, key); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer startDemoService(listener, key, generate)()
@@ -187,33 +185,16 @@ func (d demoFolder) address() string {
 	return string(found[1])
 }
 
-// prepare writes the definition that the demo runs and leaves, and returns the key of its
-// service: that of an earlier demo, or a new one, which it writes down. The definition
-// comes first, because check knows a demo's folder by it.
-func (d demoFolder) prepare(text string) (key string, err error) {
-	if err := d.write("feedback.yaml", text, 0o640); err != nil {
-		return "", err
+// prepare writes the definition that the demo runs and leaves, and the key of its service. The
+// definition comes first, because check knows a demo's folder by it.
+func (d demoFolder) prepare(text, key string) error {
+	if err := os.MkdirAll(string(d), 0o750); err != nil {
+		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: string(d), Err: err, Hint: elsewhere}
 	}
-	data, err := os.ReadFile(d.path(keyName))
-	if key := strings.TrimSpace(string(data)); err == nil && key != "" {
-		return key, nil
+	if err := writeFile(d.file(), []byte(text), 0o640); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", &load.Error{Kind: load.ErrUnusable, Op: "read", Path: d.path(keyName), Err: err, Hint: elsewhere}
-	}
-	key = rand.Text()
-	return key, d.write(keyName, key+"\n", 0o600)
-}
-
-func (d demoFolder) write(name, text string, mode fs.FileMode) error {
-	err := os.MkdirAll(string(d), 0o750)
-	if err == nil {
-		err = maybe.WriteFile(d.path(name), []byte(text), mode)
-	}
-	if err != nil {
-		return &load.Error{Kind: load.ErrUnusable, Op: "write", Path: d.path(name), Err: err, Hint: elsewhere}
-	}
-	return nil
+	return writeFile(d.path(keyName), []byte(key+"\n"), 0o600)
 }
 
 // demoDefinition is the definition that the demo runs and leaves.

@@ -78,7 +78,7 @@ schema diff tells how a schema file and the form differ.`,
 	}
 	set := cmd.Flags()
 	f.registerResults(set)
-	f.given.RegisterSample(set)
+	f.given.RangeFlags.Register(set)
 	set.StringVarP(&f.output, "output", "o", definition.StdoutPath, "file to write, - for standard output")
 	set.IntVar(&f.sample, "sample", upkeep.DefaultSample, "about how many results to look at")
 	set.BoolVar(&f.pii, "pii", false, "mark columns that look like personal data, for you to confirm")

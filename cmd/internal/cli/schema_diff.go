@@ -46,7 +46,7 @@ columns, or runs by them.`,
 	}
 	set := cmd.Flags()
 	f.service.Register(set)
-	f.definition.RegisterSample(set)
+	f.definition.RangeFlags.Register(set)
 	f.definition.RegisterVariables(set)
 	set.StringArrayVar(&f.definition.Forms, "form", nil, "the form to compare with; of a definition only this form; repeatable")
 	set.StringVar(&f.definition.State, "state", "", "folder of budgets, or s3://bucket/prefix/ (default: the definition's)")

@@ -288,7 +288,7 @@ type DefinitionFlags struct {
 
 // Register adds all flags.
 func (d *DefinitionFlags) Register(set *pflag.FlagSet) {
-	d.register(set, "beginning of the range, wall clock of the account's zone (default: the definition's)", "end of the range, exclusive")
+	d.RangeFlags.Register(set)
 	d.RegisterForms(set)
 	d.RegisterKey(set, ", instead of the definition's reference")
 }
@@ -358,20 +358,11 @@ type RangeFlags struct {
 	set      *pflag.FlagSet
 }
 
-// RegisterSample adds the flags for a command that samples the range.
-func (r *RangeFlags) RegisterSample(set *pflag.FlagSet) {
-	r.register(set, "sample from here on, wall clock of the account's zone", "sample up to here, exclusive")
-}
-
-// Register adds the flags for a command that reads the range.
+// Register adds the flags.
 func (r *RangeFlags) Register(set *pflag.FlagSet) {
-	r.register(set, "beginning of the range, wall clock of the account's zone", "end of the range, exclusive")
-}
-
-func (r *RangeFlags) register(set *pflag.FlagSet, from, to string) {
 	r.set = set
-	set.StringVar(&r.from, "from", "", from)
-	set.StringVar(&r.to, "to", "", to)
+	set.StringVar(&r.from, "from", "", "beginning of the range, wall clock of the account's zone (default: the definition's, if there is one)")
+	set.StringVar(&r.to, "to", "", "end of the range, exclusive")
 }
 
 // Options holds the range, From and To zero where the flags were not given. The

@@ -229,16 +229,9 @@ func Verified(f *pipelines.FormReport) string {
 // they stand, and how they are read again. A run that failed because of too many says so
 // itself.
 func LogRejects(ctx context.Context, log *slog.Logger, r *pipelines.Report) {
-	var rejected int64
-	var letters []string
-	for _, f := range r.Forms {
-		if paths := deadLetters(f); len(paths) > 0 {
-			rejected, letters = rejected+f.Rejected, append(letters, paths...)
-		}
-	}
-	if len(letters) > 0 {
+	if rejected, letters := deadLetters(r.Forms...); letters != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "results were rejected and are in no output", slog.Int64("rejected", rejected),
-			slog.String("dead_letters", strings.Join(letters, ", ")), slog.String("hint", replayHint(r)))
+			slog.String("dead_letters", letters), slog.String("hint", replayHint(r)))
 	}
 }
 
@@ -247,24 +240,31 @@ func (l *Log) noteRejects(r *pipelines.Report, f *pipelines.FormReport) {
 	if f.Rejected == 0 {
 		return
 	}
-	letters := deadLetters(f)
 	where := "-o FILE writes them down beside the file"
 	attrs := []slog.Attr{slog.String("form", f.Form), slog.Int64("rejected", f.Rejected)}
-	if len(letters) > 0 {
-		where = "they stand in " + strings.Join(letters, ", ")
-		attrs = append(attrs, slog.String("dead_letters", strings.Join(letters, ", ")))
+	if _, letters := deadLetters(f); letters != "" {
+		where = "they stand in " + letters
+		attrs = append(attrs, slog.String("dead_letters", letters))
 	}
 	l.Tell(slog.LevelWarn, f.Form+": note: "+Plural(f.Rejected, "result")+" rejected; "+where+"; "+replayHint(r), attrs...)
 }
 
-// deadLetters are the files with what a form's run rejected, one for each output.
-func deadLetters(f *pipelines.FormReport) (paths []string) {
-	for _, out := range f.Outputs {
-		if out.DeadLetters != "" {
-			paths = append(paths, out.DeadLetters)
+// deadLetters are the files with what runs of forms rejected, one for each output, and how many
+// results stand there.
+func deadLetters(forms ...*pipelines.FormReport) (rejected int64, files string) {
+	var paths []string
+	for _, f := range forms {
+		before := len(paths)
+		for _, out := range f.Outputs {
+			if out.DeadLetters != "" {
+				paths = append(paths, out.DeadLetters)
+			}
+		}
+		if len(paths) > before {
+			rejected += f.Rejected
 		}
 	}
-	return paths
+	return rejected, strings.Join(paths, ", ")
 }
 
 // replayHint says how rejected results are read again.
