@@ -1,15 +1,17 @@
-// Package cli is formetl's command line. Each command is a function that returns
-// a *cobra.Command and lies in the file of its name (schema definition and state
-// show in those of their groups; forms, status, publish, count and copy in transactions.go). Its flags become values of package pipelines,
-// which does the work.
+// Package cli is formetl's command line. A command is a function that returns a *cobra.Command
+// and lies in the file of its name; forms, status, publish, count and copy lie in
+// transactions.go, and the commands of schema and state in the files that begin so.
 //
-// A command gets its streams, its environment and its log as a process, so that
-// tests run it in-process. What commands share lies beside this package: exit
-// codes and signals in exit, flags in flags, tables and JSON in show, log,
-// metrics and reports in telemetry. What it shares with formetl-worker lies in
-// program, and in built the formats and destinations of both.
+// A command has its flags in a struct. It gets its streams, its environment and its log as a
+// process, so that tests run it within theirs. From there its way is the same for all: start
+// checks the flags and begins the log, open reads definitions (or define makes one of flags),
+// a function of pipelines or pipelines/upkeep does the work and returns a report, and what is
+// printed of the report is a table or, with --json, one value. Its error knows the exit code.
 //
-// The package holds no logic of a run. Begin reading at Main, then run.go.
+// The package holds no logic of a run, and nothing that formetl-worker needs too: that is
+// console. The files of --report and --metrics are made by report.
+//
+// Begin reading at Main, then process.go and run.go.
 package cli
 
 import (

@@ -1,13 +1,17 @@
 // Package console holds what formetl and formetl-worker share: how a root command is made
-// and run, flags, exit codes, telemetry, tables and JSON on a terminal, and the formats and
-// destinations that both are built with.
+// and run, checks of arguments, flags, exit codes, log and progress, tables and JSON on a
+// terminal, and the formats and destinations that both are built with (built.go).
 //
 // Data goes to standard output in one write. Everything else goes to standard error through
 // a Log, as lines for people or as JSON records. Names come from services and files, so
-// nothing is printed that could steer a terminal. Names and help of flags, exit codes, keys
-// of log records, and the report are a contract with users.
+// nothing is printed that could steer a terminal. An error says its exit code by a method
+// ExitCode and what to do next by a method Hint, which any package can give it; console knows
+// no other package's errors for that. Names and help of flags, exit codes, keys of log records,
+// and the report are a contract with users.
 //
-// Begin reading at Run, then ExitCode, ServiceFlags and Log.
+// It has no command of its own, and makes no file.
+//
+// Begin reading at Run, then ExitCode, ServiceFlags, Log and Progress.
 package console
 
 import (

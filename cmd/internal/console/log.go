@@ -10,13 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -138,7 +136,7 @@ func Version() string {
 // Fail tells the error that a command ends with. hint gives what to do next about an
 // error, or "" where the error says it. In JSON each failed run has a record of its own.
 func (l *Log) Fail(err error, hint func(error) string) {
-	if _, ok := errors.AsType[*output.StdoutError](err); ok && errors.Is(err, syscall.EPIPE) && !l.JSON() {
+	if ReaderGone(err) && !l.JSON() {
 		return // the reader had enough, as with `| head`: the exit code says it, as a signal would
 	}
 	if l.JSON() {

@@ -1,13 +1,16 @@
 // Package report writes the files that tell of runs: the report as JSON, or as a page of HTML
 // that people open, print and send on, and the metrics for node_exporter's textfile collector.
-// All are made of the reports that package pipelines returns.
+// All are made of the reports that package pipelines returns; nothing is measured here.
 //
-// page.html is the template of the page and style.css its style. html/template escapes every
-// value by the place where it stands. The page loads nothing and runs nothing: its content
-// security policy refuses what is not part of it. It is made from the report that programs read as
-// JSON, which holds no value of a result but where an error names one.
+// page.html is the template of the page and style.css its style. Their data are a run and its
+// forms: a report with what the page says in words of its own. html/template escapes every value
+// by the place where it stands. The page loads nothing and runs nothing: its content security
+// policy refuses what is not part of it. It holds no value of a result but where an error names one.
 //
-// Begin reading at Write, page and page.html.
+// Metrics are a map of samples. Those of an earlier file that tell when a form last succeeded
+// stay, so that an alert can watch their age.
+//
+// Begin reading at Write, page and page.html; for metrics at WriteMetrics.
 package report
 
 import (

@@ -11,5 +11,8 @@
 // and requests. They never hold rows or keys. Each worker reads the definition and resolves
 // its references itself.
 //
-// Begin reading with Pipeline, then Activities.
+// It reads no form itself, and keeps nothing: package pipelines runs, and the state remembers.
+// Whether an activity is tried again is said by the exit code of its error alone.
+//
+// Begin reading with Pipeline, then Activities, then Main.
 package worker
