@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -219,9 +218,7 @@ func (s *settings) key(stderr io.Writer, env func(string) (string, bool)) (strin
 	if key := strings.TrimSpace(value); key != "" {
 		return key, nil
 	}
-	random := make([]byte, 16)
-	_, _ = rand.Read(random) // it never fails
-	key := hex.EncodeToString(random)
+	key := rand.Text()
 	fmt.Fprintf(stderr, "formserver: this run's API key is %s\n", key)
 	return key, nil
 }

@@ -60,12 +60,12 @@ func failed(name, of string, err error, cure string) Check {
 
 // Checklist is what doctor found out about a definition.
 type Checklist struct {
-	Pipeline   string
-	Definition string
-	At         time.Time // when it was made, by this machine's clock
-	Checks     []Check
-	Requests   int64 // that were sent to the service, repeated ones too
-	Honours    *Honours
+	Pipeline   string    `json:"pipeline,omitempty"` // left out where the definition cannot be read
+	Definition string    `json:"definition"`
+	At         time.Time `json:"at"`       // when it was made, by this machine's clock
+	Requests   int64     `json:"requests"` // that were sent to the service, repeated ones too
+	Checks     []Check   `json:"checks"`
+	Honours    *Honours  `json:"honours,omitempty"` // nil where the service was not asked
 }
 
 // Err names the checks that failed, and wraps their faults. It is nil if there are none.

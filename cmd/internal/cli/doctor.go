@@ -73,18 +73,13 @@ func examine(ctx context.Context, p *process, files []string, f console.Definiti
 	return printChecklist(p.stdout, report, asJSON)
 }
 
-// checklist is the checklist of a definition. It is printed as JSON.
+// checklist is a checklist with what the command makes of it. It is printed as JSON.
 type checklist struct {
-	Pipeline   string      `json:"pipeline,omitempty"` // left out where the definition cannot be read
-	Definition string      `json:"definition"`
-	At         time.Time   `json:"at"`
-	Healthy    bool        `json:"healthy"`   // no check failed
-	ExitCode   int         `json:"exit_code"` // of the command
-	Requests   int64       `json:"requests"`  // that were sent to the service
-	Counts     checkCounts `json:"counts"`
-	Checks     []checked   `json:"checks"`
-	// Honours is left out where the service was not asked.
-	Honours *upkeep.Honours `json:"honours,omitempty"`
+	*upkeep.Checklist
+	Healthy  bool        `json:"healthy"`   // no check failed
+	ExitCode int         `json:"exit_code"` // of the command
+	Counts   checkCounts `json:"counts"`
+	Checks   []checked   `json:"checks"`
 }
 
 // checkCounts says how many checks came out in which way.
@@ -104,10 +99,8 @@ type checked struct {
 // checklistOf returns the result of a report.
 func checklistOf(r *upkeep.Checklist) checklist {
 	err := r.Err()
-	result := checklist{
-		Pipeline: r.Pipeline, Definition: r.Definition, At: r.At.UTC().Truncate(time.Second), Healthy: err == nil, ExitCode: console.ExitCode(err),
-		Requests: r.Requests, Checks: make([]checked, len(r.Checks)), Honours: r.Honours,
-	}
+	r.At = r.At.UTC().Truncate(time.Second)
+	result := checklist{Checklist: r, Healthy: err == nil, ExitCode: console.ExitCode(err), Checks: make([]checked, len(r.Checks))}
 	states := map[upkeep.CheckState]int{}
 	for i, c := range r.Checks {
 		result.Checks[i] = checked{Check: c, ExitCode: console.ExitCode(c.Err)}

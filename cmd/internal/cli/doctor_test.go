@@ -305,9 +305,22 @@ func TestJSON(t *testing.T) {
   "pipeline": "nightly",
   "definition": "nightly.yaml",
   "at": "2026-03-10T18:00:00Z",
+  "requests": 1,
+  "honours": {
+    "api": "v1",
+    "form": "form1",
+    "requests": 2,
+    "rows": [
+      {
+        "asked": "fs_min_id",
+        "answer": "not shown",
+        "reason": "the form has too few results",
+        "needed": true
+      }
+    ]
+  },
   "healthy": true,
   "exit_code": 0,
-  "requests": 1,
   "counts": {
     "ok": 1,
     "warnings": 1,
@@ -329,20 +342,7 @@ func TestJSON(t *testing.T) {
       "cure": "use another store",
       "exit_code": 0
     }
-  ],
-  "honours": {
-    "api": "v1",
-    "form": "form1",
-    "requests": 2,
-    "rows": [
-      {
-        "asked": "fs_min_id",
-        "answer": "not shown",
-        "reason": "the form has too few results",
-        "needed": true
-      }
-    ]
-  }
+  ]
 }
 `
 	r := &upkeep.Checklist{

@@ -188,11 +188,12 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 	}
 	for i, file := range files {
 		now := time.Now()
+		name, why := r.process.whyNotBegun(file, f.DefinitionFlags, err)
 		report := &pipelines.Report{
-			Pipeline: r.process.pipelineOf(file, f.DefinitionFlags, err), Definition: file, RunID: account.NewRunID(now),
+			Pipeline: name, Definition: file, RunID: account.NewRunID(now),
 			StartedAt: now.UTC(), EndedAt: now.UTC(), Forms: []*pipelines.FormReport{},
 		}
-		console.SetExitCodes(report, whyNotBegun(file, err))
+		console.SetExitCodes(report, why)
 		r.reports = append(r.reports, report)
 		if i == 0 {
 			r.process.log.About(report.Pipeline, report.RunID)
@@ -203,35 +204,20 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 	return err
 }
 
-// wrongIn returns the error of the definition in a file, nil if it has none.
-func wrongIn(file string, err error) *definition.Error {
+// whyNotBegun tells the name of the pipeline in a file, and why it was not run. Where nobody can
+// read the name, it is that of the file.
+func (p *process) whyNotBegun(file string, f console.DefinitionFlags, err error) (name string, why error) {
+	name, why = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), err
 	for _, part := range console.Parts(err) {
-		if wrong, ok := errors.AsType[*definition.Error](part); ok && wrong.File == file {
-			return wrong
+		wrong, ok := errors.AsType[*definition.Error](part)
+		if ok && wrong.File == file {
+			return cmp.Or(wrong.Name, name), wrong
+		} else if ok {
+			why = fmt.Errorf("not begun, because another definition is wrong: %w", err)
 		}
 	}
-	return nil
-}
-
-// whyNotBegun is the reason why the definition in a file was not run.
-func whyNotBegun(file string, err error) error {
-	if wrong := wrongIn(file, err); wrong != nil {
-		return wrong
-	}
-	if _, other := errors.AsType[*definition.Error](err); other {
-		return fmt.Errorf("not begun, because another definition is wrong: %w", err)
-	}
-	return err
-}
-
-// pipelineOf is the name of the pipeline in a file. Where nobody can read it, it is the
-// name of the file.
-func (p *process) pipelineOf(file string, f console.DefinitionFlags, err error) string {
-	name := ""
-	if wrong := wrongIn(file, err); wrong != nil {
-		name = wrong.Name
-	} else if defs, err := p.load(context.Background(), &f, []string{file}, withoutKey); err == nil {
+	if defs, err := p.load(context.Background(), &f, []string{file}, withoutKey); err == nil {
 		name = defs[0].Name
 	}
-	return cmp.Or(name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+	return name, why
 }
