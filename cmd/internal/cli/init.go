@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -357,7 +358,7 @@ func (s *initSession) parse(o definition.LoadOptions) (*definition.Definition, e
 	def, err := definition.Parse(a.file, []byte(a.definition("")), o)
 	if wrong, ok := errors.AsType[*definition.Error](err); ok && len(wrong.Problems) > 0 {
 		p := wrong.Problems[0]
-		p.Line = 0 // nothing is written yet
+		p.Line, p.Message = 0, regexp.MustCompile(` on line \d+`).ReplaceAllString(p.Message, "") // nothing is written yet
 		return nil, console.Usagef("%s", p)
 	}
 	return def, err
