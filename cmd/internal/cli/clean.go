@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -64,8 +65,11 @@ func clean(ctx context.Context, p *process, files []string, f cleanFlags) error 
 			break
 		}
 		report, err := upkeep.Clean(ctx, def, options, load.CleanOptions{DryRun: f.dryRun, Unlisted: f.unlisted})
+		if err != nil && len(defs) > 1 {
+			err = fmt.Errorf("%s: %w", def.Name, err)
+		}
 		if err != nil {
-			failures = append(failures, named(def, len(defs) > 1, err))
+			failures = append(failures, err)
 		}
 		if err := console.Table(p.stdout, result.add(report)...); err != nil {
 			return err

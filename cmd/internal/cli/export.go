@@ -142,7 +142,7 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err = errors.Join(err, claim.End(context.WithoutCancel(ctx), report), f.watch.write(ctx, p, report)); err != nil || gone {
 		return err
 	}
-	p.log.Summarize(report, f.service.MachinesZone(p.lookup))
+	p.log.Summarize(report, f.service.NamesNoZone(p.lookup))
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *cons
 // the machine's is UTC, as it is on most servers.
 func (f *exportFlags) noteZone(p *process, def *definition.Definition) {
 	zone := def.Source.Zone.String()
-	if f.service.MachinesZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") {
+	if f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") {
 		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
 	}
 }

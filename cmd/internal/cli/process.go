@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -242,12 +241,4 @@ func failed(of int, failures []error) error {
 		return failures[0]
 	}
 	return &account.FormsError{Forms: of, Errors: failures}
-}
-
-// named puts a definition's name before its error where there are several.
-func named(def *definition.Definition, several bool, err error) error {
-	if several {
-		return fmt.Errorf("%s: %w", def.Name, err)
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +75,7 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("--timeout %s: give a length of time such as 30s", r.Timeout)
 	}
 	if _, err := transport.ParseBaseURL(src.BaseURL, src.AllowHTTP); err != nil {
-		return src, fmt.Errorf("%s%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), shownURL(src.BaseURL, env),
+		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // which may hold a secret
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
 	if err := s.setAPI(&src, env); err != nil {
@@ -133,8 +132,8 @@ func BesideDefinition(given *pflag.FlagSet, file string) error {
 	return err
 }
 
-// MachinesZone tells whether nobody named the account's zone.
-func (s *ServiceFlags) MachinesZone(env Environment) bool {
+// NamesNoZone tells whether nobody named the account's zone.
+func (s *ServiceFlags) NamesNoZone(env Environment) bool {
 	return or(s.timezone, env, "FORMETL_TIMEZONE") == ""
 }
 
@@ -153,17 +152,6 @@ func named(flag, value, variable string) string {
 		return variable
 	}
 	return flag
-}
-
-// shownURL is an address in quotes behind a blank, without what may hold a secret: its
-// user, query and fragment. It is "" where the address cannot be read.
-func shownURL(raw string, env Environment) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Opaque != "" || strings.Contains(u.Path, "@") {
-		return ""
-	}
-	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return fmt.Sprintf(" %q", transport.NewSecret(or("", env, definition.KeyVariable)).RedactSent(plain.String()))
 }
 
 // apiKey reads the key from a file, or else from the environment.

@@ -58,7 +58,7 @@ func TestSource(t *testing.T) {
 		if err != nil || source.BaseURL != c.baseURL || source.Account != c.account || source.Zone.String() != c.zone || source.Key.IsZero() {
 			t.Errorf("%q: %v, %s %s %s", c.args, err, source.BaseURL, source.Account, source.Zone)
 		}
-		if s.MachinesZone(c.env) || !s.MachinesZone(environment(nil)) != (c.zone == "UTC") {
+		if s.NamesNoZone(c.env) || !s.NamesNoZone(environment(nil)) != (c.zone == "UTC") {
 			t.Errorf("%q: the account's zone is named", c.args)
 		}
 	}
