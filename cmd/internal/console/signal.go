@@ -78,7 +78,7 @@ type ServedError struct{}
 // Error says that nothing failed.
 func (e *ServedError) Error() string { return "stopped, as it should be" }
 
-// Judge gives a command's error its class where the error alone does not tell it.
+// judge gives a command's error its class where the error alone does not tell it.
 // An error without a class from before the command's own work began is wrong
 // usage. A command that a signal told to stop ends as stopped, whatever error it
 // ended with, because it could not finish.
