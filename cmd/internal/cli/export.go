@@ -493,6 +493,10 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 	if strings.TrimSpace(name) == "" {
 		return schemas.Source{}, console.Usagef("%s names no column: give one by its heading or id", flag)
 	}
+	meta := func(c schemas.Column) bool { return c.From.Kind == schemas.FromMeta }
+	if page.KnownMeta(name) && !slices.ContainsFunc(known, meta) { // without a result nothing shows it, and an item may have its name until then
+		return schemas.Source{Kind: schemas.FromMeta, ID: name}, nil
+	}
 	for _, is := range []func(c schemas.Column) bool{
 		func(c schemas.Column) bool { return c.Name == name },
 		func(c schemas.Column) bool { return c.From.ID == name || c.From.String() == name },

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/formetl/formetl/schemas"
 )
 
 func TestFormatOf(t *testing.T) {
@@ -34,5 +36,20 @@ func TestFormatOf(t *testing.T) {
 		if format != c.format || codec != c.codec || wrong {
 			t.Errorf("%s, --format %s: %q %q %v", c.file, c.flag, format, codec, err)
 		}
+	}
+}
+
+// TestMetaOfAnEmptyForm: before the first result, which shows the metas, a column that has the name
+// of one is not taken for it.
+func TestMetaOfAnEmptyForm(t *testing.T) {
+	item := schemas.Column{Name: "result_status", From: schemas.Source{Kind: schemas.FromItem, ID: "7"}}
+	meta := schemas.Source{Kind: schemas.FromMeta, ID: "result_status"}
+	known := []schemas.Column{{Name: "result_id", From: schemas.Source{Kind: schemas.FromResultID}}, item}
+	if got, err := sourceOf("--where", "result_status", known); err != nil || got != meta {
+		t.Errorf("%v, %v", got, err)
+	}
+	known[1].Name = "status"
+	if got, err := sourceOf("--where", "status", known); err != nil || got != item.From {
+		t.Errorf("%v, %v", got, err)
 	}
 }
