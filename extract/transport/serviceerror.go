@@ -1,10 +1,10 @@
 package transport
 
 import (
-	"strings"
 	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
