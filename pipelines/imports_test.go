@@ -57,11 +57,10 @@ func layers() []layer {
 		{"extract/v1", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract/v2", []string{"extract!", "extract/page", "extract/transport"}, nil},
 		{"extract", []string{"extract/page", "extract/transport"}, []string{"golang.org/x/sync/"}},
-		{"schemas/nearest", nil, nil},
 		{"schemas/plain", nil, nil},
 		{"schemas/ddl", []string{"schemas!", "schemas/plain"}, nil},
 		// Labels become names with the help of Unicode tables.
-		{"schemas", []string{"schemas/nearest", "schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
+		{"schemas", []string{"schemas/plain"}, []string{"github.com/apache/arrow-go/v18/arrow", "github.com/mozillazg/go-unidecode", "golang.org/x/text/unicode/"}},
 		{"transform", []string{"extract/page", "schemas", "transform/internal"}, []string{"*"}},
 		{"load/idset", nil, nil},
 		{"load/", []string{"load!", "load/idset", "load/internal"}, []string{"*"}},

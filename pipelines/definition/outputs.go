@@ -12,7 +12,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // placedOutput is an output together with the values that it was read from, at
@@ -127,7 +127,7 @@ func checkBraces(v value, text string) bool {
 		}
 		good = false
 		remedy := "only {form}, {pipeline}, {account} and {run_id} are replaced"
-		v.Fail(cmp.Or(nearest.Ask(m[0], braced), remedy), "nothing is known to replace %s with", Quote(m[0]))
+		v.Fail(cmp.Or(plain.Suggest(m[0], braced), remedy), "nothing is known to replace %s with", Quote(m[0]))
 	}
 	if good && strings.ContainsAny(bracedShape.ReplaceAllString(text, ""), "{}") {
 		v.Fail("write a placeholder whole, such as {form}", "the path has a brace without its partner")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Problem is one thing that is wrong in a definition or schema file.
@@ -37,7 +37,7 @@ func (p Problem) String() string {
 // suggest is the remedy for a word that is none of the known ones: the nearest of
 // them, or otherwise if none is near.
 func suggest(word string, known []string, otherwise string) string {
-	return cmp.Or(nearest.Ask(word, known), otherwise)
+	return cmp.Or(plain.Suggest(word, known), otherwise)
 }
 
 // Error lists everything that is wrong in a definition or schema file. No secret is

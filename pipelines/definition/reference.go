@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // A value may hold references: ${env:NAME}, ${file:PATH} and ${var:NAME}. A variable may be a
@@ -105,7 +105,7 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 			return value
 		}
 		remedy := fmt.Sprintf("give --var %s=VALUE, or a default by vars", name)
-		if near := nearest.Ask(name, slices.Sorted(maps.Keys(values))); near != "" && !known[name] {
+		if near := plain.Suggest(name, slices.Sorted(maps.Keys(values))); near != "" && !known[name] {
 			remedy = near + " Else " + remedy
 		}
 		return fail(remedy, "the variable %s has no value", Quote(name))

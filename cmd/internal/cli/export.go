@@ -26,7 +26,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -535,7 +535,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			names = append(names, c.Label)
 		}
 	}
-	hint := cmp.Or(nearest.Hint(name, names), "; it has "+few(names, len(known)))
+	hint := cmp.Or(plain.Hint(name, names), "; it has "+few(names, len(known)))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 

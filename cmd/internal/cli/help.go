@@ -14,7 +14,7 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/schemas"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // helpCommand prints the help of a command, or a topic.
@@ -52,7 +52,7 @@ func helpCommand(p *process) *cobra.Command {
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			hint := cmp.Or(nearest.Hint(args[0], names), "; `formetl help` lists them")
+			hint := cmp.Or(plain.Hint(args[0], names), "; `formetl help` lists them")
 			return console.Usagef("there is no command or topic %q%s", strings.Join(args, " "), hint)
 		},
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
-	"github.com/formetl/formetl/schemas/nearest"
 	"github.com/formetl/formetl/schemas/plain"
 )
 
@@ -418,7 +417,7 @@ func (s *initSession) checkForms() error {
 		if def := (definition.Definition{Forms: []string{form}}); slices.ContainsFunc(known, def.WantsForm) {
 			continue
 		}
-		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(nearest.Hint(form, known)))
+		err := fmt.Errorf("--form %s: the account has no such form%s", plain.Line(form), plain.Line(plain.Hint(form, known)))
 		return &console.CodeError{Code: console.ExitNoInput, Err: err}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // process is what a command gets from the process: streams, environment and log.
@@ -170,7 +170,7 @@ func checkVariables(given map[string]string, defs []*definition.Definition) erro
 		if slices.Contains(known, name) {
 			continue
 		}
-		return console.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, nearest.Hint(name, known))
+		return console.Usagef("--var %s: no definition refers to ${var:%s}%s", name, name, plain.Hint(name, known))
 	}
 	return nil
 }

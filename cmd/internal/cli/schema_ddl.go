@@ -19,7 +19,7 @@ import (
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/ddl"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 type ddlFlags struct {
@@ -77,7 +77,7 @@ func (f *ddlFlags) check() (*ddl.Dialect, error) {
 	case f.dialect == "":
 		return nil, errors.New("--dialect is missing: give " + strings.Join(ddl.Names(), ", "))
 	case d == nil:
-		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), nearest.Hint(f.dialect, ddl.Names()))
+		return nil, fmt.Errorf("--dialect %q: give %s%s", f.dialect, strings.Join(ddl.Names(), ", "), plain.Hint(f.dialect, ddl.Names()))
 	case f.table != "" && slices.Contains(strings.Split(f.table, "."), ""):
 		return nil, fmt.Errorf("--table %q: give a name, or names divided by single dots", f.table)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/pipelines/definition"
-	"github.com/formetl/formetl/schemas/nearest"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Subcommand is the check of a command that has subcommands: an argument that
@@ -32,7 +32,7 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	if args[0] == "version" {
 		return Usagef("%s; did you mean --version?", text)
 	}
-	return Usagef("%s%s", text, cmp.Or(nearest.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
+	return Usagef("%s%s", text, cmp.Or(plain.Hint(args[0], names), "; its commands are "+strings.Join(names, ", ")))
 }
 
 // Arguments is the check of a command that takes least to most arguments; what
@@ -101,7 +101,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	return Usagef("%s%s", text, nearest.Hint(name, known))
+	return Usagef("%s%s", text, plain.Hint(name, known))
 }
 
 // kindOf says what a flag of a type takes.

@@ -1,14 +1,14 @@
-package nearest
+package plain
 
 import "testing"
 
-func TestWord(t *testing.T) {
+func TestNearest(t *testing.T) {
 	words := []string{"format", "from", "path", "partition", "custom_labels", "csv"}
 	for word, want := range map[string]string{
 		"form": "from", "Format": "format", "formt": "format", "custom-labels": "custom_labels", "customLabels": "custom_labels",
 		"cvs": "csv", "patition": "partition", "colour": "", "x": "", "": "", "part": "path", "csvv": "csv",
 	} {
-		if got := Word(word, words); got != want {
+		if got := Nearest(word, words); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}

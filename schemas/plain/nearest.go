@@ -1,25 +1,22 @@
-// Package nearest finds the word that somebody most likely meant: for keys and
-// words of definitions, types of schemas, and flags of the command line. It
-// knows no language and only counts edits. Begin reading with [Word].
-package nearest
+package plain
 
 import "strings"
 
 // mostEdits is the most edits by which a suggestion may differ.
 const mostEdits = 3
 
-// Word returns the one of words that is the fewest edits away from word, ignoring case, the
+// Nearest returns the one of words that is the fewest edits away from word, ignoring case, the
 // kind of dashes, and the dashes or braces around it. It returns "" if none is near. A near
 // word is at most three edits away, or at most one more than a third of the letters,
 // whichever is less.
-func Word(word string, words []string) string {
-	word = plain(word)
+func Nearest(word string, words []string) string {
+	word = bare(word)
 	if len(word) > 40 {
 		return ""
 	}
 	best, least := "", min(len(word)/3+1, mostEdits)
 	for _, w := range words {
-		if d := Distance(word, plain(w)); d <= least && (best == "" || d < least) {
+		if d := Distance(word, bare(w)); d <= least && (best == "" || d < least) {
 			best, least = w, d
 		}
 	}
@@ -29,21 +26,22 @@ func Word(word string, words []string) string {
 // Hint returns what the message about an unknown word ends with: "; did you mean it?" with
 // the nearest of words, or "" if none is near.
 func Hint(word string, words []string) string {
-	if near := Ask(word, words); near != "" {
+	if near := Suggest(word, words); near != "" {
 		return "; " + near
 	}
 	return ""
 }
 
-// Ask returns "did you mean it?" with the nearest of words, or "" if none is near.
-func Ask(word string, words []string) string {
-	if near := Word(word, words); near != "" {
+// Suggest returns "did you mean it?" with the nearest of words, or "" if none is near.
+func Suggest(word string, words []string) string {
+	if near := Nearest(word, words); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return ""
 }
 
-func plain(s string) string {
+// bare is a word without what people get wrong about it by habit.
+func bare(s string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.Trim(s, "-{} ")))
 }
 
