@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestCutAtEachMessage: a load whose connection is cut at any message, before the server got
@@ -269,7 +269,7 @@ func TestAddress(t *testing.T) {
 // remedy, and shows no password.
 func TestConnections(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.crt")
-	if err := servers.Certify(other, other+".key"); err != nil {
+	if err := needs.Certify(other, other+".key"); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

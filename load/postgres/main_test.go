@@ -17,22 +17,22 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/load/loadtest"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // server is the PostgreSQL of all tests of the package.
-var server *servers.Postgres
+var server *needs.Postgres
 
 func TestMain(m *testing.M) {
 	var run func() int
-	server, run = servers.PostgresMain(m)
+	server, run = needs.PostgresMain(m)
 	os.Exit(run())
 }
 
 // bench is a table of a database of its own, and what it should hold.
 type bench struct {
 	t        *testing.T
-	server   *servers.Postgres
+	server   *needs.Postgres
 	database string
 	table    *Table
 	runs     int

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // The reasons of refusals that several codes or failures share.
@@ -39,7 +39,7 @@ func refusal(t *testing.T, err error, kind load.Kind, reason string, wants ...st
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	for _, secret := range []string{servers.S3SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
+	for _, secret := range []string{needs.S3SecretKey, "wrong-secret", "Signature=", "AWS4-HMAC"} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("%q holds a secret", err)
 		}

@@ -10,7 +10,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 const testBucket = "formetl-test"
@@ -18,13 +18,13 @@ const testBucket = "formetl-test"
 // server is a real server that the tests of a scheme share.
 type server struct {
 	name string
-	*servers.S3
+	*needs.S3
 }
 
 // The real servers that run, and their certificates. TestMain makes them.
 var (
 	running      []server
-	certificates *servers.Certificates
+	certificates *needs.Certificates
 )
 
 // TestMain starts the real servers: versitygw over HTTP and over TLS, and
@@ -39,13 +39,13 @@ func testMain(m *testing.M) int {
 		err = prepareEnvironment(dir)
 	}
 	if err == nil {
-		certificates, err = servers.NewCertificates(dir)
+		certificates, err = needs.NewCertificates(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if !servers.S3There() {
+	if !needs.S3There() {
 		return m.Run()
 	}
 	defer func() {
@@ -63,7 +63,7 @@ func testMain(m *testing.M) int {
 // prepareEnvironment keeps the machine's own AWS configuration out.
 func prepareEnvironment(dir string) error {
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY": servers.S3SecretKey, "AWS_SESSION_TOKEN": "",
+		"AWS_ACCESS_KEY_ID": needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY": needs.S3SecretKey, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": filepath.Join(dir, "none"), "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(dir, "none"),
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CA_BUNDLE": filepath.Join(dir, "public.crt"),
 		"AWS_REGION": "us-east-1", "AWS_PROFILE": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "", "AWS_MAX_ATTEMPTS": "",
@@ -77,22 +77,22 @@ func prepareEnvironment(dir string) error {
 
 const minioVariable = "FORMETL_TEST_MINIO"
 
-func kinds() []servers.S3Kind {
+func kinds() []needs.S3Kind {
 	if os.Getenv(minioVariable) != "" {
-		return []servers.S3Kind{servers.Versitygw(), servers.MinIO()}
+		return []needs.S3Kind{needs.Versitygw(), needs.MinIO()}
 	}
-	return []servers.S3Kind{servers.Versitygw()}
+	return []needs.S3Kind{needs.Versitygw()}
 }
 
 func startServers(dir string) error {
 	for _, k := range kinds() {
-		for scheme, tls := range map[string]*servers.Certificates{"http": nil, "tls": certificates} {
+		for scheme, tls := range map[string]*needs.Certificates{"http": nil, "tls": certificates} {
 			name := k.Name + "-" + scheme
 			data := filepath.Join(dir, name)
 			if err := os.Mkdir(data, 0o750); err != nil {
 				return err
 			}
-			s, err := servers.StartS3(context.Background(), k, data, tls)
+			s, err := needs.StartS3(context.Background(), k, data, tls)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func makeBucket(url string) error {
 // eachServer runs a test on every real server, side by side.
 func eachServer(t *testing.T, test func(t *testing.T, s server)) {
 	t.Helper()
-	servers.NeedS3(t)
+	needs.RequireS3(t)
 	for _, s := range running {
 		t.Run(s.name, func(t *testing.T) { test(t, s) })
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // bench is one benchmark: the processes that it runs against, and its folder.
@@ -21,8 +21,8 @@ type bench struct {
 	settings
 	dir     string
 	service *service
-	s3      *servers.S3 // nil without the case s3
-	pages   string      // file with the addresses of the pages, for the anchors
+	s3      *needs.S3 // nil without the case s3
+	pages   string    // file with the addresses of the pages, for the anchors
 }
 
 // done is what one run of a case took.
@@ -86,7 +86,7 @@ func (b *bench) runFormetl(ctx context.Context, name, program string) (d done, e
 			return d, err
 		}
 	}
-	environment := []string{"FORMETL_API_KEY=" + formservice.DefaultKey, "AWS_ACCESS_KEY_ID=" + servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.S3SecretKey}
+	environment := []string{"FORMETL_API_KEY=" + formservice.DefaultKey, "AWS_ACCESS_KEY_ID=" + needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + needs.S3SecretKey}
 	args := []string{"--progress", "off", "--log-level", "warn", "--state", state, "--report", report}
 	export := []string{
 		"export", "--base-url", b.service.URL, "--account", formservice.DefaultAccount, "--form", "form1", "--timezone", "UTC",

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // measure runs the named cases and prints a table.
@@ -28,7 +28,7 @@ func (s *settings) measure(ctx context.Context, dir string, names []string, out 
 		if err := os.MkdirAll(filepath.Join(bucket, "bench"), 0o700); err != nil {
 			return err
 		}
-		if b.s3, err = servers.StartS3(ctx, servers.Versitygw(), bucket, nil); err != nil {
+		if b.s3, err = needs.StartS3(ctx, needs.Versitygw(), bucket, nil); err != nil {
 			return err
 		}
 		defer b.s3.Stop()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // life is a random form, a random definition and a few runs of it, after each
@@ -210,7 +210,7 @@ func (l *life) end() error {
 			return fmt.Errorf("nobody disturbed it:\n%s", last)
 		}
 	}
-	secrets := secrets{l.key, servers.PostgresPassword}
+	secrets := secrets{l.key, needs.PostgresPassword}
 	problems := []error{secrets.unwritten(l.dir)}
 	for _, o := range l.def.outputs {
 		problems = append(problems, secrets.unwritten(o.dir))

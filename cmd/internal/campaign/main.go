@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -30,8 +29,8 @@ type campaign struct {
 	seed     uint64 // of the first life; each next one has the next
 	lawful   bool   // see life
 	program  string
-	server   *servers.S3       // nil without S3
-	postgres *servers.Postgres // nil without PostgreSQL
+	server   *needs.S3       // nil without S3
+	postgres *needs.Postgres // nil without PostgreSQL
 	out      io.Writer
 }
 
@@ -74,14 +73,14 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 		if err := os.MkdirAll(filepath.Join(folder, bucketName), 0o750); err != nil {
 			return err
 		}
-		if c.server, err = servers.StartS3(ctx, servers.Versitygw(), folder, nil); err != nil {
+		if c.server, err = needs.StartS3(ctx, needs.Versitygw(), folder, nil); err != nil {
 			return err
 		}
 		defer c.server.Stop()
 	}
 	if postgres {
 		needs.FilesInMemory()
-		if c.postgres, err = servers.OpenPostgres(); err != nil {
+		if c.postgres, err = needs.OpenPostgres(); err != nil {
 			return err
 		}
 		defer c.postgres.Stop()

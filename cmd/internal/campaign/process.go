@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // patience is how long a process may take before a life gives up on it. It is
@@ -117,7 +117,7 @@ func (l *life) environment(s *step) []string {
 		"GORACE=atexit_sleep_ms=0", // a program with the race detector sleeps a second at its end otherwise
 		"FORMETL_API_KEY=" + l.key, "HOME=" + l.dir, "XDG_CACHE_HOME=" + filepath.Join(l.dir, "cache"), "TZ=UTC", "TMPDIR=" + os.TempDir(),
 		"FORMETL_NOW=" + l.now.Format(time.RFC3339Nano), "FORMETL_BACKOFF=1ms,4ms,100ms", "FORMETL_FAULT=" + s.fault,
-		"AWS_ACCESS_KEY_ID=" + servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.S3SecretKey,
+		"AWS_ACCESS_KEY_ID=" + needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + needs.S3SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=" + none, "AWS_SHARED_CREDENTIALS_FILE=" + none,
 	}
 	if l.database != nil {

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // front is an HTTP server that can wait for what a dead process has asked of it.
@@ -63,7 +63,7 @@ type bucket struct {
 	folder string // where the server keeps the bucket's objects, as files of their names
 }
 
-func newBucket(server *servers.S3) (*bucket, error) {
+func newBucket(server *needs.S3) (*bucket, error) {
 	target, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func newBucket(server *servers.S3) (*bucket, error) {
 
 // database is a database of one life's own on a real PostgreSQL server.
 type database struct {
-	*servers.Postgres
+	*needs.Postgres
 	name string
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // settle is how far a range without an end stays behind the clock.
@@ -18,7 +18,7 @@ const settle = time.Minute
 
 // judge tells what is wrong after a step.
 func (l *life) judge(s *step, p *process) error {
-	secrets := secrets{l.key, servers.PostgresPassword}
+	secrets := secrets{l.key, needs.PostgresPassword}
 	if err := errors.Join(l.mayEnd(s, p), secrets.unsaid("standard output", p.stdout.Bytes()), secrets.unsaid("standard error", p.stderr.Bytes())); err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestExportToS3 exports to a real S3 server, and holds what is said where it refuses.
 func TestExportToS3(t *testing.T) {
-	servers.NeedS3(t)
+	needs.RequireS3(t)
 	buckets := t.TempDir()
-	server, err := servers.StartS3(t.Context(), servers.Versitygw(), buckets, nil)
+	server, err := needs.StartS3(t.Context(), needs.Versitygw(), buckets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestExportToS3(t *testing.T) {
 	export := func(secret string, flags ...string) (code int, stderr string) {
 		t.Helper()
 		p := command(t, dir, testKey, slices.Concat([]string{"export", "--form", "form1"}, serviceArgs(service.URL), flags)...)
-		p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
+		p.Env = append(p.Env, "AWS_ACCESS_KEY_ID="+needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_SESSION_TOKEN=",
 			"AWS_EC2_METADATA_DISABLED=true", "AWS_REGION=", "AWS_PROFILE=", "AWS_CONFIG_FILE="+filepath.Join(dir, "none"),
 			"AWS_SHARED_CREDENTIALS_FILE="+filepath.Join(dir, "none"), "AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_S3="+server.URL)
 		code = p.code(t, p.Run())
@@ -42,7 +42,7 @@ func TestExportToS3(t *testing.T) {
 	}
 	to := []string{"-o", "s3://forms/a/form1.csv", "--s3-endpoint", server.URL, "--s3-path-style", "--codebook", "--manifest"}
 	for _, flags := range [][]string{{"-o", "local.csv"}, to, to} { // the last one replaces what the one before wrote
-		if code, stderr := export(servers.S3SecretKey, flags...); code != 0 {
+		if code, stderr := export(needs.S3SecretKey, flags...); code != 0 {
 			t.Fatalf("%v: %d: %s", flags, code, stderr)
 		}
 	}
@@ -65,8 +65,8 @@ func TestExportToS3(t *testing.T) {
 		says          []string
 	}{
 		{"wrong-secret", "-o s3://forms/x.csv", console.ExitIO, []string{"s3://forms/", "does not fit the access key", "AWS_SECRET_ACCESS_KEY"}},
-		{servers.S3SecretKey, "-o s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
-		{servers.S3SecretKey, "-o s3://forms/x.csv --s3-region eu-central-9", console.ExitCantCreate, []string{"another region"}},
+		{needs.S3SecretKey, "-o s3://nowhere/x.csv", console.ExitCantCreate, []string{"s3://nowhere/", "no such bucket", "create the bucket"}},
+		{needs.S3SecretKey, "-o s3://forms/x.csv --s3-region eu-central-9", console.ExitCantCreate, []string{"another region"}},
 	} {
 		code, stderr := export(c.secret, strings.Fields(c.flags)...)
 		if code != c.code || slices.ContainsFunc(c.says, func(say string) bool { return !strings.Contains(stderr, say) }) {

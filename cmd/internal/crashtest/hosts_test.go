@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // fleet is an account of many forms, which several processes read side by side. Their state lies
@@ -146,7 +146,7 @@ func (f *fleet) most() (most int) {
 // the process is stopped until its leases have run out: it ends with 75, and is begun again
 // for the forms that failed.
 func TestHostsShareForms(t *testing.T) {
-	servers.NeedS3(t)
+	needs.RequireS3(t)
 	forms, results, budget, answers, pause := 24, 400, 600, 50*time.Millisecond, 4*time.Second
 	large := os.Getenv("FORMETL_TEST_LARGE") != ""
 	if large { // four minutes, most of them waiting

@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
-	program string      // formetl, with its fault points
-	buckets *servers.S3 // nil where it is not there
+	program string    // formetl, with its fault points
+	buckets *needs.S3 // nil where it is not there
 	dir     string
 }
 
@@ -32,7 +31,7 @@ func testMain(m *testing.M) int {
 	if err == nil {
 		shared.program, err = build(dir)
 	}
-	if err == nil && servers.S3There() {
+	if err == nil && needs.S3There() {
 		if shared.buckets, err = startServer(filepath.Join(dir, "shared")); err == nil {
 			defer shared.buckets.Stop()
 		}
@@ -56,9 +55,9 @@ func build(dir string) (string, error) {
 }
 
 // startServer starts versitygw over a folder, which it makes.
-func startServer(dir string) (*servers.S3, error) {
+func startServer(dir string) (*needs.S3, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, err
 	}
-	return servers.StartS3(context.Background(), servers.Versitygw(), dir, nil)
+	return needs.StartS3(context.Background(), needs.Versitygw(), dir, nil)
 }

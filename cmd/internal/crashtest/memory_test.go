@@ -22,7 +22,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 const memoryDefinition = `version: 1
@@ -42,7 +42,7 @@ const maxResident = 200_000 // kB
 // TestMemory streams one Parquet part to S3 that is larger than the memory
 // that the run may have.
 func TestMemory(t *testing.T) {
-	servers.NeedS3(t)
+	needs.RequireS3(t)
 	results, least := 34_000, int64(300_000_000)
 	if os.Getenv("FORMETL_TEST_LARGE") != "" {
 		results, least = 225_000, 2_000_000_000

@@ -16,7 +16,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // place is where a pipeline writes to, as any reader sees it: nothing here is
@@ -91,7 +91,7 @@ func newPrefix(t testing.TB, url, path string) prefix {
 	t.Helper()
 	client := awss3.New(awss3.Options{
 		BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider(servers.S3AccessKey, servers.S3SecretKey, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(needs.S3AccessKey, needs.S3SecretKey, ""),
 		// These messages would be the same for every small object.
 		DisableLogOutputChecksumValidationSkipped: true,
 	})

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // patience is how long a process may take before a test gives up on it. It
@@ -40,7 +40,7 @@ func (w *world) command(fault string, args ...string) *process {
 	}
 	none := filepath.Join(w.dir, "none")
 	p.Env = append(p.Env, "FORMETL_API_KEY="+testKey, "HOME="+w.dir, "XDG_CACHE_HOME="+filepath.Join(w.dir, "cache"), "TZ=UTC",
-		"AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+servers.S3SecretKey,
+		"AWS_ACCESS_KEY_ID="+needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+needs.S3SecretKey,
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+none, "AWS_SHARED_CREDENTIALS_FILE="+none)
 	p.Env = append(p.Env, w.env...)
 	if fault != "" {

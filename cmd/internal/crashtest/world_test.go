@@ -12,7 +12,6 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 const testKey = "crash-test-key"
@@ -87,7 +86,7 @@ func eachPlace(t *testing.T, test func(t *testing.T, k kind)) {
 func needS3(t *testing.T) {
 	t.Helper()
 	needs.Long(t)
-	servers.NeedS3(t)
+	needs.RequireS3(t)
 }
 
 // newWorld starts a service over a new form and gives an empty place.

@@ -12,15 +12,15 @@ import (
 	"time"
 	_ "time/tzdata" // as in cmd/formetl
 
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // shared is the PostgreSQL of all tests of the package.
-var shared *servers.Postgres
+var shared *needs.Postgres
 
 func TestMain(m *testing.M) {
 	var run func() int
-	shared, run = servers.PostgresMain(m)
+	shared, run = needs.PostgresMain(m)
 	os.Exit(run())
 }
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/cli"
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // tableWorld is a form service over HTTP, a database, and a definition from the one to the other.
@@ -135,13 +135,13 @@ extract: {%s}
 func (w *tableWorld) try(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, log bytes.Buffer
-	env := map[string]string{"FORMETL_API_KEY": testKey, "PG": w.dsn(), "PGPASS": servers.PostgresPassword}
+	env := map[string]string{"FORMETL_API_KEY": testKey, "PG": w.dsn(), "PGPASS": needs.PostgresPassword}
 	code = cli.Main(args, strings.NewReader(""), &out, &log, func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	})
 	for _, text := range []string{out.String(), log.String()} {
-		if strings.Contains(text, servers.PostgresPassword) || strings.Contains(text, "canary") {
+		if strings.Contains(text, needs.PostgresPassword) || strings.Contains(text, "canary") {
 			w.t.Errorf("formetl %v shows the password:\n%s", args, text)
 		}
 	}

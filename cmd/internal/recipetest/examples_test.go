@@ -17,7 +17,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // all is how many results the form feedback has.
@@ -73,9 +73,9 @@ func runAllForms(t *testing.T, w *world) {
 
 // runDatabase runs into a table for each form.
 func runDatabase(t *testing.T, w *world) {
-	server := servers.StartPostgres(t)
+	server := needs.StartPostgres(t)
 	database := server.Database(t)
-	t.Setenv("PGPASSWORD", servers.PostgresPassword)
+	t.Setenv("PGPASSWORD", needs.PostgresPassword)
 	address := fmt.Sprintf("postgres://loader@127.0.0.1:%d/%s?sslmode=require", server.Port, database)
 	definition := w.example("database.yaml", "postgres://formetl@db.example.com/warehouse?sslmode=verify-full", address)
 	same(t, w.rows(definition), map[string]int64{"feedback": all, "orders": 3})
@@ -125,15 +125,15 @@ func runWarehouse(t *testing.T, w *world) {
 
 // runHourly runs from two hosts that share the bucket alone, with a new result between.
 func runHourly(t *testing.T, w *world) {
-	servers.NeedS3(t)
-	server, err := servers.StartS3(t.Context(), servers.Versitygw(), t.TempDir(), nil)
+	needs.RequireS3(t)
+	server, err := needs.StartS3(t.Context(), needs.Versitygw(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
 	makeBucket(t, server.URL)
-	t.Setenv("AWS_ACCESS_KEY_ID", servers.S3AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", servers.S3SecretKey)
+	t.Setenv("AWS_ACCESS_KEY_ID", needs.S3AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", needs.S3SecretKey)
 	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 		t.Setenv(name, "")
 	}
@@ -156,7 +156,7 @@ func makeBucket(t *testing.T, url string) {
 	t.Helper()
 	client := s3.New(s3.Options{
 		BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider(servers.S3AccessKey, servers.S3SecretKey, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(needs.S3AccessKey, needs.S3SecretKey, ""),
 	})
 	if _, err := client.CreateBucket(context.WithoutCancel(t.Context()), &s3.CreateBucketInput{Bucket: aws.String("bucket")}); err != nil {
 		t.Fatal(err)

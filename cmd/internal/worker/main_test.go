@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
-	"github.com/formetl/formetl/load/loadtest/servers"
 )
 
 // shared is what TestMain makes for all tests; they only read it.
 var shared struct {
 	worker, formetl string // the programs
-	buckets         *servers.S3
-	temporal        *servers.Server
+	buckets         *needs.S3
+	temporal        *needs.Server
 	dir             string
 }
 
@@ -28,7 +27,7 @@ var shared struct {
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	if !servers.Temporal().There() || !servers.S3There() {
+	if !needs.Temporal().There() || !needs.S3There() {
 		return m.Run() // each test notes that it is left out
 	}
 	needs.FilesInMemory()
@@ -59,10 +58,10 @@ func prepare(ctx context.Context, dir string) (err error) {
 	if err := os.MkdirAll(data, 0o750); err != nil {
 		return err
 	}
-	if shared.buckets, err = servers.StartS3(ctx, servers.Versitygw(), data, nil); err != nil {
+	if shared.buckets, err = needs.StartS3(ctx, needs.Versitygw(), data, nil); err != nil {
 		return err
 	}
-	if shared.temporal, err = servers.StartTemporal(ctx, dir); err != nil {
+	if shared.temporal, err = needs.StartTemporal(ctx, dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(filepath.Join(data, bucket), 0o750) // a folder is a bucket
@@ -81,6 +80,6 @@ func build(dir, name string) (string, error) {
 // need ends a test where a server is missing.
 func need(t testing.TB) {
 	t.Helper()
-	servers.Temporal().Need(t)
-	servers.NeedS3(t)
+	needs.Temporal().Require(t)
+	needs.RequireS3(t)
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 const (
@@ -119,7 +119,7 @@ func insert(form *formservice.Form, at time.Time, value string) {
 func (w *world) environment(more ...string) []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "TMPDIR=" + os.TempDir(), "FORMETL_API_KEY=" + canary, "TEMPORAL_ADDRESS=" + w.temporal,
-		"AWS_ACCESS_KEY_ID=" + servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.S3SecretKey, "AWS_REGION=us-east-1",
+		"AWS_ACCESS_KEY_ID=" + needs.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + needs.S3SecretKey, "AWS_REGION=us-east-1",
 	}, more...)
 }
 

@@ -1,11 +1,17 @@
-// Package needs holds what a test needs besides Go, and what it costs. Only
-// tests and their tools import it. Begin reading with Program and Long.
+// Package needs holds what a test needs besides Go, and what it costs: programs, and
+// servers of S3, Temporal and PostgreSQL (with PgBouncer before it), which it installs and
+// runs as processes that end with the test. Only tests and their tools import it. Begin
+// reading with Program and Long; for a server with GoProgram.Start.
 //
 // `go test ./...` is to be green in minutes on a machine that has Go and
 // nothing else. So a test whose program is missing is skipped there, and a test
 // that takes long is skipped or runs in a short version. .ci/run sets
 // FORMETL_TEST_PROGRAMS=1, with which a missing program is a failure. With
 // FORMETL_TEST_ALL=1 it is one too, and every test runs in full.
+//
+// A program in Go is built once, by `go install MODULE@VERSION` into a folder of the
+// user's cache. That is done where every program is asked for; else tests use
+// what was built before, or are left out.
 package needs
 
 import (

@@ -1,4 +1,4 @@
-package servers
+package needs
 
 import (
 	"context"
@@ -14,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // PostgresPassword is that of the role loader, which connects by TCP. Tests look for it in all
@@ -39,7 +37,7 @@ type Postgres struct {
 // PostgresMain runs the tests of a package with a server, which ends with them. The server is
 // started also where no test needs it, so a package whose tests need none should not call it.
 func PostgresMain(m *testing.M) (*Postgres, func() int) {
-	needs.FilesInMemory()
+	FilesInMemory()
 	p, _ := OpenPostgres() // Database tells what failed
 	return p, func() int {
 		defer p.Stop()
@@ -182,7 +180,7 @@ func binFolder() (string, error) {
 func (p *Postgres) Database(t testing.TB) string {
 	t.Helper()
 	if errors.Is(p.failed, errNone) {
-		needs.Missing(t, "PostgreSQL", "apt-get install postgresql, 15 or newer")
+		Missing(t, "PostgreSQL", "apt-get install postgresql, 15 or newer")
 	}
 	if p.failed != nil {
 		t.Fatal(p.failed)

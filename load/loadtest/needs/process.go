@@ -1,4 +1,4 @@
-package servers
+package needs
 
 import (
 	"context"
@@ -39,7 +39,7 @@ const guarded = `exec 3<&0; s=$1; shift; "$@" & p=$!; (while read -r line; do :;
 // Start installs the program if needed, runs it as a server and waits until it
 // listens. args are its arguments for a host and a port; environment is added to
 // the test's own.
-func (p Program) Start(ctx context.Context, environment []string, args func(host, port string) []string) (*Server, error) {
+func (p GoProgram) Start(ctx context.Context, environment []string, args func(host, port string) []string) (*Server, error) {
 	path, err := p.Path(ctx)
 	if err != nil {
 		return nil, err

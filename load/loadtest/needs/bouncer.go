@@ -1,4 +1,4 @@
-package servers
+package needs
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // Bouncer starts a PgBouncer in front of the server for one test, and returns its port. Its
@@ -17,7 +15,7 @@ func (p *Postgres) Bouncer(t testing.TB, settings ...string) (port int) {
 	t.Helper()
 	program := "/usr/sbin/pgbouncer" // where Debian has it, off the path of many users
 	if _, err := os.Stat(program); err != nil {
-		program = needs.Program(t, "pgbouncer", "apt-get install pgbouncer")
+		program = Program(t, "pgbouncer", "apt-get install pgbouncer")
 	}
 	free, err := freePort(t.Context())
 	if err != nil {

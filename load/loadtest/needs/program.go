@@ -1,12 +1,4 @@
-// Package servers has the servers of tests: it installs their programs and runs them as
-// processes that end with the test. They are S3 servers, Temporal, and PostgreSQL with
-// PgBouncer before it. Only tests and their tools import it.
-// Begin reading with Program.Start.
-//
-// A program in Go is built once, by `go install MODULE@VERSION` into a folder of the
-// user's cache. That is done where every program is asked for; else tests use
-// what was built before, or are left out.
-package servers
+package needs
 
 import (
 	"context"
@@ -18,12 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// Program is a program that `go install` builds.
-type Program struct {
+// GoProgram is a program that `go install` builds.
+type GoProgram struct {
 	Name    string
 	Module  string // path of its main package
 	Version string
@@ -31,26 +21,26 @@ type Program struct {
 
 // There tells whether tests have the program: it was built before, or every
 // program is asked for.
-func (p Program) There() bool {
+func (p GoProgram) There() bool {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return needs.Programs()
+		return Programs()
 	}
 	_, final, name := p.places(cache)
 	_, err = os.Stat(filepath.Join(final, name))
-	return err == nil || needs.Programs()
+	return err == nil || Programs()
 }
 
-// Need ends a test that needs the program where there is none.
-func (p Program) Need(t testing.TB) {
+// Require ends a test that needs the program where there is none.
+func (p GoProgram) Require(t testing.TB) {
 	t.Helper()
 	if !p.There() {
-		needs.Missing(t, p.Name, needs.ProgramsVariable+"=1 builds it")
+		Missing(t, p.Name, ProgramsVariable+"=1 builds it")
 	}
 }
 
 // places are the folder of all programs, the program's own, and its file there.
-func (p Program) places(cache string) (home, final, name string) {
+func (p GoProgram) places(cache string) (home, final, name string) {
 	home = filepath.Join(cache, "formetl-test")
 	name = path.Base(p.Module)
 	if runtime.GOOS == "windows" {
@@ -62,7 +52,7 @@ func (p Program) places(cache string) (home, final, name string) {
 // Path returns the path of the program's file in the user's cache folder. It
 // builds the program if it is missing. A finished build is renamed into place,
 // so that two tests may build at the same time.
-func (p Program) Path(ctx context.Context) (string, error) {
+func (p GoProgram) Path(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package servers
+package needs
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 )
 
 // Temporal is the program of a Temporal server. Building it takes five minutes of a processor.
-func Temporal() Program {
-	return Program{Name: "temporal", Module: "github.com/temporalio/cli/cmd/temporal", Version: "v1.5.1"}
+func Temporal() GoProgram {
+	return GoProgram{Name: "temporal", Module: "github.com/temporalio/cli/cmd/temporal", Version: "v1.5.1"}
 }
 
 // StartTemporal installs a Temporal server if needed, starts it with its data in dir, and

@@ -1,4 +1,4 @@
-package servers_test
+package needs_test
 
 import (
 	"context"
@@ -7,16 +7,16 @@ import (
 	"os"
 	"testing"
 
-	"github.com/formetl/formetl/load/loadtest/servers"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestStart starts a server of each kind, kills it and starts it again at the same
 // address. Where every test is asked for, it builds the servers first, for all rooms that
 // need them.
 func TestStart(t *testing.T) {
-	s3 := func(k servers.S3Kind) func(context.Context, string) (*servers.Server, error) {
-		return func(ctx context.Context, dir string) (*servers.Server, error) {
-			s, err := servers.StartS3(ctx, k, dir, nil)
+	s3 := func(k needs.S3Kind) func(context.Context, string) (*needs.Server, error) {
+		return func(ctx context.Context, dir string) (*needs.Server, error) {
+			s, err := needs.StartS3(ctx, k, dir, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -24,19 +24,19 @@ func TestStart(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		program servers.Program
-		start   func(ctx context.Context, dir string) (*servers.Server, error)
+		program needs.GoProgram
+		start   func(ctx context.Context, dir string) (*needs.Server, error)
 		asked   bool
 	}{
-		{servers.Versitygw().Program, s3(servers.Versitygw()), true},
-		{servers.MinIO().Program, s3(servers.MinIO()), os.Getenv("FORMETL_TEST_MINIO") != ""},
-		{servers.Temporal(), servers.StartTemporal, true},
+		{needs.Versitygw().GoProgram, s3(needs.Versitygw()), true},
+		{needs.MinIO().GoProgram, s3(needs.MinIO()), os.Getenv("FORMETL_TEST_MINIO") != ""},
+		{needs.Temporal(), needs.StartTemporal, true},
 	} {
 		t.Run(c.program.Name, func(t *testing.T) {
 			if !c.asked {
 				t.Skip("nobody asks for it")
 			}
-			c.program.Need(t)
+			c.program.Require(t)
 			s, err := c.start(t.Context(), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
@@ -45,7 +45,7 @@ func TestStart(t *testing.T) {
 			if err := s.Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if c.program.Name == servers.Temporal().Name {
+			if c.program.Name == needs.Temporal().Name {
 				connects(t, s.Address)
 				return
 			}

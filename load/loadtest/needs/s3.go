@@ -1,4 +1,4 @@
-package servers
+package needs
 
 import (
 	"context"
@@ -17,14 +17,14 @@ const (
 
 // S3Kind is the program of an S3 server.
 type S3Kind struct {
-	Program
+	GoProgram
 	args func(host, port, dir string, tls *Certificates) []string
 }
 
 // Versitygw is the main S3 server. It serves a folder.
 func Versitygw() S3Kind {
 	return S3Kind{
-		Program: Program{Name: "versitygw", Module: "github.com/versity/versitygw/cmd/versitygw", Version: "v1.8.0"},
+		GoProgram: GoProgram{Name: "versitygw", Module: "github.com/versity/versitygw/cmd/versitygw", Version: "v1.8.0"},
 		args: func(host, port, dir string, tls *Certificates) []string {
 			args := []string{"--port", net.JoinHostPort(host, port), "--access", S3AccessKey, "--secret", S3SecretKey, "--quiet"}
 			if tls != nil {
@@ -38,7 +38,7 @@ func Versitygw() S3Kind {
 // MinIO is the second S3 server. Its certificates lie in a folder of their own.
 func MinIO() S3Kind {
 	return S3Kind{
-		Program: Program{Name: "minio", Module: "github.com/minio/minio", Version: "latest"},
+		GoProgram: GoProgram{Name: "minio", Module: "github.com/minio/minio", Version: "latest"},
 		args: func(host, port, dir string, tls *Certificates) []string {
 			args := []string{"server", "--quiet", "--address", net.JoinHostPort(host, port)}
 			if tls != nil {
@@ -79,8 +79,8 @@ func S3There() bool { return os.Getenv(S3Variable) != "off" && Versitygw().There
 // S3Variable set to off tells a process of a test that it needs no S3 server.
 const S3Variable = "FORMETL_TEST_S3"
 
-// NeedS3 ends a test that needs the main S3 server where there is none.
-func NeedS3(t testing.TB) {
+// RequireS3 ends a test that needs the main S3 server where there is none.
+func RequireS3(t testing.TB) {
 	t.Helper()
-	Versitygw().Need(t)
+	Versitygw().Require(t)
 }
