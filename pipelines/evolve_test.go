@@ -18,7 +18,7 @@ import (
 
 // TestAddedColumnsReadTogether: a form gets and loses questions between runs
 // and in the middle of one. Columns are appended in one order in every output
-// and every later run. What an engine makes of the parts is readertest's to show.
+// and every later run. What an engine makes of the parts is shown by the tests of cmd/internal/release.
 func TestAddedColumnsReadTogether(t *testing.T) {
 	for name, schema := range map[string]*schemas.Schema{
 		"declared": {Columns: []schemas.Column{

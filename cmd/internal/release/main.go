@@ -6,6 +6,14 @@
 // They are made from the commands, so no copy of them is kept. DIR/completions has a
 // file for each shell, and DIR/man one for each command. SECONDS, since 1970, are the
 // date of the pages.
+//
+// Its tests have the programs that people use formetl with judge what a release holds and
+// what it writes. Shells, groff, cron, systemd, Prometheus and the types of Kubernetes read
+// completions, pages and the recipes of pipelines/examples/recipes; the definitions of
+// pipelines/examples run against the test service, and in what the image of
+// cmd/formetl/Dockerfile would hold. DuckDB, PostgreSQL and LibreOffice Calc read files and
+// tables that the commands loaded, by the statements that `formetl schema ddl` prints, and
+// every cell is compared with what was written. Runs that load a table are killed at each point.
 package main
 
 import (

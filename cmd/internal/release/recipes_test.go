@@ -1,4 +1,4 @@
-package recipetest
+package main
 
 import (
 	"encoding/json"
@@ -168,7 +168,7 @@ func TestJobsFitTheirDefinition(t *testing.T) {
 	if !strings.Contains(definition, "state: s3://") {
 		t.Error("the definition's state is in no bucket")
 	}
-	w := newWorld(t)
+	w := newExamples(t)
 	byIndex := w.example("all-forms.yaml", `forms: ["*"]`, `forms: ["${file:form}"]`, `exclude: [test-*, sandbox]`, "")
 	w.write("form", "orders\n")
 	same(t, w.rows(byIndex), map[string]int64{"orders": 3})

@@ -1,4 +1,4 @@
-package recipetest
+package main
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package recipetest
+package main
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	testKey    = "recipe-test-key"
+	testKey    = "release-test-key"
 	moduleRoot = "../../.." // seen from this package
 )
 
@@ -26,23 +26,27 @@ var (
 	recipes  = filepath.Join(examples, "recipes")
 )
 
-// world is a form service over HTTP and a copy of the examples that names it.
+// world is a form service over HTTP and a folder with definitions that name it.
 type world struct {
 	t    *testing.T
-	form *formservice.Form // feedback
+	form *formservice.Form // the first that is served
 	url  string
 	dir  string // of the definitions
 }
 
-// newWorld serves the form feedback, and two more that only all-forms.yaml is about.
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, forms ...*formservice.Form) *world {
 	t.Helper()
-	form := feedback()
-	server := httptest.NewServer(&formservice.Server{Key: testKey, Forms: []*formservice.Form{
-		form, formservice.NewForm("orders", nil, results(3)), formservice.NewForm("test-orders", nil, results(4)),
-	}})
+	server := httptest.NewServer(&formservice.Server{Key: testKey, Forms: forms})
 	t.Cleanup(server.Close)
-	w := &world{t: t, form: form, url: server.URL, dir: filepath.Join(t.TempDir(), "pipelines", "examples")}
+	return &world{t: t, form: forms[0], url: server.URL, dir: t.TempDir()}
+}
+
+// newExamples serves the form feedback, and two more that only all-forms.yaml is about. Its
+// folder is for copies of the examples.
+func newExamples(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, feedback(), formservice.NewForm("orders", nil, results(3)), formservice.NewForm("test-orders", nil, results(4)))
+	w.dir = filepath.Join(w.dir, "pipelines", "examples")
 	schemas := filepath.Join("schemas", "examples", "feedback.yaml")
 	w.write(filepath.Join("..", "..", schemas), read(t, filepath.Join(moduleRoot, schemas)))
 	return w
@@ -109,6 +113,20 @@ func (w *world) example(name string, replaced ...string) string {
 		text = strings.ReplaceAll(text, replaced[i], replaced[i+1])
 	}
 	return w.write(name, text)
+}
+
+// define writes a definition of the form with one output and runs it.
+func (w *world) define(name, output string) string {
+	w.t.Helper()
+	file := w.write(name+".yaml", fmt.Sprintf(`version: 1
+name: %s
+source: {base_url: %q, account: acme, timezone: America/Chicago}
+forms: [%s]
+schema: form.schema.yaml
+load: [%s]
+`, name, w.url, w.form.Directory, output))
+	w.formetl("run", file, "--log-level", "error")
+	return file
 }
 
 // formetl runs a command that must end with 0, and gives its standard output.

@@ -1,72 +1,15 @@
-package readertest
+package main
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/formetl/formetl/cmd/internal/cli"
-	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
 	"github.com/formetl/formetl/schemas"
 )
-
-const testKey = "warehouse-test-key"
-
-// world is a form service over HTTP and a folder with definitions.
-type world struct {
-	t    *testing.T
-	url  string
-	dir  string
-	form *formservice.Form
-}
-
-func newWorld(t *testing.T, form *formservice.Form) *world {
-	t.Helper()
-	server := httptest.NewServer(&formservice.Server{Key: testKey, Forms: []*formservice.Form{form}})
-	t.Cleanup(server.Close)
-	return &world{t: t, url: server.URL, dir: t.TempDir(), form: form}
-}
-
-// formetl runs a command and gives its standard output.
-func (w *world) formetl(args ...string) string {
-	w.t.Helper()
-	var stdout, stderr bytes.Buffer
-	lookup := func(name string) (string, bool) { return testKey, name == "FORMETL_API_KEY" }
-	if code := cli.Main(args, strings.NewReader(""), &stdout, &stderr, lookup); code != 0 {
-		w.t.Fatalf("formetl %v ended with %d:\n%s", args, code, stderr.String())
-	}
-	return stdout.String()
-}
-
-func (w *world) write(name, text string) string {
-	w.t.Helper()
-	file := filepath.Join(w.dir, name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	return file
-}
-
-// define writes a definition of the form with one output and runs it.
-func (w *world) define(name, output string) string {
-	w.t.Helper()
-	file := w.write(name+".yaml", fmt.Sprintf(`version: 1
-name: %s
-source: {base_url: %q, account: acme, timezone: America/Chicago}
-forms: [%s]
-schema: form.schema.yaml
-load: [%s]
-`, name, w.url, w.form.Directory, output))
-	w.formetl("run", file, "--log-level", "error")
-	return file
-}
 
 // duck opens a DuckDB in memory, in a time zone that is not the service's.
 func duck(t *testing.T) *sql.DB {

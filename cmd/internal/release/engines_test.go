@@ -1,4 +1,4 @@
-package readertest
+package main
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package recipetest
+package main
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 			if _, stderr, code := formetl("validate", "--strict", file); code != 0 {
 				t.Fatalf("%d: %s", code, stderr)
 			}
-			runs()[names[i]](t, newWorld(t))
+			runs()[names[i]](t, newExamples(t))
 		})
 	}
 }

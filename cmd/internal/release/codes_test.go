@@ -1,4 +1,4 @@
-package recipetest
+package main
 
 import (
 	"encoding/json"
@@ -164,7 +164,7 @@ print(json.dumps({
 // without these engines, which cannot be had here. What formetl lists of forms is real.
 func TestPythonRecipes(t *testing.T) {
 	python := needs.Program(t, "python3", "apt-get install python3")
-	w := newWorld(t)
+	w := newExamples(t)
 	definition := w.example("all-forms.yaml")
 	listed := w.formetl("forms", definition, "--json")
 	stub := t.TempDir()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,15 +18,6 @@ func written(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Clean(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // TestPages holds that each command has a page with its options, and that the date is

@@ -1,4 +1,4 @@
-package readertest
+package main
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ func answers() []string {
 	)
 }
 
-// results are rows with the answers beside values of every type, and nulls.
-func results(mem memory.Allocator) arrow.RecordBatch {
+// answerRows are rows with the answers beside values of every type, and nulls.
+func answerRows(mem memory.Allocator) arrow.RecordBatch {
 	texts := answers()
 	schema := loadtest.Columns("result_id", arrow.PrimitiveTypes.Int64, "=heading", arrow.BinaryTypes.String, "list", loadtest.ListOf(arrow.BinaryTypes.String),
 		"price", &arrow.Decimal128Type{Precision: 12, Scale: 2}, "ratio", arrow.PrimitiveTypes.Float64, "ok", arrow.FixedWidthTypes.Boolean,
@@ -99,7 +99,7 @@ func (c calc) file(format load.Format, profile string, batch arrow.RecordBatch) 
 
 // same tells whether a cell is shown as it was written: the same text, where line breaks
 // are line feeds, or the same number.
-func same(want, got string) bool {
+func sameCell(want, got string) bool {
 	want, got = newlines(want), newlines(got)
 	if want == got || want == "true" && got == "TRUE" || want == "false" && got == "FALSE" {
 		return true
@@ -128,7 +128,7 @@ func (c calc) compare(what string, want, got [][]string) {
 			if i < len(got[row]) {
 				shown = got[row][i]
 			}
-			if !same(cell, shown) {
+			if !sameCell(cell, shown) {
 				c.Errorf("%s: row %d, column %s: %.60q is shown as %.60q", what, row, want[0][i], cell, shown)
 			}
 		}
@@ -171,7 +171,7 @@ func (c calc) noFormulas(what string, data []byte) {
 // TestExcelProfile: no cell of the file for spreadsheets is a formula in a spreadsheet.
 func TestExcelProfile(t *testing.T) {
 	c := newCalc(t)
-	batch := results(memory.NewGoAllocator())
+	batch := answerRows(memory.NewGoAllocator())
 	defer batch.Release()
 	path, _ := c.file(csvout.Format(), csvout.Excel, batch)
 	c.noFormulas("excel profile", c.convert(path, importEager, "xlsx"))
@@ -181,7 +181,7 @@ func TestExcelProfile(t *testing.T) {
 // TestWorkbook: a spreadsheet shows the workbook's cells as they were answered.
 func TestWorkbook(t *testing.T) {
 	c := newCalc(t)
-	batch := results(memory.NewGoAllocator())
+	batch := answerRows(memory.NewGoAllocator())
 	defer batch.Release()
 	path, data := c.file(xlsxout.Format(), "", batch)
 	c.noFormulas("workbook", data)
