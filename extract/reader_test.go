@@ -17,6 +17,7 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 var epoch2026 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -383,6 +384,7 @@ func checkThroughout(t *testing.T, form *formservice.Form, n int, got []int64) {
 // Thirty results of one of them are deleted before one of the requests. The windows are
 // counted each, or together, so that the tails of those that ended open are asked for.
 func TestReaderOfShortPagesThatShrink(t *testing.T) {
+	needs.Slow(t)
 	days := extract.UnitDay.Cut(epoch2026, epoch2026.AddDate(0, 0, 3))
 	for _, together := range []bool{false, true} {
 		for request := 1; request <= 7; request++ {
@@ -546,6 +548,7 @@ func TestReaderWindows(t *testing.T) {
 // TestReaderShared reads windows side by side with one Reader, also on services that all
 // of them find out about at once.
 func TestReaderShared(t *testing.T) {
+	needs.Slow(t)
 	services := map[string]formservice.Faults{"504 above 30": "page-504=30"}
 	for _, name := range []string{"none", "pages of 50", "a row twice", "faults that pass"} {
 		services[name] = lawfulServices()[name]
@@ -600,6 +603,7 @@ func TestReaderShared(t *testing.T) {
 // TestReaderOfALivingForm: results that are there throughout come once, what
 // is deleted, inserted and edited meanwhile may come once.
 func TestReaderOfALivingForm(t *testing.T) {
+	needs.Slow(t)
 	missing := formservice.Faults("v2-pagination=missing")
 	for name, faults := range map[string]formservice.Faults{
 		"deletes":      "delete-every=2",

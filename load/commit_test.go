@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 func TestDatasetCommit(t *testing.T) {
@@ -61,6 +62,7 @@ func TestDatasetKilledAtEveryStep(t *testing.T) {
 // of it, and so does each operation of the recovery after that; the run after
 // them gives the truth.
 func TestDatasetFaults(t *testing.T) {
+	needs.Slow(t)
 	for _, after := range []bool{false, true} {
 		for n, hit := 0, true; hit; n++ {
 			for m, again := 0, true; hit && again; m++ {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // unreliable is a destination of which one call fails, whatever it is: the
@@ -102,6 +103,7 @@ func TestRecoverWhereReadingFails(t *testing.T) {
 // TestCleanWhereCallsFail: each call in turn fails. That is an error, what is
 // committed stays whole, and cleaning again leaves nothing else.
 func TestCleanWhereCallsFail(t *testing.T) {
+	needs.Slow(t)
 	for name, leave := range map[string]func(s shop){
 		"staged parts": func(s shop) { s.stageTwo("dead") },
 		"a recorded commit": func(s shop) {

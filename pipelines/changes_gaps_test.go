@@ -12,6 +12,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reconcile"
@@ -68,6 +69,7 @@ func countsDay(day string) func(formservice.Request) bool {
 // already, while a result is lost, stays behind or is there twice. After a run
 // without an error the dataset must hold each result that did not change during it.
 func TestGapsOfSums(t *testing.T) {
+	needs.Slow(t)
 	quiet := gapHour{}
 	for _, c := range []gap{
 		{
@@ -185,6 +187,7 @@ func (m *model) playGap(t *testing.T, c gap) {
 // the day that the result comes to has ten, and one of them has a higher id: what a page cuts off
 // must not make all agree with that count.
 func TestCountOfBeforeAResultCame(t *testing.T) {
+	needs.Slow(t)
 	days := definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionDay}
 	for _, c := range []struct {
 		outs  []definition.Output

@@ -376,7 +376,7 @@ func (m *model) try(s scene, sorts bool) int {
 // TestModel walks the interleavings of two deeds and a run, and tries some of three.
 func TestModel(t *testing.T) {
 	all := os.Getenv(modelVariable) == "all"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		kind   string
 		faults formservice.Faults
 		sorts  bool
@@ -398,6 +398,9 @@ func TestModel(t *testing.T) {
 		{"incremental", "lack-update=3", false, 1000, 20, definition.APIv2},
 	} {
 		t.Run(fmt.Sprintf("%s by %s, faults %q", c.kind, c.api, c.faults), func(t *testing.T) {
+			if i > 0 {
+				needs.Slow(t)
+			}
 			m := newModel(t, c.faults)
 			m.source.API = c.api
 			if threes := needs.Count(c.threes, c.threes/30); threes < c.threes && !all {

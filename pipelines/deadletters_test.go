@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -141,6 +142,7 @@ func (w *world) onlyLetters(dataset string) string {
 // mended, moved or deleted at the service is gone from them, and a run that changes
 // nothing leaves the same bytes.
 func TestDeadLettersAreOfNow(t *testing.T) {
+	needs.Slow(t)
 	for name, outs := range map[string][]definition.Output{
 		"months": {{Path: "out/", Format: "parquet", Partition: definition.PartitionMonth}},
 		"none":   {{Path: "out/", Format: "csv"}},

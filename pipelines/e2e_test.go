@@ -425,6 +425,7 @@ func lateAnswers() *formservice.Form {
 }
 
 func TestOtherDialectsOfTheService(t *testing.T) {
+	needs.Slow(t)
 	for name, faults := range map[string]formservice.Faults{
 		"old root":               "old-root,errors-200",
 		"latin1":                 "latin1",

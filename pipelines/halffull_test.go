@@ -9,6 +9,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -19,6 +20,7 @@ import (
 // columns than the other one still has. The next run, whatever it is asked for, makes
 // datasets of it that agree, and later ones go on from them.
 func TestHalfOfAFullRun(t *testing.T) {
+	needs.Slow(t)
 	for name, change := range map[string]struct {
 		do     func(r *resumed)
 		column string // what all datasets hold in the end

@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -46,6 +47,7 @@ func largeResult(id int64) formservice.Result {
 // TestLargeWindowChanges: all results are one window. If some come or go after it was
 // read, only the pages around them are read again.
 func TestLargeWindowChanges(t *testing.T) {
+	needs.Slow(t)
 	for name, change := range map[string]func(*formservice.Form) error{
 		"nothing": func(*formservice.Form) error { return nil },
 		"one goes": func(f *formservice.Form) error {

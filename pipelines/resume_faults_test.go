@@ -13,6 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
@@ -142,6 +143,7 @@ func (r *resumed) leftovers() int {
 // finishes what was recorded, asks for no result that was read and is not
 // committed, and all outputs hold what there is.
 func TestKilledAfterEveryOperation(t *testing.T) {
+	needs.Slow(t)
 	outs := func() []definition.Output { return []definition.Output{file(), days(), months()} }
 	for n := 1; ; n++ {
 		r := newDeclared(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
@@ -152,6 +153,7 @@ func (r *resumed) written() map[string]string {
 // nor manifests that the next one writes show it, also where earlier manifests give the columns. The
 // headings come with first pages alone, and the run that resumes may read none.
 func TestResumedRunGivesTheSameBytes(t *testing.T) {
+	needs.Slow(t)
 	declare := func(unknown schemas.Unknown) func(def *definition.Definition) {
 		return func(def *definition.Definition) {
 			def.Schema = declared(t, unknown, schemas.OnErrorReject, "string")

@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -27,6 +28,7 @@ var errStop = errors.New("stopped by the test")
 // good from there on: nothing of it is left but its checkpoint, and what was there before is
 // untouched.
 func TestStopAtEveryRequest(t *testing.T) {
+	needs.Slow(t)
 	for _, fails := range []bool{false, true} {
 		t.Run(fmt.Sprint("the service fails: ", fails), func(t *testing.T) { stopAtEveryRequest(t, fails) })
 	}

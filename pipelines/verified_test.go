@@ -399,6 +399,7 @@ func ownParts(t *testing.T, w *world, form *formservice.Form, keep func(formserv
 // moves to an earlier day, or to one that was empty, before the k-th request. It is there
 // once, or the run says that it did not prove that.
 func TestMoveThatNoCountSees(t *testing.T) {
+	needs.Slow(t)
 	type move struct{ from, to string }
 	moves := needs.Sample([]move{{"2026-01-01", "2026-01-01"}, {"2026-01-01", "2026-01-04"}, {"", "2025-12-20"}, {"", "2026-01-01"}, {"", "2026-01-04"}}, 2)
 	edits := uncounted()
@@ -589,6 +590,7 @@ func endless() map[string]func(*world) *definition.Definition {
 // TestNewestResults: a zone that is too far west, and a clock that is an hour slow, hide the
 // newest results from a range that ends now. They are read, and the run says what is wrong.
 func TestNewestResults(t *testing.T) {
+	needs.Slow(t)
 	for name, c := range map[string]struct {
 		account, zone string
 		off           time.Duration

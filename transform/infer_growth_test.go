@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/page"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/transform"
 )
 
@@ -25,6 +26,7 @@ func headed(n int) []*page.Page {
 // bound between lies far from both. The process's own CPU time counts, and the least of
 // several tries, so that what else the machine does is no matter.
 func TestInferIsLinear(t *testing.T) {
+	needs.Slow(t)
 	spent := func() time.Duration {
 		var u syscall.Rusage
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

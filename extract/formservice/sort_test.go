@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // fullSort is the definition of a sorted page: all results that the request
@@ -67,6 +69,7 @@ func disturbedForm(rng *rand.Rand, o GenerateOptions) *Form {
 // TestSortEqualsFullSort sorts random forms by date_update and other columns, in pages,
 // within bounds, with and without a search, and in zones whose clocks change.
 func TestSortEqualsFullSort(t *testing.T) {
+	needs.Slow(t)
 	zones := make([]clock, 0, 12)
 	for _, name := range []string{"UTC", "America/Chicago", "Australia/Lord_Howe", "Pacific/Apia"} {
 		zone, err := time.LoadLocation(name)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/load/idset"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // drawn returns ids in ascending order with gaps of 1 up to most, and now and then a larger one.
@@ -95,7 +96,7 @@ func TestIDs(t *testing.T) {
 	checkSets(t, nil, nil)
 	checkSets(t, []int64{0, math.MaxInt64}, []int64{math.MaxInt64, math.MaxInt64 - 1, 0})
 	for _, most := range []int64{1, 2, 20, 1000, 1 << 40} {
-		for range 40 {
+		for range needs.Rounds(40, 5) {
 			a, b := drawn(random, random.IntN(2000), most), drawn(random, random.IntN(2000), 1+random.Int64N(most))
 			for _, id := range a {
 				if random.IntN(3) == 0 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/parquetout"
 )
 
@@ -100,6 +101,7 @@ func TestRowGroups(t *testing.T) {
 
 // Long values end a row group by bytes: memory stays bounded.
 func TestRowGroupsByBytes(t *testing.T) {
+	needs.Slow(t)
 	mem := checked(t)
 	text := strings.Repeat("0123456789abcdef", 1<<12)
 	batch := loadtest.Build(mem, loadtest.Columns("s", arrow.BinaryTypes.String), 2500, func(b array.Builder, _, row int) {

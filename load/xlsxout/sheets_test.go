@@ -17,6 +17,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/xlsxout"
 )
 
@@ -249,6 +250,7 @@ func TestTooLongTextsPlace(t *testing.T) {
 
 // Rows are written as they come, so that memory does not grow with them.
 func TestStreams(t *testing.T) {
+	needs.Slow(t)
 	schema := loadtest.Columns("text", arrow.BinaryTypes.String)
 	batch := loadtest.Build(memory.NewGoAllocator(), schema, 1000, func(b array.Builder, _, row int) {
 		b.(*array.StringBuilder).Append(fmt.Sprint(strings.Repeat("words ", 1500), row))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -73,6 +74,7 @@ func refusing(name string) func(*http.Request) {
 // TestHonours: each row of the table is broken by the fault that breaks it, and by no other.
 // At most twelve requests are sent, and nothing of an answer is shown.
 func TestHonours(t *testing.T) {
+	needs.Slow(t)
 	const (
 		order, counts, dated = "ascending ids", "counts between ids", "counts between dates"
 		sorts                = "sort by date_update"

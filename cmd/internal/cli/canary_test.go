@@ -21,6 +21,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // canaryRun is one command of the canary test and the exit code that shows
@@ -171,6 +172,7 @@ func (w *canaryWorld) failures(t *testing.T) []canaryRun {
 // commands are processes of their own, so that nothing that they write can be
 // missed; the failures, of which there are many, run in this one.
 func TestCanary(t *testing.T) {
+	needs.Slow(t)
 	w := newCanaryWorld(t)
 	commands, failures := w.commands(t), append(w.byV2(t), w.failures(t)...)
 	for i, r := range commands {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -163,6 +164,7 @@ func isData(name string) bool {
 // ends well has made the right data, and one that does not tells a cure that works. Each kind
 // of file has a fuzz target of its own for the rest.
 func TestDamage(t *testing.T) {
+	needs.Slow(t)
 	w := newDamagedWorld(t)
 	for _, point := range []string{"", "read 2", "parts 1"} {
 		for file, data := range w.left[point] {

@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files inside the scripts")
@@ -30,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden files inside the scr
 // TestScripts runs the real commands, each in a process of its own, against a
 // real HTTP service. Besides testscript's commands the scripts know:
 //
+//	[slow]                    slow scripts are asked for, see needs.Slow
 //	exits CODE COMMAND...     the command ends with that exit code
 //	define FILE               replaces $BASE_URL and $CROOKED_URL in a file
 //	faults LIST               the service's faults from here on, - for none
@@ -59,6 +61,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", raceOptions)
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "slow" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return needs.Programs(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "define": cmdDefine, "faults": cmdFaults, "asked": cmdAsked, "forget": cmdForget,

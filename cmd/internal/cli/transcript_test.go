@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestTranscript goes the way of the README, with formserver in place of the service. The
 // definition is the README's own, but for the address.
 func TestTranscript(t *testing.T) {
+	needs.Slow(t)
 	root, err := filepath.Abs(moduleRoot)
 	if err != nil {
 		t.Fatal(err)

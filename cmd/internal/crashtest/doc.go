@@ -9,7 +9,7 @@
 // written in little memory. After each of these, what readers see is compared with
 // what the service held then, and after the next run with what it holds now.
 //
-// By default a sample of this runs, kills on disk only; package needs tells how to
-// ask for all of it. FORMETL_TEST_LARGE=1 also asks for black holes of minutes, a part
-// of 2 GB instead of 300 MB, and 200 forms.
+// With nothing but Go none of this runs, see package needs. .ci/run has all of it run but
+// for what FORMETL_TEST_LARGE=1 asks for: black holes of minutes, a part of 2 GB instead of
+// 300 MB, and 200 forms.
 package crashtest

@@ -10,6 +10,7 @@ import (
 // TestFileKilledAtEveryPoint kills runs that replace a single file: it is the
 // old one or the new one, whole, and a manifest beside it agrees with it.
 func TestFileKilledAtEveryPoint(t *testing.T) {
+	needs.Slow(t)
 	eachPlace(t, func(t *testing.T, k kind) {
 		for _, second := range []bool{false, true} {
 			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {

@@ -146,6 +146,7 @@ func (f *fleet) most() (most int) {
 // the process is stopped until its leases have run out: it ends with 75, and is begun again
 // for the forms that failed.
 func TestHostsShareForms(t *testing.T) {
+	needs.Slow(t)
 	needs.RequireS3(t)
 	forms, results, budget, answers, pause := 24, 400, 600, 50*time.Millisecond, 4*time.Second
 	large := os.Getenv("FORMETL_TEST_LARGE") != ""

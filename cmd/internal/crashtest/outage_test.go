@@ -132,6 +132,7 @@ func (w *world) stateInBucket() prefix {
 // of what was left of them, then a clean run, cost little that was paid before, also
 // where the state lies on S3, for other hosts.
 func TestTwoKillsAndAnOutage(t *testing.T) {
+	needs.Slow(t)
 	form := newLongForm()
 	want := truth(form)
 	run := func(t *testing.T, k kind, stateOnS3 bool, extract string, outputs ...output) {

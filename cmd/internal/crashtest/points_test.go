@@ -89,6 +89,7 @@ func crashes(second bool) []crash {
 // TestDatasetKilledAtEveryPoint kills a run before each of its actions. What
 // readers see then is told exactly; the next run makes the truth of it.
 func TestDatasetKilledAtEveryPoint(t *testing.T) {
+	needs.Slow(t)
 	eachPlace(t, func(t *testing.T, k kind) {
 		for _, second := range []bool{false, true} {
 			t.Run(map[bool]string{false: "first", true: "second"}[second], func(t *testing.T) {

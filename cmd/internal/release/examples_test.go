@@ -37,6 +37,7 @@ func runs() map[string]func(*testing.T, *world) {
 
 // TestExamples has each definition validated as it stands, and run against the service.
 func TestExamples(t *testing.T) {
+	needs.Slow(t)
 	files, err := filepath.Glob(filepath.Join(examples, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 // TestDockerfile has a linter judge the Dockerfiles, and a broken copy of one.
 func TestDockerfile(t *testing.T) {
+	needs.Slow(t)
 	linter := needs.Program(t, "dockerfile-utils", "npm install dockerfile-utils")
 	file := filepath.Join(moduleRoot, "cmd", "formetl", "Dockerfile")
 	for _, file := range []string{file, filepath.Join(moduleRoot, "cmd", "formetl-worker", "Dockerfile")} {

@@ -13,6 +13,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/cli"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load/loadtest/duckdb"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // readme is the text of README.md and of all topics of the documentation.
@@ -61,6 +62,7 @@ func shown(text string) []string {
 // TestReadmeCommands runs every command that the README shows, against a real
 // service in place of the one that its examples name.
 func TestReadmeCommands(t *testing.T) {
+	needs.Slow(t)
 	text := readme(t)
 	ci, err := os.ReadFile(filepath.Join(moduleRoot, ".ci", "run"))
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // played is a definition's activities, without any work.
@@ -68,6 +70,7 @@ func formNames(n int) []string {
 // TestPipeline runs 700 forms in two histories. A refused key begins no further one, any other
 // error does not stop the others, and one that may pass is tried again.
 func TestPipeline(t *testing.T) {
+	needs.Slow(t)
 	for code, tries := range map[int]int{0: 1, 66: 1, 75: 3, 77: 1} {
 		p := &played{forms: formNames(700), fails: map[string]int{"form3": code}}
 		in := PipelineInput{Source: Source{Path: "p.yaml"}}

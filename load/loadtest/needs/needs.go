@@ -5,9 +5,9 @@
 //
 // `go test ./...` is to be green in minutes on a machine that has Go and
 // nothing else. So a test whose program is missing is skipped there, and a test
-// that takes long is skipped or runs in a short version. .ci/run sets
-// FORMETL_TEST_PROGRAMS=1, with which a missing program is a failure. With
-// FORMETL_TEST_ALL=1 it is one too, and every test runs in full.
+// that is slow or takes long is skipped or runs in a short version. .ci/run sets
+// FORMETL_TEST_PROGRAMS=1, with which a missing program is a failure, and slow
+// tests run. With FORMETL_TEST_ALL=1 it is one too, and every test runs in full.
 //
 // A program in Go is built once, by `go install MODULE@VERSION` into a folder of the
 // user's cache. That is done where every program is asked for; else tests use
@@ -23,7 +23,7 @@ import (
 // Variables of the environment. Each counts if it is set.
 const (
 	allVariable      = "FORMETL_TEST_ALL"
-	ProgramsVariable = "FORMETL_TEST_PROGRAMS" // asks for every program that tests call
+	ProgramsVariable = "FORMETL_TEST_PROGRAMS" // asks for every program that tests call, and for slow tests
 )
 
 // All tells whether every test is asked for, in full.
@@ -51,6 +51,24 @@ func Missing(t testing.TB, what, install string) {
 		t.Fatalf("%s is missing: %s", what, install)
 	}
 	t.Skipf("%s is missing: %s", what, install)
+}
+
+// Slow ends a test that takes a second of a processor or more, unless .ci/run asks for it or
+// every test is asked for. What it shows as a whole, quicker tests show in part.
+func Slow(t testing.TB) {
+	t.Helper()
+	if !Programs() {
+		t.Skip("is slow: ", ProgramsVariable, "=1 asks for it")
+	}
+}
+
+// Rounds is how often a slow test does the same with other values: so many times where Slow
+// lets it run, else few.
+func Rounds(usual, few int) int {
+	if Programs() {
+		return usual
+	}
+	return few
 }
 
 // Long ends a test that takes long, unless every test is asked for.

@@ -20,18 +20,19 @@ func (e *ending) Fatalf(string, ...any) { e.how = cmp.Or(e.how, "failed") }
 // TestWhatIsAskedFor: nothing but Go is needed, unless a variable asks for programs or for
 // every test.
 func TestWhatIsAskedFor(t *testing.T) {
-	for _, c := range []struct{ programs, all, missing, long string }{
-		{"", "", "skipped", "skipped"},
-		{"1", "", "failed", "skipped"},
-		{"", "1", "failed", ""},
+	for _, c := range []struct{ programs, all, missing, slow, long string }{
+		{"", "", "skipped", "skipped", "skipped"},
+		{"1", "", "failed", "", "skipped"},
+		{"", "1", "failed", "", ""},
 	} {
 		t.Setenv(ProgramsVariable, c.programs)
 		t.Setenv(allVariable, c.all)
-		missing, long := &ending{TB: t}, &ending{TB: t}
+		missing, slow, long := &ending{TB: t}, &ending{TB: t}, &ending{TB: t}
 		Program(missing, "no-such-program", "it cannot be had")
+		Slow(slow)
 		Long(long)
-		if missing.how != c.missing || long.how != c.long {
-			t.Errorf("%+v: a missing program gives %q, a long test %q", c, missing.how, long.how)
+		if missing.how != c.missing || slow.how != c.slow || long.how != c.long {
+			t.Errorf("%+v: a missing program gives %q, a slow test %q, a long one %q", c, missing.how, slow.how, long.how)
 		}
 	}
 }
