@@ -23,6 +23,7 @@ import (
 // on S3, and they keep to one budget.
 type fleet struct {
 	*world
+	url    string // of the service
 	forms  []*formservice.Form
 	budget int // requests of a minute
 	each   int // requests of a process at once

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,14 +29,6 @@ type place interface {
 	names(ctx context.Context) ([]string, error)
 	// uploads are the names of unfinished uploads.
 	uploads(ctx context.Context) ([]string, error)
-}
-
-// losing is a place that can lose what is staged there.
-type losing interface {
-	place
-	// staged are the objects that are staged, in a spelling of its own.
-	staged(ctx context.Context) ([]string, error)
-	unstage(ctx context.Context, name string) error
 }
 
 // disk is a folder.
@@ -67,15 +58,6 @@ func (d disk) names(context.Context) ([]string, error) {
 }
 
 func (d disk) uploads(context.Context) ([]string, error) { return nil, nil }
-
-func (d disk) staged(ctx context.Context) ([]string, error) {
-	names, err := d.names(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, "/staged-") }), err
-}
-
-func (d disk) unstage(_ context.Context, name string) error {
-	return os.Remove(filepath.Join(d.dir, filepath.FromSlash(name)))
-}
 
 // bucket is the bucket that every S3 server of the tests has.
 const bucket = "lake"
@@ -136,15 +118,6 @@ func (p prefix) names(ctx context.Context) ([]string, error) {
 }
 
 func (p prefix) uploads(ctx context.Context) ([]string, error) {
-	uploads, err := p.list(ctx)
-	names := make([]string, 0, len(uploads))
-	for _, u := range uploads {
-		names = append(names, strings.TrimPrefix(*u.Key, p.path))
-	}
-	return names, err
-}
-
-func (p prefix) list(ctx context.Context) ([]types.MultipartUpload, error) {
 	out, err := p.client.ListMultipartUploads(ctx, &awss3.ListMultipartUploadsInput{Bucket: aws.String(bucket), Prefix: &p.path})
 	if err != nil {
 		return nil, err
@@ -152,21 +125,9 @@ func (p prefix) list(ctx context.Context) ([]types.MultipartUpload, error) {
 	if aws.ToBool(out.IsTruncated) {
 		return nil, errors.New("there are more unfinished uploads than one page lists")
 	}
-	return out.Uploads, nil
-}
-
-// staged are keys with their uploads' ids.
-func (p prefix) staged(ctx context.Context) ([]string, error) {
-	uploads, err := p.list(ctx)
-	staged := make([]string, 0, len(uploads))
-	for _, u := range uploads {
-		staged = append(staged, *u.Key+" "+*u.UploadId)
+	names := make([]string, 0, len(out.Uploads))
+	for _, u := range out.Uploads {
+		names = append(names, strings.TrimPrefix(*u.Key, p.path))
 	}
-	return staged, err
-}
-
-func (p prefix) unstage(ctx context.Context, name string) error {
-	key, id, _ := strings.Cut(name, " ")
-	_, err := p.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{Bucket: aws.String(bucket), Key: &key, UploadId: &id})
-	return err
+	return names, nil
 }

@@ -1,7 +1,6 @@
 package crashtest
 
 import (
-	"cmp"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -22,19 +21,13 @@ const concurrency = 4
 // world is a form service, a place to write to, and a pipeline from the one
 // to the other.
 type world struct {
-	losing
+	place
 	t        testing.TB
 	dir      string // of the definition and the state
-	service  *formservice.Server
-	url      string // of the service
 	form     *formservice.Form
 	gate     *gate // before the S3 server, nil on disk
 	output   output
-	endpoint string        // of S3, "" on disk
-	state    string        // "" for a folder beside the definition
 	patience time.Duration // how long a process may take, if longer than usual
-	extract  string        // what the definition says of it
-	env      []string
 }
 
 // output is what a pipeline writes.
@@ -42,25 +35,11 @@ type output struct {
 	file      string // its name; "" for a dataset
 	format    string
 	extension string // of data
-	columns   string // of the definition, "" to have them inferred
-	partition string // of a dataset
 }
 
-// declared are the columns that readers of the tests know.
-const declared = `columns:
-  - {name: id, from: result_id, type: int64}
-  - {name: value, from: "item:1", type: string}
-  - {name: amount, from: "item:2", type: int64, on_error: reject}
-  - {name: finished, from: "meta:date_finish", type: timestamp}
-`
-
 var (
-	ndjsonDataset   = output{"", "ndjson", ".ndjson", declared, "day"}
-	inferredDataset = output{"", "ndjson", ".ndjson", "", "day"}
-	csvFile         = output{"form1.csv", "csv", ".csv", declared, ""}
-	inferredFile    = output{"form1.csv", "csv", ".csv", "", ""}
-	inferredWhole   = output{"", "ndjson", ".ndjson", "", "none"}
-	wholeDataset    = output{"", "ndjson", ".ndjson", declared, "none"}
+	ndjsonDataset = output{"", "ndjson", ".ndjson"}
+	csvFile       = output{"form1.csv", "csv", ".csv"}
 )
 
 // kind is a kind of place.
@@ -92,72 +71,44 @@ func needS3(t *testing.T) {
 // newWorld starts a service over a new form and gives an empty place.
 func newWorld(t testing.TB, k kind, o output) *world {
 	t.Helper()
-	return newWorlds(t, k, o)[0]
-}
-
-// newWorlds is newWorld for a pipeline of several outputs, which have a place
-// each and everything else in common.
-func newWorlds(t testing.TB, k kind, outputs ...output) []*world {
-	t.Helper()
-	return newWorldsOf(t, k, newForm(), fmt.Sprintf("from: 2026-01-01, to: 2026-01-%02d, window: 1d", lastDay+1), outputs...)
-}
-
-// newWorldsOf is newWorlds over a given form.
-func newWorldsOf(t testing.TB, k kind, form *formservice.Form, extract string, outputs ...output) []*world {
-	t.Helper()
-	common := world{t: t, dir: t.TempDir(), form: form, extract: extract}
-	common.service = &formservice.Server{Key: testKey, Forms: []*formservice.Form{common.form}}
-	service := httptest.NewServer(common.service)
+	w := &world{t: t, dir: t.TempDir(), form: newForm(), output: o}
+	service := httptest.NewServer(&formservice.Server{Key: testKey, Forms: []*formservice.Form{w.form}})
 	t.Cleanup(service.Close)
-	common.url = service.URL
+	s3 := ""
 	if k.s3 {
-		common.gate = newGate(t, shared.buckets.URL)
-		common.endpoint = common.gate.URL
+		w.gate = newGate(t, shared.buckets.URL)
+		name := strings.ReplaceAll(t.Name(), "/", "-") + filepath.Base(filepath.Dir(w.dir)) // of this run of the test
+		w.place = newPrefix(t, shared.buckets.URL, name+"/")
+		s3 = fmt.Sprintf("    s3: {endpoint: %q, path_style: true}\n", w.gate.URL)
+	} else {
+		w.place = disk{filepath.Join(w.dir, "out")}
 	}
-	worlds := make([]*world, 0, len(outputs))
-	for i, o := range outputs {
-		w := common
-		w.output = o
-		if k.s3 {
-			name := strings.ReplaceAll(t.Name(), "/", "-") + filepath.Base(filepath.Dir(w.dir)) // of this run of the test
-			w.losing = newPrefix(t, shared.buckets.URL, fmt.Sprintf("%s/%d/", name, i))
-		} else {
-			w.losing = disk{filepath.Join(w.dir, fmt.Sprint("out", i))}
-		}
-		worlds = append(worlds, &w)
+	text := fmt.Sprintf(definition, service.URL, concurrency, lastDay+1, w.address()+o.file, o.format) + s3
+	if o.file == "" {
+		text += "    partition: day\n"
 	}
-	define(outputs[0].columns, worlds...)
-	return worlds
+	if err := os.WriteFile(w.definition(), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
+// definition has the columns that readers of the tests know. Further lines of the output follow it.
 const definition = `version: 1
 name: crash
 source: {base_url: %q, account: acme, timezone: UTC, requests: {concurrency: %d, retries: 3, per_minute: 0}}
 forms: [form1]
-state: %s
-extract: {%s}
-%sload:
+state: state
+extract: {from: 2026-01-01, to: 2026-01-%02d, window: 1d}
+columns:
+  - {name: id, from: result_id, type: int64}
+  - {name: value, from: "item:1", type: string}
+  - {name: amount, from: "item:2", type: int64, on_error: reject}
+  - {name: finished, from: "meta:date_finish", type: timestamp}
+load:
+  - path: %s
+    format: %s
 `
-
-// define writes the pipeline's definition.
-func define(columns string, worlds ...*world) {
-	w := worlds[0]
-	w.t.Helper()
-	var text strings.Builder
-	fmt.Fprintf(&text, definition, w.url, concurrency, cmp.Or(w.state, "state"), w.extract, columns)
-	for _, w := range worlds {
-		fmt.Fprintf(&text, "  - path: %s\n    format: %s\n", w.address()+w.output.file, w.output.format)
-		if w.output.file == "" {
-			fmt.Fprintln(&text, "    partition:", w.output.partition)
-		}
-		if w.endpoint != "" {
-			fmt.Fprintf(&text, "    s3: {endpoint: %q, path_style: true}\n", w.endpoint)
-		}
-	}
-	if err := os.WriteFile(w.definition(), []byte(text.String()), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
 
 // definition is the definition's file.
 func (w *world) definition() string { return filepath.Join(w.dir, "crash.yaml") }
