@@ -424,35 +424,6 @@ func lateAnswers() *formservice.Form {
 	return formservice.NewForm("form1", items, results)
 }
 
-func TestOtherDialectsOfTheService(t *testing.T) {
-	needs.Slow(t)
-	for name, faults := range map[string]formservice.Faults{
-		"old root":               "old-root,errors-200",
-		"latin1":                 "latin1",
-		"strict limit":           "strict-limit,bare-max-midnight",
-		"headings by id":         "headings=id",
-		"headings nested":        "headings=nested",
-		"no gzip":                "no-gzip",
-		"pages of 37":            "page-cap=37",
-		"busy with 200":          "seed=1,busy=0.3,busy-status=200",
-		"one in five goes wrong": "seed=2,busy=0.05,html=0.05,cut=0.04,truncate=0.03,reset=0.03,capacity=3",
-		"slow bodies":            "seed=3,slow=0.1,slow-delay=1ms",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			form := generated(250)
-			w := newWorld(t, form)
-			w.service.SetFaults(faults)
-			w.run(w.definition(
-				definition.Output{Path: "form1.ndjson", Format: "ndjson"},
-				definition.Output{Path: "days/", Format: "ndjson", Partition: definition.PartitionMonth}))
-			all := pipelinestest.Truth(form, nil)
-			w.checkFile("form1.ndjson", all)
-			w.checkDataset("days", all)
-		})
-	}
-}
-
 func TestSchemaFileTypesAndRejects(t *testing.T) {
 	item := func(id string, values ...string) formservice.Answer {
 		return formservice.Answer{ID: id, Values: values}

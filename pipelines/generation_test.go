@@ -88,27 +88,6 @@ func TestServiceTellsNoCounts(t *testing.T) {
 	}
 }
 
-// TestOtherShapesOfV2 reads all results by API v2, whatever shape its answers have and
-// whatever goes wrong.
-func TestOtherShapesOfV2(t *testing.T) {
-	for name, faults := range map[string]formservice.Faults{
-		"seconds":              "v2-seconds,v2-fractions=none,v2-number-metas",
-		"fractions by seconds": "page-cap=37,v2-fractions=random,v2-seconds",
-		"all of it":            "seed=4,busy=0.05,html=0.05,cut=0.04,truncate=0.03,reset=0.03,v2-fractions=random,v2-pagination=missing,v2-number-ids,v2-mix-values",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			form := plainForm(320)
-			w := newWorld(t, form).byV2()
-			w.service.SetFaults(faults)
-			w.run(w.definition(definition.Output{Path: "form1.ndjson", Format: "ndjson"}, days()))
-			all := pipelinestest.Truth(form, nil)
-			w.checkFile("form1.ndjson", all)
-			w.checkDataset("days", all)
-		})
-	}
-}
-
 // TestKilledByOneResumedByTheOther stops a run by API v1 and lets one by v2 go on.
 func TestKilledByOneResumedByTheOther(t *testing.T) {
 	form := plainForm(620)

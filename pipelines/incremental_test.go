@@ -148,45 +148,6 @@ func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
 	}
 }
 
-// TestIncrementalPicksUpWhatChanged within the lookback, and what moved into
-// it from anywhere.
-func TestIncrementalPicksUpWhatChanged(t *testing.T) {
-	weeks := definition.Output{Path: "whole/", Format: "csv"}
-	for name, outs := range map[string][]definition.Output{"one": {days()}, "two": {days(), months()}, "files of another format": {days(), weeks}} {
-		t.Run(name, func(t *testing.T) {
-			l := newLiving(t, outs...)
-			if name != "one" {
-				l.outs = outs[:1:1]
-				defer func() { l.outs = outs }()
-				l.edit = func(d *definition.Definition) {
-					d.Outputs = l.world.definition(slices.Clone(outs)...).Outputs
-				}
-			}
-			l.goOn()
-			l.now("2026-01-21 12:00:00")
-			l.update(55, "2026-01-19 01:30:00", "edited")
-			l.form.Delete(58)
-			l.insert(600, "2026-01-20 22:00:00", "late for the last run")
-			l.finish(60, "2026-01-21 11:00:00") // from within the lookback
-			l.finish(4, "2026-01-21 11:10:00")  // from January 2nd
-			l.finish(500, "2026-01-21 11:20:00")
-			f, asked := l.goOn()
-			l.check("2026-01-21 11:59:00")
-			if f.Older == 0 || asked[0] > "2026-01-02" {
-				t.Errorf("asked for %v, report %+v", asked, f)
-			}
-			if v := f.Verified; !v.Match || v.Reason != "" {
-				t.Errorf("verified %+v", v)
-			}
-			l.now("2026-01-21 13:00:00")
-			if f, asked := l.goOn(); f.Older != 0 || asked[0] != "2026-01-18" {
-				t.Errorf("asked for %v, report %+v", asked, f)
-			}
-			l.check("2026-01-21 12:59:00")
-		})
-	}
-}
-
 // TestPartsWithoutTheirIDs are read again where they may hold a moved result.
 func TestPartsWithoutTheirIDs(t *testing.T) {
 	l := newLiving(t)

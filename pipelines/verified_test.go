@@ -85,69 +85,6 @@ func hasParam(r formservice.Request, param string) bool {
 	return slices.Contains(strings.Split(r.Query, "&"), param)
 }
 
-// TestMovesAtEveryPage: results move between days at every page. The run ends with all of
-// them, or says that the form is too busy. It never goes on without counts.
-func TestMovesAtEveryPage(t *testing.T) {
-	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
-		for _, moves := range []int{1, 10, 1 << 30} {
-			t.Run(fmt.Sprint(api, ", ", moves, " moves"), func(t *testing.T) {
-				t.Parallel()
-				form := perDay(20, 30, 25, 40, 5)
-				w := newWorld(t, form).byV2()
-				w.source.API = api
-				var mu sync.Mutex
-				n := 0
-				w.service.Before = func(r formservice.Request) {
-					mu.Lock()
-					defer mu.Unlock()
-					if r.Transaction != formservice.TransactionResults || isCount(r) || n == moves {
-						return
-					}
-					n++
-					day := []int{4, 1, 5, 2, 3}[n%5]
-					if err := form.Finish(int64(1+7*n%120), extracttest.Wall(fmt.Sprintf("2026-01-%02d 12:00:00", day))); err != nil {
-						t.Error(err)
-					}
-				}
-				report, err := pipelines.Run(t.Context(), w.byDay(5, days()), options())
-				if isA[*definition.Fault](err) && !pipelines.DataAtFault(err) {
-					if nothingWritten(t, w); moves < 100 {
-						t.Errorf("after %d moves: %v", n, err)
-					}
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if v := report.Forms[0].Verified; v.Method == load.MethodRead || v.Unproven != "" || n == 0 {
-					t.Errorf("after %d moves: verified %+v", n, v)
-				}
-				w.eachOnce("days", form)
-			})
-		}
-	}
-}
-
-// TestPagesCutShort: the headers tell of all results, and pages hold fewer. The rest is
-// asked for.
-func TestPagesCutShort(t *testing.T) {
-	for _, cut := range []int{1, 7, 39} {
-		for _, output := range []definition.Output{days(), {Path: "days/", Format: "ndjson"}} {
-			t.Run(fmt.Sprintf("%d, %s", cut, output.Partition), func(t *testing.T) {
-				t.Parallel()
-				form := perDay(5, 30, 1, 40, 6)
-				w := newWorld(t, form).byV2()
-				w.service.SetFaults(formservice.Faults("").With("cut-pages", cut))
-				report := w.run(w.byDay(5, output))
-				w.checkDataset("days", pipelinestest.Truth(form, nil))
-				if v := report.Forms[0].Verified; !v.Match || v.Unproven != "" || v.Method == load.MethodRead {
-					t.Errorf("verified %+v", v)
-				}
-			})
-		}
-	}
-}
-
 // TestCountsWithoutResults: the headers tell of results that do not come. Where the counts
 // of other days agree, the run fails. Where none agrees, the service tells no counts.
 func TestCountsWithoutResults(t *testing.T) {

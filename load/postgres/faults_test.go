@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -177,47 +176,6 @@ func TestPoolers(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestServerCrashes: a load during which the server is stopped with -m immediate is carried out
-// once when the server is back.
-func TestServerCrashes(t *testing.T) {
-	b := newBench(t, nil)
-	b.load(answers{1: "0"}, "january")
-	p := newProxy(t, server.Port)
-	through := b.open(strings.Replace(server.DSN(b.database, "sslmode=disable"), portText(server.Port), portText(p.port), 1), nil)
-	for i, at := range []string{"copy ", `UPDATE "forms"`, `"runs"`, "commit"} {
-		l := b.loadOf(b.table, answers{1: fmt.Sprint(i + 1)}, "january", false)
-		reached, back := make(chan struct{}), make(chan struct{})
-		var once sync.Once
-		decide := func(sent []byte) (forward, cut bool) {
-			if strings.Contains(string(sent), at) {
-				once.Do(func() {
-					close(reached)
-					<-back
-					cut = true
-				})
-			}
-			return !cut, cut
-		}
-		p.cut.Store(&decide)
-		done := make(chan error, 1)
-		var change load.TableChange
-		go func() {
-			var err error
-			change, err = b.carry(through, l)
-			done <- err
-		}()
-		<-reached
-		if err := server.Restart(); err != nil {
-			t.Fatal(err)
-		}
-		close(back)
-		if err := <-done; err != nil || change.Updated != 1 {
-			t.Errorf("crashed at %q: changed %+v, err %v", at, change, err)
-		}
-		b.holds(fmt.Sprint("1 ", i+1))
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,37 +10,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
-
-// An incremental pipeline follows the form: edits, late results, deletions, moved results.
-func TestIncremental(t *testing.T) {
-	for _, partition := range []string{"partition: none", "partition: day", "partition: month"} {
-		t.Run(partition, func(t *testing.T) {
-			w := newTableWorld(t)
-			w.options = partition
-			w.run()
-			w.whole()
-			ids := w.ids()
-			w.edit(ids[3], "edited", 0)
-			w.edit(ids[len(ids)-2], "moved to another day", 2)
-			w.form.Delete(ids[40])
-			w.insert(1, "late")
-			w.insert(9, "new", "blue")
-			w.run()
-			w.whole()
-			w.run()
-			w.whole()
-			w.run("--full")
-			w.whole()
-			if runs := w.query("SELECT count(*) FROM formetl.runs WHERE dataset = 'forms.form1'"); runs[0] != "4" {
-				t.Errorf("%s runs are recorded", runs[0])
-			}
-			left := w.query("SELECT watermark IS NOT NULL FROM formetl.runs")
-			if slices.Contains(left, "f") {
-				t.Error("a run without a watermark")
-			}
-		})
-	}
-}
 
 // The dead letters of a table are of what is rejected now.
 func TestDeadLetters(t *testing.T) {
