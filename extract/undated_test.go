@@ -14,6 +14,7 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/extract/transport"
 	v1 "github.com/formetl/formetl/extract/v1"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // datedForm has n results with dates, and one without for each id of without.
@@ -54,6 +55,7 @@ func isDated(f *formservice.Form) (dated func(int64) bool, without []int64) {
 }
 
 func TestUndated(t *testing.T) {
+	needs.Slow(t)
 	const first = 100_001 // the least id of a generated form
 	many := make([]int64, 300)
 	for i := range many {

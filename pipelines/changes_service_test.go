@@ -7,6 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -32,6 +33,7 @@ func (s *stamped) runWhole() *pipelines.FormReport {
 // TestFeedThatDoesNotTell: services and changes that the feed cannot tell. Nothing
 // is missed that the lookback or a later run can find, and the report says why.
 func TestFeedThatDoesNotTell(t *testing.T) {
+	needs.Slow(t)
 	for _, c := range []struct {
 		name   string
 		faults formservice.Faults

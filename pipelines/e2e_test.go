@@ -350,6 +350,7 @@ func TestRangesAndWindows(t *testing.T) {
 }
 
 func TestRerunsGiveTheSameBytes(t *testing.T) {
+	needs.Slow(t)
 	for name, form := range map[string]*formservice.Form{"all types": generated(700), "late questions": lateAnswers()} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, form)

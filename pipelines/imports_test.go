@@ -48,7 +48,7 @@ func layers() []layer {
 	return []layer{
 		// What tests need is asked for in every room, and by no shipped file.
 		{"load/loadtest/needs", nil, nil},
-		{"load/loadtest!", []string{"load!", "load/internal"}, []string{"*"}},
+		{"load/loadtest!", []string{"load/loadtest/needs", "load!", "load/internal"}, []string{"*"}},
 		{"load/loadtest/", []string{"load/loadtest/needs", "load!", "load/internal"}, []string{"*"}},
 		{"extract/formservice", []string{"extract/formservice"}, nil},
 		{"extract/extracttest", []string{"extract!", "extract/page", "extract/transport", "extract/v1", "extract/v2", "extract/formservice"}, nil},

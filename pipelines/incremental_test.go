@@ -117,6 +117,7 @@ func (l *living) checkSets(name string, m *load.Manifest) {
 }
 
 func TestIncrementalGoesOnFromTheWatermark(t *testing.T) {
+	needs.Slow(t)
 	partitions := []definition.Partition{definition.PartitionDay, definition.PartitionMonth, definition.PartitionYear, definition.PartitionNone}
 	for _, partition := range needs.Sample(partitions, 2) {
 		t.Run(string(partition), func(t *testing.T) {

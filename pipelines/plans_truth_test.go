@@ -20,6 +20,7 @@ import (
 // says that a run fails, it fails. Worlds whose faults no count shows are left out:
 // PageCap, IgnoreMinID, and IgnoreDates where one window holds everything.
 func TestPlanTellsTheTruth(t *testing.T) {
+	needs.Slow(t)
 	forms := map[string]formservice.GenerateOptions{
 		"dated":   {Results: 3000, NoUndated: true},
 		"undated": {Results: 3000},

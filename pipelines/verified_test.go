@@ -433,6 +433,7 @@ func moveUncounted(t *testing.T, k int, from, to string, api definition.API, ign
 // was not finished gets its first date before the k-th request. It must not come to the part of
 // those without a date, though no window that was read before holds it.
 func TestDateThatNothingTells(t *testing.T) {
+	needs.Slow(t)
 	for k, asked := 1, true; asked && k < 40; k++ {
 		form := perDay(12, 12, 12)
 		for id, start := range map[int64]string{18: "", 20: "", 21: "2026-01-02 07:00:00"} {
@@ -582,6 +583,7 @@ func TestOrderIsIgnored(t *testing.T) {
 // and another one comes to it before every page. It ends, names what is so busy, and
 // leaves what was committed.
 func TestOlderPartGrowsWithEveryPage(t *testing.T) {
+	needs.Slow(t)
 	for _, api := range []definition.API{definition.APIv1, definition.APIv2} {
 		t.Run(string(api), func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // inMemory is a file for xitongsys's reader.
@@ -34,6 +35,7 @@ func (f inMemory) Open(string) (source.ParquetFile, error) {
 // TestXitongsysReads: a reader that shares no code with Arrow reads every type, nulls, lists,
 // wide decimals and long texts. It does not tell an empty list from a missing one.
 func TestXitongsysReads(t *testing.T) {
+	needs.Slow(t)
 	batch := loadtest.Random(checked(t), loadtest.AllTypes(), 5000, 7)
 	defer batch.Release()
 	data := write(t, load.EncodeOptions{}, batch)

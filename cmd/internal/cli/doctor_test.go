@@ -15,6 +15,7 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
+	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/upkeep"
 )
@@ -273,6 +274,7 @@ func (p *patient) diagnose(f fault) checklist {
 
 // TestDoctorFindsFaults of the service, the definition and the places, and each names its cure.
 func TestDoctorFindsFaults(t *testing.T) {
+	needs.Slow(t)
 	for _, f := range slices.Concat(serviceFaults(), folderFaults(), runFaults()) {
 		t.Run(f.name, func(t *testing.T) {
 			p := newPatient(t)

@@ -8,10 +8,12 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract/formservice"
+	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // TestReaderGone: a reader that has seen enough, as head, ends an export quietly.
 func TestReaderGone(t *testing.T) {
+	needs.Slow(t)
 	for name, flags := range map[string][]string{
 		"whole": nil, "JSON log": {"--log-format", "json"}, "its head": {"--limit", "4000"},
 	} {
