@@ -54,7 +54,6 @@ type Checkpoint struct {
 	foreign bool // another run has written the header since
 
 	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
-	rooms   sync.Pool // of *[]byte, for the rows of pieces that are read back
 
 	next  atomic.Int64 // number of the next piece
 	begun atomic.Bool  // there is a header: the next run may take pieces over
@@ -185,16 +184,10 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 	if len(p.streams) == 0 {
 		return nil
 	}
-	room, _ := c.rooms.Get().(*[]byte)
-	if room == nil {
-		room = new([]byte)
-	}
-	defer c.rooms.Put(room)
-	data, err := c.rows(ctx, p, *room)
+	data, err := c.rows(ctx, p)
 	if err != nil {
 		return err
 	}
-	*room = data
 	for _, s := range p.streams {
 		if err := c.eachBatch(data[:s.Bytes], visit); err != nil {
 			return err
@@ -205,15 +198,9 @@ func (c *Checkpoint) Rows(ctx context.Context, p Piece, visit func(arrow.RecordB
 }
 
 // rows reads the Arrow streams of a piece and verifies their checksums.
-func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, error) {
-	name, bytes := p.object(rowsSuffix), int64(0)
-	for _, s := range p.streams {
-		if s.Bytes < 0 || s.Bytes > mostBytes {
-			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
-		}
-		bytes += s.Bytes
-	}
-	data, err := c.read(ctx, name, bytes, room)
+func (c *Checkpoint) rows(ctx context.Context, p Piece) ([]byte, error) {
+	name := p.object(rowsSuffix)
+	data, err := c.get(ctx, name)
 	if errors.Is(err, load.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -222,7 +209,7 @@ func (c *Checkpoint) rows(ctx context.Context, p Piece, room []byte) ([]byte, er
 	}
 	rest := data
 	for _, s := range p.streams {
-		if s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
+		if s.Bytes < 0 || s.Bytes > int64(len(rest)) || crc32.Checksum(rest[:s.Bytes], castagnoli) != s.CRC {
 			return nil, fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 		rest = rest[s.Bytes:]

@@ -81,7 +81,7 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 		if len(p.streams) == 0 {
 			return nil
 		}
-		_, err := c.rows(ctx, *p, nil)
+		_, err := c.rows(ctx, *p)
 		return err
 	})
 }

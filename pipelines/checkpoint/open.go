@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 
 	"github.com/formetl/formetl/load"
 )
@@ -94,27 +92,6 @@ func (c *Checkpoint) get(ctx context.Context, name string) (data []byte, err err
 		data, _, err = c.state.Get(ctx, c.prefix+name)
 		return err
 	})
-	return data, err
-}
-
-// read reads an object of at least so many bytes into memory that it may use.
-func (c *Checkpoint) read(ctx context.Context, name string, bytes int64, room []byte) ([]byte, error) {
-	data, short := slices.Grow(room[:0], int(bytes))[:bytes], false
-	err := c.state.Try(ctx, func() error {
-		object, err := c.state.Open(ctx, c.prefix+name)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = object.Close() }() // it is only read
-		_, err = io.ReadFull(object, data)
-		if short = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); short {
-			return nil // it answered
-		}
-		return err
-	})
-	if err == nil && short {
-		err = ErrDamaged
-	}
 	return data, err
 }
 

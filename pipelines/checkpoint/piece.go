@@ -259,9 +259,6 @@ const (
 	rowsSuffix   = "-rows"
 )
 
-// mostBytes is more than the rows of any piece take.
-const mostBytes = 1 << 31
-
 // object returns the name of an object of the piece. It holds a part of the run's id, so that
 // what a process writes late that has lost its lease replaces nothing.
 func (p Piece) object(suffix string) string { return fmt.Sprintf("%07d-%s%s", p.number, p.by, suffix) }
