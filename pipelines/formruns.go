@@ -29,7 +29,9 @@ type formRuns struct {
 	client extract.Client
 	forms  []string
 	clash  map[string]*CollisionError // forms that would write over each other
-	ends   []formEnd                  // in the order of forms
+	// reports are in the order of forms. One is nil if its form was not begun because a bug
+	// showed in another one.
+	reports []*FormReport
 
 	started  atomic.Int64 // forms that were begun
 	mu       sync.Mutex
@@ -37,17 +39,10 @@ type formRuns struct {
 	panicked string
 }
 
-// formEnd is how the run of a form ended. Its zero value is a form that was not
-// begun, because a bug showed in another one.
-type formEnd struct {
-	report *FormReport
-	err    error
-}
-
 // run runs the forms until an error concerns all of them. A panic in one of them
 // is repeated in the goroutine of the caller.
 func (r *formRuns) run(ctx context.Context) {
-	r.ends = make([]formEnd, len(r.forms))
+	r.reports = make([]*FormReport, len(r.forms))
 	defer r.tidyState()()
 	var group errgroup.Group
 	group.SetLimit(cap(r.o.windows))
@@ -64,7 +59,7 @@ func (r *formRuns) run(ctx context.Context) {
 }
 
 func (r *formRuns) one(ctx context.Context, i int) {
-	form, end := r.forms[i], &r.ends[i]
+	form, report := r.forms[i], &r.reports[i]
 	defer func() {
 		if p := recover(); p != nil {
 			r.giveUp(nil, fmt.Sprintf("form %s: %v\n%s", form, p, debug.Stack()))
@@ -75,27 +70,25 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	case broken:
 		return
 	case ctx.Err() != nil:
-		end.notBegun(r, form, &account.NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
+		*report = r.notBegun(form, &account.NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
 	case cause != nil:
-		end.notBegun(r, form, &account.NotRunError{Form: form, Err: cause})
+		*report = r.notBegun(form, &account.NotRunError{Form: form, Err: cause})
 	case r.clash[form] != nil:
-		end.notBegun(r, form, r.clash[form])
+		*report = r.notBegun(form, r.clash[form])
 	default:
 		r.started.Add(1)
 		var err error
-		if end.report, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
-			end.err = formFailed(form, err)
+		if *report, err = runForm(ctx, r.def, r.o, r.client, form); err != nil {
 			r.failed(ctx, form, err)
 		}
 	}
-	r.o.Ended(end.report)
+	r.o.Ended(*report)
 }
 
-// notBegun fills in the end of a form of which nothing was asked or written.
-func (e *formEnd) notBegun(r *formRuns, form string, err error) {
+// notBegun is the report of a form of which nothing was asked or written.
+func (r *formRuns) notBegun(form string, err error) *FormReport {
 	now := r.o.Now().UTC()
-	e.err = formFailed(form, err)
-	e.report = &FormReport{
+	return &FormReport{
 		Form: form, StartedAt: now, EndedAt: now, Timezone: r.def.Source.Zone.String(),
 		Outputs: []output.Report{}, Error: err.Error(), Err: err,
 	}
@@ -155,12 +148,13 @@ func hopeless(err error) bool {
 // result puts the forms into the report, in their order, and gives the run's error.
 func (r *formRuns) result(report *Report) error {
 	failed := &account.FormsError{Forms: len(r.forms)}
-	for _, end := range r.ends {
-		if end.report != nil {
-			report.Forms = append(report.Forms, end.report)
+	for _, form := range r.reports {
+		if form == nil {
+			continue
 		}
-		if end.err != nil {
-			failed.Errors = append(failed.Errors, end.err)
+		report.Forms = append(report.Forms, form)
+		if form.Err != nil {
+			failed.Errors = append(failed.Errors, formFailed(form.Form, form.Err))
 		}
 	}
 	return failed.OrNil()
