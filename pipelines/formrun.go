@@ -21,12 +21,6 @@ import (
 // runForm runs one form. If the service has no list of changes or tells no counts, the run
 // begins again without them; if results are dated later than now, with a range that ends later.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
-	f, err := lastRun(ctx, def, o, client, form)
-	return f.report, err
-}
-
-// lastRun does the same as runForm. It returns the run that began last.
-func lastRun(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*formRun, error) {
 	f := newFormRun(def, o, client.Fork(), form)
 	for {
 		err := f.run(ctx)
@@ -45,7 +39,7 @@ func lastRun(ctx context.Context, def *definition.Definition, o Options, client 
 			f = f.again(ctx, "the run begins again without counts, so that nothing is compared with them", err)
 			f.drift(why)
 		default:
-			return f, err
+			return f.report, err
 		}
 	}
 }
