@@ -79,14 +79,14 @@ func TestCleanKnowsCodebooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dryRun := range []bool{true, false} {
-		report, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{DryRun: dryRun})
+		report, err := upkeep.Clean(t.Context(), def, options(), load.CleanOptions{DryRun: dryRun})
 		if err != nil || len(report.Outputs) != 1 || len(report.Outputs[0].Removed) != 1 || report.Outputs[0].Path != w.path("lake/form1.schema.json") {
 			t.Fatalf("dry run %v: %+v, %v", dryRun, report, err)
 		}
 	}
 	sameTree(t, before, tree(t, w.dir))
 	w.checkTidy()
-	if report, err := upkeep.Clean(t.Context(), def, options().Options, load.CleanOptions{}); err != nil || len(report.Outputs) != 0 {
+	if report, err := upkeep.Clean(t.Context(), def, options(), load.CleanOptions{}); err != nil || len(report.Outputs) != 0 {
 		t.Errorf("where there is nothing: %+v, %v", report, err)
 	}
 }

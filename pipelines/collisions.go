@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -55,9 +54,9 @@ func collisions(def *definition.Definition, forms []string, formats []load.Forma
 
 // FormsToRun lists the forms of a definition that can be run one by one, and those that would
 // be written over or into another form.
-func FormsToRun(ctx context.Context, def *definition.Definition, o account.Options) (forms []string, clashes []*CollisionError, err error) {
+func FormsToRun(ctx context.Context, def *definition.Definition, o Options) (forms []string, clashes []*CollisionError, err error) {
 	o = o.WithDefaults()
-	all, err := account.ListForms(ctx, def, o)
+	all, err := ListForms(ctx, def, o)
 	if err != nil {
 		return nil, nil, err
 	}

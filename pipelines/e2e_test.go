@@ -50,7 +50,9 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 
 // options are those of a run that does not wait for the clock of a service.
 func options() pipelines.Options {
-	return pipelines.Options{Options: pipelinestest.Options(), Wait: func(context.Context, time.Duration) error { return nil }}
+	o := pipelinestest.Options()
+	o.Wait = func(context.Context, time.Duration) error { return nil }
+	return o
 }
 
 // run runs a definition to the end, and checks that nothing but its outputs is left.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -70,9 +69,9 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	case broken:
 		return
 	case ctx.Err() != nil:
-		*report = r.notBegun(form, &account.NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
+		*report = r.notBegun(form, &NotRunError{Form: form, Stopped: true, Err: context.Cause(ctx)})
 	case cause != nil:
-		*report = r.notBegun(form, &account.NotRunError{Form: form, Err: cause})
+		*report = r.notBegun(form, &NotRunError{Form: form, Err: cause})
 	case r.clash[form] != nil:
 		*report = r.notBegun(form, r.clash[form])
 	default:
@@ -147,7 +146,7 @@ func hopeless(err error) bool {
 
 // result puts the forms into the report, in their order, and gives the run's error.
 func (r *formRuns) result(report *Report) error {
-	failed := &account.FormsError{Forms: len(r.forms)}
+	failed := &FormsError{Forms: len(r.forms)}
 	for _, form := range r.reports {
 		if form == nil {
 			continue

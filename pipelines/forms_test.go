@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/schemas"
@@ -193,7 +192,7 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 				def.Source.Requests.Concurrency = concurrency
 				c.change(def)
 				report, err := pipelines.Run(t.Context(), def, options())
-				failed, ok := errors.AsType[*account.FormsError](err)
+				failed, ok := errors.AsType[*pipelines.FormsError](err)
 				if !ok || len(failed.Errors) != 50 || len(report.Forms) != 50 {
 					t.Fatalf("%d entries, error %v", len(report.Forms), err)
 				}
@@ -202,7 +201,7 @@ func TestWhatConcernsEveryFormIsAskedOnce(t *testing.T) {
 					if s, ok := errors.AsType[*transport.ServiceError](failed.Errors[i]); !ok || s.Code != c.code {
 						t.Errorf("%s: %v", f.Form, failed.Errors[i])
 					}
-					if _, ok := errors.AsType[*account.NotRunError](f.Err); ok {
+					if _, ok := errors.AsType[*pipelines.NotRunError](f.Err); ok {
 						notRun++
 					}
 				}
@@ -247,7 +246,7 @@ func TestStopSeveralForms(t *testing.T) {
 	}
 	written, begun := 0, 0
 	for i, f := range report.Forms {
-		if n, not := errors.AsType[*account.NotRunError](f.Err); !not {
+		if n, not := errors.AsType[*pipelines.NotRunError](f.Err); !not {
 			begun++
 		} else if !n.Stopped {
 			t.Errorf("%s: %v", f.Form, f.Err)

@@ -14,7 +14,6 @@ import (
 	"github.com/formetl/formetl/extract/page"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -30,9 +29,9 @@ const LimitGiven = "--limit was given"
 // them in memory, keeps nothing for a later run, and proves nothing. limit is the most
 // results.
 func Head(ctx context.Context, def *definition.Definition, o Options, limit int64) (*Report, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
-	client, err := account.NewClient(ctx, def, o.Options)
+	client, err := NewClient(ctx, def, o)
 	if err != nil {
 		return report, err
 	}
@@ -94,12 +93,12 @@ type LookQuery struct {
 
 // Look writes some results of a form to w. It costs a request for each hundred results.
 func Look(ctx context.Context, def *definition.Definition, o Options, q LookQuery, format load.Format, w io.Writer) error {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
 	if err != nil {
 		return err
 	}
-	client, err := account.NewClient(ctx, def, o.Options)
+	client, err := NewClient(ctx, def, o)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	o := options()
-	if _, planned := pipelines.MakePlan(t.Context(), changed, o.Options, false); planned == nil || !strings.Contains(planned.Error(), what) {
+	if _, planned := pipelines.MakePlan(t.Context(), changed, o, false); planned == nil || !strings.Contains(planned.Error(), what) {
 		t.Errorf("the plan says %v", planned)
 	}
 	if n := len(w.service.Log()) - asked; n != 0 {
@@ -75,7 +75,7 @@ func TestDatasetThatTheDefinitionNoLongerFits(t *testing.T) {
 	sameTree(t, before, tree(t, w.dir))
 
 	o.Full = true
-	_, planned := pipelines.MakePlan(t.Context(), changed, o.Options, false)
+	_, planned := pipelines.MakePlan(t.Context(), changed, o, false)
 	report, err := pipelines.Run(t.Context(), changed, o)
 	if err := errors.Join(planned, err); err != nil {
 		t.Fatal(err)

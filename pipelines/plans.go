@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -90,8 +89,8 @@ type Budget struct {
 // MakePlan tells what a run of the definition would do. It sends count
 // requests only, and Get Forms where the definition has globs; offline it
 // sends nothing and needs no API key. Nothing is written or locked. A form
-// that fails does not stop the others: the error is an *account.FormsError then.
-func MakePlan(ctx context.Context, def *definition.Definition, o account.Options, offline bool) (*PlanReport, error) {
+// that fails does not stop the others: the error is an *FormsError then.
+func MakePlan(ctx context.Context, def *definition.Definition, o Options, offline bool) (*PlanReport, error) {
 	o = o.WithDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
 	forms, client, err := report.forms(ctx, def, o)
@@ -101,7 +100,7 @@ func MakePlan(ctx context.Context, def *definition.Definition, o account.Options
 	if client != nil {
 		defer client.Close()
 	}
-	var failed account.FormsError
+	var failed FormsError
 	total := new(int64)
 	err = failed.Each(ctx, forms, func(form string) error {
 		p := &FormPlan{
@@ -128,20 +127,20 @@ func MakePlan(ctx context.Context, def *definition.Definition, o account.Options
 
 // forms are the forms that a run would read, and the client to ask about
 // them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o account.Options) ([]string, extract.Client, error) {
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, extract.Client, error) {
 	if r.Offline {
 		var forms []string
 		var err error
-		if forms, r.Patterns = account.NamedForms(def, o); len(r.Patterns) == 0 {
-			forms, err = account.Forms(ctx, nil, def, o)
+		if forms, r.Patterns = NamedForms(def, o); len(r.Patterns) == 0 {
+			forms, err = Forms(ctx, nil, def, o)
 		}
 		return forms, nil, err
 	}
-	client, err := account.NewClient(ctx, def, o)
+	client, err := NewClient(ctx, def, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	forms, err := account.Forms(ctx, client, def, o)
+	forms, err := Forms(ctx, client, def, o)
 	if err != nil {
 		client.Close()
 		return nil, nil, err
@@ -150,7 +149,7 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o ac
 }
 
 // make plans one form as its run would: same range, same windows.
-func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o account.Options, client extract.Client) error {
+func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
 	flags := o.Flags()
 	i, err := reading.NewInterval(def, flags, o.Now())
 	if err != nil {
@@ -356,8 +355,8 @@ type Unfinished struct {
 
 // unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
 // nothing. Whether it fits the definition is for the run to see.
-func unfinishedOf(ctx context.Context, def *definition.Definition, o account.Options, form reading.Form) (u *Unfinished, err error) {
-	all, err := account.Checkpoints(ctx, def, o, []string{form.Name})
+func unfinishedOf(ctx context.Context, def *definition.Definition, o Options, form reading.Form) (u *Unfinished, err error) {
+	all, err := Checkpoints(ctx, def, o, []string{form.Name})
 	for _, c := range all {
 		if c.Full || !o.Full { // a run with --full takes over those of its kind alone
 			u = &Unfinished{RunID: c.RunID, Windows: c.Windows, Results: c.Rows, Requests: c.Rows / form.PageSize()}

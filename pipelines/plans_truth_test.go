@@ -88,7 +88,7 @@ func TestPlanTellsTheTruth(t *testing.T) {
 			def.Source.Requests.Concurrency = 1 // how many parts a window is divided into is a matter of time
 			shapes[c.shape](def)
 			for range 2 { // the second run of an incremental definition continues the first
-				plan, err := pipelines.MakePlan(t.Context(), def, options().Options, false)
+				plan, err := pipelines.MakePlan(t.Context(), def, options(), false)
 				w.service.Reset()
 				report, failed := pipelines.Run(t.Context(), def, options())
 				if c.fault == "dates" && ignoresDates(failed) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -41,9 +40,9 @@ const replayGap = 24 * time.Hour
 // FindRejects reads the dead letters at the definition's outputs. It takes no lease and
 // changes nothing, and asks the service for the forms of globs alone. Forms without dead
 // letters are left out.
-func FindRejects(ctx context.Context, def *definition.Definition, o account.Options) (*Replay, error) {
+func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*Replay, error) {
 	o = o.WithDefaults()
-	forms, err := account.ListForms(ctx, def, o)
+	forms, err := ListForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}

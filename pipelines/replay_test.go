@@ -62,7 +62,7 @@ func newReplayed(t *testing.T, form *formservice.Form, def func(w *world) *defin
 func (r *replayed) replay() {
 	r.t.Helper()
 	var err error
-	if r.found, err = pipelines.FindRejects(r.t.Context(), r.def, options().Options); err != nil {
+	if r.found, err = pipelines.FindRejects(r.t.Context(), r.def, options()); err != nil {
 		r.t.Fatal(err)
 	}
 	r.runs, r.asked = nil, nil
@@ -81,7 +81,7 @@ func (r *replayed) replay() {
 			}
 		}
 	}
-	now, err := pipelines.FindRejects(r.t.Context(), r.def, options().Options)
+	now, err := pipelines.FindRejects(r.t.Context(), r.def, options())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -56,21 +56,7 @@ type FormReport struct {
 	EndedAt   time.Time  `json:"ended_at"`
 	Range     load.Range `json:"range"`
 	Timezone  string     `json:"timezone"`
-	ReadReport
-	CheckReport
-	Requests load.Requests `json:"requests"`
-	NoticeReport
-	// ResultsKept is of a run that failed after it had asked for results: how
-	// many of them the next run need not ask for.
-	ResultsKept *int64          `json:"results_kept,omitempty"`
-	Outputs     []output.Report `json:"outputs"`
-	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
-	Error       string          `json:"error,omitempty"`
-	Err         error           `json:"-"` // what Error is the text of
-}
 
-// ReadReport says what was read of a form.
-type ReadReport struct {
 	// Continued is the id of a run that ended early and whose checkpoint this run
 	// resumed from. Kept counts the windows that it had read whole.
 	Continued   string               `json:"continued,omitempty"`
@@ -83,6 +69,28 @@ type ReadReport struct {
 	Replaced    int64                `json:"replaced_characters"`
 	Planned     *Planned             `json:"planned,omitempty"` // nil if no plan was made
 	Spans       []Span               `json:"spans,omitempty"`   // in order of time
+
+	Verified *load.Verified `json:"verified,omitempty"`
+	Reread   int            `json:"windows_read_again"`
+	Older    int            `json:"older_windows"` // of parts outside the range, read again because a result moved
+	// ResultChanges says how the run found the results that had changed. It is
+	// nil for a run that did not look for them.
+	ResultChanges *ChangesReport `json:"result_changes,omitempty"`
+
+	Requests load.Requests `json:"requests"`
+
+	Undated int64    `json:"undated"` // rows without a date
+	Drift   []string `json:"drift,omitempty"`
+	// Changes are those of the form since the run before, as programs read them.
+	Changes []schemas.Change `json:"changes,omitempty"`
+
+	// ResultsKept is of a run that failed after it had asked for results: how
+	// many of them the next run need not ask for.
+	ResultsKept *int64          `json:"results_kept,omitempty"`
+	Outputs     []output.Report `json:"outputs"`
+	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
+	Error       string          `json:"error,omitempty"`
+	Err         error           `json:"-"` // what Error is the text of
 }
 
 // Planned is what a run expected when it had made its plan: what FormPlan tells, without
@@ -131,16 +139,6 @@ func spansOf(windows []*reading.Window) (spans []Span) {
 	return spans
 }
 
-// CheckReport says how what was read was made to agree with the service.
-type CheckReport struct {
-	Verified *load.Verified `json:"verified,omitempty"`
-	Reread   int            `json:"windows_read_again"`
-	Older    int            `json:"older_windows"` // of parts outside the range, read again because a result moved
-	// ResultChanges says how the run found the results that had changed. It is
-	// nil for a run that did not look for them.
-	ResultChanges *ChangesReport `json:"result_changes,omitempty"`
-}
-
 // ChangesReport says how a run found the results that had changed since the last
 // run, and what it did about them.
 type ChangesReport struct {
@@ -150,12 +148,4 @@ type ChangesReport struct {
 	Changed int           `json:"changed"`          // results that changed since the last run
 	// StaleParts counts the parts that were read again because results of them changed.
 	StaleParts int `json:"stale_parts"`
-}
-
-// NoticeReport says what a run noticed of the form and of the service.
-type NoticeReport struct {
-	Undated int64    `json:"undated"` // rows without a date
-	Drift   []string `json:"drift,omitempty"`
-	// Changes are those of the form since the run before, as programs read them.
-	Changes []schemas.Change `json:"changes,omitempty"`
 }

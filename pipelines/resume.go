@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -34,7 +33,7 @@ const ownSlots = 64
 // openCheckpoint opens the checkpoint of the form. It removes the form's checkpoints for
 // outputs that the definition no longer has.
 func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string) (*checkpoint.Checkpoint, error) {
-	key, h := account.CheckpointKey(def, form), o.Job(def, form).Holder()
+	key, h := CheckpointKey(def, form), o.Job(def, form).Holder()
 	slots := 1
 	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots

@@ -223,7 +223,7 @@ func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
 	for name, outs := range shapes() {
 		r := newDeclared(t)
 		stopped := r.stopAt(r.daily(slices.Clone(outs)...), "read", 2)
-		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o.Options, true)
+		report, err := pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestPlanTellsOfAnUnfinishedRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, u)
 		}
 		r.asked(r.daily(slices.Clone(outs)...))
-		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o.Options, true); err != nil || report.Forms[0].Unfinished != nil {
+		if report, err = pipelines.MakePlan(t.Context(), r.daily(slices.Clone(outs)...), r.o, true); err != nil || report.Forms[0].Unfinished != nil {
 			t.Errorf("%s: %+v, %v", name, report.Forms[0].Unfinished, err)
 		}
 	}

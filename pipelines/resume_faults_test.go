@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
@@ -48,7 +47,7 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 			o.At = func(p string) {
 				if p == "planned" {
 					once.Do(func() {
-						folder := r.path("state/checkpoint/" + account.CheckpointKey(r.daily(days()), "form1"))
+						folder := r.path("state/checkpoint/" + pipelines.CheckpointKey(r.daily(days()), "form1"))
 						if err := os.MkdirAll(filepath.Join(folder, object), 0o700); err != nil {
 							t.Error(err)
 						}
@@ -77,7 +76,7 @@ func TestCheckpointCannotBeWritten(t *testing.T) {
 // cleaned does what the log says where something could not be tidied up.
 func (r *resumed) cleaned() {
 	r.t.Helper()
-	if _, err := upkeep.Clean(r.t.Context(), r.daily(days()), r.o.Options, load.CleanOptions{}); err != nil {
+	if _, err := upkeep.Clean(r.t.Context(), r.daily(days()), r.o, load.CleanOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.checkTidy()
@@ -177,7 +176,7 @@ func TestKilledAfterEveryOperation(t *testing.T) {
 			t.Errorf("operation %d: asked for %v, report %+v", n, asked, f)
 		}
 		r.checkAll(outs(), inJanuary)
-		if _, err := upkeep.Clean(t.Context(), r.daily(outs()...), r.o.Options, load.CleanOptions{}); err != nil {
+		if _, err := upkeep.Clean(t.Context(), r.daily(outs()...), r.o, load.CleanOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r.checkTidy()

@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -23,10 +22,10 @@ func (w *world) reset(def *definition.Definition, o pipelines.Options, to time.T
 	w.t.Helper()
 	w.service.Reset()
 	before := w.committed()
-	report, err := upkeep.ResetState(w.t.Context(), def, o.Options, to)
+	report, err := upkeep.ResetState(w.t.Context(), def, o, to)
 	sameTree(w.t, before, w.committed())
 	allowed := 0
-	if account.NeedsForms(def, o.Options) {
+	if pipelines.NeedsForms(def, o) {
 		allowed = 1
 	}
 	if counts := w.service.Counts(); len(counts) > allowed || counts[formservice.TransactionForms] != allowed {

@@ -11,7 +11,7 @@ func (w *world) state(def *definition.Definition, o pipelines.Options) (*upkeep.
 	w.t.Helper()
 	w.service.Reset()
 	before := tree(w.t, w.dir)
-	report, err := upkeep.State(w.t.Context(), def, o.Options)
+	report, err := upkeep.State(w.t.Context(), def, o)
 	sameTree(w.t, before, tree(w.t, w.dir))
 	if counts := w.service.Counts(); len(counts) > 0 {
 		w.t.Errorf("the service was asked for %v", counts)

@@ -19,7 +19,7 @@ import (
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/load/parquetout"
 	"github.com/formetl/formetl/load/xlsxout"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -63,8 +63,8 @@ func Definition(dir string, source definition.Source, outputs ...definition.Outp
 }
 
 // Options has every format, the local disk, and short pauses.
-func Options() account.Options {
-	return account.Options{
+func Options() pipelines.Options {
+	return pipelines.Options{
 		Tables: output.Tables{
 			Formats: []load.Format{csvout.Format(), jsonout.NDJSON(), jsonout.JSON(), parquetout.Format(), arrowout.Format(), xlsxout.Format()},
 			Open: func(_ context.Context, root string, _ definition.Output) (load.Destination, error) {
@@ -74,6 +74,6 @@ func Options() account.Options {
 				return local.NewState(path)
 			},
 		},
-		Client: account.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
+		Client: pipelines.ClientOptions{BackoffMin: time.Millisecond, BackoffMax: 5 * time.Millisecond},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -32,9 +32,9 @@ type CleanedOutput struct {
 // Clean removes what dead runs of any pipeline left at the definition's
 // outputs and in its state folder, and nothing else (see load.Clean); how says
 // whether it only looks. An output that fails does not stop the others: the
-// error is an *account.FormsError of *output.OutputsError then. The service is
+// error is an *pipelines.FormsError of *output.OutputsError then. The service is
 // asked for the forms of globs alone. A form that was chosen need not exist any more.
-func Clean(ctx context.Context, def *definition.Definition, o account.Options, how load.CleanOptions) (*CleanReport, error) {
+func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.WithDefaults()
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
 	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
@@ -52,7 +52,7 @@ func Clean(ctx context.Context, def *definition.Definition, o account.Options, h
 // cleaner cleans a definition's outputs.
 type cleaner struct {
 	def     *definition.Definition
-	o       account.Options
+	o       pipelines.Options
 	how     load.CleanOptions
 	report  CleanReport
 	visited map[string]bool // paths: forms may share them
@@ -122,16 +122,16 @@ func once[L any](told map[string]bool, list []L, path func(L) string) []L {
 // cleanCheckpoints removes what dead runs of the definition left in the state
 // folder, and what no run can resume from. It gives how many checkpoints that are;
 // in a dry run it only counts them.
-func cleanCheckpoints(ctx context.Context, def *definition.Definition, o account.Options, forms []string, dryRun bool) (swept int, err error) {
-	look := account.DiscardCheckpoints
+func cleanCheckpoints(ctx context.Context, def *definition.Definition, o pipelines.Options, forms []string, dryRun bool) (swept int, err error) {
+	look := pipelines.DiscardCheckpoints
 	if dryRun {
-		look = account.Checkpoints
+		look = pipelines.Checkpoints
 	}
 	early, err := look(ctx, def, o, forms)
 	if err != nil {
 		return len(early), err
 	}
-	state, err := account.OpenState(ctx, def, o)
+	state, err := pipelines.OpenState(ctx, def, o)
 	if err != nil {
 		return len(early), err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/transform"
@@ -35,7 +35,7 @@ type FormDiff struct {
 // missing; that proves nothing and so does not break. Values of the sample that do
 // not fit a column are counted by reason. They break where the column's rule is to
 // reject them or to fail.
-func DiffLive(ctx context.Context, def *definition.Definition, o account.Options, form string, known *schemas.Schema) (*FormDiff, error) {
+func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l := &liveForm{
 		known: known, places: known.Places(),
 		answered: map[schemas.Source]bool{}, listed: map[schemas.Source]bool{}, lists: map[schemas.SourceKind]bool{},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -100,7 +100,7 @@ const patience = 10 * time.Second
 
 // Examine makes all checks of a definition. noKey is why its keys could not be read, nil
 // if they were. The error is of a context that is done; faults stand in the checklist.
-func Examine(ctx context.Context, def *definition.Definition, o account.Options, noKey error) (*Checklist, error) {
+func Examine(ctx context.Context, def *definition.Definition, o pipelines.Options, noKey error) (*Checklist, error) {
 	o = o.WithDefaults()
 	o.Client.Patience = cmp.Or(o.Client.Patience, patience)
 	e := &examination{Checklist: &Checklist{Pipeline: def.Name, Definition: def.File, At: o.Now()}, def: def, o: o}
@@ -111,7 +111,7 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 
 	forms := e.forms
 	if len(forms) == 0 {
-		forms, _ = account.NamedForms(def, o)
+		forms, _ = pipelines.NamedForms(def, o)
 	}
 	example := "form" // where no form is known: rights hardly depend on it
 	if len(forms) > 0 {
@@ -119,12 +119,12 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 	}
 	usable := *def
 	usable.Outputs = e.rights(ctx, example)
-	if account.NeedsForms(def, o) {
+	if pipelines.NeedsForms(def, o) {
 		o.Forms = forms // the service was asked for them
 	}
 	// What earlier runs left is looked at only where that is possible.
 	state := &StateReport{Definition: def, Now: o.Now()}
-	if account.NeedsForms(def, o) {
+	if pipelines.NeedsForms(def, o) {
 		e.skip("the service did not list the forms", "runs")
 	} else {
 		var err error
@@ -146,7 +146,7 @@ func Examine(ctx context.Context, def *definition.Definition, o account.Options,
 type examination struct {
 	*Checklist
 	def    *definition.Definition
-	o      account.Options
+	o      pipelines.Options
 	client extract.Client  // nil where the service cannot be asked
 	forms  []string        // that a run would read; nil if they are not known
 	gone   map[string]bool // forms that the service does not know

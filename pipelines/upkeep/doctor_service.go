@@ -11,7 +11,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 )
 
 // MostRequests is how many requests are sent at most, if none has to be sent again: Get
@@ -35,7 +35,7 @@ func (e *examination) askService(ctx context.Context, noKey error) {
 	case used.State != OK:
 		why = "the service was not asked, because the budget does not allow it now"
 	default:
-		client, err := account.NewClient(ctx, e.def, e.o)
+		client, err := pipelines.NewClient(ctx, e.def, e.o)
 		if err == nil {
 			e.client = client
 			defer client.Close()
@@ -73,7 +73,7 @@ func (e *examination) listForms(ctx context.Context) {
 	e.ok("service", e.def.Source.BaseURL+" answers")
 	e.ok("account", e.def.Source.Account+" is known there")
 	e.ok("key", "it is accepted")
-	e.forms, err = account.Forms(ctx, listed{e.client, all}, e.def, e.o)
+	e.forms, err = pipelines.Forms(ctx, listed{e.client, all}, e.def, e.o)
 	if err != nil {
 		e.add(failed("forms", "", err, "correct forms, exclude or --form; `formetl forms` lists those of the account"))
 		return
@@ -150,7 +150,7 @@ func serviceCure(err error) string {
 // mayAsk tells whether the budget allows another request at once. A run would wait.
 func (e *examination) mayAsk(ctx context.Context) bool {
 	now := e.o.Now()
-	use, err := account.BudgetUse(ctx, e.def, e.o, now)
+	use, err := pipelines.BudgetUse(ctx, e.def, e.o, now)
 	return err == nil && !use.Next.After(now)
 }
 
@@ -196,7 +196,7 @@ func (e *examination) askForm(ctx context.Context) {
 // used up, and ends where the day's is.
 func budgetCheck(ctx context.Context, e *examination) Check {
 	now := e.o.Now()
-	use, err := account.BudgetUse(ctx, e.def, e.o, now)
+	use, err := pipelines.BudgetUse(ctx, e.def, e.o, now)
 	if err != nil {
 		return failed("budget", "", err, "move away what lies in the ledger's place, or choose another folder with state: or --state")
 	}

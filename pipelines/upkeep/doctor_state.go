@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/output"
 )
 
@@ -22,7 +22,7 @@ func (e *examination) stateFolder(ctx context.Context) {
 		c.Detail += ", for all hosts that use it"
 	}
 	e.makes(e.def.State)
-	state, err := account.OpenState(ctx, e.def, e.o)
+	state, err := pipelines.OpenState(ctx, e.def, e.o)
 	p := &prober{dest: state.Destination, name: "checkpoint/probe-" + rand.Text(), run: e.o.RunID}
 	checks := p.all(ctx, output.Location{Root: e.def.State}, err)
 	if at := slices.IndexFunc(checks, func(is Check) bool { return is.State == Failed }); at >= 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/local"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -38,7 +38,7 @@ func states(r *upkeep.Checklist) map[string]upkeep.CheckState {
 type doctorWorld struct {
 	service *formservice.Server
 	def     *definition.Definition
-	o       account.Options
+	o       pipelines.Options
 	dir     string
 }
 

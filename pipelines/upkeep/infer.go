@@ -7,7 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 	"github.com/formetl/formetl/schemas/plain"
@@ -33,7 +33,7 @@ type InferredSchema struct {
 // InferSchema makes a schema from a form's headings and a sample that is
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
-func InferSchema(ctx context.Context, def *definition.Definition, o account.Options, form string, how InferOptions) (*InferredSchema, error) {
+func InferSchema(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, how InferOptions) (*InferredSchema, error) {
 	how.Sample = cmp.Or(how.Sample, DefaultSample)
 	learner, sampled, err := learn(ctx, def, o, form, how.Sample)
 	if err != nil {
@@ -53,7 +53,7 @@ func InferSchema(ctx context.Context, def *definition.Definition, o account.Opti
 }
 
 // learn lets a learner learn from a sample of about so many results.
-func learn(ctx context.Context, def *definition.Definition, o account.Options, form string, want int) (*transform.Learner, Sampled, error) {
+func learn(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, want int) (*transform.Learner, Sampled, error) {
 	learner := transform.NewLearner(def.Source.Zone)
 	sampled, err := readSample(ctx, def, o, form, want, func(p *page.Page) {
 		learner.Add(p)

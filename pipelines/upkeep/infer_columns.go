@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
@@ -28,7 +28,7 @@ type FormColumns struct {
 // KnownColumns tells the columns of a form without asking the service: those
 // of the definition's schema with what earlier runs added, else those of the
 // manifest that an earlier run left. It is nil where only the live form tells.
-func KnownColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
+func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (*FormColumns, error) {
 	written, err := outputColumns(ctx, def, o.WithDefaults(), form)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o account.Opt
 // outputColumns gives the columns of the manifests of all outputs. As in a run,
 // those of a single file count only where there is no dataset, because a file is
 // written anew and the older parts of a dataset stay.
-func outputColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) ([]schemas.Column, error) {
+func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) ([]schemas.Column, error) {
 	job := o.Job(def, form)
 	var sets, files []schemas.Column
 	for _, out := range def.Outputs {
@@ -82,7 +82,7 @@ func outputColumns(ctx context.Context, def *definition.Definition, o account.Op
 // InferColumns makes the columns that a run without a schema would write, from
 // the form's headings and a sample that is spread over the range. It costs a
 // handful of requests.
-func InferColumns(ctx context.Context, def *definition.Definition, o account.Options, form string) (*FormColumns, error) {
+func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (*FormColumns, error) {
 	learner, sampled, err := learn(ctx, def, o, form, reading.SampleResults)
 	if err != nil {
 		return nil, err

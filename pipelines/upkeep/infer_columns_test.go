@@ -110,7 +110,7 @@ func TestKnownColumns(t *testing.T) {
 	if got := known(); got != nil {
 		t.Errorf("nothing is known yet: %+v", got)
 	}
-	if _, err := pipelines.Run(t.Context(), def, pipelines.Options{Options: options()}); err != nil {
+	if _, err := pipelines.Run(t.Context(), def, options()); err != nil {
 		t.Fatal(err)
 	}
 	all := []string{"result_id int64", "date_finish timestamp", "item_1 string", "item_99 list<string>"}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/page"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -30,9 +30,9 @@ type Sampled struct {
 
 // readSample reads a sample of the form's results in the definition's range, with its search
 // and view. give releases the pages that it gets, none of whose results it got before.
-func readSample(ctx context.Context, def *definition.Definition, o account.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
+func readSample(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.WithDefaults()
-	client, err := account.NewClient(ctx, def, o)
+	client, err := pipelines.NewClient(ctx, def, o)
 	if err != nil {
 		return Sampled{}, err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -19,7 +19,7 @@ type StateReport struct {
 	Definition *definition.Definition
 	Now        time.Time // when it was looked
 	Forms      []*FormState
-	Budget     account.Booked
+	Budget     pipelines.Booked
 	// Checkpoints are what runs that ended early had read, oldest first.
 	Checkpoints []checkpoint.Left
 }
@@ -60,9 +60,9 @@ func (o *OutputState) Watermark() load.WallTime {
 // State tells what runs of a definition left for the next one: watermarks,
 // what is under way or ended early, and the budget. It takes no lease and changes
 // nothing. The service is asked for the forms of globs alone. An output that fails
-// does not stop the others: the error is an *account.FormsError of
+// does not stop the others: the error is an *pipelines.FormsError of
 // *output.OutputsError then.
-func State(ctx context.Context, def *definition.Definition, o account.Options) (*StateReport, error) {
+func State(ctx context.Context, def *definition.Definition, o pipelines.Options) (*StateReport, error) {
 	o = o.WithDefaults()
 	report := &StateReport{Definition: def, Now: o.Now()}
 	told := map[string]bool{} // leftovers: files in one folder share what lies there
@@ -86,15 +86,15 @@ func State(ctx context.Context, def *definition.Definition, o account.Options) (
 	if err != nil {
 		return report, err
 	}
-	report.Checkpoints, err = account.Checkpoints(ctx, def, o, forms)
+	report.Checkpoints, err = pipelines.Checkpoints(ctx, def, o, forms)
 	failed.Add(err)
-	report.Budget, err = account.BudgetUse(ctx, def, o, report.Now)
+	report.Budget, err = pipelines.BudgetUse(ctx, def, o, report.Now)
 	failed.Add(err)
 	return report, failed.OrNil()
 }
 
 // look looks at one output.
-func look(ctx context.Context, o account.Options, out definition.Output, place output.Location) (*OutputState, error) {
+func look(ctx context.Context, o pipelines.Options, out definition.Output, place output.Location) (*OutputState, error) {
 	at := &OutputState{Path: place.Path, Dataset: out.Dataset()}
 	if at.PerRun = !out.Lasting(); at.PerRun {
 		at.Path = out.Path
@@ -130,7 +130,7 @@ func look(ctx context.Context, o account.Options, out definition.Output, place o
 
 // nextBeginning gives where the range of the next incremental run begins, unless
 // that run resumes from a checkpoint.
-func nextBeginning(def *definition.Definition, o account.Options, outputs []*OutputState) *load.WallTime {
+func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil
 	}
@@ -171,8 +171,8 @@ type ResetOutput struct {
 // failed. A commit that is recorded is finished before. No data is
 // removed. The service is asked for the forms of globs alone. A dataset that a run is
 // at is a *load.HeldError. One that fails does not stop the others: the error is an
-// *account.FormsError of *output.OutputsError then.
-func ResetState(ctx context.Context, def *definition.Definition, o account.Options, to time.Time) (*ResetReport, error) {
+// *pipelines.FormsError of *output.OutputsError then.
+func ResetState(ctx context.Context, def *definition.Definition, o pipelines.Options, to time.Time) (*ResetReport, error) {
 	o = o.WithDefaults()
 	report := &ResetReport{}
 	var done []string
@@ -200,7 +200,7 @@ func ResetState(ctx context.Context, def *definition.Definition, o account.Optio
 	if err != nil {
 		return report, err
 	}
-	report.Checkpoints, err = account.DiscardCheckpoints(ctx, def, o, done)
+	report.Checkpoints, err = pipelines.DiscardCheckpoints(ctx, def, o, done)
 	failed.Add(err)
 	return report, failed.OrNil()
 }

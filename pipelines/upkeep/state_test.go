@@ -8,7 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -17,7 +17,7 @@ import (
 // Whole runs and what they leave are tested in package pipelines. These tests are
 // about a definition that never ran.
 
-func neverRun(t *testing.T) (*definition.Definition, account.Options) {
+func neverRun(t *testing.T) (*definition.Definition, pipelines.Options) {
 	source := definition.Source{BaseURL: "https://x.invalid", Account: "acme", Zone: time.UTC}
 	def := pipelinestest.Definition(t.TempDir(), source, definition.Output{Path: "{form}/", Format: "ndjson", Partition: definition.PartitionDay})
 	def.Forms, def.Extract.Incremental, def.Extract.From = []string{"a", "b"}, true, extracttest.Wall("2026-01-01")

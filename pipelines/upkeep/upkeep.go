@@ -19,7 +19,7 @@ package upkeep
 import (
 	"context"
 
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -36,9 +36,9 @@ const (
 // eachForm visits the forms that a run of the definition would read. The service is asked for
 // those of globs alone. A form that fails does not stop the others: failed has its error. err
 // is of the list, or of a context that is done.
-func eachForm(ctx context.Context, def *definition.Definition, o account.Options, visit func(form string) error) (forms []string, failed *account.FormsError, err error) {
-	failed = &account.FormsError{}
-	if forms, err = account.ListForms(ctx, def, o); err == nil {
+func eachForm(ctx context.Context, def *definition.Definition, o pipelines.Options, visit func(form string) error) (forms []string, failed *pipelines.FormsError, err error) {
+	failed = &pipelines.FormsError{}
+	if forms, err = pipelines.ListForms(ctx, def, o); err == nil {
 		err = failed.Each(ctx, forms, visit)
 	}
 	return forms, failed, err
@@ -46,7 +46,7 @@ func eachForm(ctx context.Context, def *definition.Definition, o account.Options
 
 // eachOutput visits the outputs of a form that lie somewhere. One that fails does not
 // stop the others: the error is an *output.OutputsError then.
-func eachOutput(ctx context.Context, def *definition.Definition, o account.Options, form string, visit func(definition.Output, output.Location) error) error {
+func eachOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, visit func(definition.Output, output.Location) error) error {
 	var failures []error
 	for _, out := range def.Outputs {
 		if out.Path == definition.StdoutPath || ctx.Err() != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -25,14 +25,14 @@ type Verification struct {
 // Verify checks the outputs of a definition against their manifests. With against it also
 // compares the parts of the main outputs with the service's counts, window by window.
 // Nothing is written. The service is asked for the forms of globs besides. The error is an
-// *account.FormsError where something could not be checked; what is damaged stands in the report.
-func Verify(ctx context.Context, def *definition.Definition, o account.Options, against bool) (*Verification, error) {
+// *pipelines.FormsError where something could not be checked; what is damaged stands in the report.
+func Verify(ctx context.Context, def *definition.Definition, o pipelines.Options, against bool) (*Verification, error) {
 	o = o.WithDefaults()
 	report := &Verification{}
 	var client extract.Client
 	if against {
 		var err error
-		if client, err = account.NewClient(ctx, def, o); err != nil {
+		if client, err = pipelines.NewClient(ctx, def, o); err != nil {
 			return report, err
 		}
 		defer client.Close()
@@ -61,7 +61,7 @@ func Verify(ctx context.Context, def *definition.Definition, o account.Options, 
 // verifier checks the outputs of one form.
 type verifier struct {
 	def    *definition.Definition
-	o      account.Options
+	o      pipelines.Options
 	form   string
 	client extract.Service // nil if the service is not asked
 	counts sync.Map        // what the service counts in a window, a load.Range; outputs share it
@@ -204,7 +204,7 @@ func (v *verifier) count(ctx context.Context, w load.Range) (n int64, err error)
 // slash, and otherwise a single file. given are the flags that the commands which mend
 // something repeat. The error is a *definition.Fault where neither a manifest nor a part lies
 // there.
-func VerifyPath(ctx context.Context, path string, o account.Options, given []string) (*Verification, error) {
+func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []string) (*Verification, error) {
 	report := &Verification{}
 	o = o.WithDefaults()
 	out := definition.Output{Path: path}

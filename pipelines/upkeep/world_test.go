@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/formservice"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -30,4 +30,4 @@ func (w *world) definition(outputs ...definition.Output) *definition.Definition 
 	return pipelinestest.Definition(w.dir, w.source, outputs...)
 }
 
-func options() account.Options { return pipelinestest.Options() }
+func options() pipelines.Options { return pipelinestest.Options() }

@@ -19,7 +19,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -58,7 +57,7 @@ func newDamagedWorld(t *testing.T) *damagedWorld {
 	}
 	var mu sync.Mutex // outputs come to points side by side
 	passed := map[string]int{}
-	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Options: account.Options{Tables: console.Tables(slog.New(slog.DiscardHandler)), RunID: "early1"}, At: func(point string) {
+	_, err = pipelines.Run(t.Context(), def, pipelines.Options{Tables: console.Tables(slog.New(slog.DiscardHandler)), RunID: "early1", At: func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if passed[point]++; passed[point] <= 2 {

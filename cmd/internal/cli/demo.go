@@ -25,7 +25,6 @@ import (
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -82,11 +81,12 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 }
 
 // tellDemo runs the definition and tells what came of it.
-func tellDemo(ctx context.Context, p *process, def *definition.Definition, o account.Options, f demoSettings, text string) error {
+func tellDemo(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options, f demoSettings, text string) error {
 	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	stop := bar.Start(ctx, o.Logger, started, p.ticks)
-	report, err := pipelines.Run(ctx, def, pipelines.Options{Options: o, Progress: bar.Update})
+	o.Progress = bar.Update
+	report, err := pipelines.Run(ctx, def, o)
 	stop()
 	if err != nil {
 		return err

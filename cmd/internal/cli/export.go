@@ -22,7 +22,6 @@ import (
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/csvout"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/schemas"
@@ -107,21 +106,20 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	common, err := p.start(slog.LevelWarn, f.span.Options)
+	options, err := p.start(slog.LevelWarn, f.span.Options)
 	if err != nil {
 		return err
 	}
-	def.Extract.From, def.Extract.To = common.From, common.To
-	options := pipelines.Options{Options: common}
-	if err := checkSpan(def, common); err != nil {
+	def.Extract.From, def.Extract.To = options.From, options.To
+	if err := checkSpan(def, options); err != nil {
 		return err
 	}
 	f.noteZone(p, def)
-	claim, err := takeOutput(ctx, def, common, f.output.force)
+	claim, err := takeOutput(ctx, def, options, f.output.force)
 	if err != nil {
 		return err
 	}
-	err = f.resolve(ctx, p, def, common)
+	err = f.resolve(ctx, p, def, options)
 	if err == nil {
 		err = f.watch.prepare(p, bar, &options)
 	}
@@ -413,7 +411,7 @@ func formatOf(file, flag string) (format, codec string, err error) {
 
 // resolve replaces the columns that --where and --select name by what the service calls
 // them. It asks for one result and the headings.
-func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.Definition, o account.Options) error {
+func (f *exportFlags) resolve(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options) error {
 	if len(f.where)+len(f.columns) == 0 {
 		return nil
 	}
@@ -468,8 +466,8 @@ func listed(given []string, known []schemas.Column) []string {
 }
 
 // columnsOf returns the columns that an export of the form shows.
-func columnsOf(ctx context.Context, def *definition.Definition, o account.Options) ([]schemas.Column, error) {
-	client, err := account.NewClient(ctx, def, o)
+func columnsOf(ctx context.Context, def *definition.Definition, o pipelines.Options) ([]schemas.Column, error) {
+	client, err := pipelines.NewClient(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}

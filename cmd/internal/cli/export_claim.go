@@ -15,7 +15,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 )
@@ -114,7 +113,7 @@ func (c *claim) put(ctx context.Context, r record) error {
 // takeOutput claims the definition's first output. Without force, it refuses a file that
 // formetl did not write. A file in a bucket needs no record, because its metadata say who
 // wrote it: then the claim is nil.
-func takeOutput(ctx context.Context, def *definition.Definition, o account.Options, force bool) (*claim, error) {
+func takeOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, force bool) (*claim, error) {
 	out := def.Outputs[0]
 	switch {
 	case out.Path == definition.StdoutPath, force && strings.Contains(out.Path, "://"):
@@ -125,14 +124,14 @@ func takeOutput(ctx context.Context, def *definition.Definition, o account.Optio
 	if err := console.CheckOrdinary(out.Path); err != nil {
 		return nil, err
 	}
-	state, err := account.OpenState(ctx, def, o)
+	state, err := pipelines.OpenState(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
 	return takeFile(ctx, state, out.Path, force)
 }
 
-func checkMarked(ctx context.Context, out definition.Output, o account.Options) error {
+func checkMarked(ctx context.Context, out definition.Output, o pipelines.Options) error {
 	root, name := definition.SplitPath(out.Path)
 	dest, err := o.Tables.Open(ctx, root, out)
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas/plain"
@@ -93,7 +92,7 @@ type initSession struct {
 
 	in      *bufio.Reader // where answers are typed; nil: nobody is there to ask
 	checks  definition.LoadOptions
-	options account.Options
+	options pipelines.Options
 	key     transport.Secret
 	listed  []extract.Form
 }
@@ -384,7 +383,7 @@ func (s *initSession) listForms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := account.NewClient(ctx, def, s.options)
+	client, err := pipelines.NewClient(ctx, def, s.options)
 	if err != nil {
 		return err
 	}

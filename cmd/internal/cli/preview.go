@@ -61,15 +61,15 @@ func preview(cmd *cobra.Command, p *process, f previewFlags, files []string) err
 	if err != nil {
 		return err
 	}
-	o, q := pipelines.Options{Options: common}, pipelines.LookQuery{Form: f.form, Limit: f.limit, Latest: f.latest}
+	q := pipelines.LookQuery{Form: f.form, Limit: f.limit, Latest: f.latest}
 	var text bytes.Buffer
 	if f.asJSON {
-		if err := pipelines.Look(ctx, def, o, q, jsonout.JSON(), &text); err != nil {
+		if err := pipelines.Look(ctx, def, common, q, jsonout.JSON(), &text); err != nil {
 			return err
 		}
 		return console.Print(p.stdout, plain.JSON(text.Bytes()))
 	}
-	if err := pipelines.Look(ctx, def, o, q, csvout.Format(), &text); err != nil {
+	if err := pipelines.Look(ctx, def, common, q, csvout.Format(), &text); err != nil {
 		return err
 	}
 	rows, err := csv.NewReader(&text).ReadAll()

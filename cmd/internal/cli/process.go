@@ -15,7 +15,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas/plain"
@@ -36,7 +36,7 @@ type process struct {
 // start begins a command's own work, after flags and arguments were checked. It
 // reads the options that flags give and adds the log, and the destinations and
 // the client that use it.
-func (p *process) start(level slog.Level, read func() (account.Options, error)) (account.Options, error) {
+func (p *process) start(level slog.Level, read func() (pipelines.Options, error)) (pipelines.Options, error) {
 	o, err := read()
 	if err == nil {
 		err = p.log.Start(level)
@@ -47,7 +47,7 @@ func (p *process) start(level slog.Level, read func() (account.Options, error)) 
 	p.restore = console.TuneCollector(p.lookup)
 	o.Now = time.Now
 	if p.pipeline != "" {
-		o.RunID = account.NewRunID(o.Now())
+		o.RunID = pipelines.NewRunID(o.Now())
 		p.log.About(p.pipeline, o.RunID)
 		p.log.Logger = p.log.With(slog.String("pipeline", p.pipeline), slog.String("run_id", o.RunID))
 	}
@@ -63,7 +63,7 @@ const (
 )
 
 // open starts a command that works from definitions, and reads them.
-func (p *process) open(ctx context.Context, f *console.DefinitionFlags, files []string, level slog.Level, key bool) ([]*definition.Definition, account.Options, error) {
+func (p *process) open(ctx context.Context, f *console.DefinitionFlags, files []string, level slog.Level, key bool) ([]*definition.Definition, pipelines.Options, error) {
 	o, err := p.start(level, f.Options)
 	if err != nil {
 		return nil, o, err
@@ -77,10 +77,10 @@ func (p *process) open(ctx context.Context, f *console.DefinitionFlags, files []
 
 // openOutputs opens definitions for a command that looks at their outputs. Without key, the
 // key is read only of those whose forms the service must be asked for.
-func (p *process) openOutputs(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, account.Options, error) {
+func (p *process) openOutputs(ctx context.Context, f *console.DefinitionFlags, files []string, key bool) ([]*definition.Definition, pipelines.Options, error) {
 	defs, o, err := p.open(ctx, f, files, slog.LevelWarn, key)
 	for i, def := range defs {
-		if err == nil && !key && account.NeedsForms(def, o) {
+		if err == nil && !key && pipelines.NeedsForms(def, o) {
 			defs[i], err = p.loadKey(ctx, f, files[i])
 		}
 	}
@@ -100,7 +100,7 @@ func (p *process) loadKey(ctx context.Context, f *console.DefinitionFlags, file 
 const keyForForms = ", where the forms must be asked for"
 
 // checkSpan refuses a range that holds no time because of the flags.
-func checkSpan(def *definition.Definition, o account.Options) error {
+func checkSpan(def *definition.Definition, o pipelines.Options) error {
 	if o.From.IsZero() && o.To.IsZero() {
 		return nil
 	}
@@ -240,5 +240,5 @@ func failed(of int, failures []error) error {
 	case 1:
 		return failures[0]
 	}
-	return &account.FormsError{Forms: of, Errors: failures}
+	return &pipelines.FormsError{Forms: of, Errors: failures}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -47,13 +46,13 @@ all its dead letters.`,
 
 func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	r, defs, err := f.open(ctx, p, files)
-	if err == nil && f.dryRun && account.NeedsForms(defs[0], r.options.Options) {
+	if err == nil && f.dryRun && pipelines.NeedsForms(defs[0], r.options) {
 		defs[0], err = p.loadKey(ctx, &f.DefinitionFlags, files[0])
 	}
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}
-	found, err := pipelines.FindRejects(ctx, defs[0], r.options.Options)
+	found, err := pipelines.FindRejects(ctx, defs[0], r.options)
 	if err != nil {
 		return r.notBegun(ctx, f, files, err)
 	}
@@ -79,7 +78,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	if ctx.Err() != nil {
 		return
 	}
-	o := r.options.Options
+	o := r.options
 	o.Forms = []string{form.Form}
 	remaining, err := pipelines.FindRejects(ctx, def, o)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/cmd/internal/report"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -86,7 +85,7 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 	if err != nil {
 		return nil, nil, err
 	}
-	defs, common, err := p.open(ctx, &f.DefinitionFlags, files, bar.LogLevel(), !f.dryRun)
+	defs, o, err := p.open(ctx, &f.DefinitionFlags, files, bar.LogLevel(), !f.dryRun)
 	if err == nil && !f.dryRun {
 		report.NoteMetrics(ctx, p.log.Logger, f.watch.metrics)
 	}
@@ -96,7 +95,6 @@ func (f *runFlags) open(ctx context.Context, p *process, files []string) (*runs,
 		}
 		def.Extract.Proof = def.Extract.Proof || f.strict
 	}
-	o := pipelines.Options{Options: common}
 	o.Full = f.full
 	if err == nil && !f.dryRun {
 		err = f.watch.prepare(p, bar, &o)
@@ -131,7 +129,7 @@ func (f *watchFlags) write(ctx context.Context, p *process, reports ...*pipeline
 // one runs a definition. Its name goes before its error where the command runs
 // several.
 func (r *runs) one(ctx context.Context, def *definition.Definition, options pipelines.Options, several bool) {
-	options.RunID = account.NewRunID(options.Now())
+	options.RunID = pipelines.NewRunID(options.Now())
 	r.process.log.About(def.Name, options.RunID)
 	log := r.process.log.With(slog.String("pipeline", def.Name), slog.String("run_id", options.RunID))
 	options.Logger, options.Tables = log, console.Tables(log)
@@ -190,7 +188,7 @@ func (r *runs) notBegun(ctx context.Context, f runFlags, files []string, err err
 		now := time.Now()
 		name, why := r.process.whyNotBegun(file, f.DefinitionFlags, err)
 		report := &pipelines.Report{
-			Pipeline: name, Definition: file, RunID: account.NewRunID(now),
+			Pipeline: name, Definition: file, RunID: pipelines.NewRunID(now),
 			StartedAt: now.UTC(), EndedAt: now.UTC(), Forms: []*pipelines.FormReport{},
 		}
 		console.SetExitCodes(report, why)

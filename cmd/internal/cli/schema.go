@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
@@ -150,7 +149,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 		upkeep.OriginSchema: "the definition's schema", upkeep.OriginManifest: "the manifest of an earlier run",
 		upkeep.OriginSample: "the form's headings and a sample",
 	}
-	forms, err := account.ListForms(ctx, defs[0], options)
+	forms, err := pipelines.ListForms(ctx, defs[0], options)
 	if err != nil {
 		return err
 	}
@@ -169,7 +168,7 @@ func schemaShow(ctx context.Context, p *process, files []string, f console.Defin
 
 // eachForm visits forms of a definition that openOutputs has opened, with their columns. The
 // API key is read only where the service must be asked for them.
-func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o account.Options, forms []string, visit func(string, *upkeep.FormColumns) error) error {
+func (p *process) eachForm(ctx context.Context, f *console.DefinitionFlags, def *definition.Definition, o pipelines.Options, forms []string, visit func(string, *upkeep.FormColumns) error) error {
 	for _, form := range forms {
 		columns, err := upkeep.KnownColumns(ctx, def, o, form)
 		if err == nil && columns == nil && def.Source.Key.IsZero() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/upkeep"
@@ -121,7 +121,7 @@ func ddlOfDefinition(ctx context.Context, p *process, d *ddl.Dialect, file strin
 	if err != nil {
 		return nil, err
 	}
-	forms, err := account.ListForms(ctx, defs[0], options)
+	forms, err := pipelines.ListForms(ctx, defs[0], options)
 	if err != nil {
 		return nil, err
 	}

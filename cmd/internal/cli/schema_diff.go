@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/formetl/formetl/cmd/internal/console"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/upkeep"
 	"github.com/formetl/formetl/schemas"
@@ -94,7 +94,7 @@ func schemaDiff(ctx context.Context, p *process, set *pflag.FlagSet, files []str
 }
 
 // compare compares two schema files, or with live forms a schema file or what a definition gives.
-func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string, o account.Options, f diffFlags) (list []comparison, err error) {
+func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string, o pipelines.Options, f diffFlags) (list []comparison, err error) {
 	if len(files) == 2 {
 		set.Visit(func(f *pflag.Flag) {
 			if err == nil && !slices.Contains([]string{"json", "log-format", "log-level"}, f.Name) {
@@ -112,7 +112,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 	if err != nil {
 		return nil, err
 	}
-	forms, err := account.ListForms(ctx, def, o)
+	forms, err := pipelines.ListForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func compare(ctx context.Context, p *process, set *pflag.FlagSet, files []string
 
 // open returns the definition in a file, or else the schema in it and what the flags say in
 // place of a definition.
-func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, file string, o account.Options) (def *definition.Definition, schema *schemas.Schema, err error) {
+func (f *diffFlags) open(ctx context.Context, p *process, set *pflag.FlagSet, file string, o pipelines.Options) (def *definition.Definition, schema *schemas.Schema, err error) {
 	isDefinition, err := definition.Is(file)
 	switch {
 	case err != nil:

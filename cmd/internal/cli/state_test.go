@@ -14,7 +14,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -69,7 +69,7 @@ func stateReport(t *testing.T) *upkeep.StateReport {
 				{Path: "/bad/", Dataset: true, Err: errors.New("denied")},
 			}},
 		},
-		Budget: account.Booked{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
+		Budget: pipelines.Booked{PerMinute: 60, Minute: 1, PerDay: 5000, Day: 5000, Next: now.Add(5 * time.Hour)},
 		Checkpoints: []checkpoint.Left{{
 			Header:  checkpoint.Header{RunID: "run5", Form: "form2", OpenedAt: now.Add(-time.Hour)},
 			Windows: 4, Rows: 1200, Bytes: 34_000,

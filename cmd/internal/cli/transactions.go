@@ -12,7 +12,7 @@ import (
 
 	"github.com/formetl/formetl/cmd/internal/console"
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas/plain"
 )
@@ -50,7 +50,7 @@ func (a *asked) registerResults(set *pflag.FlagSet) {
 
 // open starts a command. It returns the definition in the file, or one with this name that the
 // flags make in its place.
-func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o account.Options, err error) {
+func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string) (def *definition.Definition, o pipelines.Options, err error) {
 	if len(files) == 0 {
 		if def, err = p.define(name, a.form, &a.service, a.given.State); err == nil {
 			o, err = p.start(slog.LevelWarn, a.given.Options)
@@ -70,13 +70,13 @@ func (a *asked) open(cmd *cobra.Command, p *process, files []string, name string
 
 // openResults is open for a command that reads results of a form, the first of the definition
 // if no flag names one.
-func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name string) (*definition.Definition, account.Options, error) {
+func (a *asked) openResults(cmd *cobra.Command, p *process, files []string, name string) (*definition.Definition, pipelines.Options, error) {
 	labels, err := console.ByLabel(a.names)
 	if err == nil && len(files) == 0 {
 		err = console.CheckForm(a.form)
 	}
 	if err != nil {
-		return nil, account.Options{}, err
+		return nil, pipelines.Options{}, err
 	}
 	def, o, err := a.open(cmd, p, files, name)
 	if err != nil {
@@ -112,7 +112,7 @@ func askCommand(p *process, cmd *cobra.Command, aboutForm bool, ask func(ctx con
 				return &console.CodeError{Code: console.ExitUsage, Err: err}
 			}
 		}
-		client, err := account.NewClient(cmd.Context(), def, o)
+		client, err := pipelines.NewClient(cmd.Context(), def, o)
 		if err != nil {
 			return err
 		}

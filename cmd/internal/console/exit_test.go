@@ -15,7 +15,6 @@ import (
 	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -150,9 +149,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 			errs := []error{fmt.Errorf("form a: %w", one[second]), nil, fmt.Errorf("form b: %w", one[first])}
 			for _, err := range []error{
 				errors.Join(errs...),
-				&account.FormsError{Errors: []error{errs[0], errs[2]}},
+				&pipelines.FormsError{Errors: []error{errs[0], errs[2]}},
 				&output.OutputsError{Errors: []error{errs[0], errs[2]}},
-				fmt.Errorf("x: %w", &account.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
+				fmt.Errorf("x: %w", &pipelines.FormsError{Errors: []error{&output.OutputsError{Errors: []error{errs[2]}}, errs[0]}}),
 			} {
 				if got := ExitCode(err); got != first {
 					t.Errorf("%d and %d give %d", second, first, got)
@@ -161,9 +160,9 @@ func TestExitCodeOfSeveral(t *testing.T) {
 		}
 	}
 	refused := &transport.RequestError{Err: service(transport.CodeInvalidKey, 401)}
-	notRun := &account.FormsError{Forms: 3, Errors: []error{
+	notRun := &pipelines.FormsError{Forms: 3, Errors: []error{
 		fmt.Errorf("form a: %w", &load.HeldError{}), fmt.Errorf("form b: %w", refused),
-		fmt.Errorf("form c: %w", &account.NotRunError{Form: "c", Err: refused}),
+		fmt.Errorf("form c: %w", &pipelines.NotRunError{Form: "c", Err: refused}),
 	}}
 	if got := ExitCode(notRun); got != ExitNoPermission {
 		t.Errorf("forms that were not run give %d", got)

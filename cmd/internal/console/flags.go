@@ -13,7 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -334,7 +334,7 @@ func (d *DefinitionFlags) RegisterKey(set *pflag.FlagSet, when string) {
 }
 
 // Options are what the flags tell a run besides its definition.
-func (d *DefinitionFlags) Options() (account.Options, error) {
+func (d *DefinitionFlags) Options() (pipelines.Options, error) {
 	o, err := d.RangeFlags.Options()
 	o.Forms = d.Forms
 	return o, err
@@ -355,7 +355,7 @@ func (r *RangeFlags) Register(set *pflag.FlagSet) {
 
 // Options holds the range, From and To zero where the flags were not given. The
 // error is of a time that cannot be read, or of an empty range.
-func (r *RangeFlags) Options() (o account.Options, err error) {
+func (r *RangeFlags) Options() (o pipelines.Options, err error) {
 	for _, flag := range []struct {
 		name, value string
 		into        *time.Time

@@ -13,7 +13,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 )
@@ -53,12 +52,10 @@ func TestTellJSON(t *testing.T) {
 	l.Panic("it\nbroke", "goroutine 1\n")
 	l.Summarize(&pipelines.Report{Forms: []*pipelines.FormReport{{
 		Form: "f", Timezone: "UTC",
-		ReadReport: pipelines.ReadReport{Rejected: 2, Replaced: 1},
-		CheckReport: pipelines.CheckReport{
-			Verified: &load.Verified{Match: true, Counted: 4}, ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, Changed: 5},
-		},
-		NoticeReport: pipelines.NoticeReport{Undated: 3, Drift: []string{"a column more"}},
-		Outputs:      []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
+		Rejected: 2, Replaced: 1,
+		Verified: &load.Verified{Match: true, Counted: 4}, ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, Changed: 5},
+		Undated: 3, Drift: []string{"a column more"},
+		Outputs: []output.Report{{Path: "-", Rows: 7, Bytes: 10}},
 	}, {Form: "g", Error: "failed"}}}, true)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 7 {
@@ -90,10 +87,10 @@ func TestLogRejects(t *testing.T) {
 	var out bytes.Buffer
 	log := jsonLog(t, &out).Logger
 	report := &pipelines.Report{Definition: "p.yaml", Forms: []*pipelines.FormReport{
-		{Form: "a", ReadReport: pipelines.ReadReport{Rejected: 2}, Outputs: []output.Report{{DeadLetters: "/lake/a/_rejects/r.jsonl"}, {DeadLetters: "/out/a.csv.rejects.jsonl"}}},
+		{Form: "a", Rejected: 2, Outputs: []output.Report{{DeadLetters: "/lake/a/_rejects/r.jsonl"}, {DeadLetters: "/out/a.csv.rejects.jsonl"}}},
 		{Form: "b", Outputs: []output.Report{{Path: "/lake/b/"}}},
-		{Form: "c", ReadReport: pipelines.ReadReport{Rejected: 3}, Outputs: []output.Report{{DeadLetters: "/lake/c/_rejects/r.jsonl"}}},
-		{Form: "too many", ReadReport: pipelines.ReadReport{Rejected: 500}, Error: "failed"}, // its error tells it
+		{Form: "c", Rejected: 3, Outputs: []output.Report{{DeadLetters: "/lake/c/_rejects/r.jsonl"}}},
+		{Form: "too many", Rejected: 500, Error: "failed"}, // its error tells it
 	}}
 	LogRejects(t.Context(), log, report)
 	const want = `"level":"WARN","msg":"results were rejected and are in no output","rejected":5,` +
@@ -133,7 +130,7 @@ func TestFailJSON(t *testing.T) {
 		{held, []string{"a run1 75"}},
 		{errors.New("no run"), []string{"last run9 70"}},
 		{fmt.Errorf("stopped; %w", held), []string{"a run1 75"}},
-		{&account.FormsError{Forms: 3, Errors: []error{held, full, report}}, []string{"a run1 75", "b run2 74", "last run9 73"}},
+		{&pipelines.FormsError{Forms: 3, Errors: []error{held, full, report}}, []string{"a run1 75", "b run2 74", "last run9 73"}},
 	} {
 		var out bytes.Buffer
 		l := jsonLog(t, &out)

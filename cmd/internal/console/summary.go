@@ -11,7 +11,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/schemas"
 )
@@ -58,7 +57,7 @@ func LogForm(ctx context.Context, log *slog.Logger, f *pipelines.FormReport) {
 
 // Begun tells whether a form was begun.
 func Begun(f *pipelines.FormReport) bool {
-	_, not := errors.AsType[*account.NotRunError](f.Err)
+	_, not := errors.AsType[*pipelines.NotRunError](f.Err)
 	return !not
 }
 

@@ -83,9 +83,9 @@ func noon(after int, forms ...*pipelines.FormReport) *pipelines.Report {
 func formOf(name, failure string, marks ...string) *pipelines.FormReport {
 	f := &pipelines.FormReport{
 		Form: name, Timezone: "America/Chicago", Error: failure,
-		ReadReport:   pipelines.ReadReport{Windows: 4, Rows: 5, Rejected: 2, Nulled: []reading.FaultCount{{Count: 2}, {Count: 4}}},
-		CheckReport:  pipelines.CheckReport{Reread: 1, Older: 3},
-		NoticeReport: pipelines.NoticeReport{Changes: make([]schemas.Change, 3)},
+		Windows: 4, Rows: 5, Rejected: 2, Nulled: []reading.FaultCount{{Count: 2}, {Count: 4}},
+		Reread: 1, Older: 3,
+		Changes: make([]schemas.Change, 3),
 	}
 	for i, mark := range marks {
 		at, _ := definition.ParseWallTime(mark)

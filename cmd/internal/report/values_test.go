@@ -7,7 +7,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 	"github.com/formetl/formetl/schemas"
@@ -24,18 +23,14 @@ func number64(n int64) *int64 { return &n }
 func doneForm(name string, windows int) *pipelines.FormReport {
 	f := &pipelines.FormReport{
 		Form: name, StartedAt: day(100), EndedAt: day(100).Add(12300 * time.Millisecond), Timezone: "America/Chicago",
-		Range: load.Span(day(0), day(windows)),
-		ReadReport: pipelines.ReadReport{
-			Windows: windows, Rows: int64(windows) * 90, Rejected: int64(windows), Continued: "20260301T000000Z-00000001", WindowsKept: 1, Replaced: 3,
-			Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: int64(windows)}},
-			Nulled:  []reading.FaultCount{{Column: "born", Reason: "not a date", Count: 7}},
-			Spans:   spans(min(windows, 60)),
-		},
-		CheckReport: pipelines.CheckReport{
-			Verified: &load.Verified{Counted: int64(windows) * 91, Extracted: int64(windows) * 91, Match: true, Method: load.MethodChanges}, Reread: 1, Older: 1,
-			ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, KnownTo: load.Wall(day(windows)), Changed: 5, StaleParts: 1},
-		},
-		Requests: load.Requests{Results: int64(windows) + 2, Count: 3, Retries: 4},
+		Range:   load.Span(day(0), day(windows)),
+		Windows: windows, Rows: int64(windows) * 90, Rejected: int64(windows), Continued: "20260301T000000Z-00000001", WindowsKept: 1, Replaced: 3,
+		Rejects:  []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: int64(windows)}},
+		Nulled:   []reading.FaultCount{{Column: "born", Reason: "not a date", Count: 7}},
+		Spans:    spans(min(windows, 60)),
+		Verified: &load.Verified{Counted: int64(windows) * 91, Extracted: int64(windows) * 91, Match: true, Method: load.MethodChanges}, Reread: 1, Older: 1,
+		ResultChanges: &pipelines.ChangesReport{Method: load.MethodChanges, KnownTo: load.Wall(day(windows)), Changed: 5, StaleParts: 1},
+		Requests:      load.Requests{Results: int64(windows) + 2, Count: 3, Retries: 4},
 		Outputs: []output.Report{
 			{Path: "out/" + name + ".csv", Format: "csv", Rows: int64(windows) * 90, Parts: 1, Bytes: 123_456, SHA256: "5a"},
 			{Path: "lake/" + name + "/", Format: "parquet", Rows: int64(windows) * 90, Parts: windows, Bytes: 1_234_567, Watermark: load.Wall(day(windows))},
@@ -87,7 +82,7 @@ func runOf(forms ...*pipelines.FormReport) *pipelines.Report {
 func failedForm(name string, code int, err error) *pipelines.FormReport {
 	return &pipelines.FormReport{
 		Form: name, StartedAt: day(100), EndedAt: day(100).Add(time.Second), Timezone: "UTC", ExitCode: code, Error: err.Error(), Err: err,
-		ReadReport:  pipelines.ReadReport{Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: 101}}, Rejected: 101},
+		Rejects: []reading.FaultCount{{Column: "price", Reason: "not a decimal", Count: 101}}, Rejected: 101,
 		ResultsKept: number64(300), Outputs: []output.Report{{Path: "out/x.csv", Format: "csv", Error: "the disk is full"}},
 	}
 }
@@ -124,15 +119,17 @@ func year(columns int) *pipelines.Report {
 
 // pages are the runs whose pages are kept.
 func pages() map[string][]*pipelines.Report {
-	nothing := doneForm("feedback", 1)
-	nothing.ReadReport = pipelines.ReadReport{Windows: 1, Spans: []pipelines.Span{{Range: load.Span(day(0), day(1)), Windows: 1, Planned: new(int64)}}}
-	nothing.CheckReport = pipelines.CheckReport{Verified: &load.Verified{Match: true, Method: load.MethodCounts}}
-	nothing.NoticeReport, nothing.Requests = pipelines.NoticeReport{}, load.Requests{Count: 2}
+	done := doneForm("feedback", 1)
+	nothing := &pipelines.FormReport{
+		Form: done.Form, StartedAt: done.StartedAt, EndedAt: done.EndedAt, Range: done.Range, Timezone: done.Timezone, Outputs: done.Outputs,
+		Windows: 1, Spans: []pipelines.Span{{Range: load.Span(day(0), day(1)), Windows: 1, Planned: new(int64)}},
+		Verified: &load.Verified{Match: true, Method: load.MethodCounts}, Requests: load.Requests{Count: 2},
+	}
 	unread := runOf()
 	unread.ExitCode, unread.Error, unread.Hint, unread.EndedAt = 78, "feedback.yaml:3:1: the key \"fromm\" is not known; did you mean from?", "mend what the message names", unread.StartedAt
 	several := runOf(
 		doneForm("feedback", 6), failedForm("orders", 65, errors.New("101 results were rejected and max_rejects is 100")),
-		failedForm("late", 75, &account.NotRunError{Form: "late", Stopped: true, Err: errors.New("told to stop")}))
+		failedForm("late", 75, &pipelines.NotRunError{Form: "late", Stopped: true, Err: errors.New("told to stop")}))
 	several.ExitCode, several.Error, several.Hint = 65, "2 of 3 forms failed:\nform orders: 101 results were rejected\nform late: told to stop", "mend the schema"
 	return map[string][]*pipelines.Report{
 		"done": {runOf(doneForm("feedback", 8))}, "nothing": {runOf(nothing)}, "notbegun": {unread}, "several": {several, unread}, "hostile": {hostileRun()}, "none": nil,

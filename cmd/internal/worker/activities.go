@@ -19,7 +19,6 @@ import (
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
-	"github.com/formetl/formetl/pipelines/account"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
@@ -33,7 +32,7 @@ type Activities struct {
 	Load func(context.Context, Source) (*definition.Definition, error)
 	// Tables are the formats and destinations of the program.
 	Tables func(*slog.Logger) output.Tables
-	Client account.ClientOptions
+	Client pipelines.ClientOptions
 	Log    *slog.Logger
 	// At is pipelines.Options.At.
 	At func(string)
@@ -71,7 +70,8 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 		if err != nil {
 			return err
 		}
-		o := pipelines.Options{Options: a.options(log.With(slog.String("pipeline", def.Name)), in.Form), Progress: p.note, At: a.At}
+		o := a.options(log.With(slog.String("pipeline", def.Name)), in.Form)
+		o.Progress, o.At = p.note, a.At
 		report, err := pipelines.Run(ctx, def, o)
 		if err != nil {
 			return err
@@ -88,8 +88,8 @@ func (a *Activities) Run(ctx context.Context, in FormInput) (end *FormEnd, err e
 }
 
 // options are those of a run of this worker, for some forms.
-func (a *Activities) options(log *slog.Logger, forms ...string) account.Options {
-	return account.Options{Tables: a.Tables(log), Logger: log, Client: a.Client, Forms: forms}
+func (a *Activities) options(log *slog.Logger, forms ...string) pipelines.Options {
+	return pipelines.Options{Tables: a.Tables(log), Logger: log, Client: a.Client, Forms: forms}
 }
 
 // definition reads the definition that a workflow names. Its secrets stay out of what is

@@ -23,7 +23,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/formetl/formetl/cmd/internal/console"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -211,7 +211,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 			}
 			return p.load(s, o)
 		},
-		Client: account.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &account.Budgets{}},
+		Client: pipelines.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &pipelines.Budgets{}},
 	})
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+p.queue, err)
@@ -290,7 +290,7 @@ func (p *process) start(ctx context.Context, f *startFlags, path string) error {
 		code, text := codeOf(err)
 		return &console.CodeError{Code: code, Err: fmt.Errorf("%s: %s", def.Name, text)}
 	}
-	failed := &account.FormsError{Forms: len(end.Forms)}
+	failed := &pipelines.FormsError{Forms: len(end.Forms)}
 	for _, form := range end.Forms {
 		if form.Code != console.ExitOK {
 			failed.Errors = append(failed.Errors, &console.CodeError{Code: form.Code, Err: fmt.Errorf("form %s: %s", form.Form, form.Error)})

@@ -1,4 +1,4 @@
-package account_test
+package pipelines_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -23,7 +23,7 @@ func TestAutoAsks(t *testing.T) {
 			service, source := serve(t, "form1")
 			service.API = c.speaks
 			source.API = definition.APIAuto
-			client, err := account.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, account.Options{})
+			client, err := pipelines.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, pipelines.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestAutoOfNeither(t *testing.T) {
 	_, source := serve(t, "form1")
 	source.API, source.Key = definition.APIAuto, transport.NewSecret("another")
 	def := &definition.Definition{Source: source, State: t.TempDir()}
-	_, err := account.NewClient(t.Context(), def, account.Options{})
+	_, err := pipelines.NewClient(t.Context(), def, pipelines.Options{})
 	refused, ok := errors.AsType[*transport.ServiceError](err)
 	if !ok || refused.Code != transport.CodeInvalidKey || !strings.Contains(err.Error(), "by API v2: ") || !strings.Contains(err.Error(), "by API v1: ") {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
-package account
+package pipelines
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type Budgets struct {
 
 // member is a Budget and how many use it.
 type member struct {
-	*Budget
+	*sharedBudget
 	users int
 }
 
@@ -34,11 +34,11 @@ func (all *Budgets) Shared(def *definition.Definition, state checkpoint.State, n
 	defer all.mu.Unlock()
 	m := all.open[key]
 	if m == nil {
-		b, ok := newBudget(def, state, now, waits).(*Budget)
+		b, ok := newBudget(def, state, now, waits).(*sharedBudget)
 		if !ok {
 			return nil
 		}
-		m = &member{Budget: b}
+		m = &member{sharedBudget: b}
 		if all.open == nil {
 			all.open = map[string]*member{}
 		}

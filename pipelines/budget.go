@@ -1,4 +1,4 @@
-package account
+package pipelines
 
 import (
 	"context"
@@ -38,7 +38,7 @@ const (
 	day = 24 * time.Hour
 )
 
-// Budget bounds the requests to an account in any minute and in any 24 hours, for all
+// sharedBudget bounds the requests to an account in any minute and in any 24 hours, for all
 // processes that share the state. Where a minute's requests are used up, others wait. Where
 // those of a day are, they fail with a *transport.BudgetError.
 //
@@ -48,7 +48,7 @@ const (
 //
 // Times are those of the state: the clock of this machine for a folder, and that of the store
 // for a bucket. If the machine's clock is set back, bookings count for longer, never shorter.
-type Budget struct {
+type sharedBudget struct {
 	limits limits
 	ledger ledger
 	id     string           // of this Budget, in the ledger
@@ -80,7 +80,7 @@ func newBudget(def *definition.Definition, state checkpoint.State, now func() ti
 	if l.perMinute <= 0 && l.perDay <= 0 {
 		return nil
 	}
-	return &Budget{mutex: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], here: now, waits: waits}
+	return &sharedBudget{mutex: make(chan struct{}, 1), limits: l, ledger: ledgerOf(def, state), id: cryptorand.Text()[:8], here: now, waits: waits}
 }
 
 func limitsOf(def *definition.Definition, state checkpoint.State) limits {
@@ -92,13 +92,13 @@ func limitsOf(def *definition.Definition, state checkpoint.State) limits {
 }
 
 // now returns the time of the state: this machine's, and how far a bucket's clock is ahead of it.
-func (b *Budget) now() time.Time { return wall(b.here()).Add(time.Duration(b.ahead.Load())) }
+func (b *sharedBudget) now() time.Time { return wall(b.here()).Add(time.Duration(b.ahead.Load())) }
 
 // wall is a time without its monotonic part, which stands still while a machine sleeps.
 func wall(at time.Time) time.Time { return at.Round(0) }
 
 // setClock learns the clock of a bucket, from the time of an object that it writes for that.
-func (b *Budget) setClock(ctx context.Context) error {
+func (b *sharedBudget) setClock(ctx context.Context) error {
 	state, name := b.ledger.state, "clock"
 	if !state.Remote() || wall(b.here()).Sub(b.clockSet).Abs() < setAgain {
 		return nil
@@ -120,10 +120,10 @@ func (b *Budget) setClock(ctx context.Context) error {
 }
 
 // local returns a moment of the state's clock by this machine's.
-func (b *Budget) local(at time.Time) time.Time { return at.Add(-time.Duration(b.ahead.Load())) }
+func (b *sharedBudget) local(at time.Time) time.Time { return at.Add(-time.Duration(b.ahead.Load())) }
 
 // Reserve books a request. It waits while the budget of the minute is used up.
-func (b *Budget) Reserve(ctx context.Context) error {
+func (b *sharedBudget) Reserve(ctx context.Context) error {
 	var waited time.Time // until when the request has waited
 	now := func() time.Time {
 		now := b.now()
@@ -150,7 +150,7 @@ func (b *Budget) Reserve(ctx context.Context) error {
 
 // reserve takes a request that is reserved, or reserves some first. If none is free, it
 // returns when to ask again.
-func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.Time, err error) {
+func (b *sharedBudget) reserve(ctx context.Context, now func() time.Time) (free time.Time, err error) {
 	select {
 	case b.mutex <- struct{}{}:
 		defer func() { <-b.mutex }()
@@ -178,7 +178,7 @@ func (b *Budget) reserve(ctx context.Context, now func() time.Time) (free time.T
 }
 
 // lend reserves requests for a while. If none is free, it returns when to ask again.
-func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Duration) (free time.Time, err error) {
+func (b *sharedBudget) lend(ctx context.Context, now func() time.Time, length time.Duration) (free time.Time, err error) {
 	want := b.want(now())
 	var refused error
 	err = b.write(ctx, func(r *record) bool {
@@ -206,7 +206,7 @@ func (b *Budget) lend(ctx context.Context, now func() time.Time, length time.Dur
 
 // want returns how many requests are reserved: as many as were used in the last seconds, and
 // twice as many as before where all were used at once.
-func (b *Budget) want(now time.Time) int {
+func (b *sharedBudget) want(now time.Time) int {
 	if len(b.used) == 0 {
 		return 1
 	}
@@ -216,7 +216,7 @@ func (b *Budget) want(now time.Time) int {
 
 // write changes the ledger, if change returns true. It does so again where another process was
 // faster.
-func (b *Budget) write(ctx context.Context, change func(*record) bool) error {
+func (b *sharedBudget) write(ctx context.Context, change func(*record) bool) error {
 	for {
 		err := b.try(ctx, change)
 		if ctx.Err() != nil || !errors.Is(err, load.ErrConflict) {
@@ -233,7 +233,7 @@ const maxJitter = 50 * time.Millisecond
 
 // try changes the ledger once. If it does not hold the last reservation, what was used of that
 // is booked: by a write whose answer was lost, or by others once the reservation had ended.
-func (b *Budget) try(ctx context.Context, change func(*record) bool) error {
+func (b *sharedBudget) try(ctx context.Context, change func(*record) bool) error {
 	r, version, err := b.ledger.read(ctx)
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (b *Budget) try(ctx context.Context, change func(*record) bool) error {
 
 // Close books what was used, and gives back what is still reserved. If that fails, the
 // reservation ends by itself.
-func (b *Budget) Close() {
+func (b *sharedBudget) Close() {
 	b.mutex <- struct{}{}
 	defer func() { <-b.mutex }()
 	if b.left == 0 && len(b.used) == 0 {
@@ -274,7 +274,7 @@ func (b *Budget) Close() {
 const closing = 2 * time.Second
 
 // tell tells of a long wait from now on, unless that was told already.
-func (b *Budget) tell(now, until time.Time) {
+func (b *sharedBudget) tell(now, until time.Time) {
 	if b.waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
 		b.told = until
 		b.waits(b.limits.perMinute, b.local(until))

@@ -1,23 +1,27 @@
-package account
+package pipelines
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/transform"
 )
 
-// Options is what a command is told besides the definition. Functions that take
-// Options fill in the defaults by WithDefaults.
+// Options is what a command is told besides its definition. Functions that take Options fill in
+// the defaults by WithDefaults.
 type Options struct {
 	Tables output.Tables
 	State  checkpoint.State // of the definition, where it is open already
@@ -33,6 +37,27 @@ type Options struct {
 	Now    func() time.Time // nil is time.Now; called from several goroutines
 	Client ClientOptions    // for tests and the demo
 	RunID  string           // "" makes one
+
+	// The others are for Run, Head and Look.
+
+	Progress func(Progress) // nil: nobody watches; called from several goroutines
+	// Ended is called when a form has ended or will not begin, with its whole report.
+	// nil: nobody is told; called from several goroutines.
+	Ended  func(*FormReport)
+	Stdout io.Writer // where the output "-" goes; nil discards
+	Resume Resume    // what is taken over of a run that ended early
+	// At is told when a run comes to a point: a step of a commit (load.Step) or
+	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
+	// the process there. nil: nobody is told; called from several goroutines.
+	At func(point string)
+	// Wait waits for a time on the clock of the service. nil is a pause of that time; tests
+	// whose service has a clock of its own set that. It is called from several goroutines.
+	Wait func(ctx context.Context, d time.Duration) error
+
+	forms    int              // how many forms are run, set by Run
+	windows  reading.Slots    // of the windows of all forms, set by Run
+	encoders reading.Slots    // of the objects that are encoded at once, set by Run
+	batches  memory.Allocator // of the batches of all forms
 }
 
 // ClientOptions replaces parts of the client that a definition says nothing of.
@@ -71,6 +96,24 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.RunID == "" {
 		o.RunID = NewRunID(o.Now())
+	}
+	if o.At == nil {
+		o.At = func(string) {}
+	}
+	if o.Wait == nil {
+		o.Wait = load.Pause
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	if o.Ended == nil {
+		o.Ended = func(*FormReport) {}
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.batches == nil {
+		o.batches = &transform.Pool{}
 	}
 	return o
 }

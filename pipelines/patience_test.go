@@ -1,4 +1,4 @@
-package account_test
+package pipelines_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
@@ -34,7 +34,7 @@ func TestPatienceOfADefinition(t *testing.T) {
 				BaseURL: "https://fs1.example.com", Account: "acme", Key: transport.NewSecret("patience-key"), Zone: time.UTC,
 				Requests: definition.Requests{Concurrency: 4, Timeout: 30 * time.Second, Retries: 100, Patience: set},
 			}}
-			client, err := account.NewClient(t.Context(), def, account.Options{Client: account.ClientOptions{Transport: refused{}}})
+			client, err := pipelines.NewClient(t.Context(), def, pipelines.Options{Client: pipelines.ClientOptions{Transport: refused{}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 	failed := func(form string, err error) error {
 		return fmt.Errorf("form %s: %w", form, &transport.RequestError{Transaction: "Get Results", Form: form, Err: err})
 	}
-	all := &account.FormsError{Forms: 4, Errors: []error{
+	all := &pipelines.FormsError{Forms: 4, Errors: []error{
 		failed("a", refusal), failed("b", &transport.NetworkError{Problem: "cut"}), failed("c", refusal), errors.New("form d: disk"),
 	}}
 	text := all.Error()

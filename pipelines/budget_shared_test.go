@@ -1,4 +1,4 @@
-package account
+package pipelines
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestBudgetIsSharedAndKept(t *testing.T) {
 		booked, refused := 0, 0
 		var runs sync.WaitGroup
 		for range 4 {
-			budget := newBudget(budgeted(state, 0, 10), stateAt(state), time.Now, nil).(*Budget)
+			budget := newBudget(budgeted(state, 0, 10), stateAt(state), time.Now, nil).(*sharedBudget)
 			runs.Go(func() {
 				defer budget.Close() // what it reserved and did not use is another's
 				for range 5 {
@@ -75,7 +75,7 @@ func TestBudgetOfAMinuteWaitsForOtherRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		for i := range 7 {
-			b := newBudget(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*Budget)
+			b := newBudget(budgeted(state, 3, 100), stateAt(state), time.Now, nil).(*sharedBudget)
 			if err := b.Reserve(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestHostsShareABudget(t *testing.T) {
 				random: rand.New(rand.NewPCG(uint64(i), 1)), from: began.Add(4 * time.Minute), to: began.Add(4*time.Minute + 20*time.Second), //nolint:gosec // small
 			}
 			hosts[i] = h
-			b := newBudget(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*Budget)
+			b := newBudget(budgeted("", limit, 0), checkpoint.NewState(h, "s3://bucket/state/"), h.now, nil).(*sharedBudget)
 			for range 4 {
 				group.Go(func() {
 					time.Sleep(time.Duration(i) * 300 * time.Millisecond) // so that each knows the bucket's clock a little differently

@@ -1,4 +1,4 @@
-package account
+package pipelines
 
 import (
 	"context"
@@ -12,15 +12,9 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/load/loadtest/needs"
 	"github.com/formetl/formetl/load/local"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
-
-func TestMain(m *testing.M) {
-	needs.FilesInMemory()
-	m.Run()
-}
 
 // stateAt is a state in a folder.
 func stateAt(folder string) checkpoint.State {
@@ -32,8 +26,8 @@ func stateAt(folder string) checkpoint.State {
 }
 
 // budgetOf returns a budget in a state of its own.
-func budgetOf(t *testing.T, perMinute, perDay int, now func() time.Time) *Budget {
-	return newBudget(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*Budget)
+func budgetOf(t *testing.T, perMinute, perDay int, now func() time.Time) *sharedBudget {
+	return newBudget(budgeted("", perMinute, perDay), stateAt(t.TempDir()), now, nil).(*sharedBudget)
 }
 
 // TestBudgetMinute: any 60 seconds hold at most the limit, and waiting is as

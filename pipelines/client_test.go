@@ -1,4 +1,4 @@
-package account_test
+package pipelines_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/formetl/formetl/extract/formservice"
 	"github.com/formetl/formetl/extract/transport"
-	"github.com/formetl/formetl/pipelines/account"
+	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/pipelinestest"
 )
@@ -41,7 +41,7 @@ func TestListForms(t *testing.T) {
 	} {
 		service.Reset()
 		def := &definition.Definition{Forms: c.forms, Exclude: c.exclude, Source: source}
-		got, err := account.ListForms(t.Context(), def, account.Options{Forms: c.chosen})
+		got, err := pipelines.ListForms(t.Context(), def, pipelines.Options{Forms: c.chosen})
 		_, none := errors.AsType[*definition.Fault](err)
 		if !slices.Equal(got, c.want) || (c.want == nil) != none || len(service.Log()) != c.asked {
 			t.Errorf("%v but %v of %v: %v, %v after %d requests", c.forms, c.exclude, c.chosen, got, err, len(service.Log()))
@@ -55,8 +55,8 @@ func TestIdlePatterns(t *testing.T) {
 	_, source := serve(t, "form1", "other")
 	var log strings.Builder
 	def := &definition.Definition{Forms: []string{"form*", "from*", "not-listed"}, Exclude: []string{"othr", "other"}, Source: source}
-	o := account.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	if _, err := account.ListForms(t.Context(), def, o); err != nil {
+	o := pipelines.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := pipelines.ListForms(t.Context(), def, o); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -73,12 +73,12 @@ func TestWaitsAreLogged(t *testing.T) {
 	var log strings.Builder
 	ctx, stop := context.WithCancel(t.Context())
 	until := time.Time{}
-	o := account.Options{
+	o := pipelines.Options{
 		Tables: pipelinestest.Options().Tables,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Client: account.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
+		Client: pipelines.ClientOptions{Waits: func(to time.Time) { until = to; stop() }},
 	}
-	c, err := account.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, o)
+	c, err := pipelines.NewClient(t.Context(), &definition.Definition{Source: source, State: t.TempDir()}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,11 @@ func TestWaitsAreLogged(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	if _, err := account.NewClient(t.Context(), &definition.Definition{Source: definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}}, account.Options{}); err == nil {
+	if _, err := pipelines.NewClient(t.Context(), &definition.Definition{Source: definition.Source{BaseURL: "https://x.invalid", Account: "a", Key: transport.NewSecret("k")}}, pipelines.Options{}); err == nil {
 		t.Error("a source without a zone made a client")
 	}
 	_, source := serve(t, "form1")
-	c, err := account.NewClient(t.Context(), &definition.Definition{Source: source}, account.Options{})
+	c, err := pipelines.NewClient(t.Context(), &definition.Definition{Source: source}, pipelines.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,19 +117,19 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 	notRun := func(n int) []error {
 		errs := append(make([]error, 0, n+1), failed)
 		for i := range n {
-			errs = append(errs, fmt.Errorf("form f%d: %w", i+1, &account.NotRunError{Form: fmt.Sprintf("f%d", i+1), Err: refused}))
+			errs = append(errs, fmt.Errorf("form f%d: %w", i+1, &pipelines.NotRunError{Form: fmt.Sprintf("f%d", i+1), Err: refused}))
 		}
 		return errs
 	}
 	for _, c := range []struct {
-		err  *account.FormsError
+		err  *pipelines.FormsError
 		want string
 	}{
-		{&account.FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
-		{&account.FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
-		{&account.FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
-		{&account.FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
-		{&account.FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &account.FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 1, Errors: []error{failed}}, "form f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 3, Errors: []error{failed}}, "1 of 3 forms failed:\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 3, Errors: notRun(2)}, "1 of 3 forms failed, and 2 were not run because each would fail of the same cause (f1, f2):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 500, Errors: notRun(499)}, "1 of 500 forms failed, and 499 were not run because each would fail of the same cause (f1, f2, f3, f4, f5 and 494 more):\nform f0: the key was refused"},
+		{&pipelines.FormsError{Forms: 2, Errors: []error{fmt.Errorf("a: %w", &pipelines.FormsError{Forms: 2, Errors: notRun(1)})}}, "1 of 2 forms failed:\na: 1 of 2 forms failed, and 1 were not run because each would fail of the same cause (f1):\nform f0: the key was refused"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
@@ -141,7 +141,7 @@ func TestFormsErrorTellsTheForms(t *testing.T) {
 // gathers the errors of the others.
 func TestEachEndsWithTheCause(t *testing.T) {
 	refused, stop := errors.New("refused"), errors.New("stopped")
-	var failed account.FormsError
+	var failed pipelines.FormsError
 	err := failed.Each(t.Context(), []string{"a", "b"}, func(form string) error {
 		if form == "a" {
 			return refused
@@ -153,7 +153,7 @@ func TestEachEndsWithTheCause(t *testing.T) {
 	}
 	for _, at := range []string{"a", "b"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		var failed account.FormsError
+		var failed pipelines.FormsError
 		done := 0
 		err := failed.Each(ctx, []string{"a", "b"}, func(form string) error {
 			if done++; form == at {

@@ -1,4 +1,4 @@
-package account
+package pipelines
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// ledger is the object of the state that holds the bookings of an account.
+// ledger is the object of the state that holds the bookings of an
 type ledger struct {
 	state checkpoint.State
 	name  string
