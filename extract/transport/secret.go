@@ -54,9 +54,9 @@ const maxShown = 16 << 10
 const shortKey = 7
 
 // Redact returns text with the key replaced by "[redacted]", also where it is spelled as
-// addresses, JSON, Go or HTML spell it, or by two of them, one after the other, and in base64
-// and hexadecimal. A key of at most seven characters is replaced where it is a whole word or
-// stands in an address, so that "try" does not make "entry" unreadable. Of a very long text
+// addresses, JSON, Go or HTML spell it, by up to three of these on top of one another, and in
+// base64 and hexadecimal. A key of at most seven characters is replaced where it is a whole word
+// or stands in an address, so that "try" does not make "entry" unreadable. Of a very long text
 // Redact returns only the beginning.
 func (s Secret) Redact(text string) string {
 	return s.redact(text, utf8.RuneCountInString(s.value) <= shortKey)
@@ -68,7 +68,7 @@ func (s Secret) RedactSent(text string) string { return s.redact(text, false) }
 
 // mostSpellings is how many spellings on top of each other are looked for. A proxy may
 // percent-encode our request again, or show it in HTML.
-const mostSpellings = 2
+const mostSpellings = 3
 
 // redact replaces the key. With words set it leaves the key inside a longer word, unless that
 // stands in an address.
