@@ -8,11 +8,15 @@
 // output commits. README.md has a picture of that, and takes one result through it.
 //
 // The package also tells what a run would do (MakePlan), shows results without keeping them
-// (Look, Head), and finds what to read again of rejected results (FindRejects). It knows no
-// concrete format or destination: those come in tables that the command line builds. It
-// writes no file itself.
+// (Look, Head), and finds what to read again of rejected results (FindRejects). For these and
+// for package upkeep it has what every command needs before its work with a definition: Options,
+// a client of the account (NewClient), the forms (Forms, ListForms), and the budget of requests,
+// whose bookings lie in a ledger of the state (budget.go, ledger.go).
 //
-// Begin reading with Run, then runForm and formRun.run.
+// It knows no concrete format or destination: those come in tables that the command line
+// builds. It writes no file itself.
+//
+// Begin reading with Run, then runForm and formRun.run; for the budget with sharedBudget.Reserve.
 package pipelines
 
 import "embed"
