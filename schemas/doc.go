@@ -7,7 +7,8 @@
 // their source alone (Late). So windows in any order agree on them (Merge).
 //
 // The package knows Arrow's types, but neither the service nor file formats. It
-// reads no schema files. Begin reading with Schema.
+// reads no schema files. Begin reading with Schema; DefaultName names a column, and Uniquer
+// makes the name unique.
 package schemas
 
 import "embed"

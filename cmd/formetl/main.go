@@ -1,5 +1,5 @@
 // Command formetl takes the results of online forms to CSV, NDJSON, JSON,
-// Arrow and Parquet.
+// Arrow, Parquet and Excel files, and to tables of PostgreSQL.
 package main
 
 import (

@@ -16,7 +16,8 @@
 //
 // Arrow's own writer, pqarrow, writes the pages and the footer. It may end a page
 // and a row group wherever a batch ends. Therefore it gets the rows in steps, which
-// end at counts of rows or of bytes of values. Begin reading with New and endStep.
+// end at counts of rows or of bytes of values. `dictionaries`
+// (sample.go) decides which columns get one. Begin reading with New and endStep.
 package parquetout
 
 import (

@@ -15,7 +15,8 @@
 //
 // Nothing outlives a transaction but what is committed, so that a pooler may lend a session
 // for a transaction only. The password is in the DSN alone. No address, error or table holds
-// it. Begin reading with Table.Load.
+// it. Begin reading with Table.Load, then `merge` (load.go), which finds
+// the rows that differ.
 package postgres
 
 import (

@@ -12,5 +12,6 @@
 // and reuses. It also writes manifests, dead letters and codebooks. It sends no
 // requests to the service. Package load has the steps of a commit.
 //
-// Begin reading with Set.Open, Set.Commit and dataset.stage.
+// Begin reading with Set.Open, Set.Commit and dataset.stage; encoding.letters (letters.go)
+// makes the dead letters of a part.
 package output

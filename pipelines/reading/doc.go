@@ -15,5 +15,7 @@
 // The package does not judge whether what was read is right. Package reconcile
 // compares it with the counts, and asks for windows to be read again.
 //
+// Without a schema, sample.go reads the first pages and has columns inferred from them.
+//
 // Begin reading with NewInterval, Form, NewPlan and Reader.Read.
 package reading
