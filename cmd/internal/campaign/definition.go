@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/formetl/formetl/extract"
-	"github.com/formetl/formetl/extract/formservice"
 )
 
 // definition is what formetl is told, and what the oracle has seen of the runs so far.
@@ -48,18 +47,15 @@ func (d *definition) counted() bool { return !d.complete && d.verify && !d.uncou
 // output is where a definition writes to: a folder on disk, be it that of an S3 server, or a
 // table of a database, which is looked at as a dataset.
 type output struct {
-	dsn         string // of a table, whose name with its schema is dir; else ""
-	soft        bool   // a table keeps the rows of vanished results
-	audit       bool   // rows of a table tell the run that changed them
-	dir         string // the dataset, or where the single file lies
-	name        string // of a single file; "" for a dataset
-	path        string // as the definition has it
-	partition   string // of a dataset
-	extension   string // of data, with its dot
-	format      string
-	compression string
-	codebook    bool
-	explode     string // of a child output the name of its list
+	dsn       string // of a table, whose name with its schema is dir; else ""
+	soft      bool   // a table keeps the rows of vanished results
+	audit     bool   // rows of a table tell the run that changed them
+	dir       string // the dataset, or where the single file lies
+	name      string // of a single file; "" for a dataset
+	path      string // as the definition has it
+	partition string // of a dataset
+	extension string // of data, with its dot
+	explode   string // of a child output the name of its list
 
 	last  *look     // what was there after the last process
 	mark  time.Time // the watermark that was seen last
@@ -136,21 +132,14 @@ func (d *definition) declare(random *rand.Rand, p *people) {
 
 // newOutput chooses an output. An incremental definition has datasets and tables only.
 func (l *life) newOutput(random *rand.Rand, incremental bool, n int) *output {
-	o := &output{codebook: !chance(random, 25), blind: never, partition: pick(random, "none", "day", "month")}
+	o := &output{blind: never, extension: pick(random, ".csv", ".ndjson", ".parquet"), partition: pick(random, "none", "day", "month")}
 	switch {
 	case l.database != nil && chance(random, 70):
 		o.dsn, o.dir, o.path = l.database.own(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n)
 		o.soft, o.audit = chance(random, 40), chance(random, 40)
 	case incremental || chance(random, 50):
-		shape := pick(random, "csv", "csv gzip", "csv zstd", "ndjson", "ndjson gzip", "ndjson zstd", "parquet", "parquet", "parquet gzip", "parquet snappy")
-		o.format, o.compression, _ = strings.Cut(shape, " ")
-		o.extension = "." + o.format
-		if o.format == "csv" || o.format == "ndjson" {
-			o.extension += map[string]string{"gzip": ".gz", "zstd": ".zst"}[o.compression]
-		}
 		l.place(random, o, fmt.Sprintf("lake%d", n))
 	default:
-		o.extension = pick(random, ".csv", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".parquet", ".parquet")
 		o.name = fmt.Sprintf("file%d%s", n, o.extension)
 		l.place(random, o, "out")
 	}
@@ -210,46 +199,14 @@ func (d *definition) text(serviceURL string, in *bucket) string {
 		case o.dsn != "":
 			say(true, "  - {database: postgres, dsn: \"${env:PG}\", table: %q, partition: %s, soft_delete: %t, audit: %t}\n", o.path, o.partition, o.soft, o.audit)
 		default:
-			say(true, "  - path: %s\n    codebook: %t\n", o.path, o.codebook)
-			say(o.dataset(), "    format: %s\n    partition: %s\n", o.format, o.partition)
-			say(o.compression != "", "    compression: %s\n", o.compression)
+			say(true, "  - path: %s\n", o.path)
+			say(o.dataset(), "    format: %s\n    partition: %s\n", o.extension[1:], o.partition)
 			if strings.HasPrefix(o.path, "s3://") {
 				say(true, "    s3: {endpoint: %q, path_style: true, region: us-east-1}\n", in.URL)
 			}
 		}
 	}
 	return b.String()
-}
-
-// newExport chooses the flags that formetl export is given. It is judged like a definition
-// that has one file, which lies on disk.
-func (l *life) newExport(random *rand.Rand) *definition {
-	e := &definition{
-		zone: l.def.zone, api: l.def.api, uncounted: l.def.uncounted, names: pick(random, "id", "label"), verify: true, complete: chance(random, 15), unfinished: never,
-	}
-	if chance(random, 40) {
-		e.from = l.people.date(l.now).Truncate(24 * time.Hour)
-		e.to = e.from.AddDate(0, 0, 1+random.IntN(20))
-	}
-	o := &output{codebook: true, dir: filepath.Join(l.dir, "export"), extension: pick(random, ".csv", ".csv.gz", ".ndjson", ".parquet", ".csv.zst")}
-	o.name = "export" + o.extension
-	e.outputs = []*output{o}
-	return e
-}
-
-// flags are those of the command line of formetl export.
-func (d *definition) flags(serviceURL string) []string {
-	args := []string{
-		"export", "--api", d.api, "--base-url", serviceURL, "--account", "acme", "--timezone", d.zone.String(), "--form", formName,
-		"-o", filepath.Join("export", d.outputs[0].name), "--names", d.names, "--codebook", "--manifest", "--requests-per-minute", "0",
-	}
-	if !d.from.IsZero() {
-		args = append(args, "--from", stamp(d.from), "--to", stamp(d.to))
-	}
-	if d.complete {
-		args = append(args, "--where", "result_status:"+string(formservice.Equals)+"=Complete")
-	}
-	return args
 }
 
 // reads is a span that runs of a definition read for sure, whenever they begin.

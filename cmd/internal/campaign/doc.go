@@ -8,13 +8,15 @@
 //	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 100 -postgres # most outputs are tables of a real PostgreSQL
 //	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 300 -lawful   # nothing but moves, edits and deletes under a run
 //
-// Outputs are CSV, NDJSON and Parquet files and tables. How other formats write values, and in
-// which folder a part lies, show load/loadtest and the tests of pipelines/output.
+// Outputs are CSV, NDJSON and Parquet files and tables. How other formats and compressions
+// write values, and in which folder a part lies, show load/loadtest and the tests of
+// pipelines/output. What formetl export makes of its flags, show the tests of cmd/internal/cli:
+// it runs by a definition like any other.
 //
 // A life is a random form, a random definition and a service with faults and
 // manners of its own. In it the binary, which is built with the tag
 // formetl_faults, runs several times as a process (run, run --full, run
-// --from --to, export, clean, state reset). Meanwhile results are
+// --from --to, clean, state reset). Meanwhile results are
 // submitted, edited, moved, finished and deleted, answers are cut or busy or
 // empty, and processes are killed at fault points, requests and moments or told
 // to stop.
@@ -29,7 +31,7 @@
 // be one that the circumstances explain, with outputs as they were before or whole. A
 // watermark goes on, and passes neither a clock nor time that nobody read. A service that
 // breaks its specification ends runs with 65, or its manner never mattered and the outputs
-// are right. In the end an undisturbed run, run --full, export and clean must leave exactly
+// are right. In the end an undisturbed run, run --full and clean must leave exactly
 // what the service holds, and no file may hold the API key.
 //
 // What is wrong is printed with the seed, the definition, the service, the

@@ -28,11 +28,9 @@ type life struct {
 	service  *service
 	people   *people
 	def      *definition
-	export   *definition // of formetl export
-	few      bool        // the form had too few results to show that the service sorts
-	both     bool        // its definition asks now by the one generation, now by the other
-	told     []string    // the steps, for people
-	figures  figures
+	few      bool     // the form had too few results to show that the service sorts
+	both     bool     // its definition asks now by the one generation, now by the other
+	told     []string // the steps, for people
 }
 
 // newLife makes everything that a life needs. Each matter has chance of its
@@ -42,7 +40,7 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{dir: dir, lawful: c.lawful, program: c.program, random: source(seed, 1), figures: figures{}}
+	l := &life{dir: dir, lawful: c.lawful, program: c.program, random: source(seed, 1)}
 	random := source(seed, 2)
 	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
 	if err != nil {
@@ -75,7 +73,6 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 	l.service = startService(l.key, l.people.form, clock, faults)
 	l.def = l.newDefinition(source(seed, 6), api, follows)
 	l.def.uncounted = faults.Value("v2-pagination") != ""
-	l.export = l.newExport(source(seed, 7))
 	return l, nil
 }
 
@@ -117,14 +114,14 @@ func (l *life) breaks() bool {
 const enough = 12
 
 // tells tells whether the service tells for sure what changed of the results that
-// a definition reads, and counts them. Short pages may show no order.
-func (l *life) tells(d *definition) bool {
+// the definition reads, and counts them. Short pages may show no order.
+func (l *life) tells() bool {
 	l.few = l.few || len(l.people.ids()) < enough // what a run did not see is remembered for a day
 	f := l.service.form.Faults
-	return f.Value("page-cap") == "" && f.Value("ignore-sort") != "true" && !l.breaks() && !d.byLookback && d.counted() && !l.few
+	return f.Value("page-cap") == "" && f.Value("ignore-sort") != "true" && !l.breaks() && !l.def.byLookback && l.def.counted() && !l.few
 }
 
-// manners are what people may do while a definition reads results, or has a
+// manners are what people may do while the definition reads results, or has a
 // reading that is not finished.
 //
 // Results may not move while others of the same reading go: then the sums of the counts
@@ -132,11 +129,12 @@ func (l *life) tells(d *definition) bool {
 // of day 2 moves to day 1 and one of day 1 is deleted. A run says
 // `verified.method: counts` there and promises no more. One that asks the service what
 // changed finds it all the same, so that people are free where it can be asked.
-func (l *life) manners(d *definition) manners {
+func (l *life) manners() manners {
+	d := l.def
 	switch {
 	case l.breaks(): // a run ends with 65, and writes nothing that is wrong
 		return manners{leave: true, move: d.counted()}
-	case l.tells(d):
+	case l.tells():
 		return freely()
 	}
 	// A result that moves out of what is read is one that leaves.
@@ -160,11 +158,9 @@ func (l *life) live() error {
 func (l *life) passTime(wait time.Duration) {
 	now := l.now.Add(time.Duration(l.random.Int64N(int64(wait))))
 	l.service.clock.set(now)
-	m, unfinished := freely(), false
-	for _, d := range []*definition{l.def, l.export} {
-		if d.unfinished != never {
-			m, unfinished = m.and(l.manners(d)), true
-		}
+	m, unfinished := freely(), l.def.unfinished != never
+	if unfinished {
+		m = l.manners()
 	}
 	changes := l.random.IntN(12)
 	if chance(l.random, 4) { // a mailing went out, or somebody goes through all answers
@@ -186,7 +182,6 @@ func (l *life) take(s *step) error {
 	p, err := l.perform(s)
 	if err == nil {
 		l.told[len(l.told)-1] += fmt.Sprintf("; ended with %d after %d requests", p.code, l.service.arrived)
-		l.figures.count(p, l.service.arrived)
 		err = l.judge(s, p)
 	}
 	if err == nil {
@@ -202,7 +197,7 @@ func (l *life) take(s *step) error {
 // end makes everything well, and makes sure that nothing is left where formetl works, and no
 // secret anywhere.
 func (l *life) end() error {
-	for _, kind := range []string{stepRun, stepFull, stepExport, stepClean} {
+	for _, kind := range []string{stepRun, stepFull, stepClean} {
 		if err := l.take(calm(kind)); err != nil {
 			return err
 		}
@@ -248,8 +243,8 @@ func (l *life) file() string { return filepath.Join(l.dir, "campaign.yaml") }
 // scenario tells of the whole life, for people.
 func (l *life) scenario() string {
 	c := l.service.clock
-	return fmt.Sprintf("the folder is %s\nthe service: %s; its clock is off by %s, jumps: %t\nthe definition:\n%s\nexport: %s\nthe steps:\n%s\n", l.dir, l.service.form.Faults,
-		c.off, c.jumps, l.def.text(l.service.URL, l.bucket), strings.Join(l.export.flags(l.service.URL), " "), strings.Join(l.told, "\n"))
+	return fmt.Sprintf("the folder is %s\nthe service: %s; its clock is off by %s, jumps: %t\nthe definition:\n%s\nthe steps:\n%s\n", l.dir, l.service.form.Faults,
+		c.off, c.jumps, l.def.text(l.service.URL, l.bucket), strings.Join(l.told, "\n"))
 }
 
 // tail is the last lines of a text.

@@ -5,12 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -87,8 +85,8 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 	}
 	fmt.Fprintf(c.out, "campaign: %d lives from seed %d on\n", c.lives, c.seed)
 	began := time.Now()
-	total, problems := c.each(ctx)
-	fmt.Fprintf(c.out, "%v%d lives in %s\n", total, c.lives, time.Since(began).Round(time.Second))
+	problems := c.each(ctx)
+	fmt.Fprintf(c.out, "%d lives in %s\n", c.lives, time.Since(began).Round(time.Second))
 	if len(problems) > 0 {
 		return fmt.Errorf("%d of %d lives went wrong:\n%s", len(problems), c.lives, strings.Join(problems, "\n"))
 	}
@@ -96,8 +94,7 @@ func (c *campaign) do(ctx context.Context, s3, postgres bool) error {
 }
 
 // each lives the lives, a few at once.
-func (c *campaign) each(ctx context.Context) (total figures, problems []string) {
-	total = figures{}
+func (c *campaign) each(ctx context.Context) (problems []string) {
 	var mu sync.Mutex
 	var all errgroup.Group
 	all.SetLimit(runtime.NumCPU())
@@ -107,15 +104,12 @@ func (c *campaign) each(ctx context.Context) (total figures, problems []string) 
 				return nil
 			}
 			seed := c.seed + uint64(n) //nolint:gosec // not negative
-			f, err := c.one(seed)
+			err := c.one(seed)
 			if ctx.Err() != nil {
 				return nil // it was interrupted, and its S3 server may be gone
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for what, n := range f {
-				total[what] += n
-			}
 			if err != nil {
 				brief := strings.SplitN(err.Error()+"\n", "\n", 3)[1]
 				problems = append(problems, fmt.Sprintf("-seed %d: %s", seed, brief))
@@ -125,48 +119,20 @@ func (c *campaign) each(ctx context.Context) (total figures, problems []string) 
 		})
 	}
 	_ = all.Wait() // what went wrong is among the problems
-	return total, problems
+	return problems
 }
 
 // one lives one life. The error's second line says what was wrong, and the others all that
 // explains it.
-func (c *campaign) one(seed uint64) (figures, error) {
+func (c *campaign) one(seed uint64) error {
 	l, err := newLife(c, seed)
 	if err != nil {
-		return nil, fmt.Errorf("the life cannot begin:\n%w", err)
+		return fmt.Errorf("the life cannot begin:\n%w", err)
 	}
 	err = l.live()
 	l.close(err != nil)
 	if err != nil {
 		err = fmt.Errorf("%w\n--- the life\n%s", err, l.scenario())
 	}
-	return l.figures, err
-}
-
-// figures count what lives come to, by what is counted.
-type figures map[string]int
-
-// String has a line for each figure.
-func (f figures) String() string {
-	var b strings.Builder
-	for _, what := range slices.Sorted(maps.Keys(f)) {
-		fmt.Fprintf(&b, "%8d %s\n", f[what], what)
-	}
-	return b.String()
-}
-
-// count adds what a process did.
-func (f figures) count(p *process, requests int) {
-	f["steps"]++
-	f["requests"] += requests
-	f[fmt.Sprintf("ended with %d", p.code)]++
-	if p.report == nil {
-		return
-	}
-	for _, r := range p.report.Forms {
-		f["rows"] += r.Rows
-		if r.Continued != "" || r.Kept > 0 {
-			f["resumed from an earlier run"]++
-		}
-	}
+	return err
 }

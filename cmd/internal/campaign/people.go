@@ -103,11 +103,6 @@ type manners struct {
 // freely is how people behave while nothing of theirs is being read.
 func freely() manners { return manners{move: true, leave: true} }
 
-// and is what both allow.
-func (m manners) and(o manners) manners {
-	return manners{m.move && o.move, m.leave && o.leave, slices.Concat(m.within, o.within)}
-}
-
 // change lets people change one result, if they may; now is the instant that it is.
 func (p *people) change(now time.Time, m manners) {
 	p.mu.Lock()

@@ -43,7 +43,6 @@ type report struct {
 		Range     load.Range     `json:"range"`
 		Continued string         `json:"continued"`
 		Kept      int            `json:"windows_kept"`
-		Rows      int            `json:"rows"`
 		Error     string         `json:"error"`
 		Verified  *load.Verified `json:"verified"`
 		Changes   *load.Changes  `json:"result_changes"`
@@ -54,8 +53,6 @@ type report struct {
 func (l *life) arguments(s *step, report string) []string {
 	args := strings.Fields(s.kind)
 	switch s.kind {
-	case stepExport:
-		args = l.export.flags(l.service.URL)
 	case stepReset:
 		args = append(args, l.file(), "--yes")
 	case stepRange:
@@ -128,12 +125,9 @@ func (l *life) environment(s *step) []string {
 
 // meets is what happens before the requests of a step's process.
 func (l *life) meets(s *step, p *process) func(n int) {
-	m := l.manners(l.def)
-	switch s.kind {
-	case stepRange:
+	m := l.manners()
+	if s.kind == stepRange {
 		m.within = append(m.within, s.span)
-	case stepExport:
-		m = l.manners(l.export)
 	}
 	return func(n int) {
 		if s.restless || slices.Contains(s.changes, n) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
@@ -30,21 +28,7 @@ type row map[string]any
 // with the encoders but the libraries beneath them, and it is strict: a file that is cut is
 // an error. load/loadtest has DuckDB read Parquet, which shares nothing with the encoder.
 func readRows(name string, data []byte, columns []load.Column, zone *time.Location) (rows []row, err error) {
-	var plain io.Reader = bytes.NewReader(data)
-	stem := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch path.Ext(name) {
-	case ".gz":
-		plain, err = gzip.NewReader(plain)
-	case ".zst":
-		plain, err = zstd.NewReader(plain, zstd.WithDecoderConcurrency(1)) // with 1 it has no goroutines to close
-	}
-	if err == nil {
-		data, err = io.ReadAll(plain)
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch path.Ext(stem) {
 	case ".csv":
 		return readCSV(data)
 	case ".ndjson":

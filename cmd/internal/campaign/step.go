@@ -12,12 +12,11 @@ import (
 
 // The kinds of steps.
 const (
-	stepRun    = "run"
-	stepFull   = "run --full"
-	stepRange  = "run --from --to"
-	stepExport = "export"
-	stepClean  = "clean"
-	stepReset  = "state reset"
+	stepRun   = "run"
+	stepFull  = "run --full"
+	stepRange = "run --from --to"
+	stepClean = "clean"
+	stepReset = "state reset"
 )
 
 // step is one process and what it meets.
@@ -75,9 +74,7 @@ func (l *life) newStep(random *rand.Rand) *step {
 		if n := len(l.def.narrowed); n > 0 { // the last one, which was not finished
 			s.span = l.def.narrowed[n-1]
 		}
-	case n < 36:
-		s.kind = stepExport
-	case n < 45:
+	case n < 33:
 		s.kind = pick(random, stepClean, stepClean, stepReset)
 	}
 	if !s.reads() {

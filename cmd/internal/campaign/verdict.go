@@ -22,26 +22,7 @@ func (l *life) judge(s *step, p *process) error {
 	if err := errors.Join(l.mayEnd(s, p), secrets.unsaid("standard output", p.stdout.Bytes()), secrets.unsaid("standard error", p.stderr.Bytes())); err != nil {
 		return err
 	}
-	d, other := l.def, l.export
-	if s.kind == stepExport {
-		d, other = other, d
-	}
-	if err := l.follow(d, s, p); err != nil {
-		return err
-	}
-	for _, o := range other.outputs {
-		if o.last == nil {
-			continue
-		}
-		after, err := other.lookAt(o)
-		if err == nil {
-			err = sameData(o, o.last, after)
-		}
-		if err != nil {
-			return fmt.Errorf("by somebody else: %w", err)
-		}
-	}
-	return nil
+	return l.follow(s, p)
 }
 
 // broken is how a run says that the service breaks its specification.
@@ -65,9 +46,10 @@ func (l *life) mayEnd(s *step, p *process) error {
 	return fmt.Errorf("it ended with %d (signalled: %t), which nothing explains", p.code, p.stopped.Load())
 }
 
-// follow judges the outputs of a definition after a process of it, and remembers what the
-// judgement of later ones needs.
-func (l *life) follow(d *definition, s *step, p *process) error {
+// follow judges the definition's outputs after a process, and remembers what the judgement
+// of later ones needs.
+func (l *life) follow(s *step, p *process) error {
+	d := l.def
 	f := d.facts(s, p)
 	since := d.since()
 	problems := make([]error, 0, len(d.outputs))
