@@ -6,7 +6,6 @@
 //	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 1 -seed 23    # one life again, to look at
 //	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 500 -s3       # a share of them on a real S3 server
 //	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 100 -postgres # most outputs are tables of a real PostgreSQL
-//	go run ./cmd/internal/campaign -formetl /tmp/formetl -lives 300 -lawful   # nothing but moves, edits and deletes under a run
 //
 // Outputs are CSV, NDJSON and Parquet files and tables. How other formats and compressions
 // write values, and in which folder a part lies, show load/loadtest and the tests of
@@ -38,9 +37,6 @@
 // steps and the log's end, and the folder is kept. A seed repeats a life as far
 // as processes allow: requests that are under way side by side may come in
 // another order, and moments pass differently.
-//
-// With -lawful, services keep their specification
-// and nobody disturbs a run but those who change results: no run may end with 65.
 //
 // To extend it: what results do belongs in people.go, what a definition may say
 // in definition.go, what a service may do in newService, and what may happen to

@@ -20,7 +20,6 @@ type life struct {
 	dir      string
 	bucket   *bucket   // nil where all outputs lie on disk
 	database *database // nil where none is a table
-	lawful   bool      // its service keeps the specification, and nobody disturbs a run but those who change results
 	program  string
 	random   *rand.Rand // of what happens on the way
 	now      time.Time  // what processes take it to be
@@ -40,7 +39,7 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{dir: dir, lawful: c.lawful, program: c.program, random: source(seed, 1)}
+	l := &life{dir: dir, program: c.program, random: source(seed, 1)}
 	random := source(seed, 2)
 	zone, err := time.LoadLocation(pick(random, "UTC", "America/Chicago", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe"))
 	if err != nil {
@@ -62,7 +61,7 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 		}
 		l.database = &database{c.postgres, name}
 	}
-	api, faults := newService(source(seed, 3), seed, c.lawful)
+	api, faults := newService(source(seed, 3), seed)
 	follows := chance(random, 33)
 	if follows {
 		faults = faults.With("ignore-sort", false)
@@ -77,17 +76,17 @@ func newLife(c *campaign, seed uint64) (*life, error) {
 }
 
 // newService chooses the generation that the definition asks for, and how the service is made.
-func newService(random *rand.Rand, seed uint64, lawful bool) (api string, f formservice.Faults) {
+func newService(random *rand.Rand, seed uint64) (api string, f formservice.Faults) {
 	f = formservice.Faults("slow-delay=1ms").With("seed", seed).With("busy-status", pick(random, "", "200", "429", "503")).
 		With("errors-200", chance(random, 20)).With("headings", pick(random, "", "id", "nested")).With("no-gzip", chance(random, 50)).
-		With("bare-max-midnight", chance(random, 30)).With("ignore-sort", !lawful && chance(random, 20))
+		With("bare-max-midnight", chance(random, 30)).With("ignore-sort", chance(random, 20))
 	if chance(random, 20) {
 		f = f.With("page-cap", pick(random, 2, 5, 10, 37))
 	}
 	if chance(random, 20) {
 		f = f.With("latency", time.Duration(random.IntN(4000))*time.Microsecond)
 	}
-	if !lawful && chance(random, 20) {
+	if chance(random, 20) {
 		f = f.With(pick(random, "ignore-min-id", "ignore-max-id", "ignore-direction"), true)
 	}
 	if chance(random, 50) {

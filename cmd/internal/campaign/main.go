@@ -25,7 +25,6 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type campaign struct {
 	lives    int
 	seed     uint64 // of the first life; each next one has the next
-	lawful   bool   // see life
 	program  string
 	server   *needs.S3       // nil without S3
 	postgres *needs.Postgres // nil without PostgreSQL
@@ -41,7 +40,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of the first life; 0: by the clock")
 	s3 := flags.Bool("s3", false, "let a share of the lives write to a real S3 server (versitygw)")
 	postgres := flags.Bool("postgres", false, "let most outputs be tables of a real PostgreSQL server")
-	flags.BoolVar(&c.lawful, "lawful", false, "services keep their specification, and results change under most runs: no run may end with 65")
 	flags.StringVar(&c.program, "formetl", "", "a formetl that was built with the tag formetl_faults")
 	if err := flags.Parse(args); err != nil || c.program == "" {
 		fmt.Fprintln(stderr, "give -formetl, which go build -tags formetl_faults makes")

@@ -14,7 +14,7 @@ import (
 func TestLiarIsNoticed(t *testing.T) {
 	liar := needs.Program(t, "true", "apt-get install coreutils")
 	var out, problems bytes.Buffer
-	code := run([]string{"-lives", "2", "-seed", "1", "-formetl", liar, "-lawful"}, &out, &problems)
+	code := run([]string{"-lives", "2", "-seed", "1", "-formetl", liar}, &out, &problems)
 	if code != 1 || !strings.Contains(problems.String(), "2 of 2 lives went wrong") {
 		t.Errorf("it ended with %d: %s", code, &problems)
 	}

@@ -81,12 +81,8 @@ func (l *life) newStep(random *rand.Rand) *step {
 		return s
 	}
 	s.restless = chance(random, 4)
-	most := 13
-	if !l.lawful {
-		s.disturb(random, l.database != nil)
-		most = pick(random, 1, 1, 6)
-	}
-	for range random.IntN(most) {
+	s.disturb(random, l.database != nil)
+	for range random.IntN(pick(random, 1, 1, 6, 13)) {
 		s.changes = append(s.changes, 1+random.IntN(20))
 	}
 	return s
