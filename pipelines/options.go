@@ -66,7 +66,6 @@ type ClientOptions struct {
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
-	Met                    bool // see transport.Config
 	// Waits is told when requests begin to wait for long for the budget per minute; nil
 	// tells nobody.
 	Waits func(until time.Time)

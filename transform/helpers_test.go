@@ -3,6 +3,7 @@ package transform
 import (
 	"encoding/xml"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/formetl/formetl/extract"
+	"github.com/formetl/formetl/extract/extracttest"
 	"github.com/formetl/formetl/extract/page"
-	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -78,11 +80,19 @@ func (a *answer) page(t testing.TB, headings ...string) *page.Page {
 		}
 	}
 	body := fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?><fs_response status="success"><headings>%s</headings><results>%s</results></fs_response>`, head.String(), a.String())
-	p, err := v1.DecodePage([]byte(body), "text/xml")
+	p := decode(t, body)
+	t.Cleanup(p.Release)
+	return p
+}
+
+// decode decodes an answer of Get Results.
+func decode(t testing.TB, body string) *page.Page {
+	t.Helper()
+	answer := func(*http.Request) (*http.Response, error) { return extracttest.Respond(http.StatusOK, body), nil }
+	p, err := extracttest.Answering(t, "key", answer, nil).Results(t.Context(), "form1", extract.ResultsQuery{})
 	if err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
-	t.Cleanup(p.Release)
 	return p
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/formetl/formetl/extract/page"
-	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/schemas"
 )
 
@@ -130,19 +129,13 @@ func TestInferSeveral(t *testing.T) {
 
 // TestInferOutlivesPages: the schema holds no view of a released page.
 func TestInferOutlivesPages(t *testing.T) {
-	body := func(x string) []byte {
-		return fmt.Appendf(nil, `<fs_response status="success"><headings><heading for="%s">L%s</heading></headings><results><result id="1"><items><item id="%s"><value>v</value></item></items></result></results></fs_response>`, x, x, x)
+	body := func(x string) string {
+		return fmt.Sprintf(`<fs_response status="success"><headings><heading for="%s">L%s</heading></headings><results><result id="1"><items><item id="%s"><value>v</value></item></items></result></results></fs_response>`, x, x, x)
 	}
-	p, err := v1.DecodePage(body("aaaa"), "text/xml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := decode(t, body("aaaa"))
 	s := Infer("x", []*page.Page{p}, false)
 	p.Release()
-	q, err := v1.DecodePage(body("bbbb"), "text/xml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := decode(t, body("bbbb"))
 	defer q.Release()
 	if got := s.Columns[1]; got.From.ID != "aaaa" || got.Label != "Laaaa" {
 		t.Errorf("column %+v", got)

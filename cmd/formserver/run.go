@@ -79,7 +79,7 @@ Examples:
   formserver --addr 127.0.0.1:0 --results 200000 --form feedback --form orders
   FORMSERVER_API_KEY=secret formserver --from 2025-06-01 --to now --zone Europe/Zurich
   formserver --latency 20ms --faults busy=0.2,busy-status=429,retry-after=1,cut=0.05
-  formserver --faults old-root,latin1,strict-limit,finish-every=10
+  formserver --faults old-root,latin1,strict-limit,insert-every=10
   formserver --faults edit-every=10,clock-off=-5m,lack-update=100
   formserver --api both --zone America/Chicago
   formserver --api v2 --faults v2-fractions=random,v2-pagination=missing,per-minute=50

@@ -24,7 +24,7 @@ func (s *Server) disturb(req *Request, faults *faults) {
 	for i, change := range []struct {
 		every string
 		do    func(hash uint64)
-	}{{"insert-every", form.insertAny}, {"edit-every", form.editAny}, {"delete-every", form.deleteAny}, {"finish-every", form.finishAny}} {
+	}{{"insert-every", form.insertAny}, {"edit-every", form.editAny}, {"delete-every", form.deleteAny}} {
 		if every := faults.number(change.every); every > 0 && n%every == 0 {
 			change.do(mix(mix(faults.seed(), uint64(101+i)), uint64(n)))
 		}
@@ -70,23 +70,12 @@ func (f *Form) any(h uint64, want func(Result) bool) *Result {
 // range, like one that was just submitted.
 func (f *Form) insertAny(h uint64) {
 	from, to := f.span()
-	f.submit(to-1-int64(h%uint64(max((to-from)/10, 1))), from, h)
-}
-
-// Submit adds a complete result with a new id that was submitted at a time of the
-// account's wall clock, and returns the id.
-func (f *Form) Submit(at time.Time) int64 {
-	return f.submit(wall(at), math.MinInt64, uint64(wall(at))) //nolint:gosec // any number
-}
-
-// submit adds a result that was finished at a time, and started from another on.
-func (f *Form) submit(finish, from int64, h uint64) int64 {
+	finish := to - 1 - int64(h%uint64(max((to-from)/10, 1)))
 	r := Result{Metas: []Meta{{metaStatus, "Complete"}, {metaStart, wallText(max(finish-60, from))}, {metaFinish, wallText(finish)}}}
 	for _, it := range f.Items[:min(3, len(f.Items))] {
 		r.Items = append(r.Items, Answer{it.ID, it.Type, it.Index, []string{"inserted " + strconv.FormatUint(h%1000, 10)}})
 	}
-	id, _ := f.Insert(r) // the id is new
-	return id
+	_, _ = f.Insert(r) // the id is new
 }
 
 // editAny changes the first answer of a result. Its date_finish stays, and its
@@ -106,18 +95,4 @@ func (f *Form) deleteAny(h uint64) {
 	if r := f.any(h, func(Result) bool { return true }); r != nil {
 		f.Delete(r.ID)
 	}
-}
-
-// finishAny finishes an unfinished result at a time between its start, or the
-// begin of the range, and the range's end: it moves to a later date.
-func (f *Form) finishAny(h uint64) {
-	r := f.any(h, func(r Result) bool { v, _ := r.Meta(metaFinish); return v == "" })
-	if r == nil {
-		return
-	}
-	from, to := f.span()
-	if rec := newRecord(*r); rec.date != never {
-		from = rec.date
-	}
-	_ = f.Finish(r.ID, time.Unix(from+int64(h%uint64(max(to-from, 1))), 0).UTC()) // it exists
 }

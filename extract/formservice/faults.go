@@ -66,7 +66,6 @@ var table = []struct{ name, takes, help string }{
 	{"insert-every", aNumber, "insert a result before every n-th request for results"},
 	{"edit-every", aNumber, "edit a result before every n-th"},
 	{"delete-every", aNumber, "delete a result before every n-th"},
-	{"finish-every", aNumber, "finish an unfinished result before every n-th"},
 
 	// On requests beyond a bound.
 	{"capacity", aNumber, "most requests at once, the others are busy"},

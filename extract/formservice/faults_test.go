@@ -242,7 +242,9 @@ func TestNth(t *testing.T) {
 			if err := form.Finish(10, date("2026-01-09")); err != nil {
 				t.Error(err)
 			}
-			form.Submit(date("2026-01-08"))
+			if _, err := form.Insert(Result{Metas: []Meta{{metaFinish, "2026-01-08 00:00:00"}}}); err != nil {
+				t.Error(err)
+			}
 		}
 	}})
 	since := "fs_min_date=2026-01-03"

@@ -54,7 +54,9 @@ func disturbedForm(rng *rand.Rand, o GenerateOptions) *Form {
 		case 2:
 			f.deleteAny(rng.Uint64())
 		case 3:
-			f.finishAny(rng.Uint64())
+			if r := f.any(rng.Uint64(), func(r Result) bool { return firstValue(r, metaFinish) == "" }); r != nil {
+				_ = f.Finish(r.ID, time.Unix(now, 0).UTC()) // it exists
+			}
 		case 4: // values that are no dates
 			f.SetClock(nil)
 			value := []string{"", "soon", "2025-01-01", "9999-12-31 23:59:59"}[rng.IntN(4)]

@@ -50,7 +50,7 @@ type streak struct {
 }
 
 func newCircuit(cfg Config) *circuit {
-	return &circuit{cfg: cfg, met: cfg.Met, changed: make(chan struct{})}
+	return &circuit{cfg: cfg, changed: make(chan struct{})}
 }
 
 // enter waits while the circuit is open. probe tells that the circuit is still

@@ -119,14 +119,12 @@ func TestDamagedAnswers(t *testing.T) {
 		{"redirect, then a page", []reply{{status: 307}, {200, "text/html", webPage}}, again, all, again, all},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, met := range []string{"never", "by another sender", "before"} {
+			for _, met := range []bool{false, true} {
 				fate, tries := tc.new, tc.tries
 				service := &scripted{replies: tc.replies}
-				c := extracttest.Serve(t, service, func(cfg *transport.Config) { cfg.Met = met == "by another sender" })
-				if met != "never" {
+				c := extracttest.Serve(t, service, nil)
+				if met {
 					fate, tries = tc.met, tc.metTry
-				}
-				if met == "before" {
 					service.replies = append([]reply{{body: failure("102")}}, tc.replies...)
 					if err := countOnly(t.Context(), c.Fork()); err == nil {
 						t.Fatal("no error 102")
@@ -136,7 +134,7 @@ func TestDamagedAnswers(t *testing.T) {
 				err := countOnly(t.Context(), c.Fork())
 				sent := int(service.asked.Load() - before)
 				if got := fateOf(err); got != fate || sent != tries {
-					t.Errorf("met %s: %s after %d tries, want %s after %d: %v", met, got, sent, fate, tries, err)
+					t.Errorf("met %t: %s after %d tries, want %s after %d: %v", met, got, sent, fate, tries, err)
 				}
 			}
 		})

@@ -51,10 +51,6 @@ type Config struct {
 	// made once. 0 means Patience if that is given, else 30 seconds.
 	FirstPatience time.Duration
 
-	// Met tells that the service has answered another sender in this run, so that a web
-	// page or a redirect is no sign of a wrong address.
-	Met bool
-
 	Logger    *slog.Logger      // nil logs nothing
 	Transport http.RoundTripper // nil means a keep-alive transport of the sender's own
 	UserAgent string

@@ -44,7 +44,7 @@ func TestCharsets(t *testing.T) {
 		{"all of ISO-8859-1", "", declared("ISO-8859-1"), "a&#233;\xa0\xff", "aé\u00a0ÿ"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := DecodePage([]byte(c.before+oneValue(c.value)), c.contentType)
+			p, err := decodePage([]byte(c.before+oneValue(c.value)), c.contentType)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestUnknownCharsets(t *testing.T) {
 		{"", "<?xml version='1.0' encoding='EBCDIC-CP-US'?>", `charset "EBCDIC-CP-US"`},
 		{"", "<?xml version='1.0' encoding='\u202egpj" + strings.Repeat("x", 200) + "'?>", `charset "\u202egpj` + strings.Repeat("x", 36) + `" is not`},
 	} {
-		_, err := DecodePage([]byte(c.before+oneValue("x")), c.contentType)
+		_, err := decodePage([]byte(c.before+oneValue("x")), c.contentType)
 		if err == nil || !strings.Contains(err.Error(), c.named) {
 			t.Errorf("%q, %q: err = %v", c.contentType, c.before, err)
 		}

@@ -37,20 +37,6 @@ func (d *decoder) release() {
 	decoders.Put(d)
 }
 
-// DecodePage decodes a copy of one answer of Get Results into a page from the
-// pool. contentType is the Content-Type header of the answer, "" if it had
-// none. The error is an *transport.ServiceError if the service answered with an
-// error, else a *transport.AnswerError.
-func DecodePage(body []byte, contentType string) (*page.Page, error) {
-	d := newDecoder()
-	defer d.release()
-	d.Text = append(d.Text, body...)
-	if err := d.decode(contentType, d.readPage); err != nil {
-		return nil, err
-	}
-	return d.Finish(), nil
-}
-
 // decode decodes the answer in Text. It calls success to read the content of an
 // answer that reports no error.
 func (d *decoder) decode(contentType string, success func() error) error {

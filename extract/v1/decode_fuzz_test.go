@@ -183,7 +183,7 @@ func compareWithOracle(t *testing.T, page *page.Page, err error, want plainPage,
 	}
 }
 
-// decodeViewed is DecodePage, and checks the views of the page.
+// decodeViewed is decodePage, and checks the views of the page.
 func decodeViewed(t *testing.T, body []byte, contentType string) (*page.Page, error) {
 	t.Helper()
 	d := newDecoder()

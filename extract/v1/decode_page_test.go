@@ -183,7 +183,7 @@ func TestServiceErrors(t *testing.T) {
 		{"results beside", `<fs_response status="error"><results><result id="1"/></results><error code="2">Bad</error></fs_response>`, transport.ServiceError{Code: 2, Message: "Bad"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := DecodePage([]byte(c.xml), "")
+			p, err := decodePage([]byte(c.xml), "")
 			var got *transport.ServiceError
 			if p != nil || !errors.As(err, &got) || *got != c.want {
 				t.Errorf("page %v, err %#v, want %#v", p, err, c.want)
@@ -232,7 +232,7 @@ func TestUnreadableAnswers(t *testing.T) {
 		{"another charset", "<?xml version='1.0' encoding='EBCDIC'?><fs_response/>", "charset"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := DecodePage([]byte(c.body), "")
+			p, err := decodePage([]byte(c.body), "")
 			var answer *transport.AnswerError
 			if p != nil || !errors.As(err, &answer) || !strings.Contains(answer.Problem, c.want) {
 				t.Errorf("page %v, err %v, want a problem with %q", p, err, c.want)
@@ -242,16 +242,16 @@ func TestUnreadableAnswers(t *testing.T) {
 }
 
 func TestHTMLLabel(t *testing.T) {
-	p, err := DecodePage([]byte(inResponse("<results/>")), "text/html; charset=UTF-8")
+	p, err := decodePage([]byte(inResponse("<results/>")), "text/html; charset=UTF-8")
 	if err != nil {
 		t.Fatalf("an answer labelled as HTML: %v", err)
 	}
 	p.Release()
-	_, err = DecodePage([]byte("<p>Bad Gateway"), "text/html")
+	_, err = decodePage([]byte("<p>Bad Gateway"), "text/html")
 	if err == nil || !strings.Contains(err.Error(), "not XML: it is an HTML page") {
 		t.Errorf("err = %v", err)
 	}
-	_, err = DecodePage([]byte("<fs_response status='success'><results>"), "text/html")
+	_, err = decodePage([]byte("<fs_response status='success'><results>"), "text/html")
 	if err == nil || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("err = %v", err)
 	}
@@ -262,7 +262,7 @@ func TestTruncation(t *testing.T) {
 	body := fuzzSeeds[1]
 	end := strings.LastIndex(body, ">") + 1
 	for i := range end {
-		p, err := DecodePage([]byte(body[:i]), "")
+		p, err := decodePage([]byte(body[:i]), "")
 		var answer *transport.AnswerError
 		if p != nil || !errors.As(err, &answer) {
 			t.Fatalf("cut at byte %d: page %v, err %v", i, p, err)
@@ -279,7 +279,7 @@ func TestNoAnswerText(t *testing.T) {
 	for _, s := range fuzzSeeds {
 		for i := range len(s) {
 			for _, cut := range []string{s[:i] + "canary" + s[i:], s[:i] + "<canary" + s[i:], s[:i] + "&canary" + s[i:]} {
-				_, err := DecodePage([]byte(cut), "")
+				_, err := decodePage([]byte(cut), "")
 				var answer *transport.AnswerError
 				if errors.As(err, &answer) && strings.Contains(err.Error(), "canary") && !strings.Contains(err.Error(), "its charset") {
 					t.Fatalf("%v shows the text of\n%s", err, cut)

@@ -30,7 +30,7 @@ func TestPolicyAcceptances(t *testing.T) {
 			if _, err := oracleTree([]byte(c.body)); err == nil {
 				t.Fatal("encoding/xml reads it too: this is no difference in policy")
 			}
-			p, err := DecodePage([]byte(c.body), "")
+			p, err := decodePage([]byte(c.body), "")
 			if err != nil {
 				t.Fatalf("%v: %s", err, c.why)
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/extract/transport"
-	v1 "github.com/formetl/formetl/extract/v1"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines"
 	"github.com/formetl/formetl/pipelines/checkpoint"
@@ -28,10 +27,7 @@ import (
 func service(code, status int) error { return &transport.ServiceError{Code: code, Status: status} }
 
 // unreadable is the error of an answer that cannot be read.
-func unreadable(body string) error {
-	_, err := v1.DecodePage([]byte(body), "")
-	return err
-}
+func unreadable(fault transport.Fault) error { return &transport.AnswerError{Fault: fault} }
 
 // failedChecks is the error of a checklist of which these failed.
 func failedChecks(faults ...error) error {
@@ -54,14 +50,12 @@ func TestExitCode(t *testing.T) {
 		{ExitUsage, &CodeError{ExitUsage, &definition.Error{}}}, // the outermost class decides
 		{ExitData, &transport.AnswerError{}},
 		{ExitData, fmt.Errorf("x: %w", &extract.BreachError{})},
-		{ExitTemporary, unreadable("")},
-		{ExitTemporary, unreadable("<html><br></html>")},
-		{ExitTemporary, unreadable("hello")},
-		{ExitTemporary, unreadable(`<fs_response status="success"><results>`)},
-		{ExitTemporary, unreadable(`<fs_response status="success"></x>`)},
-		{ExitData, unreadable(`<fs_response status="success"/>`)},
-		{ExitTemporary, unreadable(`<other/>`)}, // not the service's: TestDamagedAnswers tells when the address is wrong
-		{ExitTemporary, &transport.OutageError{Last: unreadable(`<other/>`)}},
+		{ExitTemporary, unreadable(transport.FaultEmpty)},
+		{ExitTemporary, unreadable(transport.FaultGarbled)},
+		{ExitTemporary, unreadable(transport.FaultCut)},
+		{ExitData, unreadable(transport.FaultWrong)},
+		{ExitTemporary, unreadable(transport.FaultForeign)}, // not the service's: TestDamagedAnswers tells when the address is wrong
+		{ExitTemporary, &transport.OutageError{Last: unreadable(transport.FaultForeign)}},
 		{ExitConfig, &transport.RequestError{Err: &transport.AnswerError{Pages: 3}}},
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.NetworkError{}}},
 		{ExitData, &reading.RejectsError{}},
@@ -238,8 +232,8 @@ func TestHint(t *testing.T) {
 		{&transport.ServiceError{Code: transport.CodeInvalidValue, Status: 400, Asked: "view 77"}, "export", "", "the likely cause is what was asked for: check view 77"},
 		{&transport.RequestError{Err: service(transport.CodeInvalidValue, 400)}, "export", "", "look whether the service is well; then run the same command again"},
 		{&transport.AnswerError{Pages: 3}, "run", "", "check that the base URL is the service's own address"},
-		{unreadable("<html></html>"), "run", "", "run the same command again later"},
-		{unreadable(`<fs_response status="success"/>`), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
+		{unreadable(transport.FaultGarbled), "run", "", "run the same command again later"},
+		{unreadable(transport.FaultWrong), "run", "", "look at what the message names, mend the schema or the data; then run the same command again"},
 		{&definition.Fault{Code: ExitNoInput}, "run", "", "check account and forms; `formetl forms` lists the forms"},
 		{&load.Error{Kind: load.ErrUnusable, Err: errors.New("x")}, "run", "", "mend the place that the message names, or name another; then run the same command again"},
 		{&load.Error{Kind: load.ErrFailed, Err: errors.New("x")}, "run", "kept for the next run: 7 results", "check the disk or the store that the message names; then run the same command again (kept for the next run: 7 results)"},
