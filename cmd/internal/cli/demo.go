@@ -77,11 +77,6 @@ func runDemo(ctx context.Context, p *process, f demoSettings) error {
 	}
 	p.log.HideKey(def.Source.Key)
 	p.log.Tell(slog.LevelInfo, fmt.Sprintf("A test service with %s listens on %s.", console.Plural(f.results, "result"), def.Source.BaseURL))
-	return tellDemo(ctx, p, def, o, f, text)
-}
-
-// tellDemo runs the definition and tells what came of it.
-func tellDemo(ctx context.Context, p *process, def *definition.Definition, o pipelines.Options, f demoSettings, text string) error {
 	bar, _ := p.log.NewProgress(console.ProgressAuto) // fails for an unknown mode only
 	started := time.Now()
 	stop := bar.Start(ctx, o.Logger, started, p.ticks)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,27 +95,21 @@ type checked struct {
 	ExitCode int `json:"exit_code"`
 }
 
-// checklistOf returns the result of a report.
-func checklistOf(r *upkeep.Checklist) checklist {
-	err := r.Err()
+// printChecklist prints a report, and returns an error of what failed.
+func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
+	failed := r.Err()
 	r.At = r.At.UTC().Truncate(time.Second)
-	result := checklist{Checklist: r, Healthy: err == nil, ExitCode: console.ExitCode(err), Checks: make([]checked, len(r.Checks))}
+	result := checklist{Checklist: r, Healthy: failed == nil, ExitCode: console.ExitCode(failed), Checks: make([]checked, len(r.Checks))}
 	states := map[upkeep.CheckState]int{}
 	for i, c := range r.Checks {
 		result.Checks[i] = checked{Check: c, ExitCode: console.ExitCode(c.Err)}
 		states[c.State]++
 	}
 	result.Counts = checkCounts{states[upkeep.OK], states[upkeep.Warning], states[upkeep.Failed], states[upkeep.NotChecked]}
-	return result
-}
-
-// printChecklist prints a report, and returns an error of what failed.
-func printChecklist(w io.Writer, r *upkeep.Checklist, asJSON bool) error {
-	result := checklistOf(r)
 	if err := console.Show(w, asJSON, result, result.Text()); err != nil {
 		return err
 	}
-	return r.Err()
+	return failed
 }
 
 // Text is the checklist for people: a line for each check, one for each cure, the table of
@@ -133,29 +126,16 @@ func (r checklist) Text() string {
 			rows = append(rows, []string{"", "", "cure: " + c.Cure})
 		}
 	}
-	return console.Columns("", rows) + r.table() + r.summary() + "\n"
-}
-
-// table says what the service honours.
-func (r checklist) table() string {
-	if r.Honours == nil {
-		return ""
+	text := console.Columns("", rows)
+	if h := r.Honours; h != nil {
+		rows := console.Rows(nil, h.Rows, func(row upkeep.Row) []string { return []string{row.Answer, row.Asked, row.Reason} })
+		text += fmt.Sprintf("what the service honours, by API %s with form %s alone, asked by %s (nothing of the results stands here):\n%s",
+			h.API, plain.Line(h.Form), console.Plural(h.Requests, "request"), console.Columns("  ", rows))
 	}
-	rows := make([][]string, 0, len(r.Honours.Rows))
-	for _, row := range r.Honours.Rows {
-		rows = append(rows, []string{row.Answer, row.Asked, row.Reason})
-	}
-	return fmt.Sprintf("what the service honours, by API %s with form %s alone, asked by %s (nothing of the results stands here):\n",
-		r.Honours.API, plain.Line(r.Honours.Form), console.Plural(r.Honours.Requests, "request")) + console.Columns("  ", rows)
-}
-
-// summary is the last line of the checklist.
-func (r checklist) summary() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %d ok, %s, %d failed, %d not checked; %s sent", console.Plural(len(r.Checks), "check"),
+	text += fmt.Sprintf("%s: %d ok, %s, %d failed, %d not checked; %s sent", console.Plural(len(r.Checks), "check"),
 		r.Counts.OK, console.Plural(r.Counts.Warnings, "warning"), r.Counts.Failed, r.Counts.NotChecked, console.Plural(r.Requests, "request"))
 	if !r.Healthy {
-		fmt.Fprintf(&s, "; it ends with %d", r.ExitCode)
+		text += fmt.Sprintf("; it ends with %d", r.ExitCode)
 	}
-	return s.String()
+	return text + "\n"
 }

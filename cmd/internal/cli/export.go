@@ -114,7 +114,9 @@ func export(ctx context.Context, p *process, f exportFlags) error {
 	if err := checkSpan(def, options); err != nil {
 		return err
 	}
-	f.noteZone(p, def)
+	if zone := def.Source.Zone.String(); f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") { // as the machine's is on most servers
+		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
+	}
 	claim, err := takeOutput(ctx, def, options, f.output.force)
 	if err != nil {
 		return err
@@ -162,15 +164,6 @@ func (f *exportFlags) tellWait(p *process, def *definition.Definition, bar *cons
 		bar.Say(why)
 	case console.IsTerminal(p.stdout):
 		p.log.Tell(slog.LevelInfo, why)
-	}
-}
-
-// noteZone says in the first line what it means that nobody named the account's zone and
-// the machine's is UTC, as it is on most servers.
-func (f *exportFlags) noteZone(p *process, def *definition.Definition) {
-	zone := def.Source.Zone.String()
-	if f.service.NamesNoZone(p.lookup) && (zone == "UTC" || zone == "Etc/UTC") {
-		p.log.Tell(slog.LevelWarn, "note: times are taken for UTC, this machine's zone; if the account has another, they are off by hours: give --timezone")
 	}
 }
 

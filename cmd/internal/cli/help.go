@@ -36,11 +36,12 @@ func helpCommand(p *process) *cobra.Command {
 			}
 			all := topics()
 			if at := slices.IndexFunc(all, func(t topic) bool { return strings.EqualFold(t.name, args[0]) }); at >= 0 && len(args) == 1 {
-				text, err := all[at].markdown()
+				text, err := all[at].docs.ReadFile(all[at].file)
 				if err != nil {
 					return err
 				}
-				return console.Print(p.stdout, []byte(withoutLinks(text)))
+				// On a terminal a link is its text, and one to another topic names it.
+				return console.Print(p.stdout, regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAll(text, []byte("$1")))
 			}
 			if is, rest, err := root.Find(args); err == nil && is != root && len(rest) == 0 {
 				return is.Help()
@@ -91,16 +92,4 @@ func topics() []topic {
 		{"databases", "tables of PostgreSQL", load.Docs, "databases.md"},
 		{"reading", "windows, pages, requests", extract.Docs, "README.md"},
 	}
-}
-
-// markdown returns the topic's text.
-func (t topic) markdown() (string, error) {
-	text, err := t.docs.ReadFile(t.file)
-	return string(text), err
-}
-
-// withoutLinks returns Markdown for a terminal: links are their text, and a link to another topic
-// names it.
-func withoutLinks(text string) string {
-	return regexp.MustCompile(`\[([^\]\n]+)\]\([^)\n]+\)`).ReplaceAllString(text, "$1")
 }

@@ -93,7 +93,8 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	if f.toFile() {
+	toFile := f.output != definition.StdoutPath && f.output != ""
+	if toFile {
 		if err := mayWrite(f.output, f.force); err != nil {
 			return err
 		}
@@ -102,18 +103,11 @@ func schemaInfer(cmd *cobra.Command, p *process, f inferFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	return writeInferred(p, f, inferred)
-}
-
-func (f *inferFlags) toFile() bool { return f.output != definition.StdoutPath && f.output != "" }
-
-// writeInferred writes the schema file.
-func writeInferred(p *process, f inferFlags, inferred *upkeep.InferredSchema) error {
 	data, err := definition.FormatSchema(inferred.Schema, inferred.Notes)
 	if err != nil {
 		return err
 	}
-	if !f.toFile() {
+	if !toFile {
 		return console.Print(p.stdout, data)
 	}
 	if err := writeFile(f.output, data, 0o640); err != nil {

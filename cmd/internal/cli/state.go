@@ -241,7 +241,13 @@ func stateText(r *upkeep.StateReport) string {
 	for _, form := range r.Forms {
 		fmt.Fprintf(w, "\nform %s\n", plain.Line(form.Form))
 		if form.Next != nil {
-			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unlessTold(form))
+			unless := ""
+			if slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
+				return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
+			}) { // the last run knew what had changed
+				unless = ", or at the watermark if the service tells what changed"
+			}
+			fmt.Fprintf(w, "  the next run begins at %s%s\n", console.Beginning(*form.Next), unless)
 		}
 		for _, out := range form.Outputs {
 			fmt.Fprintf(w, "  %s\n%s", plain.Line(out.Path), console.Columns("    ", outputRows(r, out)))
@@ -257,18 +263,6 @@ func stateText(r *upkeep.StateReport) string {
 		fmt.Fprintf(w, "\nread by runs that ended early\n%s", console.Columns("  ", rows))
 	}
 	return w.String()
-}
-
-// unlessTold limits where the next run of a form begins, if the last one knew what
-// had changed.
-func unlessTold(form *upkeep.FormState) string {
-	told := slices.ContainsFunc(form.Outputs, func(o *upkeep.OutputState) bool {
-		return o.Manifest != nil && o.Manifest.Changes != nil && o.Manifest.Changes.Method == load.MethodChanges
-	})
-	if !told {
-		return ""
-	}
-	return ", or at the watermark if the service tells what changed"
 }
 
 func outputRows(r *upkeep.StateReport, out *upkeep.OutputState) [][]string {

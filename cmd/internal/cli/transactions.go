@@ -239,7 +239,14 @@ changes something at the service, so it asks first, or takes --yes. It is never 
   formetl copy --form form1 --to-account other --yes`,
 	}, true, func(ctx context.Context, c extract.Client, form string) (reply, error) {
 		if !yes {
-			agreed, err := p.confirm(ctx, copyQuestion(form, to), "nothing was sent")
+			question := "Copy form " + plain.Line(form)
+			if to.Form != "" {
+				question += fmt.Sprintf(" as %q", plain.Line(to.Form))
+			}
+			if to.Account != "" {
+				question += " to account " + plain.Line(to.Account)
+			}
+			agreed, err := p.confirm(ctx, question+"? [y/N] ", "nothing was sent")
 			if err != nil || !agreed {
 				return reply{}, err
 			}
@@ -252,15 +259,4 @@ changes something at the service, so it asks first, or takes --yes. It is never 
 	set.StringVar(&to.Form, "to-form", "", "name of the new form (default: the original's)")
 	set.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
-}
-
-func copyQuestion(form string, to extract.CopyTarget) string {
-	question := "Copy form " + plain.Line(form)
-	if to.Form != "" {
-		question += fmt.Sprintf(" as %q", plain.Line(to.Form))
-	}
-	if to.Account != "" {
-		question += " to account " + plain.Line(to.Account)
-	}
-	return question + "? [y/N] "
 }

@@ -78,10 +78,13 @@ func (s *ServiceFlags) Source(env Environment) (definition.Source, error) {
 		return src, fmt.Errorf("%s: %s", named("--base-url", s.source.BaseURL, "FORMETL_BASE_URL"), // which may hold a secret
 			strings.ReplaceAll(err.Error(), "set allow_http: true", "give --allow-http"))
 	}
-	if err := s.setAPI(&src, env); err != nil {
+	var err error
+	if src.API, err = ParseAPI(s.api, env); err != nil {
 		return src, err
 	}
-	var err error
+	if s.given == nil || !s.given.Changed("requests-per-minute") {
+		src.SetBudgets() // the limits of the generation
+	}
 	if src.Key, err = apiKey(s.KeyFile, env); err != nil {
 		return src, err
 	}
@@ -104,18 +107,6 @@ func ParseAPI(flag string, env Environment) (definition.API, error) {
 	default:
 		return "", fmt.Errorf("%s: %q is no generation of the service; give v1, v2 or auto", named("--api", flag, "FORMETL_API"), string(api))
 	}
-}
-
-// setAPI sets the generation of the service, and its limits if no budget was given.
-func (s *ServiceFlags) setAPI(src *definition.Source, env Environment) error {
-	var err error
-	if src.API, err = ParseAPI(s.api, env); err != nil {
-		return err
-	}
-	if s.given == nil || !s.given.Changed("requests-per-minute") {
-		src.SetBudgets()
-	}
-	return nil
 }
 
 // BesideDefinition refuses the flags of a service where a definition names the service.

@@ -79,18 +79,6 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor is small
 }
 
-// Width is how many columns a bar may take: those of a terminal, as far as it is no very
-// wide one, else a few.
-func Width(stream any) int {
-	const few, most = 60, 100
-	if file, ok := stream.(interface{ Fd() uintptr }); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { //nolint:gosec // as above
-			return min(width, most)
-		}
-	}
-	return few
-}
-
 // Ask puts a yes-or-no question to a person and reads the answer. Anything but
 // y or yes is a no, and then a line says what that means: otherwise, such as
 // "nothing was sent". The error is the cause of a context that ends first.

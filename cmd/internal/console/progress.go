@@ -26,6 +26,8 @@ const (
 	recordEvery = 30 * time.Second
 	// mostMarks bounds the time over which the rate is taken to five minutes.
 	mostMarks = 11
+	// widest is how many columns the bar takes; of a narrower terminal it takes all.
+	widest = 100
 )
 
 // Progress shows how far a run is, with all its forms: by a bar where a person watches, else by
@@ -157,7 +159,7 @@ func (p *Progress) sum() (sum pipelines.Progress, remaining int64, known bool) {
 // draw draws the bar anew after news of a form.
 func (p *Progress) draw(form string) {
 	if p.screen == nil {
-		p.screen = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(Width(p.out)), mpb.WithAutoRefresh())
+		p.screen = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(widest), mpb.WithAutoRefresh())
 		read := func(text *atomic.Pointer[string]) string {
 			if s := text.Load(); s != nil {
 				return *s + " "
