@@ -135,6 +135,7 @@ func (l *life) newOutput(random *rand.Rand, incremental bool, n int) *output {
 	o := &output{blind: never, extension: pick(random, ".csv", ".ndjson", ".parquet"), partition: pick(random, "none", "day", "month")}
 	switch {
 	case l.database != nil && chance(random, 70):
+		o.extension = "" // a table has no files
 		o.dsn, o.dir, o.path = l.database.own(), fmt.Sprintf("forms.%s_%d", formName, n), fmt.Sprintf("forms.{form}_%d", n)
 		o.soft, o.audit = chance(random, 40), chance(random, 40)
 	case incremental || chance(random, 50):
