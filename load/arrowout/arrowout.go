@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/rows"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 const (
@@ -52,7 +52,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 		return nil, fmt.Errorf("arrow: %w", err)
 	}
 	e := &encoder{file: file, schema: out}
-	e.steps = rows.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
+	e.steps = cells.Steps{Rows: batchRows, Bytes: batchBytes, End: e.batch}
 	return e, nil
 }
 
@@ -69,7 +69,7 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 type encoder struct {
 	file   *ipc.FileWriter
 	schema *arrow.Schema // with the metadata
-	steps  rows.Steps
+	steps  cells.Steps
 }
 
 // Write implements load.Encoder.

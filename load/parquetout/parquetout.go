@@ -32,7 +32,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/formetl/formetl/load"
-	"github.com/formetl/formetl/load/internal/rows"
+	"github.com/formetl/formetl/load/internal/cells"
 )
 
 const (
@@ -103,7 +103,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 			parquet.WithDictionaryPageSizeLimit(math.MaxInt32),
 		},
 	}
-	e.steps = rows.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
+	e.steps = cells.Steps{Rows: stepRows, Bytes: stepBytes, End: e.endStep}
 	return e, nil
 }
 
@@ -115,7 +115,7 @@ type encoder struct {
 	metadata   []load.KeyValue
 	properties []parquet.WriterProperty
 
-	steps rows.Steps
+	steps cells.Steps
 
 	groupRows  int                 // number of rows in the open row group
 	groupBytes int                 // bytes of values in the open row group
@@ -148,7 +148,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() {
 	e.steps.Discard()
-	e.first = rows.Release(e.first)
+	e.first = cells.Release(e.first)
 }
 
 // endStep writes the rows of a step, or keeps them for the sample.
@@ -193,7 +193,7 @@ func (e *encoder) begin() error {
 			return err
 		}
 	}
-	e.first = rows.Release(e.first)
+	e.first = cells.Release(e.first)
 	return nil
 }
 

@@ -1,8 +1,9 @@
-// Package cells renders values as the text of a cell, for CSV, NDJSON, JSON and sheets. As
-// in strconv, every function that appends returns dst, and does not allocate if dst has
-// room. The package does not quote CSV fields. It also tells how lists are shown in a table,
-// what spreadsheets take, and which texts they would run as a formula. Begin reading with
-// JSON, which renders a column, and Fields.
+// Package cells is how formats read the rows that they write. It renders values as the text
+// of a cell, for CSV, NDJSON, JSON and sheets. As in strconv, every function that appends
+// returns dst, and does not allocate if dst has room. The package does not quote CSV fields.
+// It also tells how lists are shown in a table, what spreadsheets take, and which texts they
+// would run as a formula. A format whose bytes depend on where a batch ends takes its rows by
+// Steps. Begin reading with JSON, which renders a column, and Fields.
 package cells
 
 import (

@@ -1,7 +1,4 @@
-// Package rows regroups record batches. A format whose bytes depend on where a batch ends
-// takes its rows by Steps, which end at a number of rows or of bytes of values. So equal
-// rows give equal files, however they are divided into batches.
-package rows
+package cells
 
 import (
 	"fmt"
@@ -13,7 +10,7 @@ import (
 )
 
 // Steps gathers the rows of batches. A step ends at Rows rows, or with the row that passes Bytes
-// bytes of values.
+// bytes of values. So equal rows give equal files, however they are divided into batches.
 type Steps struct {
 	Rows, Bytes int
 	// End takes a step, as one batch of so many bytes of values. The batch is released after the call.
