@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -94,7 +95,15 @@ func TestMetadataKeepsItsOrder(t *testing.T) {
 func TestCompression(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	batch := loadtest.Realistic(mem, 2000, 1)
+	schema := loadtest.Columns("id", arrow.PrimitiveTypes.Int64, "status", arrow.BinaryTypes.String)
+	batch := loadtest.Build(mem, schema, 2000, func(b array.Builder, _, row int) {
+		switch b := b.(type) {
+		case *array.Int64Builder:
+			b.Append(int64(row))
+		case *array.StringBuilder:
+			b.Append([]string{"Very satisfied", "Neutral", "Very dissatisfied"}[row%3])
+		}
+	})
 	defer batch.Release()
 	sizes := map[string]int{}
 	for _, codec := range []string{"", "zstd", "none"} {

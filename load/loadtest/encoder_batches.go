@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -171,88 +170,4 @@ func randomDecimal(r *rand.Rand, precision int32) decimal128.Num {
 		return decimal128.FromI64(r.Int64N(200) - 100)
 	}
 	return n
-}
-
-// Realistic returns rows of 31 columns as forms have them: an id, states and
-// choices that repeat, dates, names, addresses, free text, numbers, prices and
-// a list. It is what the benchmarks write.
-func Realistic(mem memory.Allocator, rows int, seed uint64) arrow.RecordBatch {
-	schema := realisticSchema()
-	r := rand.New(rand.NewPCG(seed, 2))
-	start := time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC).UnixMicro()
-	return Build(mem, schema, rows, func(b array.Builder, column, row int) {
-		if column > 8 && r.IntN(12) == 0 {
-			b.AppendNull()
-			return
-		}
-		switch b := b.(type) {
-		case *array.Int64Builder:
-			b.Append(int64(41_000_000) + int64(row)*3 + int64(r.IntN(3)))
-		case *array.TimestampBuilder:
-			b.Append(arrow.Timestamp(start + int64(row)*37e6 + int64(r.IntN(30))*1e6))
-		case *array.Date32Builder:
-			b.Append(arrow.Date32(r.IntN(25_000)))
-		case *array.BooleanBuilder:
-			b.Append(r.IntN(3) > 0)
-		case *array.Float64Builder:
-			b.Append(float64(r.IntN(1000)) / 10)
-		case *array.Decimal128Builder:
-			b.Append(decimal128.FromI64(r.Int64N(100_000)))
-		case *array.ListBuilder:
-			b.Append(true)
-			for range r.IntN(4) {
-				b.ValueBuilder().(*array.StringBuilder).Append(choice(r))
-			}
-		case *array.StringBuilder:
-			b.Append(realisticText(r, column))
-		}
-	})
-}
-
-func realisticSchema() *arrow.Schema {
-	fields := []arrow.Field{
-		{Name: "result_id", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "result_status", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "date_start", Type: Timestamp(), Nullable: true},
-		{Name: "date_finish", Type: Timestamp(), Nullable: true},
-		{Name: "user_ip", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "user_browser", Type: arrow.BinaryTypes.String, Nullable: true},
-	}
-	kinds := []arrow.DataType{
-		arrow.BinaryTypes.String, arrow.BinaryTypes.String, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
-		&arrow.Decimal128Type{Precision: 12, Scale: 2}, arrow.FixedWidthTypes.Boolean, arrow.FixedWidthTypes.Date32,
-		ListOf(arrow.BinaryTypes.String), arrow.BinaryTypes.String, arrow.BinaryTypes.String,
-	}
-	for i := len(fields); i < 31; i++ {
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("item_%d", i), Type: kinds[i%len(kinds)], Nullable: true})
-	}
-	return arrow.NewSchema(fields, nil)
-}
-
-func choice(r *rand.Rand) string {
-	choices := [...]string{"Very satisfied", "Satisfied", "Neutral", "Dissatisfied", "Very dissatisfied", "red", "green", "blue"}
-	return choices[r.IntN(len(choices))]
-}
-
-func realisticText(r *rand.Rand, column int) string {
-	words := [...]string{"the", "service", "was", "good", "and", "delivery", "took", "too", "long", "Müller", "I", "would", "order", "again"}
-	switch column % 5 {
-	case 1:
-		return choice(r)
-	case 2:
-		return fmt.Sprintf("user%d@example.com", r.IntN(1_000_000))
-	case 4:
-		return fmt.Sprintf("10.%d.%d.%d", r.IntN(256), r.IntN(256), r.IntN(256))
-	}
-	var text strings.Builder
-	for i := range 1 + r.IntN(14) {
-		if i > 0 {
-			text.WriteByte(' ')
-		}
-		text.WriteString(words[r.IntN(len(words))])
-		if r.IntN(20) == 0 {
-			text.WriteByte(',')
-		}
-	}
-	return text.String()
 }

@@ -31,7 +31,7 @@ func encoderProtocolCases() []encoderCase {
 // batches. Otherwise a rerun would not be byte-identical. 8500 rows, which .ci/run asks for, are more
 // than any encoder samples.
 func caseBatches(t encoderTest) {
-	whole := Realistic(t.mem, needs.Rounds(8500, 1500), 5)
+	whole := t.random(AllTypes(), needs.Rounds(8500, 1500), 5)
 	defer whole.Release()
 	few := whole.NewSlice(100, 400)
 	defer few.Release()

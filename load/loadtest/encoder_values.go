@@ -8,8 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-
-	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
 // encoderValueCases compare the values that a reader reads with those that were
@@ -28,7 +26,6 @@ func encoderValueCases() []encoderCase {
 		{"decimals", caseDecimals},
 		{"timestamps", caseTimestamps},
 		{"dates", caseDates},
-		{"realistic rows", func(t encoderTest) { t.roundTrip(Realistic(t.mem, needs.Rounds(3000, 300), 1)) }},
 		{"more rows than a row group", caseManyRows},
 		{"values that change after the sample", caseChange},
 	}

@@ -190,7 +190,6 @@ func batches(mem memory.Allocator) map[string]arrow.RecordBatch {
 	return map[string]arrow.RecordBatch{
 		"hostile strings": hostile(mem),
 		"all types":       loadtest.Random(mem, loadtest.AllTypes(), 500, 20),
-		"realistic":       loadtest.Realistic(mem, 3000, 21),
 		"no rows":         loadtest.Random(mem, loadtest.AllTypes(), 0, 22),
 	}
 }

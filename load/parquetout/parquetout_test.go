@@ -316,7 +316,7 @@ func TestLongTextsHaveNoBounds(t *testing.T) {
 }
 
 func TestCompression(t *testing.T) {
-	batch := loadtest.Realistic(checked(t), 500, 1)
+	batch := loadtest.Random(checked(t), loadtest.AllTypes(), 500, 1)
 	defer batch.Release()
 	for name, codec := range map[string]compress.Compression{
 		"": compress.Codecs.Zstd, "zstd": compress.Codecs.Zstd, "none": compress.Codecs.Uncompressed,
