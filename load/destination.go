@@ -43,7 +43,7 @@ type Stager interface {
 	Abort(ctx context.Context, p Prepared) error
 	// Check returns nil if a prepared object can still be committed or is
 	// committed already. It compares lengths if the destination knows them. The
-	// error wraps ErrStagedGone if the object is gone, or is a *NameError if
+	// error wraps ErrStagedGone if the object is gone, or is an ErrConfig if
 	// the destination cannot have made it. Any other error means that the
 	// answer is unknown. See NotThere.
 	Check(ctx context.Context, p Prepared) error
@@ -136,7 +136,7 @@ func NamesOf(objects []Object) []string {
 }
 
 // CheckPrefix checks a prefix for List: it must be a valid name, or a valid
-// name followed by a slash. The error is a *NameError.
+// name followed by a slash. The error is an ErrConfig.
 func CheckPrefix(prefix string) error { return CheckName(strings.TrimSuffix(prefix, "/")) }
 
 // Versions for Put: AnyVersion means any or no object, and NoVersion means no object.
@@ -148,8 +148,7 @@ const (
 // NotThere tells whether an error of Commit or Check means that a prepared
 // object does not exist: it is gone, or its description was damaged.
 func NotThere(err error) bool {
-	_, damaged := errors.AsType[*NameError](err)
-	return damaged || errors.Is(err, ErrStagedGone)
+	return errors.Is(err, ErrConfig) || errors.Is(err, ErrStagedGone)
 }
 
 // Errors of a Store and of Commit.

@@ -10,15 +10,18 @@ import (
 // Error is what an output, or the state, failed of.
 type Error struct {
 	Kind Kind
-	Op   string // what was tried, such as "create"
-	Path string // the path or URL as the user knows it
+	Op   string // what was tried, such as "create"; "" if Path and Err say it
+	Path string // the path, the URL, the table or the cell, as the user knows it
 	Hint string // what to do
 	Err  error
 }
 
 // Error says what was tried, where, why it failed and what to do.
 func (e *Error) Error() string {
-	s := fmt.Sprintf("cannot %s %s: %v", e.Op, e.Path, e.Err)
+	s := fmt.Sprintf("%s: %v", e.Path, e.Err)
+	if e.Op != "" {
+		s = "cannot " + e.Op + " " + s
+	}
 	if e.Hint != "" {
 		s += "; " + e.Hint
 	}
@@ -40,10 +43,13 @@ type Kind int
 
 // The kinds of an Error.
 const (
+	ErrUsage    Kind = 64 // what was asked for would lose results
+	ErrData     Kind = 65 // the format cannot hold a value without changing it
 	ErrUnusable Kind = 73 // its folder is missing or not permitted, or something else lies in its place
 	ErrFailed   Kind = 74 // a full disk, a failing device, a store that refuses
 	ErrAway     Kind = 75 // it could not be reached or was busy, also after retries
 	ErrDenied   Kind = 77 // a database refused the credentials
+	ErrConfig   Kind = 78 // the definition names what cannot be, or does not fit a table that is there
 )
 
 // Error names the kind.
@@ -96,49 +102,3 @@ func (e *HeldError) ExitCode() int { return 75 }
 func (e *HeldError) Hint() string {
 	return "wait until that run has ended; then run the same command again"
 }
-
-// TableError means that a table of a database cannot hold the results as they are declared,
-// or is not as formetl made it (exit code 78).
-type TableError struct {
-	Table   string // as the user knows it
-	Problem string // continues "the table …"
-	Hint    string // what to do
-}
-
-// Error names the table, what does not fit and what to do.
-func (e *TableError) Error() string {
-	return fmt.Sprintf("the table %s %s; %s", e.Table, e.Problem, e.Hint)
-}
-
-// ExitCode is 78: the definition and the table do not fit.
-func (e *TableError) ExitCode() int { return 78 }
-
-// CellError means that a format cannot hold a value without changing it (exit
-// code 65).
-type CellError struct {
-	Format  string
-	Column  string // "" if the error is about the whole file
-	Sheet   string // "" if the file has only one sheet
-	Row     int64  // in the sheet, from 1; row 1 is the heading
-	Result  string // the result's id, "" if unknown
-	Problem string // what is wrong; it never holds the value
-	Hint    string // what to do
-}
-
-// Error says where the value stands, why the format cannot hold it, and what to do.
-func (e *CellError) Error() string {
-	place := e.Format
-	if e.Column != "" {
-		place = fmt.Sprintf("%s: column %q, row %d", e.Format, e.Column, e.Row)
-	}
-	if e.Sheet != "" {
-		place += fmt.Sprintf(" of sheet %q", e.Sheet)
-	}
-	if e.Result != "" {
-		place += fmt.Sprintf(" (result %s)", e.Result)
-	}
-	return fmt.Sprintf("%s: %s; %s", place, e.Problem, e.Hint)
-}
-
-// ExitCode is 65: because the fault is in the data.
-func (e *CellError) ExitCode() int { return 65 }

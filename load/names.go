@@ -3,6 +3,7 @@ package load
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -57,40 +58,30 @@ const (
 	maxElement = 255  // bytes of one element: the limit of common file systems
 )
 
-// NameError means that destinations refuse an object name. The name could lead
-// out of the destination, lie in the control folder, or not be storable
-// everywhere.
-type NameError struct {
-	Name    string
-	Problem string
+// BadName is the error, an ErrConfig, of an object name that destinations refuse. The name could
+// lead out of the destination, lie in the control folder, or not be storable everywhere.
+func BadName(name, problem string) error {
+	return &Error{Kind: ErrConfig, Op: "use", Path: fmt.Sprintf("the name %q for an object of a destination", name), Err: errors.New(problem), Hint: "use a relative path of plain names separated by /"}
 }
-
-// Error says which name it is, what is wrong with it and what to do.
-func (e *NameError) Error() string {
-	return fmt.Sprintf("the name %q cannot be an object of a destination: %s; use a relative path of plain names separated by /", e.Name, e.Problem)
-}
-
-// ExitCode is 78: the definition gives the name.
-func (e *NameError) ExitCode() int { return 78 }
 
 // CheckName checks the name of an object. It must be relative, slash-separated
 // and valid UTF-8, without empty, "." or ".." elements, backslashes or control
-// characters. The error is a *NameError.
+// characters. The error is an ErrConfig.
 func CheckName(name string) error {
 	if problem := nameProblem(name); problem != "" {
-		return &NameError{Name: name, Problem: problem}
+		return BadName(name, problem)
 	}
 	return nil
 }
 
 // CheckObjectName is CheckName for data objects: a name in the control folder
-// is refused too. The error is a *NameError.
+// is refused too. The error is an ErrConfig.
 func CheckObjectName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
 	if name == ControlFolder || strings.HasPrefix(name, ControlFolder+"/") {
-		return &NameError{Name: name, Problem: ControlFolder + " is kept for formetl's own files"}
+		return BadName(name, ControlFolder+" is kept for formetl's own files")
 	}
 	return nil
 }
@@ -99,8 +90,8 @@ var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // CheckRun checks a run's id, which names a folder in the control folder. It is
 // one element of ASCII letters, digits, '-', '_' and '.', and begins with a letter
-// or digit. Names that the control folder itself uses are refused. The error is a
-// *NameError.
+// or digit. Names that the control folder itself uses are refused. The error is an
+// ErrConfig.
 func CheckRun(run string) error {
 	// The prefixes of names that destinations use in the control folder.
 	reserved := []string{IntentName, LeaseName, "checkpoint", "probe-", "put-", "staged"}
@@ -117,7 +108,7 @@ func CheckRun(run string) error {
 	default:
 		return nil
 	}
-	return &NameError{Name: run, Problem: problem}
+	return BadName(run, problem)
 }
 
 func nameProblem(name string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +28,7 @@ func TestCheckNameSaysWhy(t *testing.T) {
 		strings.Repeat("a/", 520): "it is longer than 1024 bytes",
 	} {
 		err := load.CheckName(name)
-		var ne *load.NameError
-		if !errors.As(err, &ne) || ne.Name != name || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, load.ErrConfig) || !strings.Contains(err.Error(), strconv.Quote(name)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q gives %v, want %q", name, err, want)
 		}
 	}

@@ -138,8 +138,7 @@ func TestResetForwards(t *testing.T) {
 	r.stopAt(r.daily(days()), "read", 1)
 	before := tree(t, r.dir)
 	_, err := r.reset(r.daily(days()), r.o, extracttest.Wall("2026-01-05").Add(time.Second))
-	var later *load.WatermarkError
-	if !errors.As(err, &later) || later.Watermark.String() != "2026-01-05 00:00:00" {
+	if !errors.Is(err, load.ErrUsage) || !strings.Contains(err.Error(), "up to 2026-01-05 00:00:00") {
 		t.Errorf("got %v", err)
 	}
 	sameTree(t, before, tree(t, r.dir))

@@ -334,8 +334,8 @@ func strangeNames(b *bench) {
 func namesRefused(b *bench) {
 	refused := func(what, name string, err error) {
 		b.Helper()
-		if e := new(load.NameError); !errors.As(err, &e) {
-			b.Errorf("%s %.40q gives %v, want a *load.NameError", what, name, err)
+		if !errors.Is(err, load.ErrConfig) {
+			b.Errorf("%s %.40q gives %v, want a load.ErrConfig", what, name, err)
 		}
 	}
 	staged := func(run, name string) error {

@@ -218,11 +218,10 @@ func TestHostilePrepared(t *testing.T) {
 		".formetl/../data.csv", ".formetl/a/b/c", ".formetl/lease/x", ".formetl", "x/run1/staged-1",
 	} {
 		p := load.Prepared{Name: "new.csv", Staged: staged, Bytes: 4, SHA256: strings.Repeat("0", 64)}
-		var name *load.NameError
-		if err := d.Abort(t.Context(), p); !errors.As(err, &name) {
+		if err := d.Abort(t.Context(), p); !errors.Is(err, load.ErrConfig) {
 			t.Errorf("abort of %q gives %v", staged, err)
 		}
-		if err := d.Commit(t.Context(), p); !errors.As(err, &name) {
+		if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrConfig) {
 			t.Errorf("commit of %q gives %v", staged, err)
 		}
 	}

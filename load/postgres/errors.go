@@ -95,13 +95,11 @@ func (t *Table) refused(op string, f failure, state string, cause error) error {
 // explained tells whether an error says by itself what went wrong: one with a kind and an
 // explanation, or a sentinel of package load.
 func explained(err error) bool {
-	_, table := errors.AsType[*load.TableError](err)
-	create := errors.Is(err, load.ErrUnusable)
+	_, told := errors.AsType[*load.Error](err)
 	_, manifest := errors.AsType[*load.ManifestError](err)
 	_, held := errors.AsType[*load.HeldError](err)
-	_, failed := errors.AsType[*Refusal](err)
 	_, read := errors.AsType[*readError](err)
-	return read || table || create || manifest || held || failed || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
+	return told || manifest || held || read || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
 }
 
 // hidden keeps an error of the driver for errors.Is and As, and hides its text. The text may

@@ -46,7 +46,13 @@ func (t *target) sql() string { return quote(t.schema, t.table) }
 
 // misfit is the error of a table that rows cannot be loaded into.
 func (t *target) misfit(hint, problem string, args ...any) error {
-	return &load.TableError{Table: t.schema + "." + t.table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
+	return unfit(t.schema+"."+t.table, hint, problem, args...)
+}
+
+// unfit is the error of a table that cannot hold the results as they are declared, or that is
+// not as formetl made it.
+func unfit(table, hint, problem string, args ...any) error {
+	return &load.Error{Kind: load.ErrConfig, Op: "load into", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
 }
 
 // temp returns the temporary table, as SQL names it.
@@ -70,27 +76,24 @@ func (t *target) same() string {
 }
 
 // CheckNames finds names that PostgreSQL does not take, without a server. The error is a
-// *load.TableError.
+// load.ErrConfig.
 func CheckNames(table string, columns []string) error {
-	refuse := func(hint, problem string, args ...any) error {
-		return &load.TableError{Table: table, Problem: fmt.Sprintf(problem, args...), Hint: hint}
-	}
 	schema, name, _ := strings.Cut(table, ".")
 	if len(schema) > maxName || len(name) > maxName {
-		return refuse("write another table: in the definition, such as forms.feedback", "has a name of more than %d bytes, and PostgreSQL cuts off the rest", maxName)
+		return unfit(table, "write another table: in the definition, such as forms.feedback", "has a name of more than %d bytes, and PostgreSQL cuts off the rest", maxName)
 	}
 	if len(columns) > maxColumns {
-		return refuse("leave columns out of the schema (unknown: ignore)", "has %d columns, and PostgreSQL takes %d", len(columns), maxColumns)
+		return unfit(table, "leave columns out of the schema (unknown: ignore)", "has %d columns, and PostgreSQL takes %d", len(columns), maxColumns)
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
 		switch {
 		case len(c) > maxName:
-			return refuse("give the column a shorter name in the schema", "has the column %q of more than %d bytes, and PostgreSQL cuts off the rest", c, maxName)
+			return unfit(table, "give the column a shorter name in the schema", "has the column %q of more than %d bytes, and PostgreSQL cuts off the rest", c, maxName)
 		case slices.Contains(systemColumns, c):
-			return refuse("give the column another name in the schema", "has the column %q, which is a name of PostgreSQL's own", c)
+			return unfit(table, "give the column another name in the schema", "has the column %q, which is a name of PostgreSQL's own", c)
 		case seen[c]:
-			return refuse("give each column a name of its own", "has the column %q twice", c)
+			return unfit(table, "give each column a name of its own", "has the column %q twice", c)
 		}
 		seen[c] = true
 	}
@@ -118,7 +121,7 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 		names = append(names, c.name)
 	}
 	if to.id == "" {
-		return nil, &load.TableError{Table: t.dataset(), Problem: "has no column with the result's id, by which a run finds the rows that it changes", Hint: "add a column to the schema: {name: id, from: result_id, type: int64}"}
+		return nil, unfit(t.dataset(), "add a column to the schema: {name: id, from: result_id, type: int64}", "has no column with the result's id, by which a run finds the rows that it changes")
 	}
 	return to, CheckNames(to.schema+"."+to.table, names)
 }
@@ -203,7 +206,11 @@ func (t *Table) changes(ctx context.Context, q querier, to *target, k known, ful
 			alter = append(alter, "ADD COLUMN "+quote(c.name)+" "+c.kind)
 		case there[at].kind == c.kind:
 		case !to.madeBy(before) || !full:
-			return nil, t.unfit(c, there[at].kind)
+			hint := "run with --full to change the type, restore the column, or give it the type in the schema"
+			if t.Adopt {
+				hint = "change the column there, or give it the type in the schema"
+			}
+			return nil, to.misfit(hint, "has the column %q as %s, and its values are %s", c.name, there[at].kind, c.kind)
 		default:
 			using, err := t.cast(ctx, q, to, c, there[at].kind, marks)
 			if err != nil {
@@ -270,7 +277,7 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 // table keeps these. No view may use the column.
 func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {
 	misfit := func(hint, problem string) error {
-		return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q %s, so that its type cannot become %s", c.name, problem, c.kind), Hint: hint}
+		return to.misfit(hint, "has the column %q %s, so that its type cannot become %s", c.name, problem, c.kind)
 	}
 	name := quote(c.name)
 	var view string
@@ -295,15 +302,6 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 		}
 	}
 	return "NULL::" + c.kind, err
-}
-
-// unfit says that a column has another type.
-func (t *Table) unfit(c column, is string) error {
-	hint := "run with --full to change the type, restore the column, or give it the type in the schema"
-	if t.Adopt {
-		hint = "change the column there, or give it the type in the schema"
-	}
-	return &load.TableError{Table: t.dataset(), Problem: fmt.Sprintf("has the column %q as %s, and its values are %s", c.name, is, c.kind), Hint: hint}
 }
 
 // alter makes the table take the rows.

@@ -150,13 +150,13 @@ func (l *loading) doAfter(ctx context.Context) error {
 			return err
 		}
 		line := 1 + strings.Count(string([]rune(l.After)[:max(0, min(int(refused.Position)-1, len([]rune(l.After))))]), "\n")
-		return &load.TableError{Table: l.dataset(), Problem: fmt.Sprintf("was not loaded: the SQL of after: is refused at its line %d: %s (SQLSTATE %s)", line, refused.Message, refused.Code), Hint: "correct that file"}
+		return unfit(l.dataset(), "correct that file", "was not loaded: the SQL of after: is refused at its line %d: %s (SQLSTATE %s)", line, refused.Message, refused.Code)
 	}
 	if err == nil && l.tx.Conn().PgConn().TxStatus() == 'T' {
 		err = l.tx.QueryRow(ctx, transaction).Scan(&is)
 	}
 	if err == nil && is != began {
-		err = &load.TableError{Table: l.dataset(), Problem: "cannot be loaded: the SQL of after: ended the transaction", Hint: "leave BEGIN, COMMIT and ROLLBACK out of that file, and run with --full"}
+		err = unfit(l.dataset(), "leave BEGIN, COMMIT and ROLLBACK out of that file, and run with --full", "was not loaded: the SQL of after: ended the transaction")
 	}
 	return err
 }

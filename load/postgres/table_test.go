@@ -141,7 +141,7 @@ func TestMisfits(t *testing.T) {
 	} {
 		b.query("DROP TABLE IF EXISTS forms.feedback; CREATE TABLE forms.feedback (" + made + "); ALTER TABLE forms.feedback OWNER TO loader")
 		err := b.open(server.DSN(b.database, "sslmode=disable"), adopt).Fit(t.Context(), rows, false)
-		if misfit, ok := errors.AsType[*load.TableError](err); ok != (want != "") || ok && (!strings.Contains(err.Error(), want) || misfit.Hint == "") || !ok && err != nil {
+		if misfit, ok := errors.AsType[*load.Error](err); ok != (want != "") || ok && (!strings.Contains(err.Error(), want) || misfit.Hint == "") || !ok && err != nil {
 			t.Errorf("%s: %v", made, err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestAfter(t *testing.T) {
 	} {
 		b.table = b.open(server.DSN(b.database, "sslmode=disable"), func(s *Settings) { s.After = after })
 		_, err := b.carry(b.table, b.loadOf(b.table, answers{1: "x"}, "january", false))
-		if misfit, ok := errors.AsType[*load.TableError](err); !ok || !strings.Contains(misfit.Problem, want) {
+		if !errors.Is(err, load.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: err = %v", after, err)
 		}
 		b.holds("1 a, 2 b2")

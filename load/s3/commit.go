@@ -159,14 +159,14 @@ func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) erro
 }
 
 // checkStaged refuses a prepared object that this package cannot have made. The
-// error is a *load.NameError.
+// error is a load.ErrConfig.
 func checkStaged(p load.Prepared) (staged, error) {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return staged{}, err
 	}
 	s, err := decodeStaged(p.Staged)
 	if err != nil {
-		return staged{}, &load.NameError{Name: p.Staged, Problem: err.Error()}
+		return staged{}, load.BadName(p.Staged, err.Error())
 	}
 	return s, nil
 }

@@ -81,7 +81,7 @@ func TestLeaseAge(t *testing.T) {
 	if err := l.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Acquire(t.Context(), "../x", load.Holder{}); !errors.As(err, new(*load.NameError)) {
+	if _, err := d.Acquire(t.Context(), "../x", load.Holder{}); !errors.Is(err, load.ErrConfig) {
 		t.Errorf("a scope that leaves gives %v", err)
 	}
 }

@@ -215,7 +215,7 @@ const (
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := decodeStaged(p.Staged)
 	if err != nil {
-		return &load.NameError{Name: p.Staged, Problem: err.Error()}
+		return load.BadName(p.Staged, err.Error())
 	}
 	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
 	defer cancel()

@@ -50,13 +50,13 @@ func TestStagedRefused(t *testing.T) {
 			t.Errorf("%.60q gives %v", text, err)
 		}
 		p := load.Prepared{Name: "x.csv", Staged: text}
-		if err := d.Commit(t.Context(), p); !errors.As(err, new(*load.NameError)) {
+		if err := d.Commit(t.Context(), p); !errors.Is(err, load.ErrConfig) {
 			t.Errorf("commit of %.60q gives %v", text, err)
 		}
-		if err := d.Abort(t.Context(), p); !errors.As(err, new(*load.NameError)) {
+		if err := d.Abort(t.Context(), p); !errors.Is(err, load.ErrConfig) {
 			t.Errorf("abort of %.60q gives %v", text, err)
 		}
-		if err := d.Check(t.Context(), p); !errors.As(err, new(*load.NameError)) {
+		if err := d.Check(t.Context(), p); !errors.Is(err, load.ErrConfig) {
 			t.Errorf("check of %.60q gives %v", text, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package xlsxout
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -107,12 +108,12 @@ func (s *sheet) end() error {
 	return s.flush()
 }
 
-// flush writes what was collected. A sheet that becomes too large is a load.CellError.
+// flush writes what was collected. A sheet that becomes too large is a load.ErrData.
 func (s *sheet) flush() error {
 	if s.written += int64(len(s.buf)); s.written > maxSheet {
-		return &load.CellError{
-			Format: "xlsx", Problem: "a sheet takes more than the 4 GiB that spreadsheets open",
-			Hint: "divide the range, or write csv or parquet",
+		return &load.Error{
+			Kind: load.ErrData, Path: "xlsx", Hint: "divide the range, or write csv or parquet",
+			Err: errors.New("a sheet takes more than the 4 GiB that spreadsheets open"),
 		}
 	}
 	_, err := s.w.Write(s.buf)

@@ -8,7 +8,7 @@
 //   - A null is no cell. The empty string is a cell with an empty text.
 //   - A string is always text and never a formula. No text is changed: a sequence
 //     such as _x0041_, which a spreadsheet would decode, is escaped. A text of more
-//     than 32,767 UTF-16 units does not fit into a cell. It gives a load.CellError,
+//     than 32,767 UTF-16 units does not fit into a cell. It gives a load.ErrData,
 //     which names the sheet's row and the result.
 //   - Floats are numbers, as are integers and decimals of at most 15 significant
 //     digits. A decimal shows the digits of its scale. Longer integers and decimals
@@ -71,10 +71,9 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 		fields: fields, columns: columnsOf(schema, fields),
 	}
 	if n := len(e.columns); n > maxColumns {
-		return nil, &load.CellError{
-			Format:  "xlsx",
-			Problem: fmt.Sprintf("%s columns are more than the %s of a sheet", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
-			Hint:    "choose columns by a schema, or write csv or parquet",
+		return nil, &load.Error{
+			Kind: load.ErrData, Path: "xlsx", Hint: "choose columns by a schema, or write csv or parquet",
+			Err: fmt.Errorf("%s columns are more than the %s of a sheet", cells.Thousands(int64(n)), cells.Thousands(maxColumns)),
 		}
 	}
 	return e, nil
@@ -137,14 +136,14 @@ func (e *encoder) begin() (err error) {
 // failed returns err with the value's place in the workbook and the id of its
 // result.
 func (e *encoder) failed(column int, batch arrow.RecordBatch, row int, err error) error {
-	refused := &load.CellError{
-		Format: "xlsx", Column: e.columns[column].heading, Row: e.book.sheet.rows + 1, Result: e.resultID(batch, row),
-		Problem: err.Error(), Hint: "write csv or parquet, which take it",
-	}
+	place := fmt.Sprintf("xlsx: column %q, row %d", e.columns[column].heading, e.book.sheet.rows+1)
 	if n := len(e.book.names); n > 1 {
-		refused.Sheet = e.book.names[n-1]
+		place += fmt.Sprintf(" of sheet %q", e.book.names[n-1])
 	}
-	return refused
+	if id := e.resultID(batch, row); id != "" {
+		place += fmt.Sprintf(" (result %s)", id)
+	}
+	return &load.Error{Kind: load.ErrData, Path: place, Hint: "write csv or parquet, which take it", Err: err}
 }
 
 // resultID returns the id of a row's result, or "" if no column holds it.

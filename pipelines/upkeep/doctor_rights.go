@@ -251,8 +251,6 @@ func cureOf(err error) (what, cure string, usable bool) {
 	usable = true
 	if failed, ok := errors.AsType[*load.Error](err); ok {
 		cure, usable = failed.Hint, failed.Kind == load.ErrFailed
-	} else if unfit, ok := errors.AsType[*load.TableError](err); ok {
-		cure, usable = unfit.Hint, false
 	}
 	if cure == "" {
 		return err.Error(), "check the place, its rights and the network", usable

@@ -46,7 +46,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{ExitOK, nil},
 		{ExitUsage, &CodeError{ExitUsage, errors.New("x")}},
-		{ExitUsage, fmt.Errorf("/lake/: %w", &load.WatermarkError{})},
+		{ExitUsage, fmt.Errorf("/lake/: %w", &load.Error{Kind: load.ErrUsage})},
 		{ExitUsage, &CodeError{ExitUsage, &definition.Error{}}}, // the outermost class decides
 		{ExitData, &transport.AnswerError{}},
 		{ExitData, fmt.Errorf("x: %w", &extract.BreachError{})},
@@ -60,7 +60,7 @@ func TestExitCode(t *testing.T) {
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.NetworkError{}}},
 		{ExitData, &reading.RejectsError{}},
 		{ExitCantCreate, &definition.Fault{Code: ExitCantCreate}},
-		{ExitData, &load.CellError{}},
+		{ExitData, &load.Error{Kind: load.ErrData}},
 		{ExitData, &reconcile.VerifyError{}},
 		{ExitData, &transform.ValueError{}},
 		{ExitData, &transform.UnknownFieldError{}},
@@ -68,7 +68,7 @@ func TestExitCode(t *testing.T) {
 		{ExitData, &extract.FeedError{}},
 		{ExitData, &transform.ColumnsError{}},
 		{ExitData, &transport.RequestError{Err: &transport.AnswerError{}}},
-		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.CellError{})}}},
+		{ExitData, &output.OutputsError{Errors: []error{&load.HeldError{}, fmt.Errorf("out.xlsx: %w", &load.Error{Kind: load.ErrData})}}},
 		{ExitUnavailable, &transport.Error{Code: ExitUnavailable, Err: &transport.AnswerError{}}}, // what it wraps does not count
 		{ExitData, &extract.BreachError{}},
 		{ExitNoInput, service(transport.CodeInvalidUser, 0)},
@@ -107,7 +107,7 @@ func TestExitCode(t *testing.T) {
 		{ExitConfig, &pipelines.CollisionError{}},
 		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, definition.Unsupported("x", "y")},
-		{ExitConfig, &load.NameError{}},
+		{ExitConfig, &load.Error{Kind: load.ErrConfig}},
 		{ExitConfig, &transport.Error{Code: ExitConfig}},
 		{ExitConfig, service(transport.CodeInvalidURL, 404)},
 		{ExitData, &definition.Fault{Code: ExitData}},
@@ -161,7 +161,7 @@ func TestExitCodeOfSeveral(t *testing.T) {
 	if got := ExitCode(notRun); got != ExitNoPermission {
 		t.Errorf("forms that were not run give %d", got)
 	}
-	stopped := errors.Join(&load.CellError{}, &StopError{syscall.SIGTERM})
+	stopped := errors.Join(&load.Error{Kind: load.ErrData}, &StopError{syscall.SIGTERM})
 	if got := ExitCode(stopped); got != ExitTerminated || !pipelines.DataAtFault(stopped) {
 		t.Errorf("a stop beside data at fault is %d, and the data are at fault: %t", got, pipelines.DataAtFault(stopped))
 	}
