@@ -55,6 +55,25 @@ const (
 // Error names the kind.
 func (k Kind) Error() string { return fmt.Sprintf("an error that ends with %d", int(k)) }
 
+// Refusal says why a store or a database refused something. An Error wraps it. Its text holds no
+// password, no signature and no value.
+type Refusal struct {
+	What string // in words
+	Code string // what was answered, such as "AccessDenied, HTTP 403"; "" for nothing
+	Err  error  // the library's, whose text is not shown
+}
+
+// Error says what was refused, with the code.
+func (r *Refusal) Error() string {
+	if r.Code == "" {
+		return r.What
+	}
+	return fmt.Sprintf("%s (%s)", r.What, r.Code)
+}
+
+// Unwrap gives the library's error.
+func (r *Refusal) Unwrap() error { return r.Err }
+
 // NotOrdinary returns an ErrUnusable if what lies at a path is a device, a pipe, a socket or
 // a link. A file that is written in one step would take its place, and nobody wants that.
 // info is what Lstat returns, and link returns where a link leads. A folder is left to the

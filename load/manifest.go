@@ -215,16 +215,6 @@ type Requests struct {
 // All is the number of all attempts.
 func (r Requests) All() int64 { return r.Results + r.Count + r.Retries }
 
-// Plus returns the sum of both, kind by kind.
-func (r Requests) Plus(more Requests) Requests {
-	return Requests{Results: r.Results + more.Results, Count: r.Count + more.Count, Retries: r.Retries + more.Retries}
-}
-
-// Minus returns those that are not among others, kind by kind.
-func (r Requests) Minus(others Requests) Requests {
-	return Requests{Results: r.Results - others.Results, Count: r.Count - others.Count, Retries: r.Retries - others.Retries}
-}
-
 // ManifestError means that an object with a manifest's name is damaged or is no
 // manifest of formetl.
 type ManifestError struct {

@@ -15,25 +15,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Refusal says why the server refused a statement or a connection. It is wrapped by a
-// *load.Error. Its text holds no password.
-type Refusal struct {
-	What string // in words
-	Code string // SQLSTATE, "" if the server gave none
-	Err  error
-}
-
-// Error says what was refused, with the server's code.
-func (r *Refusal) Error() string {
-	if r.Code == "" {
-		return r.What
-	}
-	return fmt.Sprintf("%s (SQLSTATE %s)", r.What, r.Code)
-}
-
-// Unwrap gives the driver's error.
-func (r *Refusal) Unwrap() error { return r.Err }
-
 // failure is the kind of a failed statement, and what the user is told of it.
 type failure struct {
 	kind       load.Kind
@@ -81,7 +62,7 @@ func (t *Table) failed(ctx context.Context, op string, err error) error {
 	if !known {
 		return fmt.Errorf("cannot %s %s: %w", op, t, err)
 	}
-	return t.refused(op, f, stateOf(err), hidden{err})
+	return t.refused(op, f, stateOf(err), err)
 }
 
 // refusal is the error for a state that the server would answer with.
@@ -89,7 +70,11 @@ func (t *Table) refusal(op, state string) error { return t.refused(op, states()[
 
 // refused is the error of a failure.
 func (t *Table) refused(op string, f failure, state string, cause error) error {
-	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Hint: f.hint, Err: &Refusal{What: f.what, Code: state, Err: cause}}
+	r := &load.Refusal{What: f.what, Err: cause} // the text of cause may hold values of rows
+	if state != "" {
+		r.Code = "SQLSTATE " + state
+	}
+	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Hint: f.hint, Err: r}
 }
 
 // explained tells whether an error says by itself what went wrong: one with a kind and an
@@ -101,14 +86,6 @@ func explained(err error) bool {
 	_, read := errors.AsType[*readError](err)
 	return told || manifest || held || read || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrNotExist)
 }
-
-// hidden keeps an error of the driver for errors.Is and As, and hides its text. The text may
-// hold values of rows.
-type hidden struct{ err error }
-
-func (hidden) Error() string { return "the driver's error" }
-
-func (h hidden) Unwrap() error { return h.err }
 
 // stateOf returns the SQLSTATE of an error, "" if the server gave none.
 func stateOf(err error) string {

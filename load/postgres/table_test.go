@@ -260,8 +260,8 @@ func TestRefused(t *testing.T) {
 				return err
 			}
 			err := again()
-			refusal, ok := errors.AsType[*Refusal](err)
-			if ok != (c.code != "") || ok && (refusal.Code != c.code || !strings.Contains(err.Error(), "(SQLSTATE "+c.code+")")) {
+			refusal, ok := errors.AsType[*load.Refusal](err)
+			if ok != (c.code != "") || ok && (refusal.Code != "SQLSTATE "+c.code || !strings.Contains(err.Error(), "(SQLSTATE "+c.code+")")) {
 				t.Errorf("err = %v, want SQLSTATE %s", err, c.code)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.hint) {

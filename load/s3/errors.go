@@ -24,29 +24,6 @@ const conflictCode = "ConditionalRequestConflict"
 
 const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
 
-// Refusal says why a store refused a request. It is wrapped by a
-// *load.Error. Its text holds neither a credential nor a signature.
-type Refusal struct {
-	What   string // in words
-	Code   string // the store's error code, "" if it gave none
-	Status int    // HTTP status, 0 without an answer
-	Err    error  // the SDK's
-}
-
-// Error says what was refused, with the store's code.
-func (r *Refusal) Error() string {
-	switch {
-	case r.Code != "":
-		return fmt.Sprintf("%s (%s, HTTP %d)", r.What, r.Code, r.Status)
-	case r.Status != 0:
-		return fmt.Sprintf("%s (HTTP %d)", r.What, r.Status)
-	}
-	return r.What
-}
-
-// Unwrap gives the SDK's error.
-func (r *Refusal) Unwrap() error { return r.Err }
-
 // failure is the kind of a failed request, and what the user is told of it.
 type failure struct {
 	kind       load.Kind
@@ -70,7 +47,10 @@ func (d *Destination) fail(ctx context.Context, op, name string, err error) erro
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
 	}
 	f := d.explain(err)
-	r := &Refusal{What: f.what, Status: status(err), Code: code(err), Err: err}
+	r := &load.Refusal{What: f.what, Err: err}
+	if s := status(err); s != 0 {
+		r.Code = strings.TrimPrefix(fmt.Sprintf("%s, HTTP %d", code(err), s), ", ")
+	}
 	return &load.Error{Kind: f.kind, Op: op, Path: d.path(name), Hint: f.hint, Err: r}
 }
 

@@ -29,7 +29,7 @@ const (
 // and that it holds no secret.
 func refusal(t *testing.T, err error, kind load.Kind, reason string, wants ...string) {
 	t.Helper()
-	var r *Refusal
+	var r *load.Refusal
 	if !errors.Is(err, kind) || !errors.As(err, &r) ||
 		!slices.ContainsFunc(strings.Split(reason, "|"), func(words string) bool { return strings.Contains(r.What, words) }) {
 		t.Fatalf("got %T %v, want %v with the reason %s", err, err, kind, reason)

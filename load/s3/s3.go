@@ -85,14 +85,14 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 		}
 		return nil, &load.Error{
 			Kind: load.ErrFailed, Op: "use", Path: root, Hint: credentialsHint,
-			Err: &Refusal{What: "no S3 credentials were found", Err: err},
+			Err: &load.Refusal{What: "no S3 credentials were found", Err: err},
 		}
 	}
 	d.client = awss3.NewFromConfig(cfg, func(client *awss3.Options) { d.configure(client, guard) })
 	if d.client.Options().Region == "" {
 		return nil, &load.Error{
 			Kind: load.ErrUnusable, Op: "use", Path: root, Hint: "set region: in the output's s3: settings, or AWS_REGION",
-			Err: &Refusal{What: "no region is known"},
+			Err: &load.Refusal{What: "no region is known"},
 		}
 	}
 	return d, nil

@@ -83,7 +83,7 @@ func (d *Destination) checkConditions(ctx context.Context, name string, data []b
 func (d *Destination) ignoresConditions(err error) error {
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "use", Path: d.String(), Hint: "use a store, or a version of it, that honours If-None-Match and If-Match, and look whether a proxy drops these headers",
-		Err: &Refusal{What: "the store ignores the conditions of writes, so that two runs could write at once", Err: err},
+		Err: &load.Refusal{What: "the store ignores the conditions of writes, so that two runs could write at once", Err: err},
 	}
 }
 
