@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,21 +29,10 @@ type Place struct {
 // Destination checks that a destination meets the contract of load.Destination. open gives
 // a new empty place for each case.
 func Destination(t *testing.T, open func(t *testing.T) Place) {
-	for _, c := range slices.Concat(stageCases(), storeCases(), raceCases(), sweepCases()) {
-		t.Run(c.name, func(t *testing.T) {
-			p := open(t)
-			c.run(&bench{T: t, place: p, d: p.Open()})
-		})
-	}
-}
-
-type destinationCase struct {
-	name string
-	run  func(*bench)
-}
-
-func stageCases() []destinationCase {
-	return []destinationCase{
+	for _, c := range []struct {
+		name string
+		run  func(*bench)
+	}{
 		{"contents of every size", contents},
 		{"nothing is visible before the commit, nor found as data", nothingBeforeCommit},
 		{"an upload that is aborted leaves nothing", abortUpload},
@@ -58,6 +46,31 @@ func stageCases() []destinationCase {
 		{"names in folders, with spaces and in all scripts", strangeNames},
 		{"names that would leave are refused", namesRefused},
 		{"a cancelled context stops before anything is done", cancelled},
+		{"a small object is put, read and deleted", putGetDelete},
+		{"a version that is not the object's is refused", versions},
+		{"list gives what begins with a prefix, in order", listed},
+		{"stagers side by side", concurrentStagers},
+		{"a race to put if absent has one winner", racePutIfAbsent},
+		{"a race to put if it is what was read loses no update", raceCounter},
+		{"a race to commit one name has one winner", raceCommit},
+		{"a race to commit one prepared object harms nobody", raceCommitSame},
+		{"a race for a lease has one winner", raceLease},
+		{"a lease is held by one, and told", leaseExclusive},
+		{"leases of two scopes are held side by side", leaseScopes},
+		{"a file whose name a folder has gets no lease", leaseOfFolder},
+		{"asking for holders disturbs no one who takes a lease", holdersDisturbNobody},
+		{"an upload in progress is left over", sweepInProgress},
+		{"a prepared object is left over", sweepPrepared},
+		{"nothing is left over after commit and abort", sweepEnded},
+		{"leftovers of several runs and names are told apart", sweepSeveral},
+		{"remove never touches what is committed", sweepCommitted},
+		{"remove refuses what is no leftover", sweepForged},
+		{"whatever kills a commit, each part has its id set and dead letters", idsKilled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := open(t)
+			c.run(&bench{T: t, place: p, d: p.Open()})
+		})
 	}
 }
 

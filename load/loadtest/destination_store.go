@@ -10,25 +10,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-func storeCases() []destinationCase {
-	return []destinationCase{
-		{"a small object is put, read and deleted", putGetDelete},
-		{"a version that is not the object's is refused", versions},
-		{"list gives what begins with a prefix, in order", listed},
-	}
-}
-
-func raceCases() []destinationCase {
-	return []destinationCase{
-		{"stagers side by side", concurrentStagers},
-		{"a race to put if absent has one winner", racePutIfAbsent},
-		{"a race to put if it is what was read loses no update", raceCounter},
-		{"a race to commit one name has one winner", raceCommit},
-		{"a race to commit one prepared object harms nobody", raceCommitSame},
-		{"a race for a lease has one winner", raceLease},
-	}
-}
-
 func putGetDelete(b *bench) {
 	b.absent("nothing")
 	b.absent("no/folder/nothing")

@@ -14,22 +14,6 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-func sweepCases() []destinationCase {
-	return []destinationCase{
-		{"a lease is held by one, and told", leaseExclusive},
-		{"leases of two scopes are held side by side", leaseScopes},
-		{"a file whose name a folder has gets no lease", leaseOfFolder},
-		{"asking for holders disturbs no one who takes a lease", holdersDisturbNobody},
-		{"an upload in progress is left over", sweepInProgress},
-		{"a prepared object is left over", sweepPrepared},
-		{"nothing is left over after commit and abort", sweepEnded},
-		{"leftovers of several runs and names are told apart", sweepSeveral},
-		{"remove never touches what is committed", sweepCommitted},
-		{"remove refuses what is no leftover", sweepForged},
-		{"whatever kills a commit, each part has its id set and dead letters", idsKilled},
-	}
-}
-
 // held checks which leases are held.
 func (b *bench) held(want ...load.ScopedHolder) {
 	b.Helper()

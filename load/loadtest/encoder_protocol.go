@@ -12,21 +12,6 @@ import (
 	"github.com/formetl/formetl/load/loadtest/needs"
 )
 
-// encoderProtocolCases are about equal bytes, errors and the ownership of
-// batches.
-func encoderProtocolCases() []encoderCase {
-	return []encoderCase{
-		{"the same bytes for any batches", caseBatches},
-		{"the same bytes twice", caseTwice},
-		{"slices of a batch", caseSlices},
-		{"batches without rows", caseEmptyBatches},
-		{"an error at any byte", caseErrorAnywhere},
-		{"the writer stays open", caseWriterStaysOpen},
-		{"required columns", caseRequiredValues},
-		{"options left out", caseNoOptions},
-	}
-}
-
 // caseBatches checks that the file does not depend on how rows are divided into
 // batches. Otherwise a rerun would not be byte-identical. 8500 rows, which .ci/run asks for, are more
 // than any encoder samples.

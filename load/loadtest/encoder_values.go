@@ -10,27 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// encoderValueCases compare the values that a reader reads with those that were
-// written.
-func encoderValueCases() []encoderCase {
-	return []encoderCase{
-		{"no rows", caseNoRows},
-		{"one row", func(t encoderTest) { t.roundTrip(t.random(AllTypes(), 1, 7)) }},
-		{"all null", caseAllNull},
-		{"all types", func(t encoderTest) { t.roundTrip(t.random(AllTypes(), 300, 1)) }},
-		{"hostile strings", caseHostileStrings},
-		{"lists", caseLists},
-		{"names", caseNames},
-		{"300 columns", caseWide},
-		{"long strings", caseLongStrings},
-		{"decimals", caseDecimals},
-		{"timestamps", caseTimestamps},
-		{"dates", caseDates},
-		{"more rows than a row group", caseManyRows},
-		{"values that change after the sample", caseChange},
-	}
-}
-
 func caseNoRows(t encoderTest) {
 	schema := AllTypes()
 	t.compare(t.encode(schema), schema, nil)

@@ -74,7 +74,8 @@ func runAllForms(t *testing.T, w *world) {
 
 // runDatabase runs into a table for each form.
 func runDatabase(t *testing.T, w *world) {
-	server := needs.StartPostgres(t)
+	server, _ := needs.OpenPostgres() // Database tells what failed
+	t.Cleanup(server.Stop)
 	database := server.Database(t)
 	t.Setenv("PGPASSWORD", needs.PostgresPassword)
 	address := fmt.Sprintf("postgres://loader@127.0.0.1:%d/%s?sslmode=require", server.Port, database)

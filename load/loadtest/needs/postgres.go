@@ -45,14 +45,6 @@ func PostgresMain(m *testing.M) (*Postgres, func() int) {
 	}
 }
 
-// StartPostgres starts a server for one test.
-func StartPostgres(t testing.TB) *Postgres {
-	t.Helper()
-	p, _ := OpenPostgres() // Database tells what failed
-	t.Cleanup(p.Stop)
-	return p
-}
-
 // OpenPostgres starts a server, which Stop ends.
 func OpenPostgres() (*Postgres, error) {
 	p := &Postgres{}
