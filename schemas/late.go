@@ -85,19 +85,14 @@ func Merge(base []Column, added ...[]Column) []Column {
 	return out
 }
 
-// free returns the column's name, with hashes of its source appended until it
-// is new. One hash suffices unless somebody chose names that collide.
+// free returns the column's name, with a hash of its source appended if it is taken. A number
+// follows if somebody chose names that collide with that too.
 func free(c Column, taken map[string]bool) string {
-	name := c.Name
-	for taken[strings.ToLower(name)] {
-		next := hashed(name, c.From)
-		if next == name { // at full length hashing again changes nothing
-			u := Uniquer{taken: taken}
-			return u.Name(name)
-		}
-		name = next
+	if !taken[strings.ToLower(c.Name)] {
+		return c.Name
 	}
-	return name
+	u := Uniquer{taken: taken}
+	return u.Name(hashed(c.Name, c.From))
 }
 
 // ChoiceNames returns the names of the columns that CSV makes for the choices

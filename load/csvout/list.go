@@ -23,10 +23,9 @@ func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 			c.null = `""`
 		}
 		if f.As == cells.ListColumns {
-			chosen, missing := f.Chosen(arr.(*array.List))
-			if missing != nil {
-				return nil, fmt.Errorf("csv: column %q: no choice covers the value %s: this is a bug in formetl",
-					e.schema.Field(i).Name, strconv.QuoteToASCII(missing.Value))
+			chosen, err := f.Chosen(arr.(*array.List))
+			if err != nil {
+				return nil, fmt.Errorf("csv: column %q: %w", e.schema.Field(i).Name, err)
 			}
 			c.null += strings.Repeat(string(e.delimiter), max(0, len(f.Headings)-1))
 			c.append = e.ticks(chosen, make([]bool, len(f.Headings)))

@@ -110,7 +110,7 @@ func TestValuesWithoutAChoice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Write(batch); err == nil || !strings.Contains(err.Error(), "blue") {
+		if err := e.Write(batch); err == nil || !strings.Contains(err.Error(), "a value of row 0") || strings.Contains(err.Error(), "blue") {
 			t.Errorf("choices %s: the error is %v", choices, err)
 		}
 		batch.Release()

@@ -60,10 +60,9 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 		case !isList:
 			list = append(list, optional(arr, e.scalar(arr)))
 		case f.As == cells.ListColumns:
-			chosen, missing := f.Chosen(a)
-			if missing != nil {
-				return nil, fmt.Errorf("xlsx: column %q: no choice covers a value of row %d of a batch: this is a bug in formetl",
-					e.schema.Field(i).Name, missing.Row)
+			chosen, err := f.Chosen(a)
+			if err != nil {
+				return nil, fmt.Errorf("xlsx: column %q: %w", e.schema.Field(i).Name, err)
 			}
 			for n := range f.Headings {
 				list = append(list, optional(arr, func(row int) (cell, error) {

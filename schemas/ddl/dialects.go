@@ -15,7 +15,7 @@ func Dialects() []*Dialect {
 
 func duckDB() *Dialect {
 	return &Dialect{
-		Name: "duckdb", quote: doubled(`"`), text: doubled("'"), limit: limits{path: 3},
+		Name: "duckdb", quote: doubled(`"`), text: doubled("'"),
 		types: types{
 			text: "VARCHAR", integer: "BIGINT", float: "DOUBLE", boolean: "BOOLEAN", date: "DATE",
 			timestamp: "TIMESTAMP WITH TIME ZONE", decimal: "DECIMAL(%d, %d)", list: "%s[]",
@@ -30,7 +30,7 @@ func postgres() *Dialect {
 	return &Dialect{
 		Name: "postgres", quote: doubled(`"`), text: doubled("'"),
 		limit: limits{
-			columns: 1600, bytes: 63, path: 3,
+			columns: 1600, bytes: 63,
 			reserved: []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"},
 		},
 		types: types{
@@ -48,7 +48,7 @@ func postgres() *Dialect {
 
 func snowflake() *Dialect {
 	return &Dialect{
-		Name: "snowflake", quote: doubled(`"`), text: doubledEscaped, limit: limits{runes: 255, path: 3, scale: 37},
+		Name: "snowflake", quote: doubled(`"`), text: doubledEscaped, limit: limits{runes: 255, scale: 37},
 		// An instant is TIMESTAMP_LTZ, which is stored in UTC. Snowflake reads
 		// Parquet's instants as this type. TIMESTAMP_TZ would keep an offset that nobody
 		// gave, and TIMESTAMP_NTZ would lose that it is an instant.
@@ -63,7 +63,7 @@ func snowflake() *Dialect {
 func bigQuery() *Dialect {
 	return &Dialect{
 		Name: "bigquery", quote: backslashed("`"), text: backslashed("'"),
-		limit: limits{columns: 10_000, runes: 300, path: 3, problem: bigQueryName},
+		limit: limits{columns: 10_000, runes: 300, problem: bigQueryName},
 		types: types{
 			text: "STRING", integer: "INT64", float: "FLOAT64", boolean: "BOOL", date: "DATE", timestamp: "TIMESTAMP",
 			decimal: "NUMERIC(%d, %d)", wide: "BIGNUMERIC(%d, %d)", list: "ARRAY<%s>",
@@ -99,7 +99,7 @@ func redshift() *Dialect {
 	return &Dialect{
 		Name: "redshift", quote: doubled(`"`), text: doubledEscaped,
 		limit: limits{
-			columns: 1600, bytes: 127, path: 3, scale: 37,
+			columns: 1600, bytes: 127, scale: 37,
 			reserved: []string{"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "deletexid", "insertxid"},
 		},
 		types: types{

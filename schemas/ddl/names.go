@@ -16,11 +16,13 @@ type limits struct {
 	columns  int                 // of a table, 0 for no limit
 	bytes    int                 // of a name, 0 for no limit
 	runes    int                 // of a name, 0 for no limit
-	path     int                 // how many parts a table's name may have
 	scale    int32               // of a decimal, 0 for no limit
 	reserved []string            // names that no column can have, even quoted
 	problem  func(string) string // returns what else is wrong with a column's name; nil: nothing
 }
+
+// maxParts is how many parts a table's name may have: database, schema and table.
+const maxParts = 3
 
 // UnfitError describes a table that an engine cannot hold.
 type UnfitError struct {
@@ -58,8 +60,8 @@ func (d *Dialect) check(t Table) error {
 	case l.columns > 0 && len(t.Columns) > l.columns:
 		add("it has %d columns and a table takes at most %d", len(t.Columns), l.columns)
 	}
-	if len(t.Name) > l.path {
-		add("a table's name has at most %d parts divided by dots", l.path)
+	if len(t.Name) > maxParts {
+		add("a table's name has at most %d parts divided by dots", maxParts)
 	}
 	for _, name := range t.Name {
 		if problem := l.length(name); problem != "" {

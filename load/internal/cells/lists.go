@@ -88,16 +88,11 @@ func field(f arrow.Field) (Field, error) {
 	return shown, nil
 }
 
-// Missing is a value of a list that has no column. A file would lose it.
-type Missing struct {
-	Row   int
-	Value string
-}
-
 // Chosen returns a function that returns, for each element of a row's list, the index of its
 // heading. The index is -1 for a null or an empty text, unless that text is a listed choice.
-// If another value has no column, Chosen returns it as Missing. f.As must be ListColumns.
-func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
+// It is an error if another value has no column, because a file would lose it. f.As must be
+// ListColumns.
+func (f Field) Chosen(a *array.List) (func(row int) []int, error) {
 	if a.Len() == 0 {
 		return nil, nil
 	}
@@ -119,7 +114,7 @@ func (f Field) Chosen(a *array.List) (func(row int) []int, *Missing) {
 			case value == "" || texts.IsNull(int(i)):
 				numbers[i-first] = -1
 			default:
-				return nil, &Missing{Row: row, Value: value}
+				return nil, fmt.Errorf("no choice covers a value of row %d of a batch: this is a bug in formetl", row)
 			}
 		}
 	}
