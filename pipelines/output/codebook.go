@@ -142,12 +142,6 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 	if schema != nil {
 		places = schema.Places()
 	}
-	declared := func(from schemas.Source) schemas.Column { // a column that the schema does not have was inferred
-		if at, ok := places[from]; ok {
-			return schema.Columns[at]
-		}
-		return schemas.Column{From: from, Inferred: true}
-	}
 	for _, m := range facts.columns {
 		c := bookColumn{
 			Name: m.Name, Type: m.Type, From: m.From, Label: m.Label, ItemType: m.ItemType, Index: m.Index,
@@ -155,7 +149,17 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
-			c.rules(declared(from), strings.HasPrefix(m.Type, "list<"))
+			s := schemas.Column{From: from, Inferred: true} // what the schema does not have was inferred
+			if at, ok := places[from]; ok {
+				s = schema.Columns[at]
+			}
+			c.Nullable = !s.Required && from.Kind != schemas.FromResultID
+			c.OnError = string(s.ErrorRule())
+			if strings.HasPrefix(m.Type, "list<") {
+				c.ListAs, c.Explode = string(cmp.Or(s.ListAs, schemas.ListJoined)), s.Explode
+			}
+			r := s.Reading
+			c.Format, c.True, c.False, c.Decimal, c.Group = r.Formats, r.True, r.False, r.Decimal, r.Group
 			seen := facts.stats.Seen[from]
 			c.Nulls -= seen.Filled
 			c.choose(seen.Choices, m.Choices, seen.Many)
@@ -163,17 +167,6 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 		b.Columns = append(b.Columns, c)
 	}
 	return b
-}
-
-// rules fills in what the schema says of the column.
-func (c *bookColumn) rules(s schemas.Column, list bool) {
-	c.Nullable = !s.Required && s.From.Kind != schemas.FromResultID
-	c.OnError = string(s.ErrorRule())
-	if list {
-		c.ListAs, c.Explode = string(cmp.Or(s.ListAs, schemas.ListJoined)), s.Explode
-	}
-	r := s.Reading
-	c.Format, c.True, c.False, c.Decimal, c.Group = r.Formats, r.True, r.False, r.Decimal, r.Group
 }
 
 // choose lists the choices: those that the run saw, with their counts, and others. It
@@ -244,19 +237,18 @@ const mostCellText = 32_767 - 64
 func (b *codebook) table() []byte {
 	var out bytes.Buffer
 	out.WriteString("\uFEFF")
-	line := func(fields ...string) {
-		for i, field := range fields {
-			if i > 0 {
-				out.WriteByte(',')
-			}
-			out.WriteString(tableField(field))
-		}
-		out.WriteString("\r\n")
-	}
-	line("column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii")
+	rows := [][]string{{"column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii"}}
 	for _, c := range b.Columns {
-		line(c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(),
-			strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII)
+		rows = append(rows, []string{
+			c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(),
+			strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII,
+		})
+	}
+	for _, row := range rows {
+		for i, field := range row {
+			row[i] = tableField(field)
+		}
+		out.WriteString(strings.Join(row, ",") + "\r\n")
 	}
 	return out.Bytes()
 }
@@ -304,15 +296,6 @@ func tableField(s string) string {
 	return s
 }
 
-// foreignFile is the fault of a file that lies where a codebook would be written and that formetl
-// did not write.
-func foreignFile(path string) error {
-	return &definition.Fault{
-		Code: 73, Text: path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written",
-		Cure: "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out",
-	}
-}
-
 // How the two files begin.
 const (
 	bookSchemaHead = "{\n  \"version\": 1,\n  \"pipeline\": \""
@@ -357,7 +340,10 @@ func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]b
 	case err != nil:
 		return nil, fmt.Errorf("the codebook of earlier runs: %w", err)
 	case len(bytes.TrimSpace(data)) > 0 && !bytes.HasPrefix(data, []byte(head)):
-		return nil, foreignFile(path)
+		return nil, &definition.Fault{
+			Code: 73, Text: path + " is there, and is not a codebook that formetl wrote; it was left as it is, and no codebook was written",
+			Cure: "give the output or the file another name, or turn the codebook off: codebook: false in the output; of an export, leave --codebook out",
+		}
 	}
 	return data, nil
 }

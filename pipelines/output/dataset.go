@@ -80,12 +80,7 @@ func (o *dataset) changed() error {
 			return changed(o.Path, "the "+c.what+" of the dataset", c.was, c.is, "")
 		}
 	}
-	return o.checkPartition(m.Parts)
-}
-
-// checkPartition returns an error if a part has another kind of partition than the definition.
-func (o *dataset) checkPartition(parts []load.Part) error {
-	for _, p := range parts {
+	for _, p := range m.Parts {
 		key, err := load.ParsePartName(p.Path)
 		if err != nil {
 			continue // formetl did not write it

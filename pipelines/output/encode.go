@@ -68,7 +68,7 @@ func (o encodedObject) discard() {
 }
 
 // object begins an object that is written to w. span describes its windows in
-// its footer.
+// its footer, which holds neither the run nor the time, so that equal results give equal bytes.
 func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
 	schema := schemas.ArrowSchema(columns)
 	if err := load.CheckSchema(schema); err != nil {
@@ -82,12 +82,18 @@ func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.String
 	if err != nil {
 		return encodedObject{}, err
 	}
-	metadata, err := e.metadata(columns, span.String())
+	described, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
 	if err != nil {
 		return encodedObject{}, err
 	}
 	encoder, err := e.format.New(compressed, schema, load.EncodeOptions{
-		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner, Metadata: metadata,
+		Zone: e.job.Def.Source.Zone, Profile: e.out.Profile, Compression: inner,
+		Metadata: []load.KeyValue{
+			{Key: "formetl.pipeline", Value: e.job.Def.Name},
+			{Key: "formetl.form", Value: e.job.Form},
+			{Key: "formetl.window", Value: span.String()},
+			{Key: "formetl.schema", Value: string(described)},
+		},
 	})
 	return encodedObject{encoder, schema, compressed}, err
 }
@@ -129,21 +135,6 @@ func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func
 	}
 	defer whole.Release()
 	return visit(whole)
-}
-
-// metadata returns the contents of a file's footer. It does not include the run
-// or the time, so that equal results give equal bytes.
-func (e *encoding) metadata(columns []schemas.Column, window string) ([]load.KeyValue, error) {
-	schema, err := json.Marshal(manifestColumns(columns, e.snapshot.Schema.HMACKey))
-	if err != nil {
-		return nil, err
-	}
-	return []load.KeyValue{
-		{Key: "formetl.pipeline", Value: e.job.Def.Name},
-		{Key: "formetl.form", Value: e.job.Form},
-		{Key: "formetl.window", Value: window},
-		{Key: "formetl.schema", Value: string(schema)},
-	}, nil
 }
 
 // manifestColumns describes columns as in a manifest. key is the key of their

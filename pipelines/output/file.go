@@ -69,7 +69,7 @@ func (o *file) stage(ctx context.Context, s *reconcile.Snapshot) error {
 // stream is the output that writes to standard output.
 type stream struct{ *place }
 
-func (o *stream) open(context.Context) error { return o.locate() }
+func (o *stream) open(ctx context.Context) error { return o.locate(ctx) }
 
 // stage encodes nothing yet, because text on standard output cannot be taken
 // back. The results are written when the other outputs record their commits.
@@ -85,8 +85,8 @@ func (o *stream) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	counted := &countingWriter{w: stdoutWriter{o.job.Stdout}}
-	object, err := o.object(counted, columns, o.snapshot.Interval.Given)
+	stdout := &stdoutWriter{w: o.job.Stdout}
+	object, err := o.object(stdout, columns, o.snapshot.Interval.Given)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (o *stream) record(ctx context.Context) error {
 		object.discard()
 		return err
 	}
-	o.staging.Parts, o.staging.Bytes = 1, counted.n
+	o.staging.Parts, o.staging.Bytes = 1, stdout.n
 	o.publish = func(context.Context) error { return nil }
 	return nil
 }
@@ -119,27 +119,18 @@ func (e *StdoutError) Unwrap() error { return e.Err }
 // ExitCode is 74: what reads standard output does not take it.
 func (e *StdoutError) ExitCode() int { return 74 }
 
-// stdoutWriter wraps errors of its writer in a *StdoutError.
-type stdoutWriter struct{ w io.Writer }
-
-// Write writes p to the underlying writer.
-func (s stdoutWriter) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	if err != nil {
-		err = &StdoutError{Err: err}
-	}
-	return n, err
-}
-
-// countingWriter counts the bytes that were written.
-type countingWriter struct {
+// stdoutWriter counts the bytes that were written, and wraps errors in a *StdoutError.
+type stdoutWriter struct {
 	w io.Writer
 	n int64
 }
 
-// Write writes p to the underlying writer and counts the bytes that it accepts.
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
+// Write writes p to standard output.
+func (s *stdoutWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.n += int64(n)
+	if err != nil {
+		err = &StdoutError{Err: err}
+	}
 	return n, err
 }

@@ -143,21 +143,17 @@ func checkColumns(path string, kept, columns []schemas.Column) error {
 }
 
 // changed is the fault of a definition that describes a committed dataset, or a column of it,
-// in another way than before. why is the reason against it, "" for none.
+// in another way than before. why is the reason against it, with a blank before and a colon
+// behind, "" for none.
 func changed(path, what, was, is, why string) error {
-	if why != "" {
-		why = "; " + why + ":"
-	} else {
-		why = ";"
-	}
 	return &definition.Fault{
 		Code: 78,
-		Text: fmt.Sprintf("%s: %s was %s and is %s now%s restore it, write to another path, or replace everything with --full", path, what, was, is, why),
+		Text: fmt.Sprintf("%s: %s was %s and is %s now;%s restore it, write to another path, or replace everything with --full", path, what, was, is, why),
 		Cure: "restore what changed; or replace the dataset with `formetl run DEFINITION --full`, or give the output a new path",
 	}
 }
 
-const partsBreak = "readers of the older parts would break"
+const partsBreak = " readers of the older parts would break:"
 
 // ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
 // the id of its key, because hashes by different keys cannot be compared.
@@ -187,7 +183,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 			is, same = described(rule), sameRule(was.PII, rule)
 		}
 		if !same {
-			return changed(path, "column "+was.Name, described(was.PII), is, "the older parts hold its values as they were written")
+			return changed(path, "column "+was.Name, described(was.PII), is, " the older parts hold its values as they were written:")
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (s *Set) Holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) 
 // If a part's set of ids cannot be read, the part counts if an id lies in its range.
 func (o *dataset) holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
-	near := slices.DeleteFunc(kept, func(p load.Part) bool { return !meets(ids, p) })
+	near := slices.DeleteFunc(kept, func(p load.Part) bool { return p.Rows == 0 || ids.Between(p.MinID, p.MaxID).IsEmpty() })
 	hits := make([]reconcile.Held, len(near))
 	err := eachPart(ctx, near, func(ctx context.Context, i int, p load.Part) error {
 		set, err := o.idsOf(ctx, p)
@@ -103,11 +103,6 @@ func eachPart(ctx context.Context, parts []load.Part, do func(ctx context.Contex
 		group.Go(func() error { return do(ctx, i, p) })
 	}
 	return group.Wait()
-}
-
-// meets tells whether one of ids lies between a part's smallest and largest id.
-func meets(ids idset.Set, p load.Part) bool {
-	return p.Rows > 0 && !ids.Between(p.MinID, p.MaxID).IsEmpty()
 }
 
 // idsOf reads the set of a part's ids. The error wraps idset.ErrDamaged if they are not known.

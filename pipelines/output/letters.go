@@ -113,29 +113,24 @@ func (l *Letters) parse(data []byte) error {
 			continue
 		}
 		var r rejectLine
-		if json.Unmarshal(line, &r) != nil || r.ResultID < 0 {
-			return noLetter(number)
+		var w extract.Window
+		err := json.Unmarshal(line, &r)
+		undated := r.Window == reading.UndatedName
+		if err == nil && !undated {
+			w, err = parseWindow(r.Window)
+		}
+		if err != nil || r.ResultID < 0 { // the text of the line may be personal data
+			return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", number)}
 		}
 		l.Results[r.ResultID] = true
-		if r.Window == reading.UndatedName {
+		switch n := len(l.Windows); {
+		case undated:
 			l.Undated = true
-			continue
-		}
-		w, err := parseWindow(r.Window)
-		if err != nil {
-			return noLetter(number)
-		}
-		if n := len(l.Windows); n == 0 || l.Windows[n-1] != w {
+		case n == 0 || l.Windows[n-1] != w:
 			l.Windows = append(l.Windows, w)
 		}
 	}
 	return nil
-}
-
-// noLetter is the fault of an object of dead letters that holds something else. It tells the
-// line's number and not its text, which may be personal data.
-func noLetter(line int) error {
-	return &definition.Fault{Code: 65, Text: fmt.Sprintf("line %d is no dead letter of formetl; mend it, or move the object away", line)}
 }
 
 // parseWindow reads a window as extract.Window.String shows it.

@@ -106,7 +106,13 @@ func (p *place) stageParts(ctx context.Context, parts []*outputPart, columns []s
 // there is no such part, because its rows do not stand for results. A file is there
 // even if it holds no rows.
 func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas.Column) (err error) {
-	name := p.nameOf(part)
+	name := p.Scope
+	if p.out.Dataset() {
+		name = load.PartName(load.PartKey{
+			DT: load.DTValue(string(p.out.Partition), part.to), From: part.from, To: part.to, Undated: part.undated,
+			Generation: p.generation, Extension: p.extension(),
+		})
+	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -193,17 +199,6 @@ func rejectsOf(windows []*reading.Window) (n int64) {
 		n += w.Stats.Rejected
 	}
 	return n
-}
-
-// nameOf returns the name of a part's object.
-func (p *place) nameOf(part *outputPart) string {
-	if !p.out.Dataset() {
-		return p.Scope
-	}
-	return load.PartName(load.PartKey{
-		DT: load.DTValue(string(p.out.Partition), part.to), From: part.from, To: part.to, Undated: part.undated,
-		Generation: p.generation, Extension: p.extension(),
-	})
 }
 
 // last returns the last second of a window that ends at to.

@@ -69,8 +69,8 @@ func newPlace(job *Job, def definition.Output) *place {
 // at returns the place itself. So every type that embeds a place has the method at of an output.
 func (p *place) at() *place { return p }
 
-// locate finds where the output lies, and its format.
-func (p *place) locate() error {
+// locate finds where the output lies, its format, and what it is written to.
+func (p *place) locate(ctx context.Context) error {
 	at, err := Locate(p.job.Def, p.out, p.job.Form, p.job.RunID)
 	if err != nil {
 		return err
@@ -80,15 +80,18 @@ func (p *place) locate() error {
 	if p.format, ok = p.job.Tables.Format(p.out.Format); !ok {
 		return definition.Unsupported(fmt.Sprintf("the format %q", p.out.Format), "choose one of those that `formetl run --help` lists")
 	}
-	return nil
+	switch {
+	case p.out.Database != nil:
+		p.table, err = p.job.Tables.OpenTable(p.Path, p.out.Database)
+	case p.out.Path != definition.StdoutPath:
+		p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out)
+	}
+	return err
 }
 
 // look reads the manifest that an earlier run left there. It takes no lease.
 func (p *place) look(ctx context.Context) (err error) {
-	if err = p.locate(); err != nil {
-		return err
-	}
-	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
+	if err = p.locate(ctx); err != nil {
 		return err
 	}
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
@@ -99,10 +102,7 @@ func (p *place) look(ctx context.Context) (err error) {
 // ended early, and reads the manifest. lookAround then looks at what lies there besides.
 // If any of that fails, the lease is given back at once.
 func (p *place) openWith(ctx context.Context, lookAround func(context.Context) error) (err error) {
-	if err = p.locate(); err != nil {
-		return err
-	}
-	if p.dest, err = p.job.Tables.Open(ctx, p.Root, p.out); err != nil {
+	if err = p.locate(ctx); err != nil {
 		return err
 	}
 	if err = p.checkOrdinary(ctx); err != nil {

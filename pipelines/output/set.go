@@ -10,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
 	"github.com/formetl/formetl/pipelines/definition"
@@ -214,14 +212,11 @@ func (s *Set) Close(ctx context.Context) error {
 	ctx, cancel := load.Lingering(ctx, load.Grace)
 	defer cancel()
 	failures := make([]error, len(s.outputs))
-	var group errgroup.Group
+	var closing sync.WaitGroup
 	for i, out := range s.outputs {
-		group.Go(func() error {
-			failures[i] = out.at().close(ctx)
-			return nil
-		})
+		closing.Go(func() { failures[i] = out.at().close(ctx) })
 	}
-	_ = group.Wait() // failures holds the errors
+	closing.Wait()
 	return errors.Join(failures...)
 }
 
@@ -342,14 +337,11 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 func (s *Set) each(ctx context.Context, do func(context.Context, output) error) error {
 	live := s.live()
 	failures := make([]error, len(live))
-	var group errgroup.Group
+	var doing sync.WaitGroup
 	for i, out := range live {
-		group.Go(func() error {
-			failures[i] = do(ctx, out)
-			return nil
-		})
+		doing.Go(func() { failures[i] = do(ctx, out) })
 	}
-	_ = group.Wait() // failures holds the errors
+	doing.Wait()
 	for i, out := range live {
 		if failures[i] == nil {
 			continue

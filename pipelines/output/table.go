@@ -27,10 +27,7 @@ type table struct {
 
 // look finds the table, and reads what the last run left there. It takes no lease.
 func (o *table) look(ctx context.Context) (err error) {
-	if err = o.locate(); err != nil {
-		return err
-	}
-	if o.table, err = o.job.Tables.OpenTable(o.Path, o.out.Database); err != nil {
+	if err = o.locate(ctx); err != nil {
 		return err
 	}
 	if o.manifest, o.base, err = o.table.Last(ctx); err != nil || o.manifest == nil {
