@@ -15,13 +15,7 @@ import (
 // all of them. The zero value is empty.
 type Budgets struct {
 	mu   sync.Mutex
-	open map[string]*member
-}
-
-// member is a Budget and how many use it.
-type member struct {
-	*sharedBudget
-	users int
+	open map[string]*sharedBudget
 }
 
 // Shared returns the budget of a definition's account, see newBudget. A nil Budgets shares nothing.
@@ -32,39 +26,38 @@ func (all *Budgets) Shared(def *definition.Definition, state checkpoint.State, n
 	key := fmt.Sprint(state.Place, "\n", ledgerOf(def, state).name, limitsOf(def, state))
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	m := all.open[key]
-	if m == nil {
-		b, ok := newBudget(def, state, now, waits).(*sharedBudget)
-		if !ok {
+	b := all.open[key]
+	if b == nil {
+		var ok bool
+		if b, ok = newBudget(def, state, now, waits).(*sharedBudget); !ok {
 			return nil
 		}
-		m = &member{sharedBudget: b}
 		if all.open == nil {
-			all.open = map[string]*member{}
+			all.open = map[string]*sharedBudget{}
 		}
-		all.open[key] = m
+		all.open[key] = b
 	}
-	m.users++
-	return &use{m, sync.OnceFunc(func() { all.leave(key, m) })}
+	b.users++
+	return &use{b, sync.OnceFunc(func() { all.leave(key, b) })}
 }
 
 // leave closes a Budget that nobody uses any more.
-func (all *Budgets) leave(key string, m *member) {
+func (all *Budgets) leave(key string, b *sharedBudget) {
 	all.mu.Lock()
-	m.users--
-	last := m.users == 0
+	b.users--
+	last := b.users == 0
 	if last {
 		delete(all.open, key)
 	}
 	all.mu.Unlock()
 	if last {
-		m.Close()
+		b.Close()
 	}
 }
 
 // use is one use of a Budget.
 type use struct {
-	*member
+	*sharedBudget
 	close func()
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/formetl/formetl/extract"
@@ -30,11 +31,11 @@ func (f *formRun) follow(ctx context.Context, d *decision) error {
 		d.changes = reconcile.ChangesInDoubt(manifests, f.reader.Form, f.noFeed)
 		return nil //nolint:nilerr // the error is why the feed is not asked
 	}
-	if reason := feedless(f.reader); reason != "" {
+	if reason := feedless(f.reader.Form); reason != "" {
 		d.changes = reconcile.NoChanges(manifests, reason)
 		return nil
 	}
-	if d.lookback = whyLookback(f.reader); d.lookback != "" {
+	if d.lookback = whyLookback(f.reader.Form); d.lookback != "" {
 		return nil // what changes while several windows are read is asked for all the same
 	}
 	if err := f.askChanges(ctx, d); err != nil {
@@ -57,7 +58,7 @@ func countable(outputs *output.Set) bool {
 }
 
 // feedless says why a run does not ask the service what changed; "" if it does.
-func feedless(r *reading.Reader) string {
+func feedless(r reading.Form) string {
 	if r.Def.Extract.Changes == definition.ChangesLookback {
 		return "the definition says changes: lookback"
 	}
@@ -66,7 +67,7 @@ func feedless(r *reading.Reader) string {
 
 // whyLookback says why counts cannot show whether a dataset is whole, so that an incremental
 // run reads its lookback; "" if they can.
-func whyLookback(r *reading.Reader) string {
+func whyLookback(r reading.Form) string {
 	switch {
 	case r.Filtered():
 		return "counts know neither searches nor views"
@@ -87,7 +88,7 @@ func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	}
 	d.changes, err = reconcile.AskChanges(ctx, f.reader.Form, reconcile.ChangesSince{
 		Manifests: manifests, Lookback: d.Read, Later: f.reader.Def.Extract.Incremental,
-		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader) == "", Whole: d.Whole(f.reader.Def, manifests),
+		Continues: d.Continues && countable(f.outputs) && whyLookback(f.reader.Form) == "", Whole: d.Whole(f.reader.Def, manifests),
 	})
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 	// is empty, so the feed is asked before it.
 	var once sync.Once
 	var asked error
-	wanted := d.changes == nil && !d.Dateless() && feedless(r) == "" && f.noFeed == nil
+	wanted := d.changes == nil && !d.Dateless() && feedless(r.Form) == "" && f.noFeed == nil
 	ask := func() error {
 		if wanted {
 			once.Do(func() { asked = f.askChanges(ctx, d) })
@@ -118,14 +119,9 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 	}
 	count := f.counts.Remembered(r.Counter(), f.o.Now)
 	if known := count; known != nil {
-		counted := false
-		var mu sync.Mutex
+		var counted atomic.Bool
 		count = func(ctx context.Context, w extract.Window) (int64, error) {
-			mu.Lock()
-			further := counted
-			counted = true
-			mu.Unlock()
-			if further {
+			if counted.Swap(true) {
 				if err := ask(); err != nil {
 					return 0, err
 				}
@@ -151,15 +147,18 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail) <= fewPartitions
 }
 
+// emptyPlan is the plan of an interval that holds no results.
+func emptyPlan(form reading.Form, iv reading.Interval) *extract.Plan {
+	return &extract.Plan{Range: form.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0}}
+}
+
 // planTail plans what follows the datasets. It is empty if nothing does, or no changed
 // result is there, which the count over the datasets confirms. A short one is not counted.
 func planTail(ctx context.Context, r *reading.Reader, iv reading.Interval, s *reconcile.Changes, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
 	held := reading.ResultsIn(iv.Read, manifests)
 	empty := iv.Read.From.Equal(iv.Read.To)
 	if empty || held == 0 && !s.NamesSince(reading.LeastWatermark(manifests)) {
-		return &extract.Plan{
-			Range: r.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0},
-		}, nil
+		return emptyPlan(r.Form, iv), nil
 	}
 	if isShort(r.Def, iv.Read, held+int64(len(s.Named))) {
 		count = nil

@@ -122,7 +122,14 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = f.closed(ctx, err, f.outputs.Close(ctx)) }()
+	defer func() {
+		closing := f.outputs.Close(ctx)
+		if err == nil {
+			err = closing
+		} else if closing != nil {
+			f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
+		}
+	}()
 	defer func() { f.closeCheckpoint(ctx, err) }()
 	err = f.steps(ctx, asked)
 	if err == nil {
@@ -298,18 +305,6 @@ func stopped(ctx context.Context, err error) error {
 		return cause
 	}
 	return fmt.Errorf("%w; %w", cause, err)
-}
-
-// closed gives the error of a run whose outputs were closed. Where the run failed
-// anyway, an error of closing goes to the log.
-func (f *formRun) closed(ctx context.Context, err, closing error) error {
-	if err == nil {
-		return closing
-	}
-	if closing != nil {
-		f.reader.Log.LogAttrs(ctx, slog.LevelWarn, "not everything could be tidied up; the next run or `formetl clean` does it", slog.String("error", closing.Error()))
-	}
-	return err
 }
 
 // endReport fills in what the report tells of every run, also of one that failed.

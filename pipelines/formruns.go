@@ -27,7 +27,7 @@ type formRuns struct {
 	o      Options
 	client extract.Client
 	forms  []string
-	clash  map[string]*CollisionError // forms that would write over each other
+	clash  map[string]error // forms that would write over each other
 	// reports are in the order of forms. One is nil if its form was not begun because a bug
 	// showed in another one.
 	reports []*FormReport

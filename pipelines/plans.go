@@ -216,30 +216,15 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i readin
 	return counts + 2, nil // it counts the results with a date too, before and after
 }
 
-// makeTail plans a run that reads only what is new and what changed.
-func (p *FormPlan) makeTail(ctx context.Context, f *following) error {
-	i, plan, own, err := f.plan(ctx)
-	p.Range = load.Span(i.Read.From, i.Read.To)
-	if plan == nil || err != nil {
-		return err
-	}
-	p.take(plan)
-	p.warn(f.form, plan)
-	p.sum(f, plan, int64(own))
-	return nil
-}
-
 // sum adds up the requests of the run. counts are those that do not ask for changes.
 func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
-		expected := feed
 		if feed > 2 && !f.form.Def.Extract.Incremental { // nobody continues, so that the run seldom needs all of them
-			expected--
+			feed--
 		}
-		p.Requests.Counts = known(counts + more)
-		p.Requests.Total = sum(sum(p.Requests.Results, known(expected)), p.Requests.Counts)
+		p.Requests.Total = sum(sum(p.Requests.Results, known(feed)), p.Requests.Counts)
 	}
 	p.Budget = expend(f.form.Def.Source.Requests, p.Requests.Total)
 }

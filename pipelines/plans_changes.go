@@ -44,8 +44,7 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 		return f
 	}
 	p.Changes = &PlannedChanges{Method: load.MethodLookback, KnownTo: base.KnownTo}
-	r := &reading.Reader{Form: form}
-	why := cmp.Or(feedless(r), whyLookback(r))
+	why := cmp.Or(feedless(form), whyLookback(form))
 	switch {
 	case why != "":
 		p.Changes.Reason = why
@@ -63,50 +62,49 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 	return f
 }
 
-// plan makes the plan of a run that reads only what changed. It returns the run's
-// interval too, and how many of the plan's counts the run sends itself. The plan is
-// nil where only counts can give one and there is no client to ask for them.
-func (f *following) plan(ctx context.Context) (i reading.Interval, plan *extract.Plan, own int, err error) {
-	def := f.form.Def
-	i = f.iv.Tail(def, f.manifests, len(f.base.Later) > 0)
-	if f.form.Client == nil {
-		plan, err = wouldPlan(ctx, f.form, i)
-		return i, plan, 0, err
-	}
-	empty := i.Read.From.Equal(i.Read.To)
+// makeTail plans a run that reads only what is new and what changed. It is without windows where
+// only counts can give them and there is no client to ask for them.
+func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
+	i := f.iv.Tail(f.form.Def, f.manifests, len(f.base.Later) > 0)
+	p.Range = load.Span(i.Read.From, i.Read.To)
+	asks, empty := f.form.Client != nil, i.Read.From.Equal(i.Read.To)
 	var n int64
-	if !empty {
+	if asks && !empty {
 		if n, err = f.form.Counter()(ctx, i.Asked); err != nil {
-			return i, nil, 0, err
+			return err
 		}
 	}
 	if n > 0 {
-		i = f.iv.Tail(def, f.manifests, true)
+		i = f.iv.Tail(f.form.Def, f.manifests, true)
+		p.Range = load.Span(i.Read.From, i.Read.To)
 	}
+	var plan *extract.Plan
+	own := 0 // counts that the run sends itself
 	held := reading.ResultsIn(i.Read, f.manifests)
-	if empty || n == 0 && held == 0 && len(f.base.Later) == 0 {
-		plan = &extract.Plan{Range: f.form.Range(i, i.Read), Windows: []extract.Planned{{Window: i.Read}}, Groups: []int64{0}}
-		if !empty {
-			plan.Requests = 1
+	if asks && (empty || n == 0 && held == 0 && len(f.base.Later) == 0) {
+		plan = emptyPlan(f.form, i)
+	} else {
+		if plan, err = wouldPlan(ctx, f.form, i); plan == nil || err != nil {
+			return err
 		}
-		return i, plan, 0, nil
+		if asks && !isShort(f.form.Def, i.Read, held+n) {
+			own = plan.Requests
+		}
 	}
-	if plan, err = wouldPlan(ctx, f.form, i); err != nil {
-		return i, nil, 0, err
+	if asks && !empty {
+		plan.Requests++
 	}
-	if !isShort(def, i.Read, held+n) {
-		own = plan.Requests
-	}
-	plan.Requests++
-	return i, plan, own, nil
+	p.take(plan)
+	p.warn(f.form, plan)
+	p.sum(f, plan, int64(own))
+	return nil
 }
 
 // asked returns how many requests the run sends to ask what changed: of Get Results
 // at most so many if each feed has one page, and counts.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
-	r := &reading.Reader{Form: f.form}
-	if !asks || f.iv.Dateless() || feedless(r) != "" || whyLookback(r) != "" && !reading.MayMiss(plan) {
+	if !asks || f.iv.Dateless() || feedless(f.form) != "" || whyLookback(f.form) != "" && !reading.MayMiss(plan) {
 		return 0, 0
 	}
 	feed = int64(reconcile.MostFeedRequests(f.base, f.now, f.form.Def.Extract.Incremental))

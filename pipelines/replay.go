@@ -12,15 +12,10 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Replay says what must be read again because of the dead letters at a
+// FormReplay says what must be read again of one form because of the dead letters at a
 // definition's outputs. Windows that hold rejected results are read again by the
 // present schema, and their rows replace those at the outputs. So no result is
 // there twice. Nothing but windows is taken from the dead letters.
-type Replay struct {
-	Forms []FormReplay
-}
-
-// FormReplay says what must be read again of one form.
 type FormReplay struct {
 	Form    string
 	Objects int // how many objects hold dead letters
@@ -40,13 +35,12 @@ const replayGap = 24 * time.Hour
 // FindRejects reads the dead letters at the definition's outputs. It takes no lease and
 // changes nothing, and asks the service for the forms of globs alone. Forms without dead
 // letters are left out.
-func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*Replay, error) {
+func FindRejects(ctx context.Context, def *definition.Definition, o Options) (replays []FormReplay, err error) {
 	o = o.WithDefaults()
 	forms, err := ListForms(ctx, def, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replay{}
 	for _, form := range forms {
 		var letters []output.Letters
 		for _, out := range def.Outputs {
@@ -60,10 +54,10 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (*R
 			letters = append(letters, found...)
 		}
 		if len(letters) > 0 {
-			r.Forms = append(r.Forms, replayOf(def, form, letters))
+			replays = append(replays, replayOf(def, form, letters))
 		}
 	}
-	return r, nil
+	return replays, nil
 }
 
 // replayOf decides what is read again of a form with these dead letters.

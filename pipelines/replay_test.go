@@ -43,7 +43,7 @@ type replayed struct {
 	*world
 	def   *definition.Definition
 	first *pipelines.Report
-	found *pipelines.Replay
+	found []pipelines.FormReplay
 	runs  []*pipelines.Report
 	asked []string // days that results were asked for by the replay
 	left  int      // results that the dead letters tell of after the replay
@@ -67,7 +67,7 @@ func (r *replayed) replay() {
 	}
 	r.runs, r.asked = nil, nil
 	r.service.Reset()
-	for _, f := range r.found.Forms {
+	for _, f := range r.found {
 		for _, o := range f.Options(options()) {
 			report, err := pipelines.Run(r.t.Context(), r.def, o)
 			if err != nil {
@@ -86,7 +86,7 @@ func (r *replayed) replay() {
 		r.t.Fatal(err)
 	}
 	r.left = 0
-	for _, f := range now.Forms {
+	for _, f := range now {
 		r.left += f.Results
 	}
 }
@@ -170,7 +170,7 @@ func TestReplay(t *testing.T) {
 				r.def.Extract.From, r.def.Extract.To = extracttest.Wall(c.from), extracttest.Wall(c.to)
 			}
 			r.replay()
-			f := r.found.Forms[0]
+			f := r.found[0]
 			if f.Results != c.want.Results || f.Objects != c.want.Objects || f.Whole != c.want.Whole || f.Full != c.want.Full {
 				t.Errorf("found %+v, want %+v", f, c.want)
 			}

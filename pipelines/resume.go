@@ -67,8 +67,11 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 		return nil, err
 	}
 	f.outputs.DropStaged(ctx, append(found.Runs, found.RunID)...)
+	if err == nil && f.o.Resume.Within < 0 {
+		err = errors.New("everything is to be read anew")
+	}
 	if err == nil {
-		err = f.fits(found)
+		err = found.Unfit(f.reader.Header)
 	}
 	if err != nil {
 		if !errors.Is(err, checkpoint.ErrNoHeader) { // else that run ended before it read anything
@@ -89,14 +92,6 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 	found.Usable(f.o.Now(), f.o.Resume.Within, func(at time.Time) time.Time { return reading.Settled(f.reader.Def, at) })
 	f.counts.Inherit(found.Counts)
 	return found, nil
-}
-
-// fits tells why nothing can be taken over from a checkpoint, nil where something can.
-func (f *formRun) fits(found *checkpoint.Inherited) error {
-	if f.o.Resume.Within < 0 {
-		return errors.New("everything is to be read anew")
-	}
-	return found.Unfit(f.reader.Header)
 }
 
 // header returns the header of the checkpoint of this run, as far as it is known before the run

@@ -137,19 +137,6 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-func decodeHeader(data []byte) (h Header, err error) {
-	if data, err = unseal(data); err != nil {
-		return h, fmt.Errorf("its header is damaged: %w", err)
-	}
-	if err := json.Unmarshal(data, &h); err != nil {
-		return h, fmt.Errorf("its header is damaged: %w", err)
-	}
-	if h.Version != headerVersion {
-		return h, fmt.Errorf("its version is %d, and this program reads %d", h.Version, headerVersion)
-	}
-	return h, nil
-}
-
 // Seen returns what the rows of a piece were seen to hold, by the source of each column.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p)
@@ -175,7 +162,17 @@ func (c *Checkpoint) header(ctx context.Context) (h Header, err error) {
 	if c.seen, err = c.get(ctx, headerName); err != nil {
 		return h, err
 	}
-	return decodeHeader(c.seen)
+	data, err := unseal(c.seen)
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	if err != nil {
+		return h, fmt.Errorf("its header is damaged: %w", err)
+	}
+	if h.Version != headerVersion {
+		return h, fmt.Errorf("its version is %d, and this program reads %d", h.Version, headerVersion)
+	}
+	return h, nil
 }
 
 // Rows calls visit with each record batch of a piece, in order. A batch is

@@ -149,7 +149,12 @@ func chains(pieces []Piece) []Chain {
 	slices.SortFunc(all, func(a, b Chain) int {
 		return cmp.Or(a.Window.From.Compare(b.Window.From), a.Window.To.Compare(b.Window.To))
 	})
-	return withoutDoubles(all)
+	sets := make([]idset.Set, len(all))
+	for i, c := range all {
+		sets[i] = c.IDs()
+	}
+	_, twice := idset.Overlap(sets...)
+	return slices.DeleteFunc(all, func(c Chain) bool { return c.IDs().Intersects(twice) })
 }
 
 // chainOf orders the pieces of a window into a chain. It leaves out pieces that
@@ -166,21 +171,6 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 		}
 	}
 	return c
-}
-
-func withoutDoubles(all []Chain) []Chain {
-	sets := make([]idset.Set, len(all))
-	for i, c := range all {
-		sets[i] = c.IDs()
-	}
-	_, twice := idset.Overlap(sets...)
-	var kept []Chain
-	for i, c := range all {
-		if !sets[i].Intersects(twice) {
-			kept = append(kept, c)
-		}
-	}
-	return kept
 }
 
 // record is a piece in the form that is stored beside its rows.

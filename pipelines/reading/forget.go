@@ -15,16 +15,18 @@ import (
 // Forget removes what was read of a window from the checkpoint and from w.
 func (r *Reader) Forget(ctx context.Context, w *Window) error { return r.forget(ctx, w, w.Pieces()) }
 
-// ForgetAround does the same as Forget with those pieces of a window that hold, or
-// would hold, one of the ids.
-func (r *Reader) ForgetAround(ctx context.Context, w *Window, ids idset.Set) error {
-	pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
-		return ids.Between(p.After+1, p.Through).IsEmpty()
-	})
-	if !divisible(w) || len(pieces) == 0 {
-		return r.Forget(ctx, w)
+// ForgetAround returns what does the same as Forget with those pieces of a window that hold,
+// or would hold, one of the ids.
+func (r *Reader) ForgetAround(ids idset.Set) func(context.Context, *Window) error {
+	return func(ctx context.Context, w *Window) error {
+		pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
+			return ids.Between(p.After+1, p.Through).IsEmpty()
+		})
+		if !divisible(w) || len(pieces) == 0 {
+			return r.Forget(ctx, w)
+		}
+		return r.forget(ctx, w, pieces)
 	}
-	return r.forget(ctx, w, pieces)
 }
 
 // ForgetMiscounted does the same as Forget with those pieces of a window that hold

@@ -31,7 +31,8 @@ func (r *Reader) TakeOver(ctx context.Context, windows []*Window, inherited *che
 		w.Taken, w.Done = true, false
 		results += w.Results()
 	}
-	taken := inOrderOfReading(windows)
+	taken := slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.Taken })
+	slices.SortStableFunc(taken, func(a, b *Window) int { return a.ReadAt.Compare(b.ReadAt) })
 	for _, w := range taken {
 		w.Done = len(w.tails()) == 0 || w.inGroup() && len(w.unread()) == 0
 	}
@@ -56,12 +57,4 @@ func pagesSaved(chains []checkpoint.Chain, size int64) int {
 		results += c.Results()
 	}
 	return int(results / size)
-}
-
-// inOrderOfReading returns the windows of which an earlier run read something.
-// The window with the oldest piece comes first.
-func inOrderOfReading(windows []*Window) []*Window {
-	taken := slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.Taken })
-	slices.SortStableFunc(taken, func(a, b *Window) int { return a.ReadAt.Compare(b.ReadAt) })
-	return taken
 }

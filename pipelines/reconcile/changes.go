@@ -159,15 +159,14 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 	case err != nil:
 		return nil, err
 	}
-	s.Usable, s.Continues = true, known
+	s.Usable, s.Continues, s.newest = true, known, feed.Newest()
 	s.take(feed, since.Manifests, known)
-	if newest := extract.Earlier(feed.Newest(), now); len(feed.Changes) > 0 && newest.After(base.KnownTo.Time) {
+	if newest := extract.Earlier(s.newest, now); len(feed.Changes) > 0 && newest.After(base.KnownTo.Time) {
 		s.state.KnownTo = load.Wall(newest)
 	}
 	if !s.state.KnownFrom.After(floor(s.state.KnownTo.Time)) {
 		s.state.KnownFrom = load.WallTime{}
 	}
-	s.newest = feed.Newest()
 	if s.open = s.newest; since.Later {
 		return s, s.close(ctx, f, s.Named, s.newest)
 	}
@@ -283,11 +282,10 @@ func (s *Changes) More(ctx context.Context, f reading.Form) (more []extract.Chan
 	if err != nil {
 		return nil, err
 	}
-	newest := feed.Newest()
 	more = slices.DeleteFunc(feed.Changes, func(c extract.Change) bool { return c.At.Before(knownFrom(s.state)) || s.Saw(c) })
 	s.Named = append(s.Named, more...)
 	s.margin = append(s.margin, more...)
-	return more, s.close(ctx, f, more, newest)
+	return more, s.close(ctx, f, more, feed.Newest())
 }
 
 // Since asks what changed since the run began, and in the margin before. The newest
@@ -471,28 +469,20 @@ func (s *Changes) known(since time.Time, seen idset.Set) (list []load.ChangedRes
 	return list
 }
 
-// Requests of Get Results that AskChanges sends besides those for the feed's pages.
-const (
-	checkRequests   = 1 // whether a result without a date_update is at the other end
-	witnessRequests = 2 // whether the service sorts by other metas
-)
-
-// MostFeedRequests returns how many Get Results requests Ask sends at most at the
-// instant now, if the feed has one page. base is what Known returned, and later is
+// MostFeedRequests returns how many Get Results requests AskChanges sends at most at the
+// instant now, if the feed has one page. base is what KnownChanges returned, and later is
 // ChangesSince.Later. Without a witness the service shows perhaps that it sorts, and perhaps not.
-func MostFeedRequests(base load.Changes, now time.Time, later bool) int {
-	check := 0
-	if later {
-		check = checkRequests
-	}
+func MostFeedRequests(base load.Changes, now time.Time, later bool) (n int) {
 	recent := now.Sub(base.WitnessAt).Abs() < daily
-	switch {
-	case recent && base.Witness == "":
+	if recent && base.Witness == "" {
 		return 0 // a run of the last day found that the service does not tell
-	case recent:
-		return 1
-	case base.Witness != "":
-		return 1 + check
 	}
-	return 1 + check + witnessRequests
+	n = 1 // the feed's page
+	if !recent && later {
+		n++ // whether a result without a date_update is at the other end
+	}
+	if base.Witness == "" {
+		n += 2 // whether the service sorts by other metas
+	}
+	return n
 }

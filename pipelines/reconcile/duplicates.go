@@ -40,8 +40,7 @@ func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 			}
 		}
 		before = twice
-		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, twice) }
-		if err := c.readAgain(ctx, stale, "a result is in two windows", forget); err != nil {
+		if err := c.readAgain(ctx, stale, "a result is in two windows", c.Reader.ForgetAround(twice)); err != nil {
 			return err
 		}
 	}
@@ -72,8 +71,7 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	}
 	first.LeaveOut(c.before)
 	c.explained = c.explained.Union(c.before)
-	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, c.before) }
-	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", forget)
+	return c.readAgain(ctx, []*reading.Window{first}, "it holds results of the second before it", c.Reader.ForgetAround(c.before))
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
@@ -131,8 +129,7 @@ func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
 			continue
 		}
 		w.Earlier = w.Earlier.Without(lost)
-		forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, lost) }
-		if err := c.readAgain(ctx, []*reading.Window{w}, "what it left out is in no window", forget); err != nil {
+		if err := c.readAgain(ctx, []*reading.Window{w}, "what it left out is in no window", c.Reader.ForgetAround(lost)); err != nil {
 			return true, err
 		}
 		again = true

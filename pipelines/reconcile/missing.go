@@ -331,8 +331,7 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 		}
 		read[at] = true
 	}
-	forget := func(ctx context.Context, w *reading.Window) error { return c.Reader.ForgetAround(ctx, w, ids) }
-	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", forget)
+	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", c.Reader.ForgetAround(ids))
 }
 
 // locate returns the index of the span that a result is in, or -1 if it is in none.

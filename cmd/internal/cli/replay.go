@@ -59,10 +59,10 @@ func replay(ctx context.Context, p *process, files []string, f runFlags) error {
 	if f.dryRun {
 		return console.Table(p.stdout, replayRows(found)...)
 	}
-	for _, form := range found.Forms {
+	for _, form := range found {
 		r.replay(ctx, defs[0], form)
 	}
-	if len(found.Forms) == 0 {
+	if len(found) == 0 {
 		p.log.Tell(slog.LevelInfo, defs[0].Name+": there are no dead letters")
 	}
 	return errors.Join(r.end(ctx, f)...)
@@ -86,7 +86,7 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 		return
 	}
 	still := 0
-	for _, f := range remaining.Forms {
+	for _, f := range remaining {
 		still += f.Results
 	}
 	level, text := slog.LevelInfo, fmt.Sprintf("%s: %s in %s of dead letters replayed", form.Form, console.Plural(form.Results, "result"), console.Plural(form.Objects, "file"))
@@ -100,9 +100,9 @@ func (r *runs) replay(ctx context.Context, def *definition.Definition, form pipe
 	r.process.log.Tell(level, text, slog.String("form", form.Form), slog.Int("results", form.Results), slog.Int("rejected", still))
 }
 
-func replayRows(found *pipelines.Replay) [][]string {
+func replayRows(found []pipelines.FormReplay) [][]string {
 	rows := [][]string{{"FORM", "DEAD LETTERS", "RESULTS", "READ AGAIN"}}
-	for _, f := range found.Forms {
+	for _, f := range found {
 		head := []string{f.Form, strconv.Itoa(f.Objects), strconv.Itoa(f.Results)}
 		if f.Whole {
 			rows = append(rows, append(head, "the whole range"))

@@ -104,7 +104,6 @@ func TestExitCode(t *testing.T) {
 		{ExitTemporary, fmt.Errorf("x: %w", load.ErrStagedGone)},
 		{ExitNoPermission, &transport.RequestError{Err: service(transport.CodeInvalidKey, 401)}},
 		{ExitConfig, &definition.Error{Err: fs.ErrNotExist}}, // a missing definition too
-		{ExitConfig, &pipelines.CollisionError{}},
 		{ExitConfig, &reading.RangeError{}},
 		{ExitConfig, definition.Unsupported("x", "y")},
 		{ExitConfig, &load.Error{Kind: load.ErrConfig}},

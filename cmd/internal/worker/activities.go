@@ -53,9 +53,13 @@ func (a *Activities) List(ctx context.Context, in PipelineInput) (listed *Listed
 		if err != nil {
 			return err
 		}
-		listed = &Listed{Pipeline: def.Name, Forms: forms}
-		for _, clash := range clashes {
-			listed.Clashes = append(listed.Clashes, FormEnd{Form: clash.Form, Code: console.ExitCode(clash), Error: clash.Error()})
+		listed = &Listed{Pipeline: def.Name}
+		for _, form := range forms {
+			if clash := clashes[form]; clash != nil {
+				listed.Clashes = append(listed.Clashes, FormEnd{Form: form, Code: console.ExitCode(clash), Error: clash.Error()})
+			} else {
+				listed.Forms = append(listed.Forms, form)
+			}
 		}
 		return nil
 	})
