@@ -64,7 +64,9 @@ func (r *formRuns) one(ctx context.Context, i int) {
 			r.giveUp(nil, fmt.Sprintf("form %s: %v\n%s", form, p, debug.Stack()))
 		}
 	}()
-	cause, broken := r.over()
+	r.mu.Lock()
+	cause, broken := r.hopeless, r.panicked != ""
+	r.mu.Unlock()
 	switch {
 	case broken:
 		return
@@ -119,13 +121,6 @@ func (r *formRuns) giveUp(err error, panicked string) bool {
 		r.panicked = panicked
 	}
 	return first
-}
-
-// over tells why no further form begins: an error that concerns all, or a bug.
-func (r *formRuns) over() (cause error, broken bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hopeless, r.panicked != ""
 }
 
 // hopeless tells whether an error is about the account or the service, so that

@@ -94,11 +94,11 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 	o = o.WithDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
 	forms, client, err := report.forms(ctx, def, o)
-	if err != nil {
-		return report, err
-	}
 	if client != nil {
 		defer client.Close()
+	}
+	if err != nil {
+		return report, err
 	}
 	var failed FormsError
 	total := new(int64)
@@ -126,26 +126,17 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 }
 
 // forms are the forms that a run would read, and the client to ask about
-// them, nil offline.
-func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) ([]string, extract.Client, error) {
-	if r.Offline {
-		var forms []string
-		var err error
-		if forms, r.Patterns = NamedForms(def, o); len(r.Patterns) == 0 {
-			forms, err = Forms(ctx, nil, def, o)
+// them, nil offline. The caller closes the client, also after an error.
+func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) (forms []string, client extract.Client, err error) {
+	if !r.Offline {
+		if client, err = NewClient(ctx, def, o); err != nil {
+			return nil, nil, err
 		}
-		return forms, nil, err
+	} else if forms, r.Patterns = NamedForms(def, o); len(r.Patterns) > 0 {
+		return forms, nil, nil
 	}
-	client, err := NewClient(ctx, def, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	forms, err := Forms(ctx, client, def, o)
-	if err != nil {
-		client.Close()
-		return nil, nil, err
-	}
-	return forms, client, nil
+	forms, err = Forms(ctx, client, def, o)
+	return forms, client, err
 }
 
 // make plans one form as its run would: same range, same windows.
@@ -309,23 +300,15 @@ func sum(a, b *int64) *int64 {
 
 // expend sets a number of requests against the budgets.
 func expend(r definition.Requests, total *int64) Budget {
-	b := Budget{PerMinute: r.PerMinute, PerDay: r.PerDay}
-	if total == nil {
-		return b
+	of := func(budget int) *float64 {
+		if total == nil || budget <= 0 {
+			return nil
+		}
+		part := math.Round(float64(*total)/float64(budget)*1e4) / 1e4 // more decimals would claim more than is known
+		return &part
 	}
-	if r.PerMinute > 0 {
-		minutes := round(float64(*total) / float64(r.PerMinute))
-		b.Minutes = &minutes
-	}
-	if r.PerDay > 0 {
-		share := round(float64(*total) / float64(r.PerDay))
-		b.DayShare = &share
-	}
-	return b
+	return Budget{PerMinute: r.PerMinute, PerDay: r.PerDay, Minutes: of(r.PerMinute), DayShare: of(r.PerDay)}
 }
-
-// round keeps four decimals: more would claim more than is known.
-func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
 // Unfinished is a run that ended early and whose checkpoint the planned one
 // resumes from: it asks for less than is planned.

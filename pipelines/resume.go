@@ -161,13 +161,6 @@ func (f *formRun) takeOver(ctx context.Context, windows []*reading.Window, inher
 	return nil
 }
 
-// keeps tells whether the checkpoint is kept for the next run. It is not where the
-// data were at fault, which the next run would meet again, and not where an output
-// was committed, since the others are then read again.
-func (f *formRun) keeps(err error) bool {
-	return err != nil && keepsRead(err) && !isError[*output.StdoutError](err) && !f.outputs.Committed() && f.reader.Checkpoint.Begun()
-}
-
 // keepsRead tells whether another run can take over what was read before an error.
 func keepsRead(err error) bool { return !errors.Is(err, load.ErrConflict) && !DataAtFault(err) }
 
@@ -175,7 +168,9 @@ func keepsRead(err error) bool { return !errors.Is(err, load.ErrConflict) && !Da
 // run that failed tells the log and the report what the next one need not ask for. What the
 // outputs hold does not depend on whether the checkpoint could be removed.
 func (f *formRun) closeCheckpoint(ctx context.Context, err error) {
-	keep := f.keeps(err)
+	// It is kept neither where the data were at fault, which the next run would meet again, nor
+	// where an output was committed, since the others are then read again.
+	keep := err != nil && keepsRead(err) && !isError[*output.StdoutError](err) && !f.outputs.Committed() && f.reader.Checkpoint.Begun()
 	if err != nil {
 		f.tellKept(ctx, keep)
 	}

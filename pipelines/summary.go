@@ -1,6 +1,7 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,12 +45,9 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	for _, note := range unreadNotes(s) {
 		f.drift(note)
 	}
-	ignored := map[string]int64{}
-	for from, n := range s.Ignored {
-		ignored[from.String()] = n
-	}
-	for _, from := range slices.Sorted(maps.Keys(ignored)) {
-		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, ignored[from]))
+	byName := func(a, b schemas.Source) int { return cmp.Compare(a.String(), b.String()) }
+	for _, from := range slices.SortedFunc(maps.Keys(s.Ignored), byName) {
+		f.drift(fmt.Sprintf("%s is not in the schema and was left out %d times (unknown: ignore)", from, s.Ignored[from]))
 	}
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
 }

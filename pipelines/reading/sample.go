@@ -74,11 +74,8 @@ func (r *Reader) infer(pages []*page.Page) error {
 	if err := r.checkColumns(); err != nil {
 		return err
 	}
-	for _, p := range pages { // all pages that have headings have the same
-		if len(p.Headings) > 0 {
-			r.Headings = slices.Clone(p.Headings)
-			break
-		}
+	if at := slices.IndexFunc(pages, func(p *page.Page) bool { return len(p.Headings) > 0 }); at >= 0 { // all that have headings have the same
+		r.Headings = slices.Clone(pages[at].Headings)
 	}
 	return nil
 }
