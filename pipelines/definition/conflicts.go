@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// checkOutputs adds the child outputs, and reports outputs that do not fit the
-// forms, the mode, the schema or each other.
+// checkOutputs adds the child outputs of exploded lists, and reports outputs that do not fit the
+// definition's forms, its mode, its schema or each other.
 func (r *reader) checkOutputs() {
 	likeFolder := func(c schemas.Column) bool { return c.Written() && strings.EqualFold(c.Name, schemas.PartitionKey) }
 	several := len(r.def.Forms) > 1 || r.def.ListsForms()
@@ -32,7 +32,7 @@ func (r *reader) checkOutputs() {
 	if err := r.def.Explode(); err != nil {
 		r.outputs[0].at.FailWith(err, "mend the schema")
 	}
-	for _, out := range slices.Clone(r.outputs) { // problems with a child are reported at its parent
+	for _, out := range slices.Clone(r.outputs) { // problems with a child output are reported at its parent
 		for range r.def.exploded() {
 			if next := len(r.outputs); out.Database == nil && next < len(r.def.Outputs) {
 				r.outputs = append(r.outputs, placedOutput{Output: r.def.Outputs[next], at: out.at})
@@ -42,16 +42,17 @@ func (r *reader) checkOutputs() {
 	r.checkPlaces()
 }
 
-// checkPlaces reports outputs that would write into each other. It fills each named form
-// into their paths. Forms that a glob selects are not known yet, so {form} stays there.
+// checkPlaces reports outputs that would write into each other. It fills each named form into
+// the outputs' paths. The forms that a glob selects are not known yet: for these, {form} stays
+// in the paths.
 func (r *reader) checkPlaces() {
-	note := func(out placedOutput) string { // people do not find a child in their file
+	note := func(out placedOutput) string { // a child output does not stand in the definition's file
 		if !out.Exploded() {
 			return ""
 		}
 		return fmt.Sprintf("; %s is the child output of the list from %s (explode: true)", Quote(out.Path), out.Explode)
 	}
-	reported := map[[2]int]bool{} // pairs of lines: children of two outputs that collide collide too
+	reported := map[[2]int]bool{} // by both lines: if two outputs collide, so do their children
 	places := r.def.Places(append([]string{"{form}"}, r.def.Forms...), r.o.Formats, "{run_id}")
 	Meet(places, false, func(one, other Place) {
 		first, second := r.outputs[min(one.output, other.output)], r.outputs[max(one.output, other.output)]
@@ -65,16 +66,17 @@ func (r *reader) checkPlaces() {
 	})
 }
 
-// Place is a place that an output of a form writes to.
+// Place is a file, folder or table that an output of a form writes to.
 type Place struct {
 	Form, Path string
-	output     int  // its index in Outputs
-	folder     bool // it holds for all that lies below
-	codebook   bool // outputs of one form may share it
+	output     int  // index in Definition.Outputs of the output that writes there
+	folder     bool // the place is a folder: all that lies below belongs to the output
+	codebook   bool // the place is a codebook's, which outputs of one form may share
 }
 
-// Places are those of the outputs for some forms: datasets, files, what lies beside a file,
-// tables of exploded lists, and codebooks. A form whose name cannot be a path has none, because it fails by itself.
+// Places returns the places that the outputs write to for the given forms: datasets, files, what
+// lies beside a file, tables of exploded lists, and codebooks. For a form whose name cannot stand
+// in a path there are none, because the run of that form fails by itself.
 func (d *Definition) Places(forms []string, formats []load.Format, runID string) (all []Place) {
 	for _, form := range forms {
 		for i, out := range d.Outputs {
@@ -104,8 +106,8 @@ func (d *Definition) Places(forms []string, formats []load.Format, runID string)
 	return all
 }
 
-// Meet reports places that would be written over or into each other. With fold,
-// names that differ in case alone are one.
+// Meet calls report for each two places that would be written over or into each other. With
+// fold, paths that differ in case alone are the same, as on macOS and Windows.
 func Meet(places []Place, fold bool, report func(one, other Place)) {
 	taken := map[string]Place{}
 	for _, p := range places {
@@ -127,11 +129,12 @@ func Meet(places []Place, fold bool, report func(one, other Place)) {
 	}
 }
 
-// key is equal for paths that lead to one place.
+// key returns a text that is equal for paths that lead to the same file, folder or table. With
+// fold, case does not count in local paths.
 func (p Place) key(fold bool) string {
 	key := strings.TrimSuffix(p.Path, "/")
 	if strings.Contains(key, "://") {
-		return key // a store takes names as they are written
+		return key // S3 and databases take names literally: no cleaning, no folding of case
 	}
 	if key = path.Clean(filepath.ToSlash(key)); fold {
 		key = strings.ToLower(key)

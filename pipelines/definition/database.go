@@ -14,18 +14,18 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// An output may be a table of a database. It is a dataset whose address is that of the
-// table, such as postgres://host/database/forms.feedback/, and whose rows change by result id.
+// An output may be a table of a database. It counts as a dataset. Its Path is the address of the
+// table, such as postgres://host/database/forms.feedback/, and a run changes rows by result id.
 
 // DatabaseKind is a kind of database that the program is built with.
 type DatabaseKind struct {
-	Name   string // as in a definition; also that of the format of its rows
-	Schema string // of a table whose name tells none
-	// Address returns the address of the database that a connection string leads to. It holds
-	// no user and no password, and so does its error.
+	Name   string // value of the key database, such as postgres; also Output.Format of tables
+	Schema string // schema of a table whose name in the definition has none, such as public
+	// Address returns the address of the database that a connection string (dsn) leads to, such
+	// as postgres://host/database. Neither the address nor the error holds a user or password.
 	Address func(dsn string) (string, error)
-	// CheckNames finds names that the database does not take: of a table with its schema, and
-	// of its columns.
+	// CheckNames returns an error if the database does not take the name of a table, which has
+	// its schema in front, or the names of its columns.
 	CheckNames func(table string, columns []string) error
 }
 
@@ -33,28 +33,30 @@ type DatabaseKind struct {
 type Database struct {
 	Kind       string // name of a DatabaseKind
 	DSN        ConnectionString
-	Control    string // schema of formetl's own tables; "" for that of the kind
+	Control    string // schema of formetl's own tables; "" for the default of the DatabaseKind
 	Adopt      bool   // a table that formetl did not make may be used
 	SoftDelete bool   // rows of vanished results stay, and tell in deleted_at since when
-	Audit      bool   // rows tell in loaded_at and run_id of their last change
-	After      string // SQL that ends each load's transaction
-	// Secrets are the texts in the connection string that a reference led to.
+	Audit      bool   // rows tell in loaded_at and run_id when and by which run they last changed
+	After      string // SQL to run at the end of each load, in the load's transaction
+	// Secrets are the texts that references in the connection string led to, and the whole
+	// connection string. Logs must not show them.
 	Secrets []transport.Secret
 }
 
-// ConnectionString is a DSN, which may hold a password. If it is formatted, logged or
-// marshalled, it shows "[redacted]".
+// ConnectionString is the DSN of a database, which may hold a password. If it is formatted,
+// logged or marshalled, it shows "[redacted]".
 type ConnectionString struct {
 	transport.Secret
 	text string
 }
 
-// Reveal returns the text, for what opens connections.
+// Reveal returns the connection string itself, with its password, for opening a connection.
 func (c ConnectionString) Reveal() string { return c.text }
 
 const dsnRemedy = "write dsn: ${env:PG}, or postgres://user:${env:PGPASSWORD}@host/database"
 
-// readTable reads an output that is a table. The keys of files are not known here.
+// readTable reads e, an output that is a table of a database, into out. Keys of files, such as
+// path, are refused as unknown.
 func (r *reader) readTable(e value, out *placedOutput, partition field) {
 	db := Database{}
 	out.given = e.Section(
@@ -65,7 +67,7 @@ func (r *reader) readTable(e value, out *placedOutput, partition field) {
 		optional("audit", intoBoolean(&db.Audit)),
 		optional("after", intoParsed(&db.After, r.readAfter, "name a file with SQL")),
 	)
-	out.NoCodebook = true // nothing lies beside a table
+	out.NoCodebook = true // no codebook file can lie beside a table
 	kind, ok := pick(out.given["database"], r.o.Databases, func(k DatabaseKind) string { return k.Name })
 	dsn, name := out.given["dsn"], out.given["table"]
 	if !ok || !dsn.Given() || !name.Given() {
@@ -85,10 +87,10 @@ func parseControl(text string) (string, error) {
 	return text, nil
 }
 
-// mostAfter bounds a file of SQL, in bytes.
+// mostAfter is the most bytes of the SQL file that the key after names.
 const mostAfter = 1 << 20
 
-// readAfter reads a file of SQL.
+// readAfter returns the content of the SQL file that the key after names.
 func (r *reader) readAfter(text string) (string, error) {
 	data, err := readFile(r.local(text), mostAfter)
 	if err != nil {
@@ -97,8 +99,8 @@ func (r *reader) readAfter(text string) (string, error) {
 	return string(data), nil
 }
 
-// parseTable reads the name of a table, with that of its schema in front, which may be left
-// out.
+// parseTable reads the name of a table, with its schema in front or without, and returns
+// schema.table. It returns false after a problem, which it reports.
 func parseTable(v value, defaultSchema string) (string, bool) {
 	text, ok := v.Text()
 	if !ok || !checkBraces(v, text) {
@@ -122,14 +124,17 @@ func parseTable(v value, defaultSchema string) (string, bool) {
 }
 
 var (
-	// writtenPassword finds a password that is no reference. A reference is a \x01 there.
+	// writtenPassword finds a password that is written into a connection string. In the text
+	// that it searches, each reference is replaced by the character \x01.
 	writtenPassword = regexp.MustCompile(`(?i)^[a-z]+://[^/@]*:[^/@\x01]+@|password\s*=\s*'?[^\s'&\x01]`)
-	// urlForm tells connection strings that are addresses from those of keywords.
+	// urlForm matches connection strings that are URLs, such as postgres://host/db, and not
+	// those of keywords, such as host=… dbname=….
 	urlForm = regexp.MustCompile(`(?i)^postgres(ql)?://`)
 )
 
-// readDSN reads a connection string: a reference, or a text with references for what is
-// secret. It is never shown.
+// readDSN reads dsn, a connection string: one reference, or a text with references for what is
+// secret. It returns the address of the database without user and password. Messages never show
+// the connection string.
 func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address string, ok bool) {
 	v = v.Hidden()
 	text, scalar := v.Scalar()
@@ -151,7 +156,7 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 		case err != nil:
 			v.Fail(ref.remedy(err, "change the reference"), "%v", err)
 			failed = true
-		case value == "": // a command that is not run
+		case value == "": // the reference is a command that is not run now, such as by validate
 			unknown = true
 		default:
 			into.Secrets = append(into.Secrets, transport.NewSecret(value))
@@ -181,8 +186,8 @@ func (r *reader) readDSN(v value, kind DatabaseKind, into *Database) (address st
 	return address, true
 }
 
-// checkTable reports a table without a column of the result's id, by which a run finds the
-// rows that it changes, and names that the database does not take.
+// checkTable reports an output that is a table whose names the database does not take, or whose
+// schema has no column with the result's id, by which a run finds the rows that it changes.
 func (r *reader) checkTable(out placedOutput) {
 	if out.Database == nil || r.def.Schema == nil {
 		return
@@ -213,8 +218,8 @@ func (r *reader) checkTable(out placedOutput) {
 	}
 }
 
-// Secrets returns the secrets that the definition holds: the API key, and what references in
-// connection strings led to.
+// Secrets returns what logs and messages must not show: the API key, the connection strings of
+// databases, and what references in these led to.
 func (d *Definition) Secrets() []transport.Secret {
 	secrets := []transport.Secret{d.Source.Key}
 	for _, out := range d.Outputs {

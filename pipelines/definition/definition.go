@@ -17,47 +17,49 @@ import (
 
 // Definition is a pipeline definition, checked and complete: every default is
 // filled in and every path is absolute. Its wall-clock times are those of the
-// account's zone; their location is time.UTC all the same, as in extract.Window.
+// account's zone, though their location is time.UTC, as in extract.Window.
 type Definition struct {
-	File    string   // where it was read from, "" for one that a command made
-	Given   []string `json:"-"` // the command line's flags that each command for it repeats; see Command
+	File    string   // path of the file with the definition, "" if a command made the definition
+	Given   []string `json:"-"` // flags of the command line that proposed commands repeat, see Command
 	Name    string
 	Source  Source
-	Forms   []string // names or globs
-	Exclude []string // names or globs; see WantsForm
-	State   string   // of budgets and checkpoints: a folder, or an address such as s3://bucket/prefix/
-	StateS3 *S3      // nil for the SDK's own settings
-	// Variables are the names in vars and of every ${var:…}, in alphabetical order.
+	Forms   []string // names of forms, or globs
+	Exclude []string // names of forms that Forms matches and no run reads, or globs; see WantsForm
+	State   string   // where budgets and checkpoints lie: a folder, or an address such as s3://bucket/prefix/
+	StateS3 *S3      // settings of S3 for State; nil for those of the SDK
+	// Variables are the names of variables under vars and in every ${var:NAME}, in alphabetical
+	// order.
 	Variables []string `json:"-"`
 	Labels    bool     // columns are named after labels (names: label) instead of ids
 	Extract   Extract
-	Schema    *schemas.Schema // nil: a run infers it
+	Schema    *schemas.Schema // columns of the results; nil: a run infers them
 	Outputs   []Output
 }
 
 // Source is the service's account that results are read from.
 type Source struct {
 	BaseURL   string
-	API       API // "" is APIv1
+	API       API // generation of the service; "" is APIv1
 	Account   string
 	Key       transport.Secret
-	Zone      *time.Location // the account's zone
-	AllowHTTP bool           // plain HTTP to a host that is not loopback
+	Zone      *time.Location // the account's time zone
+	AllowHTTP bool           // BaseURL may be plain http:// on a host that is not loopback
 	Requests  Requests
 }
 
-// API is the generation of the service that an account is asked by.
+// API is the generation of the service's interface by which formetl asks for an account's results.
 type API string
 
-// The generations. APIAuto asks the service once which one it speaks.
+// The generations of the service's interface. With APIAuto formetl asks the service once which
+// generation it speaks.
 const (
-	APIv1   API = "v1" // XML, service-spec.md
-	APIv2   API = "v2" // JSON, service-v2.md
+	APIv1   API = "v1" // answers in XML, described in service-spec.md
+	APIv2   API = "v2" // answers in JSON, described in service-v2.md
 	APIAuto API = "auto"
 )
 
-// Limits of API v2 for each account (service-v2.md, section 2). They are the budgets of
-// a source that may be asked by it and sets no budget.
+// Most requests that API v2 answers for each account (service-v2.md, section 2). They are the
+// budgets of a source that may be asked by API v2 and sets no budget itself.
 const (
 	DefaultV2PerMinute = 50
 	DefaultV2PerDay    = 10_000
@@ -66,19 +68,19 @@ const (
 // Requests bounds what a run asks of the service.
 type Requests struct {
 	Concurrency int           // most requests under way at once
-	PerMinute   int           // 0: no budget
-	PerDay      int           // 0: no budget
-	Timeout     time.Duration // of one request
-	Retries     int           // of one request, after the first try
+	PerMinute   int           // most requests in a minute; 0: no budget
+	PerDay      int           // most requests in 24 hours; 0: no budget
+	Timeout     time.Duration // how long one try of a request may take
+	Retries     int           // most tries of one request after the first
 	MaxRequests int           // most requests that the plan of one form may need; 0: no bound
 	// Patience bounds how long one request is tried, and how long a run waits for a
-	// service that is away. 0: two minutes, or 30 seconds before the first connection.
+	// service that does not answer. 0: two minutes, or 30 seconds before the first connection.
 	Patience time.Duration
 }
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To     time.Time // half-open; a zero From is no lower bound, a zero To is now less Settle
+	From, To     time.Time // the range, without To; zero From: no lower bound, zero To: now less Settle
 	Settle       time.Duration
 	Window       extract.Step
 	Incremental  bool
@@ -88,23 +90,23 @@ type Extract struct {
 	CustomLabels string
 	Search       extract.Search
 	Verify       bool
-	Proof        bool // a run that does not prove what it promises fails
+	Proof        bool // verify: required; a run fails that cannot prove that it read every result
 }
 
-// Changes says how an incremental run finds what changed. It is empty, which
-// means ChangesAuto, in a definition that was not read from a file.
+// Changes says how an incremental run finds the results that changed. In a definition that was
+// not read from a file it is "", which means ChangesAuto.
 type Changes string
 
-// The ways to find what changed.
+// The ways to find the results that changed.
 const (
-	ChangesAuto     Changes = "auto"     // asks the service, and reads the lookback where it cannot tell
-	ChangesLookback Changes = "lookback" // reads the lookback again
+	ChangesAuto     Changes = "auto"     // the service is asked; where it cannot tell, as lookback
+	ChangesLookback Changes = "lookback" // the lookback is read again; the service is not asked
 )
 
-// Partition is how a dataset is divided into folders.
+// Partition is the unit of time by which a dataset is divided into folders.
 type Partition string
 
-// The partitions of a dataset.
+// The units by which a dataset is divided into folders; PartitionNone is one folder for all.
 const (
 	PartitionNone  Partition = "none"
 	PartitionDay   Partition = "day"
@@ -114,20 +116,20 @@ const (
 
 // Output is one place that the results are written to.
 type Output struct {
-	Path        string // absolute, with {form} and so on unexpanded; ends with a slash for a dataset
+	Path        string // absolute, with its placeholders such as {form}; a dataset's ends with a slash
 	Format      string // name of a load.Format
-	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside the others
+	Compression string // codec: "", none, gzip, zstd, snappy; around text formats, inside binary ones
 	Profile     string // CSV profile: strict or excel
 	Partition   Partition
 	NoCodebook  bool      // no codebook is written beside the data
 	NoManifest  bool      // no manifest is written beside a single file
-	S3          *S3       // nil: the SDK's defaults, or no S3 path
-	Database    *Database // nil: no table of a database
-	// Select holds the sources of the only columns that are written, in their order. It
-	// is nil for all columns.
+	S3          *S3       // settings of S3; nil: the SDK's defaults, or the path is not on S3
+	Database    *Database // nil: the output is not a table of a database
+	// Select holds the sources of the columns to write, in the order to write them. It is
+	// nil for all columns.
 	Select []schemas.Source
-	// Explode is set for child outputs only. It is the list column that has a row
-	// for each of its elements there. See Definition.Explode.
+	// Explode is set for child outputs only: it is the source of the list column, of whose
+	// elements each is a row of the child output. See Definition.Explode.
 	Explode schemas.Source
 }
 
@@ -135,23 +137,24 @@ type Output struct {
 type S3 struct {
 	Endpoint      string // URL of the server, "" for AWS
 	Region        string
-	PathStyle     bool   // bucket in the path instead of the host name
-	SSE           string // "", s3 or kms
-	KMSKeyID      string // with kms: "" for the account's default key
-	PartSize      int64  // bytes, 0 for the destination's default
-	PartsInFlight int    // of one upload, 0 for the destination's default
+	PathStyle     bool   // URLs of objects have the bucket in their path, not in the host name
+	SSE           string // encryption by the store: s3 or kms; "" asks for none
+	KMSKeyID      string // key of sse: kms; "" for the account's default key
+	PartSize      int64  // bytes of one part of a multipart upload, 0 for the destination's default
+	PartsInFlight int    // most parts of one upload sent at once, 0 for the destination's default
 }
 
 // StdoutPath is the path of the output that goes to standard output.
 const StdoutPath = "-"
 
-// PathValues are what replaces the placeholders in the paths of a form's outputs.
+// PathValues returns what replaces the placeholders in the paths of a form's outputs in a run.
 func (d *Definition) PathValues(form, runID string) PathValues {
 	return PathValues{Form: form, Pipeline: d.Name, Account: d.Source.Account, RunID: runID}
 }
 
-// FinestUnit is the smallest unit that an output is partitioned by. Every boundary of a larger
-// unit is one of the smaller unit too.
+// FinestUnit is the smallest unit of the calendar by which an output is partitioned, UnitNone if
+// no output is. Every boundary of a larger unit, such as a month, is a boundary of a smaller
+// one, such as a day, too.
 func (d *Definition) FinestUnit() extract.Unit {
 	finest := extract.UnitNone
 	for _, out := range d.Outputs {
@@ -162,7 +165,7 @@ func (d *Definition) FinestUnit() extract.Unit {
 	return finest
 }
 
-// Unit is the unit of the calendar that the partition divides by.
+// Unit is the unit of the calendar that the partition divides by: UnitNone for PartitionNone.
 func (p Partition) Unit() extract.Unit {
 	return map[Partition]extract.Unit{PartitionDay: extract.UnitDay, PartitionMonth: extract.UnitMonth, PartitionYear: extract.UnitYear}[p]
 }
@@ -172,8 +175,8 @@ func (d *Definition) HasFiles() bool {
 	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return !o.Dataset() })
 }
 
-// HasUndivided tells whether an output is a dataset without partitions. Such a dataset
-// ends where counts show no further results, so that its objects stay as they are.
+// HasUndivided tells whether an output is a dataset without partitions. With such a dataset
+// counts bound the windows that are read; without, a full run may read a range as one window.
 func (d *Definition) HasUndivided() bool {
 	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return o.Dataset() && o.Partition.Unit() == extract.UnitNone })
 }
@@ -181,15 +184,15 @@ func (d *Definition) HasUndivided() bool {
 // Dataset tells whether the output is a dataset of parts rather than one file.
 func (o Output) Dataset() bool { return strings.HasSuffix(o.Path, "/") }
 
-// Lasting tells whether each run writes the output to the same place. If so, its lease keeps
-// other runs away.
+// Lasting tells whether each run writes the output to the same place: its path is neither
+// standard output nor holds {run_id}. If so, the output's lease keeps other runs away.
 func (o Output) Lasting() bool {
 	return o.Path != StdoutPath && !strings.Contains(o.Path, "{run_id}")
 }
 
-// Fingerprint is equal for definitions that read the same rows of a form. It
-// holds the whole definition and its schema, except for the keys that change no
-// row. A key that is added to definitions counts unless it is left out here.
+// Fingerprint is equal for definitions that read the same rows of a form. It is the SHA-256, in
+// hex, of the whole definition and its schema, except for the keys that change no row. A key
+// that is added to definitions counts unless Fingerprint leaves it out.
 func (d *Definition) Fingerprint() (string, error) {
 	reads := *d
 	reads.File, reads.Outputs, reads.Forms, reads.Exclude, reads.State, reads.StateS3 = "", nil, nil, nil, "", nil
@@ -199,7 +202,7 @@ func (d *Definition) Fingerprint() (string, error) {
 	e.Changes = ""
 	data, err := json.Marshal(struct {
 		Definition
-		Zone string // which JSON knows by its name alone
+		Zone string // name of the account's zone: a *time.Location is {} in JSON
 	}{reads, d.Source.Zone.String()})
 	if err != nil {
 		return "", err
@@ -208,10 +211,10 @@ func (d *Definition) Fingerprint() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Command returns a command of formetl for this definition, such as "run", in words that a
-// shell takes as they are. It repeats the flags that the definition was given with (Given),
-// because without them it would mean another one, or none. The key is never shown.
-// DEFINITION stands for one that was read from no file.
+// Command returns a command line of formetl for this definition, such as "formetl run x.yaml",
+// in words that a shell takes as they are. It repeats the flags that the definition was given
+// with (Given), because without them the command would mean another definition, or none. The
+// API key is never shown. The word DEFINITION stands for a definition that was read from no file.
 func (d *Definition) Command(command string, flags ...string) string {
 	words := []string{"formetl", command, ShellWord(cmp.Or(d.File, "DEFINITION"))}
 	for _, given := range d.Given {
@@ -225,7 +228,7 @@ func (d *Definition) Command(command string, flags ...string) string {
 	return d.Source.Key.Redact(strings.Join(words, " "))
 }
 
-// ShellWord quotes a word where the system's shell would take it for something else.
+// ShellWord quotes a word of a command line if the system's shell would not take it literally.
 func ShellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)

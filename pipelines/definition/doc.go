@@ -12,16 +12,16 @@
 // [LoadSchema] and [FormatSchema] read and write schema files. [ParseWallTime],
 // [ParseSpan] and [ParseWindow] read the times of definitions and flags.
 // [ExpandPath] puts a form's name into an output's path and refuses names that
-// would leave it.
+// would lead out of the folder in which they stand.
 //
 // YAML is read strictly, without reflection: a file becomes a tree of values, its references
 // are replaced (reference.go), a decoder names the keys of each group with Section, in the
-// order in which they are read, and what does not fit is noted in the document while reading
+// order in which the keys are read, and what does not fit is noted in the document while reading
 // goes on. Unknown, repeated and missing keys are problems; tags, merge keys and several
 // documents in one file are refused. No problem shows a secret.
 //
-// A [Fault] is what is wrong beyond a file's text and people can mend: all rooms of pipelines
-// say it so.
+// A [Fault] is an error beyond a file's text that people can mend. All packages below
+// pipelines report such errors as Faults.
 //
 // The package asks no service and opens no output. Begin reading at
 // [Definition], then in load.go and yaml_section.go.

@@ -72,7 +72,7 @@ func readCriterion(v value) (c extract.Criterion, ok bool) {
 		}))
 	}
 	values := v.Section(fields...)
-	delete(values, "column") // the operators are left
+	delete(values, "column") // so that values holds the operators alone
 	if values != nil && len(values) != 1 {
 		v.Fail("write one of equals, contains, begins, ends, empty, not_empty; several conditions are several entries",
 			"a condition has exactly one operator, this has %d", len(values))

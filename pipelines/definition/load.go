@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Defaults of a definition.
+// Defaults of keys that a definition leaves out.
 const (
 	DefaultMaxRequests = 100_000
 	DefaultSettle      = time.Minute
@@ -21,7 +21,7 @@ const (
 	DefaultState       = ".formetl" // folder beside the definition
 )
 
-// Upper bounds of what a definition may ask for.
+// The greatest values that the keys of a definition may have.
 const (
 	maxConcurrency = 256
 	maxRetries     = 100
@@ -31,30 +31,31 @@ const (
 	maxSpan        = 10 * 366 * 24 * time.Hour
 )
 
-// LoadOptions says what a definition is checked against.
+// LoadOptions says what a definition is checked against, and gives what does not stand in its file.
 type LoadOptions struct {
-	// Secrets is where references lead.
+	// Secrets says how references such as ${env:NAME} are resolved.
 	Secrets
-	// Formats and Schemes are those that the program is built with; a scheme
-	// is the part of a path before "://", such as "s3".
+	// Formats and Schemes are the formats of outputs and the schemes of paths that the program
+	// is built with; a scheme is the part of a path before "://", such as "s3".
 	Formats []load.Format
 	Schemes []string
 	// Databases are the kinds of databases that the program is built with.
 	Databases []DatabaseKind
-	// Key, where it is set, is used instead of the definition's reference
-	// (--api-key-file).
+	// Key is the API key of --api-key-file. If it is set, it is used instead of the key that
+	// the definition refers to.
 	Key transport.Secret
-	// WithoutSecrets checks the form of the key's reference but needs no key.
+	// WithoutSecrets reads no key: of the references to keys only the form is checked.
 	WithoutSecrets bool
-	// State is where the state lies if the definition does not say it, "" for .formetl beside
-	// the definition.
+	// State is the folder or address of budgets and checkpoints if the definition has no key
+	// state, "" for .formetl beside the definition.
 	State string
-	// Variables are the values of ${var:NAME} by name, in place of those in vars (--var).
+	// Variables are the values of --var by name. They replace ${var:NAME} in place of those
+	// that the definition has under vars.
 	Variables map[string]string
 }
 
 // Load reads a definition, checks it without any request and fills in the
-// defaults. Everything that is wrong is reported at once, as an *Error.
+// defaults. Everything that is wrong in the file is reported at once, as an *Error.
 func Load(file string, o LoadOptions) (*Definition, error) {
 	doc, root, err := readDocument(file)
 	if err != nil {
@@ -66,7 +67,8 @@ func Load(file string, o LoadOptions) (*Definition, error) {
 	return decode(doc, root, o)
 }
 
-// Parse reads a definition from the bytes of a file, as Load does. The file need not be there.
+// Parse reads a definition from data, the bytes of a file, as Load does. The file itself need
+// not exist: its name stands in messages, and paths are relative to its folder.
 func Parse(file string, data []byte, o LoadOptions) (*Definition, error) {
 	doc, root, err := parseDocument(file, data)
 	if err != nil {
@@ -103,18 +105,19 @@ func decode(doc *document, root value, o LoadOptions) (*Definition, error) {
 	return r.def, nil
 }
 
-// reader turns a document into a definition.
+// reader turns a YAML document into a definition.
 type reader struct {
 	o       LoadOptions
-	secrets *Secrets // nil where no key is read
+	secrets *Secrets // how references to keys are resolved; nil if no key is read
 	dir     string
 	def     *Definition
 	outputs []placedOutput
-	// expansions are the values that had references, but for those of secrets.
+	// expansions are the values of the file that had references, except api_key and other
+	// secrets.
 	expansions []expandedValue
 }
 
-// local makes a path absolute that may be relative to the definition's folder.
+// local makes a local path absolute, which may be relative to the definition's folder.
 func (r *reader) local(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -127,7 +130,7 @@ func (r *reader) root(v value) {
 	values := v.Section(
 		required("version", readVersion),
 		required("name", intoParsed(&r.def.Name, pathName("pipeline"), "")),
-		optional("vars", nil), // they were read before
+		optional("vars", nil), // expandReferences has read the variables before
 		required("source", r.readSource),
 		required("forms", func(v value) { r.def.Forms = readForms(v) }),
 		optional("exclude", func(v value) { r.def.Exclude = readForms(v) }),
@@ -151,7 +154,8 @@ func readVersion(v value) {
 	}
 }
 
-// readState reads where the state lies: a path or an address alone, or with settings of S3.
+// readState reads the key state, where budgets and checkpoints lie: a path or an address alone,
+// or a group of path and s3 (settings of S3).
 func (r *reader) readState(v value) {
 	read := func(v value) { intoParsed(&r.def.State, r.parseState, "")(v) }
 	if !v.IsGroup() {
@@ -199,11 +203,11 @@ func readForms(v value) []string {
 // rather than a name.
 func IsGlob(form string) bool { return strings.ContainsAny(form, "*?[") }
 
-// ListsForms tells whether the definition has a glob, so that the account's
-// forms must be listed (Get Forms) to know which are meant.
+// ListsForms tells whether the definition has a glob under forms, so that the account's
+// forms must be listed (Get Forms) to know which forms are meant.
 func (d *Definition) ListsForms() bool { return slices.ContainsFunc(d.Forms, IsGlob) }
 
-// Matches tells whether an entry of forms or exclude names or matches a form.
+// Matches tells whether entry, a name or glob under forms or exclude, means the form.
 func Matches(entry, form string) bool {
 	if entry == form || entry == "*" { // "*" matches every form that Get Forms lists, whatever its name
 		return true
@@ -212,36 +216,36 @@ func Matches(entry, form string) bool {
 	return err == nil && ok
 }
 
-// WantsForm tells whether a form of the account is one of the definition's. An
-// entry of Forms names or matches it, and none of Exclude does.
+// WantsForm tells whether a run of the definition reads a form of the account: an entry of
+// Forms names or matches the form, and no entry of Exclude does.
 func (d *Definition) WantsForm(form string) bool {
 	named := func(entry string) bool { return Matches(entry, form) }
 	return slices.ContainsFunc(d.Forms, named) && !slices.ContainsFunc(d.Exclude, named)
 }
 
-// Is tells by its keys whether a YAML file is a definition rather than a schema
-// file. The error is an *Error where the file is neither.
+// Is tells whether a YAML file is a definition rather than a schema file: it has keys that only
+// definitions have. The error is an *Error if the file cannot be read or is no group of keys.
 func Is(file string) (bool, error) {
 	doc, root, err := readDocument(file)
 	if err != nil {
 		return false, err
 	}
 	if !root.IsGroup() {
-		root.Section() // reports it
+		root.Section() // reports that the file is no group of keys
 		return false, doc.Err()
 	}
 	return isDefinition(root), nil
 }
 
-// isDefinition tells whether a file has keys that only definitions have.
+// isDefinition tells whether a file has a key that only definitions have.
 func isDefinition(root value) bool { return hasKey(root, "source", "forms", "load") }
 
-// isSchema tells whether a file has keys that schema files have.
+// isSchema tells whether a file has one of the keys of schema files.
 func isSchema(root value) bool {
 	return hasKey(root, "columns", "unknown", "max_rejects", "max_columns", "empty", "hmac_key")
 }
 
-// hasKey tells whether a group has one of the keys.
+// hasKey tells whether root is a group that has one of the keys.
 func hasKey(root value, keys ...string) bool {
 	if !root.IsGroup() {
 		return false

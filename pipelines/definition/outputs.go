@@ -15,15 +15,16 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// placedOutput is an output together with the values that it was read from, at
-// which its problems are reported.
+// placedOutput is an output together with the YAML values that it was read from, at whose lines
+// problems with the output are reported.
 type placedOutput struct {
 	Output
-	at    value            // its path, or a table's name
-	given map[string]value // by key
+	at    value            // the output's path, or the table's name
+	given map[string]value // the output's values in the file, by key
 }
 
-// readLoad reads the outputs. Those that have a path or a table are kept, whatever else is wrong.
+// readLoad reads load, the list of outputs. Outputs that have a path or a table are kept for
+// further checks, whatever else is wrong with them.
 func (r *reader) readLoad(v value) {
 	for _, e := range v.List() {
 		out := placedOutput{Output: Output{Partition: PartitionNone}}
@@ -45,7 +46,8 @@ func (r *reader) readLoad(v value) {
 	}
 }
 
-// readFile reads a file or a dataset. The keys of a table are not known here.
+// readFile reads e, an output that is a file or a dataset, into out. Keys of tables, such as dsn,
+// are refused as unknown.
 func (r *reader) readFile(e value, out *placedOutput, partition field) {
 	codebook := true
 	out.given = e.Section(
@@ -97,7 +99,8 @@ func (r *reader) parsePath(text string) (string, error) {
 	return local, nil
 }
 
-// parseAddress checks the path of an output that is not a local one.
+// parseAddress checks a path with a scheme, such as s3://bucket/key, and returns it. rest is what
+// follows "://".
 func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch {
@@ -113,7 +116,8 @@ func (r *reader) parseAddress(scheme, rest string) (string, error) {
 	return scheme + "://" + rest, nil
 }
 
-// checkBraces reports braces in a path that hold no placeholder.
+// checkBraces reports braces in a path that hold no placeholder such as {form}. It returns false
+// if there are any.
 func checkBraces(v value, text string) bool {
 	names := placeholders()
 	braced := make([]string, len(names))
@@ -136,8 +140,8 @@ func checkBraces(v value, text string) bool {
 	return good
 }
 
-// readFormat finds the format and, for a single file, its outer compression. It is nil after a
-// problem.
+// readFormat returns the format of an output, by the key format or the file's extension, and
+// sets the compression that a single file's extension names. It returns nil after a problem.
 func (r *reader) readFormat(out *placedOutput) *load.Format {
 	v, format := out.at, out.given["format"]
 	var f *load.Format
@@ -179,8 +183,8 @@ func (r *reader) readFormat(out *placedOutput) *load.Format {
 	return f
 }
 
-// splitName divides the name of a file: what stands before its extensions, the format that one
-// of them names, if any, and the codec of the other.
+// splitName divides the name of a file such as form1.csv.gz into its stem form1, the format that
+// the extension .csv names, nil if there is none, and the codec that .gz names, "" for none.
 func splitName(name string, formats []load.Format) (stem string, f *load.Format, codec string) {
 	stem, codec = load.SplitCodec(name)
 	ext := path.Ext(stem)
@@ -203,7 +207,7 @@ func (out *placedOutput) readCompression(f *load.Format) {
 	}
 }
 
-// readCSV reads the settings of the format csv.
+// readCSV reads the key csv, the settings of the format csv; with other formats it is refused.
 func (out *placedOutput) readCSV(f *load.Format) {
 	switch v := out.given["csv"]; {
 	case f.Profiles:
@@ -215,15 +219,16 @@ func (out *placedOutput) readCSV(f *load.Format) {
 	}
 }
 
-// A list column with explode: true has a child output beside each file and dataset. It has a
-// row for each element of the list, with the result's id and the element's position. A child is
-// an output like any other, but it does not stand in the file. A table changes with those of
-// its lists.
+// A list column with explode: true has a child output beside each file and dataset. The child has
+// a row for each element of the list, with the result's id and the element's position. A child is
+// an output like any other, but it does not stand in the definition's file. A table of a database
+// has no child output: the load of the table also loads the tables of its lists.
 
-// Exploded tells whether the output is the child of another one.
+// Exploded tells whether the output is a child output: the elements of a list of another output.
 func (o Output) Exploded() bool { return o.Explode != schemas.Source{} }
 
-// exploded are the list columns whose elements are rows of an output of their own.
+// exploded returns the columns with explode: true, lists whose elements are rows of an output of
+// their own.
 func (d *Definition) exploded() []schemas.Column {
 	if d.Schema == nil {
 		return nil
@@ -231,9 +236,9 @@ func (d *Definition) exploded() []schemas.Column {
 	return slices.DeleteFunc(slices.Clone(d.Schema.Columns), func(c schemas.Column) bool { return !c.Explode })
 }
 
-// Explode adds the child outputs that the schema asks for to Outputs: behind the others, by
-// output and column. Calling it again replaces them. Load has done it for definitions that are
-// read from a file.
+// Explode adds the child outputs that the schema asks for to Outputs: behind the other outputs,
+// in the order of these and of the columns. Calling Explode again replaces the child outputs.
+// Load calls it for a definition that it reads. The error is a *Fault.
 func (d *Definition) Explode() error {
 	d.Outputs = slices.DeleteFunc(d.Outputs, Output.Exploded)
 	for _, out := range slices.Clone(d.Outputs) {
@@ -251,8 +256,8 @@ func (d *Definition) Explode() error {
 	return nil
 }
 
-// child makes the child output of a column. It lies beside the output and has the
-// output's settings.
+// child returns the child output of o for a list column. It lies beside o and has the settings
+// of o, but no codebook.
 func (o Output) child(c schemas.Column) (Output, error) {
 	if o.Path == StdoutPath {
 		return o, Unsupported(fmt.Sprintf("explode: true (column %s) on standard output, which is one file,", c.Name), "write to a file, or leave explode out of the schema")
@@ -269,8 +274,9 @@ func (o Output) child(c schemas.Column) (Output, error) {
 	return o, nil
 }
 
-// ChildPath is the path of the child output of a column. It is the parent's path with
-// "__" and the column's name added, in a file's name before its extensions.
+// ChildPath returns the path of the child output of a list column. It is the parent's path with
+// "__" and the column's name added: out/form1.csv.gz gives out/form1__column.csv.gz, and out/form1/
+// gives out/form1__column/.
 func ChildPath(parent, column string) string {
 	if folder, ok := strings.CutSuffix(parent, "/"); ok {
 		return folder + "__" + column + "/"

@@ -13,22 +13,22 @@ import (
 
 // PathValues are what replaces the placeholders in an output's path.
 type PathValues struct {
-	Form     string // {form}: the form's directory
-	Pipeline string // {pipeline}: the definition's name
-	Account  string // {account}
-	RunID    string // {run_id}
+	Form     string // replaces {form}: the form's directory
+	Pipeline string // replaces {pipeline}: the definition's name
+	Account  string // replaces {account}
+	RunID    string // replaces {run_id}
 }
 
-// maxPathName is the most bytes of a name. File systems take 255, and suffixes are
-// added to names.
+// maxPathName is the most bytes of a name that stands in a path. File systems take 255, and
+// formetl adds suffixes to names.
 const maxPathName = 200
 
-// placeholders are the words that may stand in braces in a path.
+// placeholders returns the words that may stand in braces in an output's path.
 func placeholders() []string { return []string{"form", "pipeline", "account", "run_id"} }
 
 // ExpandPath replaces {form}, {pipeline}, {account} and {run_id} in an output's
-// path. Some names come from the service, so a name that could lead out of its
-// place in the path is a *Fault. Only placeholders that occur are checked.
+// path. Some values come from the service, so a value that could lead out of its place in the
+// path gives a *Fault. Only the values of placeholders that occur in the path are checked.
 func ExpandPath(template string, v PathValues) (string, error) {
 	values := map[string]string{"form": v.Form, "pipeline": v.Pipeline, "account": v.Account, "run_id": v.RunID}
 	var pairs []string
@@ -44,8 +44,9 @@ func ExpandPath(template string, v PathValues) (string, error) {
 	return strings.NewReplacer(pairs...).Replace(template), nil
 }
 
-// pathName makes a parser of names that stand in paths. A name that cannot be part of any path
-// is a Fault: the path could lead elsewhere, or some file systems could not create it.
+// pathName makes a parser of the names that replace a placeholder in paths. A name that cannot
+// be part of a path gives a *Fault: the path could lead elsewhere, or some file systems could not
+// create it.
 func pathName(placeholder string) func(name string) (string, error) {
 	return func(name string) (string, error) {
 		reason := noPathName(name)
@@ -63,8 +64,8 @@ func pathName(placeholder string) func(name string) (string, error) {
 	}
 }
 
-// noPathName says why a name cannot be part of a path; it continues "it …". It is "" for one
-// that can be.
+// noPathName says why a name cannot be part of a path, in words that continue "it", such as "is
+// empty". It returns "" for a name that can be part of a path.
 func noPathName(name string) string {
 	switch {
 	case name == "":
@@ -92,12 +93,13 @@ func noPathName(name string) string {
 var (
 	// shellWord is what shells replace in a path: a home folder, a variable, or a command's output.
 	shellWord = regexp.MustCompile("^~[^/]*|\\$\\{?[A-Za-z_][A-Za-z0-9_]*\\}?|^%[A-Za-z_]+%|\\$\\(|`")
-	// schemeLike begins an address. One letter is a drive of Windows.
+	// schemeLike matches the beginning of an address, such as https:/ or s3:. One letter before a
+	// colon is a drive of Windows, not a scheme.
 	schemeLike = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]+:/|[sS]3[an]?:)`)
 )
 
-// CheckLocal returns an error for a path that a shell would have replaced, and for one that
-// looks like an address. It says what to write.
+// CheckLocal returns an error for a local path that holds what only a shell replaces, such as ~ or
+// $HOME, and for a path that looks like an address. The error says what to write instead.
 func CheckLocal(path string) error {
 	if word := shellWord.FindString(path); word != "" {
 		return fmt.Errorf("%s is replaced by a shell alone; write the path in full, or ${env:NAME} in a definition", word)
@@ -111,40 +113,40 @@ func CheckLocal(path string) error {
 // OnS3 tells whether a path is an address of S3.
 func OnS3(path string) bool { return strings.HasPrefix(path, "s3://") }
 
-// SplitPath divides a path or an address such as s3://bucket/a/b into its folder
-// and its last name.
+// SplitPath divides a path or an address into its folder and its last name: s3://bucket/a/b into
+// s3://bucket/a and b.
 func SplitPath(p string) (root, name string) {
-	if strings.Contains(p, "://") { // filepath.Dir would make one slash of the two
+	if strings.Contains(p, "://") { // filepath.Dir would make one slash of the two after the scheme
 		i := strings.LastIndexByte(p, '/')
 		return p[:i], p[i+1:]
 	}
 	return filepath.Dir(p), filepath.Base(p)
 }
 
-// CodebookPlace is where the codebook of an output lies: beside the output's file
-// or its dataset's folder, never in that folder.
+// CodebookPlace is where the codebook of an output lies: beside the output's file or beside its
+// dataset's folder, never in that folder.
 type CodebookPlace struct {
-	Root string // of the destination
-	stem string // what the names of its files begin with
+	Root string // folder or address in which the codebook's files lie
+	stem string // what the names of the codebook's files begin with
 }
 
-// Schema is the name, relative to Root, of the JSON file that programs read.
+// Schema is the name, relative to Root, of the codebook's JSON file, which programs read.
 func (p CodebookPlace) Schema() string { return p.stem + ".schema.json" }
 
-// Table is the name, relative to Root, of the CSV file that people read.
+// Table is the name, relative to Root, of the codebook's CSV file, which people read.
 func (p CodebookPlace) Table() string { return p.stem + ".codebook.csv" }
 
-// Paths are the addresses of the codebook's files: the schema, then the table.
+// Paths returns the full paths or addresses of the codebook's files: Schema, then Table.
 func (p CodebookPlace) Paths() []string {
 	base := strings.TrimSuffix(p.Root, "/") + "/"
 	return []string{base + p.Schema(), base + p.Table()}
 }
 
-// CodebookPlaceOf is where the codebook of an output at a path goes. expanded is
-// the output's path with its placeholders replaced. Outputs that differ in format
-// and compression alone have the same place. It is false where the output has no
-// codebook: on standard output, where codebooks are turned off, and where nothing
-// can lie beside the dataset.
+// CodebookPlaceOf returns where the codebook of an output lies. expanded is the output's path
+// with its placeholders replaced. Outputs whose paths differ only in the extensions of format and
+// compression share a codebook. CodebookPlaceOf returns false if the output has no codebook: it
+// is standard output, its codebook is turned off, or nothing can lie beside its dataset, because
+// that is a whole bucket or the root folder.
 func CodebookPlaceOf(out Output, expanded string, formats []load.Format) (CodebookPlace, bool) {
 	if out.NoCodebook || out.Path == StdoutPath {
 		return CodebookPlace{}, false

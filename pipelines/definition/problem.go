@@ -10,9 +10,9 @@ import (
 
 // Problem is one thing that is wrong in a definition or schema file.
 type Problem struct {
-	File    string // set only for a problem of another file, which the Error's file names
-	Line    int    // from 1; 0 where no place can be named (the file cannot be read)
-	Column  int    // from 1, in characters
+	File    string // set only if the problem is in another file, one that Error.File names
+	Line    int    // line of the file, from 1; 0 if no line can be named: the file cannot be read
+	Column  int    // place in the line, from 1, in characters
 	Key     string // path of the key, such as "source.timezone" or "load[0].path"; "" for the whole file
 	Message string // what is wrong and why
 	Remedy  string // what to write instead
@@ -34,8 +34,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// suggest is the remedy for a word that is none of the known ones: the nearest of
-// them, or otherwise if none is near.
+// suggest is the remedy for a word that is none of the known words: to write the nearest of
+// the known words, or what otherwise says if none is near.
 func suggest(word string, known []string, otherwise string) string {
 	return cmp.Or(plain.Suggest(word, known), otherwise)
 }
@@ -46,8 +46,8 @@ type Error struct {
 	File     string
 	Problems []Problem // at least one, in the order of the file
 	Err      error     // the system's error if the file cannot be read, else nil
-	// Name is what the file calls its subject, for example a pipeline. It is "" if that
-	// is not known.
+	// Name is the name of the pipeline that the file defines, "" if it could not be read or
+	// the file is a schema file.
 	Name string
 }
 
@@ -64,34 +64,35 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the system's error where the file cannot be read.
+// Unwrap returns the system's error if the file cannot be read, else nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is 78, also where the file is missing: both are mended in the job's files.
+// ExitCode is 78 (configuration), also for a file that is missing: what is wrong is mended in
+// the files that the user wrote.
 func (e *Error) ExitCode() int { return 78 }
 
-// Fault is something that is wrong and that people can mend.
+// Fault is an error that people can mend, with an exit code and what to do about it.
 type Fault struct {
-	Code int    // that the command ends with; 0: that of Err
+	Code int    // exit code of the command that meets the fault; 0: the exit code of Err
 	Text string // what is wrong
-	Cure string // what to do; "" where Text says it, or where it is the same for all of the code
+	Cure string // what to do; "" if Text says it, or if the exit code alone tells what to do
 	Err  error  // the faults that Text sums up; nil for a single one
 }
 
-// Error says what is wrong.
+// Error returns the text of the fault, which says what is wrong.
 func (f *Fault) Error() string { return f.Text }
 
-// Unwrap gives the faults that this one sums up.
+// Unwrap returns the errors that this fault sums up, nil for a single fault.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// ExitCode is the code that the command ends with.
+// ExitCode is the exit code of a command that meets the fault; 0 means that of the wrapped error.
 func (f *Fault) ExitCode() int { return f.Code }
 
-// Hint says what to do.
+// Hint says what to do about the fault; the command line prints it below the error.
 func (f *Fault) Hint() string { return f.Cure }
 
-// Unsupported is the Fault of what a definition may ask for and this version cannot do.
-// remedy says what to do instead.
+// Unsupported makes the Fault, of exit code 78, for what a definition may ask for and this
+// version of formetl cannot do. what names it, remedy says what to do instead.
 func Unsupported(what, remedy string) error {
 	return &Fault{Code: 78, Text: what + " is not supported by this version; " + remedy}
 }

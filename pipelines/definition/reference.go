@@ -18,30 +18,31 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// A value may hold references: ${env:NAME}, ${file:PATH} and ${var:NAME}. A variable may be a
-// part of another reference, as in ${env:KEY_${var:stage}}. $${ stands for ${. All values are
-// replaced before anything is read (expandReferences). In a secret, which may also be
-// ${cmd:LINE}, only variables are: what reads the secret follows the rest.
+// A value of a definition may hold references: ${env:NAME}, ${file:PATH} and ${var:NAME}. A
+// variable may be a part of another reference, as in ${env:KEY_${var:stage}}. $${ stands for ${.
+// expandReferences replaces the references in all values before any value is read. In secrets
+// (api_key, hmac_key, dsn), which may also hold ${cmd:LINE}, it replaces ${var:NAME} alone: the
+// readers of these keys resolve the other references.
 const (
 	referenceBegin  = "${"
 	referenceEscape = "$${"
 )
 
 var (
-	// These match the escape and a reference: of a variable, or of any kind. The closing
-	// brace may lack of the latter.
+	// variableInText matches the escape $${ and ${var:NAME}. referenceInText matches the escape
+	// and a reference of any kind, also one whose closing brace is missing.
 	variableInText  = regexp.MustCompile(`\$\$\{|\$\{var:([^}]*)\}`)
 	referenceInText = regexp.MustCompile(`\$\$\{|\$\{([a-z]+):([^}]*)(\}?)`)
 	referenceKinds  = []string{"cmd", "env", "file", "var"}
-	// inSecret matches a reference of a secret.
+	// inSecret matches a reference that a secret may hold: of the kinds env, file and cmd.
 	inSecret      = regexp.MustCompile(`\$\{(env|file|cmd):([^{}]+)\}`)
 	variableShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expandReferences replaces the references in all values of a definition, and notes the names
-// of variables that the definition has or refers to.
+// expandReferences replaces the references in all values of a definition, and stores in
+// Definition.Variables the names of variables that the definition declares or refers to.
 func (r *reader) expandReferences(root value) {
-	entries, _ := root.Entries() // what is no group is refused when it is read
+	entries, _ := root.Entries() // a root that is no group of keys is refused later, by r.root
 	values, known := map[string]string{}, map[string]bool{}
 	for _, e := range entries {
 		if e.Key() == "vars" {
@@ -57,8 +58,9 @@ func (r *reader) expandReferences(root value) {
 	r.def.Variables = slices.Sorted(maps.Keys(known))
 }
 
-// readVariables reads the section vars: names with their defaults. A name without a
-// default must be given.
+// readVariables reads the section vars: names of variables with their defaults, which it adds to
+// values where --var gives no value. It marks every name in known. A variable without a default
+// needs a value by --var.
 func (r *reader) readVariables(v value, values map[string]string, known map[string]bool) {
 	expandTexts(v, func(v value, text string) string { return r.expanded(v, text, nil, nil) })
 	entries, _ := v.Entries()
@@ -79,8 +81,9 @@ func (r *reader) readVariables(v value, values map[string]string, known map[stri
 	}
 }
 
-// expanded replaces the references in a text. values are what ${var:NAME} stands for; without
-// known it is refused.
+// expanded returns text, the text of the value v, with its references replaced. values are the
+// values of ${var:NAME} by name. If known is nil, as for the defaults under vars, ${var:NAME} is
+// refused; otherwise names that are used are marked in known.
 func (r *reader) expanded(v value, text string, values map[string]string, known map[string]bool) string {
 	if !strings.Contains(text, referenceBegin) {
 		return text
@@ -140,14 +143,14 @@ func (r *reader) expanded(v value, text string, values map[string]string, known 
 	return out
 }
 
-// expandedValue is a value with the text that its references gave.
+// expandedValue is a value of the file, with its text after its references were replaced.
 type expandedValue struct {
 	value
 	text string
 }
 
-// keepKeyAway refuses values that hold the API key by a reference: they stand in file
-// names, logs and manifests.
+// keepKeyAway refuses values other than api_key into which a reference has put the API key: such
+// values stand in file names, logs and manifests.
 func (r *reader) keepKeyAway() {
 	for _, e := range r.expansions {
 		if r.def.Source.Key.Redact(e.text) != e.text {
@@ -156,15 +159,17 @@ func (r *reader) keepKeyAway() {
 	}
 }
 
-// KeyVariable is the environment variable that holds the API key where a
-// definition has no reference to it.
+// KeyVariable is the environment variable that holds the API key for a definition without
+// api_key.
 const KeyVariable = "FORMETL_API_KEY"
 
-// HMACKeyVariable is the environment variable that holds the key of pii: hmac
-// where a schema has no reference to it.
+// HMACKeyVariable is the environment variable that holds the key of pii: hmac for a schema
+// without hmac_key.
 const HMACKeyVariable = "FORMETL_HMAC_KEY"
 
-// key is a secret that stands in no file. A section refers to it, or it is that of a variable.
+// key describes a secret, the API key or the key of pii: hmac, that never stands in a definition
+// or schema: a reference leads to it, or else the environment variable holds it. The other
+// fields are texts of messages.
 type key struct{ variable, remedy, never, lacking string }
 
 var (
@@ -178,8 +183,9 @@ var (
 	}
 )
 
-// reference reads the reference to a key, if there is one. The value is never shown, because
-// it may be the key itself.
+// reference reads v, the reference to a key, such as ${env:NAME}. If the file has none, it
+// returns the reference to the key's environment variable. ok is false after a problem. Messages
+// never show the value, because it may be the key itself.
 func (k key) reference(v value) (ref reference, ok bool) {
 	if !v.Given() {
 		return reference{"env", k.variable}, true
@@ -200,7 +206,8 @@ func (k key) reference(v value) (ref reference, ok bool) {
 	return reference{}, false
 }
 
-// fail reports why a key cannot be read or used: at its reference, else at what needs it.
+// fail reports err, why a key cannot be read or used: at v, the reference to the key, or at the
+// value that needs the key if the file has no reference.
 func (k key) fail(v, needs value, ref reference, err error) {
 	if v.Given() {
 		v.Hidden().Fail(ref.remedy(err, "change the reference"), "%v", err)
@@ -209,7 +216,8 @@ func (k key) fail(v, needs value, ref reference, err error) {
 	needs.Hidden().Fail(ref.remedy(err, k.remedy), k.lacking, err)
 }
 
-// readKey reads the API key: that of the options, else the one that api_key refers to.
+// readKey sets the API key of the definition: the one of LoadOptions.Key, or else the one that
+// api_key, the value v of the section source, refers to.
 func (r *reader) readKey(source, v value) {
 	ref, ok := apiKey.reference(v)
 	switch {
@@ -225,8 +233,8 @@ func (r *reader) readKey(source, v value) {
 	}
 }
 
-// KeyFromFile reads an API key from a file that holds nothing else. Blanks and
-// line ends around the key are cut off. Errors never hold the file's content.
+// KeyFromFile reads an API key from a file that holds nothing but the key. Blanks and line ends
+// around the key are cut off. Errors never hold the file's content.
 func KeyFromFile(file string) (transport.Secret, error) {
 	text, _, err := reference{"file", file}.read("", Secrets{})
 	if err != nil {
@@ -235,23 +243,26 @@ func KeyFromFile(file string) (transport.Secret, error) {
 	return transport.NewSecret(text), nil
 }
 
-// Secrets is where references lead.
+// Secrets resolves the references of a definition to the environment and to commands.
 type Secrets struct {
-	// Lookup reads the environment; nil is an empty one.
+	// Lookup returns the value of an environment variable, false if it is not set. nil stands
+	// for an empty environment.
 	Lookup func(name string) (string, bool)
-	// Command runs the command line of ${cmd:LINE} in a folder and returns what it prints.
-	// Where it is nil, no command is run, and the key that one would print is not known.
+	// Command runs the command line of ${cmd:LINE} in a folder and returns what that prints. If
+	// Command is nil, no command is run, and a key that a command would print is unknown.
 	Command func(dir, line string) (string, error)
 }
 
-// maxKeyFile bounds a file that a reference leads to, in bytes.
+// maxKeyFile is the most bytes of a file that ${file:PATH} leads to, and of what the command of
+// ${cmd:LINE} prints.
 const maxKeyFile = 64 << 10
 
-// reference says where a text is read from: ${env:NAME}, ${file:PATH} or ${cmd:LINE}.
+// reference is ${env:NAME}, ${file:PATH} or ${cmd:LINE}, divided into its kind and what follows
+// the colon.
 type reference struct{ kind, target string }
 
-// remedy says what to do about an error of read. otherwise is what else helps where the
-// reference names no file.
+// remedy says what to do about an error of reference.read. otherwise is what else helps with an
+// environment variable or a command.
 func (r reference) remedy(err error, otherwise string) string {
 	switch {
 	case r.kind == "env":
@@ -264,10 +275,10 @@ func (r reference) remedy(err error, otherwise string) string {
 	return "mend it, or change the path"
 }
 
-// read returns a text and where it was found. Paths are relative to dir, where commands
-// run too. Blanks and line ends around the text are cut off. Errors never hold the text.
-// With an error the text may still be a part of a key, so that the caller can redact it.
-// The text of a command that is not run is "".
+// read returns the text that the reference leads to, and in words where it was found. Paths are
+// relative to dir, where commands run too. Blanks and line ends around the text are cut off.
+// Errors never hold the text. With an error, text may still be a part of a key, for the caller to
+// redact. If s.Command is nil, the text of ${cmd:LINE} is "".
 func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 	switch r.kind {
 	case "env":
@@ -309,12 +320,13 @@ func (r reference) read(dir string, s Secrets) (text, where string, err error) {
 	return text, where, nil
 }
 
-// maxCommand bounds how long a command may take that prints a key.
+// maxCommand is how long the command of ${cmd:LINE}, which prints a key, may take.
 const maxCommand = time.Minute
 
-// RunCommand runs a command line in a folder with the system's shell, and returns what it
-// prints. The shell is /bin/sh, as for system(3), so that a service manager's short PATH
-// does not matter. What it says on standard error is not shown, because that may hold a secret.
+// RunCommand runs a command line in a folder with the system's shell, and returns what the command
+// prints on standard output. The shell is /bin/sh, as for system(3), so that a service manager's
+// short PATH does not matter; on Windows it is cmd. Standard error is dropped, because it may
+// hold a secret. The error is of a command that fails or takes longer than a minute.
 func RunCommand(ctx context.Context, dir, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxCommand)
 	defer cancel()
@@ -329,15 +341,15 @@ func RunCommand(ctx context.Context, dir, line string) (string, error) {
 	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded: //nolint:errorlint // a cause is not wrapped
 		return "", fmt.Errorf("the command took longer than %s", maxCommand)
 	case err != nil:
-		return "", fmt.Errorf("the command failed (%v); run it by hand to see why", err) //nolint:errorlint // its exit code is not formetl's
+		return "", fmt.Errorf("the command failed (%v); run it by hand to see why", err) //nolint:errorlint // the command's exit code must not become formetl's
 	}
 	return out.String(), nil
 }
 
-// limited keeps what is written to it, and refuses more than a key takes.
+// limited keeps what a command writes to it, and refuses more than maxKeyFile bytes.
 type limited struct{ strings.Builder }
 
-// Write implements io.Writer.
+// Write implements io.Writer. The error is of more than maxKeyFile bytes.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > maxKeyFile {
 		return 0, errors.New("it prints more than a key")

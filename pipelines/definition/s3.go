@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// Bounds of what S3 takes (Amazon S3 user guide: multipart upload limits).
+// Bounds of the settings of multipart uploads. S3 takes parts from 5 MiB to 5 GiB (Amazon S3 user
+// guide: multipart upload limits).
 const (
 	minPartSize      = 5 << 20
 	maxPartSize      = 5 << 30
 	maxPartsInFlight = 256
 )
 
-// readS3 reads the settings of S3 for a path, nil after a problem. The path is "" after one.
+// readS3 reads s3, the settings of S3 for a path. It returns nil if the path is not on S3, which
+// it reports, or if path is "", because reading the path gave a problem.
 func readS3(v value, path string) *S3 {
 	switch {
 	case path == "":
@@ -27,7 +29,7 @@ func readS3(v value, path string) *S3 {
 	s3 := &S3{}
 	values := v.Section(
 		optional("endpoint", func(v value) {
-			// An address that is refused is not shown, because it may hold credentials.
+			// A message never shows an endpoint that is refused: it may hold credentials.
 			intoParsed(&s3.Endpoint, parseEndpoint, endpointRemedy)(v.Hidden())
 		}),
 		optional("region", intoText(&s3.Region)),
@@ -52,19 +54,19 @@ func parseEndpoint(text string) (string, error) {
 	return text, nil
 }
 
-// IsEndpoint tells whether text is the address of an S3 server: http or
-// https, a host, no credentials, no query.
+// IsEndpoint tells whether text is a URL that an S3 server can have: http or https, a host, no
+// credentials, no query.
 func IsEndpoint(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// parsePartSize reads a number of MiB, such as 16MiB.
+// parsePartSize reads a size such as 16MiB and returns it in bytes.
 func parsePartSize(text string) (int64, error) {
 	number, inMiB := strings.CutSuffix(text, "MiB")
 	n, err := strconv.ParseUint(number, 10, 32)
-	if size := int64(n) << 20; inMiB && err == nil && size >= minPartSize && size <= maxPartSize { //nolint:gosec // of 32 bits
+	if size := int64(n) << 20; inMiB && err == nil && size >= minPartSize && size <= maxPartSize { //nolint:gosec // n has 32 bits, so it fits
 		return size, nil
 	}
 	return 0, fmt.Errorf("%s is not a size in the range; write a size from 5MiB to 5120MiB, such as 16MiB", Quote(text))

@@ -12,9 +12,9 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// LoadSchema reads a schema file strictly. Everything that is wrong is reported at
-// once, as an *Error. Defaults are filled in. A schema without a name is called
-// after its file. The key of pii: hmac is read if a column needs it; where secrets is
+// LoadSchema reads a schema file strictly: unknown keys are problems. Everything that is wrong is
+// reported at once, as an *Error. Defaults are filled in. A schema without a name gets its file's
+// name, without the extension. The key of pii: hmac is read if a column needs it; if secrets is
 // nil, no key is read.
 func LoadSchema(file string, secrets *Secrets) (*schemas.Schema, error) {
 	doc, root, err := readDocument(file)
@@ -36,22 +36,23 @@ func decodeSchema(doc *document, root value, secrets *Secrets) (*schemas.Schema,
 	return schema, nil
 }
 
-// schemaReader turns a document, or a part of a definition, into a schema. It keeps
-// the place of every key, so that problems that schemas.Validate finds have a place.
+// schemaReader turns a schema file, or a part of a definition, into a schema. It remembers where
+// every key stands, so that problems that Schema.Validate finds are reported with their lines.
 type schemaReader struct {
 	schema  *schemas.Schema
-	own     section   // the schema's own keys
+	own     section   // the keys of the schema itself, such as unknown
 	columns []section // the keys of each column
 }
 
-// section is a group of keys with its values by key.
+// section is a group of keys of a YAML file, with the group's values by key.
 type section struct {
 	value
 	keys map[string]value
 }
 
-// readSchema reads a schema: its own keys after the given ones, or columns alone where v is a
-// list. Then it checks the schema, and reads the key of pii: hmac. Files are relative to dir.
+// readSchema reads a schema: a group of keys, whose first are fields, or a list of columns alone.
+// Then it checks the schema, and reads the key of pii: hmac. name is the name of a schema that
+// gives none. Paths of key files are relative to dir.
 func readSchema(v value, name, dir string, secrets *Secrets, fields ...field) *schemas.Schema {
 	s := &schemas.Schema{Name: name, Unknown: schemas.UnknownAdd, MaxRejects: schemas.DefaultMaxRejects, Empty: schemas.EmptyKeep}
 	r := &schemaReader{schema: s, own: section{v, map[string]value{"columns": v}}}
@@ -80,8 +81,8 @@ func readSchema(v value, name, dir string, secrets *Secrets, fields ...field) *s
 	return s
 }
 
-// report reports the problems that schemas.Validate found, each at its key. Problems
-// at keys that have been reported already are left out.
+// report reports the problems that Schema.Validate found, each at the key that it is about. A
+// problem at a key that has a reported problem already is left out.
 func (r *schemaReader) report(problems []schemas.Problem) {
 	at := func(p schemas.Problem) section {
 		if p.Column < 0 {
@@ -99,8 +100,8 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 	}
 }
 
-// readSchema reads a definition's schema: the path of a schema file, or the
-// same keys inline.
+// readSchema reads the key schema of a definition: the path of a schema file, or the keys of a
+// schema file as a group.
 func (r *reader) readSchema(v value) {
 	if v.IsGroup() {
 		r.def.Schema = readSchema(v, r.def.Name, r.dir, r.secrets)
@@ -130,8 +131,8 @@ func (r *reader) readSchema(v value) {
 	}
 }
 
-// readColumns reads columns that stand in the definition itself (columns:). They
-// make a schema with the defaults of a schema file.
+// readColumns reads the columns of v, that stand in the definition itself under columns:. They
+// make a schema with the defaults of a schema file. A definition that also has schema: is refused.
 func (r *reader) readColumns(v, schema value) {
 	if schema.Given() {
 		v.Fail("put the columns under schema:, or keep one of both", "the definition has schema: (line %d) and columns:", schema.Line())
@@ -152,7 +153,7 @@ func (r *schemaReader) readColumn(v value) {
 		optional("on_error", intoOneOf(&c.OnError, schemas.OnErrorReject, schemas.OnErrorFail, schemas.OnErrorSetNull)),
 		optional("pii", intoParsed(&c.PII, schemas.ParsePII, "write drop, redact, hmac or truncate(n)")),
 		optional("label", func(v value) {
-			label, ok := v.Scalar() // a heading may be empty
+			label, ok := v.Scalar() // not v.Text, because a label may be empty
 			if !ok {
 				v.Fail("write the column's heading, in quotes", "text is expected, not %s", v.Kind())
 			}
@@ -179,7 +180,7 @@ func (r *schemaReader) readColumn(v value) {
 	r.columns = append(r.columns, section{v, keys})
 }
 
-// readTexts reads a list of texts, in which true and false are words like any other.
+// readTexts reads a list of texts into target; true and false are texts like any other there.
 func readTexts(v value, target *[]string) {
 	for _, e := range v.List() {
 		text, ok := e.Word()
@@ -190,9 +191,9 @@ func readTexts(v value, target *[]string) {
 	}
 }
 
-// readKey reads the key if a column needs it. A file is relative to dir. Where secrets is nil,
-// no key is looked for. Problems with the key are reported at the reference, else at the first
-// column that needs a key.
+// readKey reads the key of pii: hmac that hmac_key refers to, if a column needs it. The path of
+// a key file is relative to dir. If secrets is nil, no key is read. Problems with the key are
+// reported at hmac_key, or at the first column that needs the key if hmac_key is left out.
 func (r *schemaReader) readKey(dir string, secrets *Secrets) {
 	v := r.own.keys["hmac_key"]
 	ref, ok := hmacKey.reference(v)

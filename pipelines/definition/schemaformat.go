@@ -14,16 +14,17 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// Notes are the comments of a schema file. Each text takes one line, whatever
-// characters it holds.
+// Notes are the comments that FormatSchema writes into a schema file. Each text becomes one line:
+// characters that would end the line are replaced.
 type Notes struct {
-	Head    []string   // above everything
-	Columns [][]string // above each column, by the column's index; missing entries are no comments
+	Head    []string   // comments at the top of the file
+	Columns [][]string // comments above each column, by its index; columns beyond the end have none
 }
 
-// FormatSchema writes a valid schema as a schema file that LoadSchema reads back
-// equal, except for Column.Inferred: every column of a file is declared. Notes
-// become comments.
+// FormatSchema returns a schema as the text of a schema file, with notes as comments. LoadSchema
+// reads the file back as an equal schema, except for Column.Inferred, which is false for every
+// column of a file. The error is of a schema that Schema.Validate refuses, or that YAML cannot
+// hold.
 func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("write schema %q: %w", s.Name, err)
@@ -58,7 +59,8 @@ func FormatSchema(s *schemas.Schema, notes Notes) ([]byte, error) {
 	return w.buf.Bytes(), nil
 }
 
-// column writes the keys of a column whose values are not the defaults.
+// column returns the entries "key: value" of a column: name, from, type, and every other key
+// whose value is not its default.
 func (w *schemaWriter) column(c schemas.Column) []string {
 	keys := []string{"name: " + w.scalar(c.Name), "from: " + w.scalar(c.From.String()), "type: " + w.scalar(c.Type.String())}
 	add := func(given bool, key, text string) {
@@ -94,7 +96,7 @@ func (w *schemaWriter) list(texts []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// schemaWriter writes lines of YAML and keeps the first error.
+// schemaWriter collects the lines of a schema file, and keeps the first error.
 type schemaWriter struct {
 	buf bytes.Buffer
 	err error
@@ -102,7 +104,7 @@ type schemaWriter struct {
 
 func (w *schemaWriter) line(s string) { w.buf.WriteString(s + "\n") }
 
-// comments writes a comment line for each text.
+// comments writes a comment line of YAML for each text.
 func (w *schemaWriter) comments(indent string, texts []string) {
 	for _, text := range texts {
 		w.line(strings.TrimRight(indent+"# "+plain.Line(text), " "))
@@ -111,7 +113,7 @@ func (w *schemaWriter) comments(indent string, texts []string) {
 
 var plainScalar = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// scalar is Scalar of a text that YAML can hold.
+// scalar returns Scalar(text), and keeps an error if YAML cannot hold the text.
 func (w *schemaWriter) scalar(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		w.err = cmp.Or(w.err, fmt.Errorf("%q is not valid UTF-8, or holds the character NUL", text))
@@ -119,8 +121,8 @@ func (w *schemaWriter) scalar(text string) string {
 	return Scalar(text)
 }
 
-// Scalar spells a text so that every YAML reader takes it as text: plain words as
-// they are, anything else in double quotes. Escapes of JSON are valid in YAML too.
+// Scalar spells a text so that every YAML reader takes it as text: plain words without quotes,
+// anything else in double quotes with the escapes of JSON, which are valid in YAML too.
 func Scalar(text string) string {
 	if plainScalar.MatchString(text) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, text) {
 		return text

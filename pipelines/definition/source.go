@@ -29,8 +29,8 @@ func (r *reader) readSource(v value) {
 	r.readKey(v, values["api_key"])
 }
 
-// readBaseURL checks the server's address. The value is never shown, because it may
-// hold a key in its query or as a password.
+// readBaseURL reads base_url, the address of the service. Messages never show the value, because
+// it may hold a key in its query or as a password.
 func (r *reader) readBaseURL(v value) {
 	v = v.Hidden()
 	const remedy = "write the server's HTTPS address only, such as https://fs1.example.com"
@@ -49,8 +49,8 @@ func (r *reader) readBaseURL(v value) {
 	}
 }
 
-// LoadZone returns the zone of an IANA name. "Local" is refused, because it means
-// different zones on different machines.
+// LoadZone returns the time zone of an IANA name, such as Europe/Berlin. The error is of a name
+// that is not known, or of "Local", which means different zones on different machines.
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || strings.EqualFold(name, "local") {
@@ -59,14 +59,15 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// SetBudgets gives a source the limits of API v2 as its budgets, if it may be asked by that.
+// SetBudgets gives a source the limits of API v2 as its budgets, if runs may ask it by API v2.
 func (s *Source) SetBudgets() {
 	if s.API == APIv2 || s.API == APIAuto {
 		s.Requests.PerMinute, s.Requests.PerDay = DefaultV2PerMinute, DefaultV2PerDay
 	}
 }
 
-// readRequests tells whether the section sets a budget.
+// readRequests reads the section requests into q, and tells whether it sets per_minute or
+// per_day.
 func readRequests(v value, q *Requests) (budgeted bool) {
 	values := v.Section(
 		optional("concurrency", intoInteger(&q.Concurrency, 1, maxConcurrency)),
@@ -82,7 +83,7 @@ func readRequests(v value, q *Requests) (budgeted bool) {
 	return minute || day
 }
 
-// spanWithin makes a parser of lengths of time between least and most.
+// spanWithin makes a parser of a length of time from least to most, both included.
 func spanWithin(least, most time.Duration) func(text string) (time.Duration, error) {
 	return func(text string) (time.Duration, error) {
 		d, err := ParseSpan(text)

@@ -13,9 +13,9 @@ import (
 
 // ParseWallTime reads a wall-clock time of the account's zone: a date ("2026-01-01",
 // meaning its first second) or a date-time ("2026-01-01 06:00:00"). A date-time may
-// have a T instead of the blank and may leave out its seconds. Offsets are refused,
-// because the definition sets the zone. The result's location is time.UTC all the
-// same; see extract.Window.
+// have a T instead of the blank and may leave out its seconds. Offsets from UTC are refused,
+// because the definition sets the zone. The returned time has the location time.UTC, though it
+// is no instant; see extract.Window.
 func ParseWallTime(s string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		if len(s) != len(layout) {
@@ -31,13 +31,13 @@ func ParseWallTime(s string) (time.Time, error) {
 
 var (
 	windowShape = regexp.MustCompile(`^(\d{1,6})(s|m|h|d|mo)$`)
-	// spanShape refuses the years, weeks and milliseconds that model.ParseDuration
-	// would accept.
+	// spanShape matches lengths of time in days, hours, minutes and seconds. Years, weeks and
+	// milliseconds, which model.ParseDuration would accept, do not match.
 	spanShape = regexp.MustCompile(`^(\d{1,5}d)?(\d{1,7}h)?(\d{1,7}m)?(\d{1,7}s)?$`)
 )
 
-// ParseWindow reads the size of fixed windows: "auto", or a number with s, m,
-// h, d (calendar days) or mo (calendar months).
+// ParseWindow reads the size of the windows of time that a run reads: a number with s, m, h, d
+// (calendar days) or mo (calendar months), or "auto", which is the zero Step.
 func ParseWindow(s string) (extract.Step, error) {
 	if s == "auto" {
 		return extract.Step{}, nil
@@ -46,7 +46,7 @@ func ParseWindow(s string) (extract.Step, error) {
 	parts := windowShape.FindStringSubmatch(s)
 	n := 0
 	if parts != nil {
-		n, _ = strconv.Atoi(parts[1]) // of at most six digits
+		n, _ = strconv.Atoi(parts[1]) // no error: windowShape matches at most six digits
 	}
 	if n == 0 {
 		return extract.Step{}, fmt.Errorf("%s is not a size of windows; %s", Quote(s), remedy)

@@ -13,26 +13,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxDocument bounds a file, in bytes. It is far beyond what anybody writes.
+// maxDocument is the most bytes of a definition or schema file, far more than anybody writes.
 const maxDocument = 1 << 20
 
-// document is a YAML file that is being read. Readers of its values report each
-// problem with [value.Fail] and read on, so that one look shows all problems.
+// document is a YAML file that is being read. What reads the file's values reports each
+// problem with [value.Fail] and reads on, so that all problems are shown at once.
 type document struct {
 	file     string
 	problems []Problem
-	refused  map[string]bool     // paths of values that a problem was reported for, see value.Refused
-	expanded map[*yaml.Node]bool // texts that expandTexts has replaced
-	unread   map[*yaml.Node]bool // texts that it could not replace
+	refused  map[string]bool     // paths of keys whose values have a reported problem, see value.Refused
+	expanded map[*yaml.Node]bool // texts whose references expandTexts has replaced
+	unread   map[*yaml.Node]bool // texts whose references expandTexts could not replace
 	redact   []func(string) string
 }
 
-// Redact makes Err rewrite every text of the problems. A file may repeat a secret
-// where nobody expects it.
+// Redact makes Err pass every text of the problems through rewrite, which takes a secret out.
+// A file may repeat a secret in any of its values.
 func (d *document) Redact(rewrite func(string) string) { d.redact = append(d.redact, rewrite) }
 
-// readDocument reads and parses a file of at most 1 MiB. It returns the root value. Where
-// the file has none, the error is an *Error.
+// readDocument reads and parses a YAML file of at most 1 MiB. It returns the document and its
+// root value. If the file cannot be read, is empty or is no YAML, the error is an *Error.
 func readDocument(file string) (*document, value, error) {
 	data, err := readFile(file, maxDocument)
 	if err != nil {
@@ -43,7 +43,7 @@ func readDocument(file string) (*document, value, error) {
 	return parseDocument(file, data)
 }
 
-// parseDocument parses the bytes of a file, as readDocument does.
+// parseDocument parses data, the bytes of a YAML file, as readDocument does.
 func parseDocument(file string, data []byte) (*document, value, error) {
 	d := &document{file: file, refused: map[string]bool{}, expanded: map[*yaml.Node]bool{}, unread: map[*yaml.Node]bool{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -67,7 +67,7 @@ func parseDocument(file string, data []byte) (*document, value, error) {
 	return d, value{doc: d, node: followed(body.Content[0])}, nil
 }
 
-// report reports a problem at a node. A file may have no node to point at.
+// report notes a problem at the line and column of a node, or at 1:1 if n is nil.
 func (d *document) report(n *yaml.Node, key, message, remedy string) {
 	p := Problem{Line: 1, Column: 1, Key: key, Message: message, Remedy: remedy}
 	if n != nil {
@@ -76,8 +76,8 @@ func (d *document) report(n *yaml.Node, key, message, remedy string) {
 	d.problems = append(d.problems, p)
 }
 
-// Err returns all problems as one *Error in the order of the file, nil if there are
-// none.
+// Err returns all problems of the document as one *Error, in the order of the file, with
+// secrets redacted. It is nil if there are no problems.
 func (d *document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
@@ -97,13 +97,14 @@ func (d *document) Err() error {
 	return &Error{File: d.file, Problems: d.problems}
 }
 
-// Wrong is the error of a file that is something else than what is expected.
+// Wrong returns an *Error for a file that is not of the expected kind, such as a schema file
+// in place of a definition. what says what it is.
 func (d *document) Wrong(what, remedy string) error {
 	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
 
-// syntaxProblem says in the parser's words what is no YAML. They quote nothing of the file
-// but the names of anchors.
+// syntaxProblem says in the YAML parser's words why a file is no YAML. The parser's messages
+// quote nothing of the file but the names of anchors, which are left out here.
 func syntaxProblem(err error) Problem {
 	p := Problem{Line: 1, Column: 1, Remedy: "check quotes, brackets and indentation near here; put a value that holds {, }, [, ], # or a colon and a blank in quotes"}
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
@@ -114,14 +115,14 @@ func syntaxProblem(err error) Problem {
 	switch {
 	case strings.HasPrefix(what, "unknown anchor"):
 		what = "an alias has no anchor in this file"
-	case strings.HasPrefix(what, "did not find expected"): // the line is that of what is open, counted from 0
+	case strings.HasPrefix(what, "did not find expected"): // its line is where the unclosed group or list begins, from 0
 		p.Line, what = p.Line+placed, what+", in what begins here"
 	}
 	p.Message = "this is not YAML: " + what
 	return p
 }
 
-// followed returns the node that an alias stands for, or the node itself.
+// followed returns the node that n stands for if n is a YAML alias, else n itself.
 func followed(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -131,10 +132,10 @@ func followed(n *yaml.Node) *yaml.Node {
 
 // readFile reads a file of at most limit bytes. The error does not repeat the file's path.
 func readFile(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file) //nolint:gosec // the user names it
+	f, err := os.Open(file) //nolint:gosec // the user names the file
 	var data []byte
 	if err == nil {
-		defer func() { _ = f.Close() }() // opened for reading only
+		defer func() { _ = f.Close() }() // nothing is lost: the file was opened for reading only
 		data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {

@@ -10,22 +10,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// field is a key of a section and what reads its value, which may be nil.
+// field is a key that a section may have, and the function that reads the key's value. The
+// function may be nil.
 type field struct {
 	key      string
 	required bool
 	read     func(value)
 }
 
-// required is a key that the section must have.
+// required makes the field of a key that a section must have.
 func required(key string, read func(value)) field { return field{key, true, read} }
 
-// optional is a key that the section may have.
+// optional makes the field of a key that a section may have.
 func optional(key string, read func(value)) field { return field{key, false, read} }
 
-// Section reads a group of keys, in the order of the fields and not of the file.
-// Unknown, repeated and missing keys are problems; so a key is accepted exactly if
-// it is read. Section returns the values by key, nil where the value is no group.
+// Section reads a group of keys, in the order of the fields and not of the file. Unknown,
+// repeated and missing keys are reported as problems, so that only the keys of the fields are
+// accepted. Section returns the values by key, nil if v is no group of keys.
 func (v value) Section(fields ...field) map[string]value {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
@@ -61,14 +62,14 @@ func (v value) Section(fields ...field) map[string]value {
 	return values
 }
 
-// Entries returns the values of a group in the order of the file. It accepts any
-// keys, repeated ones too. A key without a value is an empty group, because
-// everything under it may be commented out.
+// Entries returns the values of a group of keys in the order of the file. It accepts any keys,
+// repeated ones too. A key without a value is an empty group, because all lines under the key
+// may be commented out. For what is no group Entries reports a problem and returns false.
 func (v value) Entries() ([]value, bool) {
 	if v.IsEmpty() {
 		return nil, true
 	}
-	if !v.is(yaml.MappingNode) { // the value may be a secret
+	if !v.is(yaml.MappingNode) { // hidden in the problem, because the value may be a secret
 		v.Hidden().Fail("write keys and values below it, indented", "a group of keys is expected, not %s", v.Kind())
 		return nil, false
 	}
@@ -87,12 +88,13 @@ func (v value) unknownKey(entry value, keys []string) {
 	name := entry.Key()
 	shown := name
 	if !harmless.MatchString(name) || entry.IsEmpty() {
-		shown = "" // it may be a secret that stands there without its key, such as {word}
+		shown = "" // the "key" may be a secret whose key was left out, such as {word}
 	}
 	v.badKey(entry, shown, "the key is not known", suggest(name, keys, "the keys here are "+strings.Join(keys, ", ")))
 }
 
-// badKey reports the key of an entry of the section v. The name "" is not shown.
+// badKey reports a problem with the key of an entry of the section v. If name is "", the
+// message does not show the key.
 func (v value) badKey(entry value, name, message, remedy string) {
 	path := v.path
 	if name != "" {
@@ -101,11 +103,11 @@ func (v value) badKey(entry value, name, message, remedy string) {
 	v.doc.report(entry.key, path, message, remedy)
 }
 
-// harmless is the shape of an unknown key that can be shown, because it looks like
-// a key and not like a secret.
+// harmless is the shape of an unknown key that messages may show, because it looks like a key of
+// YAML and not like a secret.
 var harmless = regexp.MustCompile(`^[a-zA-Z_-]{1,24}$`)
 
-// joinKeys is the path of a key in the section at a path.
+// joinKeys returns the path of a key, such as "source.timezone", from the path of its section.
 func joinKeys(path, key string) string {
 	if path == "" {
 		return key
@@ -113,16 +115,16 @@ func joinKeys(path, key string) string {
 	return path + "." + key
 }
 
-// The readers of this file keep a value in a variable: they are for the fields of a
-// section. After a problem the variable stays as it was.
+// The functions into… below make readers for the fields of a section. Such a reader stores the
+// value that it read in target; after a problem target stays as it was.
 
-// intoText reads a text as [value.Text] does.
+// intoText makes a reader of a text that is not empty, as [value.Text] reads it.
 func intoText(target *string) func(value) { return into(target, value.Text) }
 
-// intoBoolean reads true or false.
+// intoBoolean makes a reader of true or false.
 func intoBoolean(target *bool) func(value) { return into(target, value.Boolean) }
 
-// intoInteger reads a whole number between least and most.
+// intoInteger makes a reader of a whole number from least to most, both included.
 func intoInteger(target *int, least, most int) func(value) {
 	return into(target, func(v value) (int, bool) {
 		remedy := fmt.Sprintf("write a whole number from %d to %d", least, most)
@@ -140,12 +142,13 @@ func intoInteger(target *int, least, most int) func(value) {
 	})
 }
 
-// intoOneOf reads one of a few words.
+// intoOneOf makes a reader of a value that must be one of the words.
 func intoOneOf[T ~string](target *T, words ...T) func(value) {
 	return into(target, func(v value) (T, bool) { return pick(v, words, func(w T) string { return string(w) }) })
 }
 
-// pick reads the name of one of a few things.
+// pick reads a name and returns the element of from that has it. Where none has, it reports a
+// problem and returns false.
 func pick[T any](v value, from []T, name func(T) string) (picked T, ok bool) {
 	names := make([]string, len(from))
 	for i, x := range from {
@@ -158,7 +161,7 @@ func pick[T any](v value, from []T, name func(T) string) (picked T, ok bool) {
 	return from[slices.Index(names, word)], true
 }
 
-// intoChoice reads one of two words and tells whether it is the second.
+// intoChoice makes a reader of one of two words; target becomes true for the second word.
 func intoChoice(target *bool, first, second string) func(value) {
 	return into(target, func(v value) (bool, bool) {
 		word, ok := v.OneOf(first, second)
@@ -166,8 +169,8 @@ func intoChoice(target *bool, first, second string) func(value) {
 	})
 }
 
-// intoParsed reads a text with a parser, whose errors are reported as [value.FailWith]
-// does.
+// intoParsed makes a reader of a text that parse turns into a value. Errors of parse are
+// reported by [value.FailWith], with otherwise as the remedy where they have none.
 func intoParsed[T any](target *T, parse func(string) (T, error), otherwise string) func(value) {
 	return into(target, func(v value) (parsed T, ok bool) {
 		text, ok := v.Text()

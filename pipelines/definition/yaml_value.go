@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is a node of a document with the path that leads to it. Its readers report
-// what does not fit and then return false or nothing.
+// value is a node of a YAML document with the path of keys that leads to it. Its methods that
+// read it report a problem with what does not fit, and then return false or nothing.
 type value struct {
 	doc    *document
-	node   *yaml.Node // never an alias
-	key    *yaml.Node // the key that it stands under, nil for the root and for entries of a list
-	path   string     // "source.timezone", "load[0].path"
-	secret bool       // its text must never be shown
+	node   *yaml.Node // never a YAML alias; nil if the file does not have the value
+	key    *yaml.Node // the key that the value stands under, nil for the root and for entries of a list
+	path   string     // path of keys, such as "source.timezone" or "load[0].path"
+	secret bool       // the value's text must never be shown
 }
 
-// Given tells whether the file has the value.
+// Given tells whether the value stands in the file.
 func (v value) Given() bool { return v.node != nil }
 
 // Key is the key that the value stands under, "" for the root and for
@@ -37,12 +37,13 @@ func (v value) Line() int { return max(v.place().Line, 1) }
 // IsGroup tells whether the value is a group of keys.
 func (v value) IsGroup() bool { return v.is(yaml.MappingNode) }
 
-// is tells whether the value is of a kind and has no tag of its own.
+// is tells whether the value is a YAML node of a kind (mapping, sequence, scalar) that the file
+// gives no tag, such as !!binary.
 func (v value) is(kind yaml.Kind) bool {
 	return v.node != nil && v.node.Kind == kind && v.node.Style&yaml.TaggedStyle == 0
 }
 
-// tag is the type that YAML gives the value, such as "!!int".
+// tag is the type that YAML gives the value, such as "!!int"; "" if the file lacks the value.
 func (v value) tag() string {
 	if v.node == nil {
 		return ""
@@ -50,46 +51,47 @@ func (v value) tag() string {
 	return v.node.ShortTag()
 }
 
-// Hidden is the same value, but problems with it never show its text.
+// Hidden returns the same value, marked so that problems with the value never show its text.
 func (v value) Hidden() value {
 	v.secret = true
 	return v
 }
 
-// IsEmpty tells whether the key stands there without a value.
+// IsEmpty tells whether the file lacks the value: there is no key, or a key with nothing or null
+// behind it.
 func (v value) IsEmpty() bool { return v.node == nil || v.tag() == "!!null" }
 
-// Refused tells whether a problem was reported for a key of the section. Fail may have
-// reported its value, an entry of its list or the section itself. Section may have
-// reported that the key is missing.
+// Refused tells whether a problem was reported for a key of the section v: with the key's value,
+// with an entry of its list, with the whole section, or that the key is missing.
 func (v value) Refused(key string) bool {
 	return v.doc.refused[v.path] || v.doc.refused[joinKeys(v.path, key)]
 }
 
-// FailWith reports an error whose text is "what; remedy". An error without a remedy
-// gets the one given as otherwise.
+// FailWith reports err as a problem with the value. Its text is "what; remedy"; if it has no
+// remedy, otherwise is the remedy.
 func (v value) FailWith(err error, otherwise string) {
 	message, remedy := err.Error(), otherwise
-	if i := strings.LastIndex(message, "; "); i >= 0 { // the last one: the quoted value may hold a semicolon too
+	if i := strings.LastIndex(message, "; "); i >= 0 { // the last semicolon: the quoted value may hold one too
 		message, remedy = message[:i], message[i+2:]
 	}
 	v.Fail(remedy, "%s", message)
 }
 
-// Fail reports a problem with the value. The message may hold the value only as
-// [Quote] gives it.
+// Fail reports a problem with the value, with a message of format and args. The message may hold
+// the value only as [Quote] gives it.
 func (v value) Fail(remedy, format string, args ...any) {
 	if v.doc.unread[v.node] {
-		return // it has its problem
+		return // expandTexts has reported a problem with this value already
 	}
 	v.doc.refused[v.path] = true
-	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // an entry is refused with its list
+	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // a problem with an entry of a list counts as one with the list
 		v.doc.refused[v.path[:i]] = true
 	}
 	v.doc.report(v.place(), v.path, fmt.Sprintf(format, args...), remedy)
 }
 
-// place is the node to point at: the scalar itself, else the key.
+// place is the node whose line and column a problem names: a scalar itself, for a group or list
+// its key.
 func (v value) place() *yaml.Node {
 	if _, ok := v.Scalar(); !ok && v.key != nil {
 		return v.key
@@ -99,7 +101,7 @@ func (v value) place() *yaml.Node {
 
 const notShown = "(a value that may hold a secret)"
 
-// shown is a value's text for a message.
+// shown returns the text of the value v as a message may show it, quoted or as "not shown".
 func shown(v value, text string) string {
 	if v.secret {
 		return notShown
@@ -107,9 +109,9 @@ func shown(v value, text string) string {
 	return Quote(text)
 }
 
-// Quote quotes a value for a message and cuts long ones. A value that mentions a key
-// or a password is not shown: where a quote is never closed, the value holds the
-// lines after it.
+// Quote quotes a value for a message, cut after 80 characters. A value that mentions an API key
+// or a password is not shown: where a file lacks a closing quote, the value holds the file's
+// next lines.
 func Quote(s string) string {
 	const most = 80
 	if mentionsSecret(strings.ToLower(s)) {
@@ -121,8 +123,8 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Scalar returns the text of a scalar as it was written, so that a number keeps its
-// leading zeros. It reports nothing.
+// Scalar returns the text of a scalar as it was written, so that a number keeps its leading
+// zeros. It returns false for a list, a group, null, true and false, and reports no problem.
 func (v value) Scalar() (string, bool) {
 	if !v.is(yaml.ScalarNode) || v.tag() == "!!null" || v.tag() == "!!bool" {
 		return "", false
@@ -130,8 +132,8 @@ func (v value) Scalar() (string, bool) {
 	return v.node.Value, true
 }
 
-// Text reads a string that is not empty. A number is taken as written, so
-// that ids and years need no quotes.
+// Text reads a string that is not empty, and reports a problem with anything else. A number is
+// taken as written, so that ids and years need no quotes.
 func (v value) Text() (string, bool) {
 	s, ok := v.Scalar()
 	switch {
@@ -149,7 +151,7 @@ func (v value) Text() (string, bool) {
 	return "", false
 }
 
-// Word reads a text as Text does, and takes true and false as words.
+// Word reads a text as Text does, and takes true and false as texts too.
 func (v value) Word() (string, bool) {
 	if v.tag() == "!!bool" {
 		return v.node.Value, true
@@ -157,7 +159,7 @@ func (v value) Word() (string, bool) {
 	return v.Text()
 }
 
-// Boolean reads true or false.
+// Boolean reads true or false as result. ok is false after a problem, which it reports.
 func (v value) Boolean() (result, ok bool) {
 	if v.tag() == "!!bool" {
 		return strings.EqualFold(v.node.Value, "true"), true
@@ -169,7 +171,7 @@ func (v value) Boolean() (result, ok bool) {
 	return false, false
 }
 
-// OneOf reads one of a few words.
+// OneOf reads a text that must be one of words. It returns false after a problem.
 func (v value) OneOf(words ...string) (string, bool) {
 	s, ok := v.Text()
 	if !ok {
@@ -183,7 +185,7 @@ func (v value) OneOf(words ...string) (string, bool) {
 	return "", false
 }
 
-// Kind names what the node is, without its text.
+// Kind says for a message what the value is, such as "a list" or "text", without its content.
 func (v value) Kind() string {
 	switch {
 	case v.IsEmpty():
@@ -219,7 +221,7 @@ func (v value) List() []value {
 	return nil
 }
 
-// elements returns the entries of a list.
+// elements returns the entries of v, which is a list.
 func (v value) elements() []value {
 	entries := make([]value, len(v.node.Content))
 	for i, n := range v.node.Content {
@@ -233,17 +235,17 @@ func mentionsSecret(lower string) bool {
 	return slices.ContainsFunc([]string{"api_key", "apikey", "api-key", "secret", "password"}, func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// expandTexts rewrites the texts of all values below v, in the order of the file. rewrite
-// gets each text with its value, and returns the text that stands in its place. Where it
-// reports a problem with the value, later problems with the value are dropped. Keys stay
-// as they are. A text that was rewritten is read as if the file held it without quotes,
-// so that it may be a number or true.
+// expandTexts rewrites the texts of v and of all values below it, in the order of the file.
+// rewrite gets each value with its text, and returns the text to put in its place. If rewrite
+// reports a problem with the value, later problems with the value are dropped. Keys are not
+// rewritten. A text that was rewritten is read as if the file held it without quotes, so that
+// it may be a number or true.
 func expandTexts(v value, rewrite func(v value, text string) string) {
 	expand(v, rewrite, map[*yaml.Node]bool{})
 }
 
 func expand(v value, rewrite func(value, string) string, seen map[*yaml.Node]bool) {
-	if v.node == nil || seen[v.node] { // an alias leads to a node that was rewritten
+	if v.node == nil || seen[v.node] { // a YAML alias leads to a node that was rewritten already
 		return
 	}
 	seen[v.node] = true
