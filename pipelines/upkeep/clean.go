@@ -14,26 +14,28 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// CleanReport is what Clean found and removed.
+// CleanReport is what Clean found and removed, or in a dry run would remove.
 type CleanReport struct {
-	// Outputs are the places where something lay, and those that were not cleaned to the end.
+	// Outputs are the outputs where dead runs had left something, and those that could not be
+	// cleaned completely.
 	Outputs []CleanedOutput
-	// Checkpoints counts those of dead runs in the state folder that were removed,
-	// or in a dry run would be.
+	// Checkpoints is how many checkpoints of dead runs were removed from the state folder, or in
+	// a dry run would be.
 	Checkpoints int
 }
 
-// CleanedOutput is what lay at one output, or at the place of its codebook.
+// CleanedOutput is what Clean found at one output, or at the place of its codebook.
 type CleanedOutput struct {
-	Path string // as the run expands it
+	Path string // full path, with placeholders such as {form} replaced
 	load.Cleaned
 }
 
-// Clean removes what dead runs of any pipeline left at the definition's
-// outputs and in its state folder, and nothing else (see load.Clean); how says
-// whether it only looks. An output that fails does not stop the others: the
-// error is an *pipelines.FormsError of *output.OutputsError then. The service is
-// asked for the forms of globs alone. A form that was chosen need not exist any more.
+// Clean removes what dead runs of any pipeline left at the definition's outputs and in its state
+// folder, and nothing else (see load.Clean). how says whether it only looks (DryRun), and whether
+// it also removes parts that no manifest lists (Unlisted). An output that fails does not stop the
+// others: the error is a *pipelines.FormsError of *output.OutputsError then. The service is asked
+// for its list of forms only if the definition has globs. A form of Options.Forms need not exist
+// any more.
 func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options, how load.CleanOptions) (*CleanReport, error) {
 	o = o.WithDefaults()
 	c := &cleaner{def: def, o: o, how: how, visited: map[string]bool{}}
@@ -49,17 +51,17 @@ func Clean(ctx context.Context, def *definition.Definition, o pipelines.Options,
 	return &c.report, failed.OrNil()
 }
 
-// cleaner cleans a definition's outputs.
+// cleaner removes what dead runs left at a definition's outputs.
 type cleaner struct {
 	def     *definition.Definition
 	o       pipelines.Options
 	how     load.CleanOptions
 	report  CleanReport
-	visited map[string]bool // paths: forms may share them
+	visited map[string]bool // paths of outputs that were cleaned: forms may share a path
 }
 
-// output cleans an output. A dataset's codebook lies outside the dataset: on disk, a
-// run that was killed while it wrote one left a file there.
+// output cleans an output, and the place of a dataset's codebook, which lies outside the dataset:
+// on disk, a run that was killed while it wrote the codebook left a file there.
 func (c *cleaner) output(ctx context.Context, out definition.Output, at output.Location) error {
 	if !out.Lasting() {
 		if c.visited[out.Path] {
@@ -68,7 +70,7 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 		c.visited[out.Path] = true
 		return definition.Unsupported(out.Path+": cleaning a path that is another one for each run", "write a path without {run_id}, or remove the folders of old runs by hand")
 	}
-	if c.visited[at.Path] || out.Database != nil { // nothing outlives a load of a table but what it committed
+	if c.visited[at.Path] || out.Database != nil { // a load of a table leaves nothing but what it committed
 		return nil
 	}
 	c.visited[at.Path] = true
@@ -80,7 +82,8 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 	return err
 }
 
-// place cleans a scope of a destination; path is for people.
+// place cleans one scope of the destination at root: a file's name, or "" for a dataset. path is
+// the full path, for the report.
 func (c *cleaner) place(ctx context.Context, out definition.Output, root, scope, path string) error {
 	dest, err := c.o.Tables.Open(ctx, root, out)
 	if err != nil {
@@ -88,14 +91,15 @@ func (c *cleaner) place(ctx context.Context, out definition.Output, root, scope,
 	}
 	cleaned, err := load.Clean(ctx, dest, scope, c.o.Job(c.def, "").Holder(), c.how)
 	c.report.Outputs = append(c.report.Outputs, CleanedOutput{path, cleaned})
-	if _, held := errors.AsType[*load.HeldError](err); err == nil || held { // the error names the path
+	if _, held := errors.AsType[*load.HeldError](err); err == nil || held { // a *load.HeldError names the path itself
 		return err
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// tellOnce reports each leftover at one output only, because files in one folder
-// share what lies there. A leftover that one of them removed was not kept.
+// tellOnce leaves each leftover in the report of one output only: outputs that are files in one
+// folder all find what lies in the folder. What was removed for one of them is not reported as kept
+// for another. Outputs without leftovers are dropped.
 func (c *cleaner) tellOnce() {
 	told, outputs := map[string]bool{}, c.report.Outputs
 	for i := range outputs {
@@ -109,8 +113,8 @@ func (c *cleaner) tellOnce() {
 	})
 }
 
-// once removes from a list the leftovers whose path was told before, and notes the
-// paths of the others in told.
+// once removes from a list the leftovers whose paths told has, and adds the paths of the others to
+// told.
 func once[L any](told map[string]bool, list []L, path func(L) string) []L {
 	return slices.DeleteFunc(list, func(l L) bool {
 		again := told[path(l)]
@@ -119,9 +123,9 @@ func once[L any](told map[string]bool, list []L, path func(L) string) []L {
 	})
 }
 
-// cleanCheckpoints removes what dead runs of the definition left in the state
-// folder, and what no run can resume from. It gives how many checkpoints that are;
-// in a dry run it only counts them.
+// cleanCheckpoints removes the checkpoints that dead runs of the definition left in the state
+// folder, and those of any pipeline that no run can resume from. It returns how many these are; in
+// a dry run it only counts them.
 func cleanCheckpoints(ctx context.Context, def *definition.Definition, o pipelines.Options, forms []string, dryRun bool) (swept int, err error) {
 	look := pipelines.DiscardCheckpoints
 	if dryRun {

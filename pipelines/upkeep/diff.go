@@ -16,25 +16,24 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// FormDiff is how a live form differs from columns that were known.
+// FormDiff is how a form, as the service has it now, differs from columns that were known before.
 type FormDiff struct {
-	Sampled int // results that were looked at
-	// Listed tells that the service's headings list items. Where they do not,
-	// that a field is not in the sample is all that is known of its absence.
+	Sampled int // how many results of the form were looked at
+	// Listed tells that the service's headings list the form's items. If they do not, a field
+	// counts as absent because it is not in the sample, which proves little.
 	Listed  bool
 	Changes []schemas.Change
 }
 
-// DiffLive compares columns with the live form: its headings and a sample of
-// its results, as InferColumns takes it.
+// DiffLive compares the columns of known with the form as the service has it now: with its headings
+// and a sample of its results that is spread over the definition's range.
 //
-// A field that only the form has is added; that breaks where the schema says
-// unknown: fail. A column whose field the headings do not list is removed. A
-// column without a label that results still have is not, since headings never
-// listed it. Where headings list no such fields, only the sample tells that one is
-// missing; that proves nothing and so does not break. Values of the sample that do
-// not fit a column are counted by reason. They break where the column's rule is to
-// reject them or to fail.
+// A field that only the form has is a column added; that is breaking if the schema says unknown:
+// fail. A column whose field the headings do not list is a column removed, except a column without
+// a label that results still have, since headings never listed its field. If headings list no
+// fields of the column's kind (metas or items), only the sample tells that the field is missing;
+// that proves nothing and so is not breaking. Values of the sample that do not fit a column are
+// counted by reason. They are breaking if the column's rule is to reject such results or to fail.
 func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, known *schemas.Schema) (*FormDiff, error) {
 	l := &liveForm{
 		known: known, places: known.Places(),
@@ -61,7 +60,7 @@ func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Optio
 		}
 	})
 	if err = cmp.Or(err, unfit); err == nil && l.fitting != nil {
-		err = l.fitting.Flush() // what rows hold is seen by then
+		err = l.fitting.Flush() // Flush completes the statistics, Stats.Seen
 	}
 	if err != nil {
 		return nil, err
@@ -84,22 +83,23 @@ func DiffLive(ctx context.Context, def *definition.Definition, o pipelines.Optio
 	return &FormDiff{Sampled: sampled.Results, Listed: l.lists[schemas.FromItem], Changes: append(changes, l.misfits()...)}, nil
 }
 
-// liveForm is what headings and a sample tell of a form.
+// liveForm is what headings and a sample of results tell of a form, beside the columns known
+// before.
 type liveForm struct {
 	known   *schemas.Schema
-	places  map[schemas.Source]int // of the known columns
+	places  map[schemas.Source]int // index of each field's column among the known columns
 	results int
-	fitting *transform.Flattener // reads the sample by the known columns; nil where there are none
+	fitting *transform.Flattener // reads the sample by the known columns; nil if no columns are known
 
 	answered map[schemas.Source]bool // fields that some sampled result has
 	listed   map[schemas.Source]bool // fields that a heading is about, or may be about
-	// lists tells of which kinds of fields headings list any.
+	// lists tells, by kind of field (meta or item), whether headings list any of that kind.
 	lists map[schemas.SourceKind]bool
 }
 
-// newFitting makes a flattener that counts every value that does not fit a
-// schema's types and how it reads values. No other rule of the columns counts:
-// nothing is hidden, because nothing is written.
+// newFitting makes a flattener that counts every value that does not fit the types of a schema's
+// columns, read as the columns say (format, true_values and so on). Their other rules do not
+// apply: pii hides no value, because nothing is written.
 func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, error) {
 	lenient := &schemas.Schema{Name: s.Name, Unknown: schemas.UnknownIgnore, Empty: s.Empty}
 	for _, c := range s.Columns {
@@ -110,8 +110,8 @@ func newFitting(s *schemas.Schema, zone *time.Location) (*transform.Flattener, e
 	return transform.NewFlattener(lenient, transform.Options{Zone: zone, Emit: func(arrow.RecordBatch) error { return nil }})
 }
 
-// heading adds a heading. One that does not say whether it is about a meta or an
-// item may be about either.
+// heading notes which fields a heading of the service lists. A heading that does not say whether it
+// is about a meta or an item may be about either.
 func (l *liveForm) heading(h page.Heading) {
 	for kind, source := range map[page.Kind]schemas.SourceKind{page.KindMeta: schemas.FromMeta, page.KindItem: schemas.FromItem} {
 		from := schemas.Source{Kind: source, ID: h.ID}
@@ -125,15 +125,16 @@ func (l *liveForm) heading(h page.Heading) {
 	}
 }
 
-// now is the known schema as the live form would have it: without the columns that are gone, with
-// the form's labels and its order of items, and with columns for new fields, named as a run
-// would name them. unsure has the sources of columns of which it is not sure that they are gone.
+// now returns the known schema changed to fit the form as it is now (live): without columns whose
+// fields are gone, with the form's labels and its order of items, and with columns for new fields,
+// named as a run would name them. unsure holds the sources of the removed columns, with true if it
+// is not sure that the field is gone.
 func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, unsure map[string]bool) {
 	now := *l.known
 	now.Columns, unsure = nil, map[string]bool{}
 	places := live.Places()
 	var items []schemas.Column
-	var slots []int // the places of items among the columns; metas have no order
+	var slots []int // indexes of the columns of items in now.Columns; metas have no order
 	for _, c := range l.known.Columns {
 		if gone, sure := l.gone(c); gone {
 			unsure[c.From.String()] = !sure
@@ -163,7 +164,8 @@ func (l *liveForm) now(live *schemas.Schema, labels bool) (is *schemas.Schema, u
 	return &now, unsure
 }
 
-// gone tells whether the form lacks a column's field, and whether that is sure.
+// gone tells whether the form lacks the field of a column, and whether that is sure: headings list
+// other fields of its kind (meta or item).
 func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 	switch {
 	case c.From.Kind == schemas.FromResultID || l.listed[c.From]:
@@ -171,18 +173,19 @@ func (l *liveForm) gone(c schemas.Column) (gone, sure bool) {
 	case !l.lists[c.From.Kind]:
 		return l.results > 0 && !l.answered[c.From], false
 	}
-	// Headings never listed a column without a label; a result may still have it.
+	// Headings never listed the field of a column without a label; a result may still have it.
 	return c.Label != "" || !l.answered[c.From], true
 }
 
-// misfits tells how many values of the sample do not fit each column, and why.
+// misfits returns, as changes of columns, how many values of the sample do not fit each known
+// column, and why.
 func (l *liveForm) misfits() (list []schemas.Change) {
 	if l.fitting == nil {
 		return nil
 	}
 	s := l.fitting.Stats()
 	for _, c := range l.known.Columns {
-		first, breaks := len(list), !c.Inferred && c.OnError != schemas.OnErrorSetNull // then values must fit
+		first, breaks := len(list), !c.Inferred && c.OnError != schemas.OnErrorSetNull // a value that does not fit does harm
 		add := func(key, is string, n int64, breaking bool) {
 			if n > 0 {
 				list = append(list, schemas.Change{Kind: schemas.ColumnRetyped, From: c.From.String(), Column: c.Name, Key: key, Was: c.Type.String(), Is: is, Count: n, Breaking: breaking})
@@ -193,7 +196,7 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 				add("values", at.Reason, n, breaks)
 			}
 		}
-		add("type", "list<string>", s.Joined[c.Name], false) // of an inferred string column
+		add("type", "list<string>", s.Joined[c.Name], false) // lists in an inferred string column
 		add("values", "no value", l.missing(c, s), breaks)
 		slices.SortFunc(list[first:], func(a, b schemas.Change) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Is, b.Is))
@@ -202,8 +205,8 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 	return list
 }
 
-// missing counts the results without a value in a column that allows no null. A
-// value that does not fit is not missing.
+// missing counts the results of the sample without a value for a column that allows no null. A
+// value that does not fit the column is counted by misfits, not here.
 func (l *liveForm) missing(c schemas.Column, s transform.Stats) int64 {
 	if !c.Required || c.Inferred || c.From.Kind == schemas.FromResultID {
 		return 0

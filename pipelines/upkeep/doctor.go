@@ -15,41 +15,42 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// Doctor makes all checks, so that one fault does not hide another; a check that needs what
-// another one found missing is NotChecked and says why. A check that failed carries an error,
-// so that doctor ends with the exit code of a run. An examination collects the checks: of the
-// service and a form (doctor_service), of what the service honours (doctor_honours), of places
-// (doctor_rights), of what earlier runs left (doctor_state), of clocks, zone and disks.
+// The command doctor makes all checks, so that one fault does not hide another. A check that needs
+// what another check found missing is NotChecked, and says why. A check that failed carries an
+// error, so that doctor ends with the exit code that a run would end with. An examination collects
+// the checks: of the service and a form (doctor_service.go), of what the service honours
+// (doctor_honours.go), of destinations (doctor_rights.go), of what earlier runs left
+// (doctor_state.go), and of clocks, zone and disks.
 //
-// Nothing that is made stays: small objects are written to the control folder of a destination
-// and removed again. Only the requests stay booked in the budget. Few are sent: Get Forms, for
-// a form that is not listed a count, and those that an inquiry asks of one form; see
-// MostRequests.
+// Nothing that doctor makes stays: it writes small objects to the control folder of a destination
+// and removes them again. Only its requests to the service stay booked in the budget. It sends few:
+// Get Forms, a count for a form that Get Forms does not list, and what an inquiry asks of one form;
+// see MostRequests.
 
-// CheckState is how a check came out.
+// CheckState is how a check of doctor came out.
 type CheckState string
 
-// The states of a check.
+// How a check of doctor can come out.
 const (
 	OK         CheckState = "ok"
-	Warning    CheckState = "warning"     // a run succeeds, and somebody should look all the same
-	Failed     CheckState = "failed"      // a run fails, or its data are wrong
-	NotChecked CheckState = "not checked" // nothing is known; Detail says why
+	Warning    CheckState = "warning"     // a run would succeed, but somebody should look at what was found
+	Failed     CheckState = "failed"      // a run would fail, or its data would be wrong
+	NotChecked CheckState = "not checked" // the check could not be made; Check.Detail says why
 )
 
-// Check is one entry of the checklist.
+// Check is one entry of doctor's checklist.
 type Check struct {
 	Name   string     `json:"name"`         // what was checked, such as "key"
-	Of     string     `json:"of,omitempty"` // the output or form that it concerns; "" for the definition as a whole
+	Of     string     `json:"of,omitempty"` // output or form that the check concerns; "" for the whole definition
 	State  CheckState `json:"state"`
-	Detail string     `json:"detail"`         // what was found and what it means, or why nothing was checked
-	Cure   string     `json:"cure,omitempty"` // what to do, "" where there is nothing to do
-	// Err is the fault, by which the command ends. It is set if State is Failed.
+	Detail string     `json:"detail"`         // what was found and what that means, or why nothing was checked
+	Cure   string     `json:"cure,omitempty"` // what to do about it, "" if there is nothing to do
+	// Err is the error of a check whose State is Failed, else nil. It gives doctor its exit code.
 	Err error `json:"-"`
 }
 
-// failed is a check that found a fault. Without a cure it has the one that a destination's
-// error says.
+// failed makes a Check that found an error. If cure is "", the check gets the cure that the error
+// of a destination names.
 func failed(name, of string, err error, cure string) Check {
 	what := err.Error()
 	if cure == "" {
@@ -60,15 +61,16 @@ func failed(name, of string, err error, cure string) Check {
 
 // Checklist is what doctor found out about a definition.
 type Checklist struct {
-	Pipeline   string    `json:"pipeline,omitempty"` // left out where the definition cannot be read
+	Pipeline   string    `json:"pipeline,omitempty"` // left out if the definition cannot be read
 	Definition string    `json:"definition"`
-	At         time.Time `json:"at"`       // when it was made, by this machine's clock
-	Requests   int64     `json:"requests"` // that were sent to the service, repeated ones too
+	At         time.Time `json:"at"`       // when the checks were made, by this machine's clock
+	Requests   int64     `json:"requests"` // requests that were sent to the service, repeated ones too
 	Checks     []Check   `json:"checks"`
-	Honours    *Honours  `json:"honours,omitempty"` // nil where the service was not asked
+	Honours    *Honours  `json:"honours,omitempty"` // nil if the service was not asked what it honours
 }
 
-// Err names the checks that failed, and wraps their faults. It is nil if there are none.
+// Err returns a *definition.Fault that names the checks that failed and wraps their errors, nil
+// if no check failed.
 func (l *Checklist) Err() error {
 	var names []string
 	var faults []error
@@ -87,19 +89,20 @@ func (l *Checklist) Err() error {
 	}
 }
 
-// Unreadable returns the checklist of a definition that cannot be read. Without one there is
-// nothing to check.
+// Unreadable returns the checklist of a definition file that cannot be read, with err as its only
+// failed check: without a definition nothing else can be checked.
 func Unreadable(file string, err error, now time.Time) *Checklist {
 	c := failed("definition", "", err, "mend what the message names; `formetl validate` checks a definition without the service")
 	c.Detail = "it cannot be read as a definition, so nothing else was checked: " + c.Detail
 	return &Checklist{Definition: file, At: now, Checks: []Check{c}}
 }
 
-// patience bounds how long one request to the service is tried. A run is more patient.
+// patience is how long doctor tries one request to the service. A run tries longer.
 const patience = 10 * time.Second
 
-// Examine makes all checks of a definition. noKey is why its keys could not be read, nil
-// if they were. The error is of a context that is done; faults stand in the checklist.
+// Examine makes all checks of doctor for a definition. noKey is the error of reading the
+// definition's keys, nil if they could be read. Examine returns an error only if the context is
+// done; what is wrong otherwise stands in the checklist.
 func Examine(ctx context.Context, def *definition.Definition, o pipelines.Options, noKey error) (*Checklist, error) {
 	o = o.WithDefaults()
 	o.Client.Patience = cmp.Or(o.Client.Patience, patience)
@@ -113,16 +116,16 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	if len(forms) == 0 {
 		forms, _ = pipelines.NamedForms(def, o)
 	}
-	example := "form" // where no form is known: rights hardly depend on it
+	example := "form" // stands in paths if no form is known: rights hardly depend on the form
 	if len(forms) > 0 {
 		example = forms[0]
 	}
 	usable := *def
 	usable.Outputs = e.rights(ctx, example)
 	if pipelines.NeedsForms(def, o) {
-		o.Forms = forms // the service was asked for them
+		o.Forms = forms // so that State does not ask the service for the list of forms again
 	}
-	// What earlier runs left is looked at only where that is possible.
+	// What earlier runs left can only be looked at if the forms, and so the paths, are known.
 	state := &StateReport{Definition: def, Now: o.Now()}
 	if pipelines.NeedsForms(def, o) {
 		e.skip("the service did not list the forms", "runs")
@@ -142,25 +145,25 @@ func Examine(ctx context.Context, def *definition.Definition, o pipelines.Option
 	return e.Checklist, nil
 }
 
-// examination makes the checks of one definition.
+// examination makes doctor's checks of one definition, and collects them in its Checklist.
 type examination struct {
 	*Checklist
 	def    *definition.Definition
 	o      pipelines.Options
-	client extract.Client  // nil where the service cannot be asked
-	forms  []string        // that a run would read; nil if they are not known
+	client extract.Client  // nil if the service cannot be asked
+	forms  []string        // forms that a run would read; nil if they are not known
 	gone   map[string]bool // forms that the service does not know
-	made   []string        // folders that probes make
+	made   []string        // local folders that probes will make, to be removed afterwards
 }
 
 func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }
 
-// ok adds a check that found nothing wrong.
+// ok adds a check that found nothing wrong to the checklist.
 func (e *examination) ok(name, detail string) {
 	e.add(Check{Name: name, State: OK, Detail: detail})
 }
 
-// skip adds checks that were not made, unless they were before.
+// skip adds checks of the given names as NotChecked, except those that the checklist has already.
 func (e *examination) skip(why string, names ...string) {
 	for _, name := range names {
 		if !slices.ContainsFunc(e.Checks, func(c Check) bool { return c.Name == name }) {
@@ -169,7 +172,8 @@ func (e *examination) skip(why string, names ...string) {
 	}
 }
 
-// definition tells what a run of the definition would do, and checks its range.
+// definition adds a check that tells what a run of the definition would read and write. It fails
+// if the range of the run is empty.
 func (e *examination) definition() {
 	if _, err := reading.NewInterval(e.def, e.o.Flags(), e.o.Now()); err != nil {
 		e.add(failed("definition", "", err, "set extract.from and extract.to to a range that has begun"))

@@ -9,13 +9,14 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// clockFault is from where on clocks differ too much: S3 refuses requests, and a range
-// without `to` ends too far from the service's present.
+// clockFault is the difference of this machine's clock and the service's from which on a run fails
+// or reads wrong data: S3 refuses requests, and a range without `to` ends too far from the
+// service's present.
 const clockFault = 15 * time.Minute
 
-// judgeClock compares the service's clock, by the header Date of its last answer (RFC 9110,
-// section 6.6.1), with ours when that came. The header has full seconds. The time of the
-// request is far less than what is told of.
+// judgeClock compares theirs, the service's clock by the header Date of its last answer (RFC 9110,
+// section 6.6.1), with ours, this machine's clock when that answer came. The header has full
+// seconds. How long the answer took is far less than the differences that are reported.
 func judgeClock(theirs, ours time.Time) Check {
 	if theirs.IsZero() {
 		return Check{Name: "clock", State: NotChecked, Detail: "no answer came with a Date header, so the service's clock is not known"}
@@ -39,9 +40,10 @@ func judgeClock(theirs, ours time.Time) Check {
 	return c
 }
 
-// judgeZone compares the dates of the newest changes of a form, the latest first, with
-// the present by both clocks. A date in the future proves that the zone is wrong. A zone
-// too far east makes results look old, which a quiet form does too, so it is not found.
+// judgeZone compares the dates of the newest changes of a form, the latest first, with the present
+// by this machine's clock and the service's. A date in the future proves that the zone of the
+// definition is wrong. A zone too far east is not found: it makes results look old, as they are
+// in a form that nobody fills in.
 func judgeZone(zone *time.Location, form string, dates []time.Time, ours, theirs time.Time) Check {
 	c := Check{Name: "zone", Of: form, State: NotChecked}
 	early, late := ours, theirs

@@ -14,10 +14,10 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// MostAsked is how many requests find out at most what the service honours.
+// MostAsked is how many requests doctor sends at most to find out what the service honours.
 const MostAsked = 12
 
-// The answers to whether the service honours something. NotShown is that of a form with
+// The answers to whether the service honours what it was asked for. It is NotShown if the form has
 // too few results to tell.
 const (
 	Yes      = "yes"
@@ -25,8 +25,9 @@ const (
 	NotShown = "not shown"
 )
 
-// Row is one thing that the service was asked for. Needed tells whether the specification
-// says that it honours it, so that a run ends with 65 where it does not.
+// Row is one thing that the service was asked for, such as "ascending ids", with Yes, No or
+// NotShown as the answer. Needed tells whether the specification demands that the service honours
+// it, so that a run ends with exit code 65 if the service does not.
 type Row struct {
 	Asked  string `json:"asked"`
 	Answer string `json:"answer"`
@@ -34,35 +35,36 @@ type Row struct {
 	Needed bool   `json:"needed"`
 }
 
-// Honours is the table of what the service honours. It may be shown to others: no id, date,
-// value, label or number of results stands in it.
+// Honours is the table of what the service honours. The table may be shown to strangers: no id,
+// date, value, label or number of results stands in it.
 type Honours struct {
 	API      string `json:"api"`
-	Form     string `json:"form"` // that was asked about; others may show more
+	Form     string `json:"form"` // form whose results were asked for; other forms may show more
 	Requests int64  `json:"requests"`
 	Rows     []Row  `json:"rows"`
 }
 
-// inquiry asks what the service honours with one form.
+// inquiry finds out, with the results of one form, what the service honours.
 type inquiry struct {
 	*examination
 	table     Honours
-	before    int64  // requests that were sent for other checks
-	over      string // why nothing more is asked
-	pages     int    // of several results, that were asked for by ascending ids
-	unordered int    // of these
+	before    int64  // how many requests doctor had sent for other checks
+	over      string // why no further request is sent; "" while the inquiry goes on
+	pages     int    // how many pages of several results came that were asked for by ascending ids
+	unordered int    // how many of these pages were not in that order
 }
 
-// reply is what an inquiry looks at of one answer.
+// reply is what an inquiry uses of one answer of the service.
 type reply struct {
 	came    bool
-	refused string // how the service refused it
+	refused string // how the service refused the request, "" if it did not
 	rows    []extract.Change
-	ids     []int64 // of the rows, ascending
+	ids     []int64 // ids of the results in rows, ascending
 	count   int64
 }
 
-// ask sends a request for a page, or for a count. Nothing comes once the inquiry is over.
+// ask asks the service for the page of results of q or, with count, for their number. Once the
+// inquiry is over, it sends nothing and returns an empty reply.
 func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (a reply) {
 	if p.over == "" && (p.sent()-p.before >= MostAsked || !p.mayAsk(ctx)) {
 		p.over = "no further request may be sent now"
@@ -101,15 +103,15 @@ func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (
 	return a
 }
 
-// verdict is how something that the service was asked for came out.
+// verdict is whether the service honours one thing that it was asked for.
 type verdict struct {
-	wrong string // how the service does not honour it
-	shown bool   // whether it was shown that it does
+	wrong string // how the service fails to honour it, "" if no failure was seen
+	shown bool   // the answers show that the service honours it, unless wrong says otherwise
 }
 
-// agrees compares the results of a page with the count of the same bounds. Where they
-// differ, both are asked for again, because results may have come or gone. A full page
-// need not hold all.
+// agrees compares how many results a page holds with the service's count for the same bounds. If
+// these differ, both are asked for again, because results may have come or gone. A full page is
+// not compared, because it need not hold all results.
 func (p *inquiry) agrees(ctx context.Context, q extract.ResultsQuery, page reply) verdict {
 	for last := int64(-1); page.came && len(page.rows) < p.client.PageSize(); page = p.ask(ctx, q, false) {
 		n := p.ask(ctx, q, true)
@@ -126,7 +128,8 @@ func (p *inquiry) agrees(ctx context.Context, q extract.ResultsQuery, page reply
 	return verdict{}
 }
 
-// tell adds a row: how is what was shown, and why what it takes to show it.
+// tell adds a row to the table. how is its reason for Yes, and why its reason for NotShown, such as
+// too few results.
 func (p *inquiry) tell(asked string, needed bool, v verdict, how, why string) {
 	r := Row{Asked: asked, Answer: Yes, Reason: how, Needed: needed}
 	switch {
@@ -138,17 +141,19 @@ func (p *inquiry) tell(asked string, needed bool, v verdict, how, why string) {
 	p.table.Rows = append(p.table.Rows, r)
 }
 
-// honours asks what the service honours with a form, of which the newest changes are known
-// or were refused in their order. before is how many requests were sent before these.
+// honours asks what the service honours with the form, and adds the table and its check. newest is
+// the page of the form's newest changes. unsorted is how the service refused to sort by changes,
+// "" if it did not.
 func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	minID, maxID, minDate, maxDate, needed := "fs_min_id", "fs_max_id", "fs_min_date", "fs_max_date", true
 	if p.table.API != "v1" {
-		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // of counts
+		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // needed: for counts
 	}
 	first := p.ask(ctx, extract.ResultsQuery{}, false)
 	n := len(first.ids)
 
-	// The ids in the middle of the page, so that others lie before and behind.
+	// Bounds of ids are tested with the ids in the middle of the first page, so that other ids lie
+	// below and above.
 	var all extract.IDRange
 	var below, above, early, late, dated verdict
 	if n > 0 {
@@ -159,7 +164,7 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 		middle.IDs = extract.IDRange{Min: first.ids[n/3], Max: first.ids[n-1-n/3]}
 		in = p.ask(ctx, middle, false)
 		if below.wrong, above.wrong = in.refused, in.refused; in.refused != "" {
-			all = extract.IDRange{} // dates are asked for without them
+			all = extract.IDRange{} // dates are asked for without bounds of ids
 		}
 		if len(in.ids) > 0 && in.ids[0] < middle.IDs.Min {
 			below.wrong = "results below it came"
@@ -172,8 +177,9 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	}
 	counts := p.agrees(ctx, middle, in)
 
-	// Two spans of dates without common time, each bounded on both sides. Their outer bounds
-	// are no dates of results, so that one may be named.
+	// Bounds of dates are tested with two spans without common time, each bounded on both sides, so
+	// that no result may come for both. The outer bounds lie beyond the dates of results, so a
+	// result that comes for both tells by its date which of the inner bounds was not honoured.
 	dateOf := func(r extract.Change) time.Time { return append(slices.Clone(r.Dates), time.Time{})[0] }
 	var dates []time.Time
 	for _, r := range first.rows {
@@ -183,7 +189,7 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	}
 	slices.SortFunc(dates, time.Time.Compare)
 	cut := max(1, len(dates)/2)
-	for cut < len(dates) && dates[cut].Sub(dates[cut-1]) < 5*time.Second { // the precision of bounds does not matter then
+	for cut < len(dates) && dates[cut].Sub(dates[cut-1]) < 5*time.Second { // at 5 s apart, the precision of bounds does not matter
 		cut++
 	}
 	if cut < len(dates) {
@@ -199,7 +205,7 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 			return slices.DeleteFunc(slices.Clone(second.rows), func(r extract.Change) bool { return !slices.Contains(a.ids, r.ID) })
 		}
 		both := common(one)
-		if len(both) > 0 { // one may have moved meanwhile
+		if len(both) > 0 { // a result may have changed its date meanwhile
 			both = common(p.ask(ctx, before, false))
 		}
 		for _, r := range both {
@@ -235,8 +241,9 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	p.add(p.check())
 }
 
-// sorted judges whether changes are in the order that was asked for, the latest first. It is
-// not shown where that order is no other one by chance. refused is how the service refused it.
+// sorted judges whether changes came in the order that was asked for, the latest first. That is not
+// shown if the same rows are also in the order of ids, by chance. refused is how the service
+// refused that order, "" if it did not.
 func sorted(rows []extract.Change, refused string) verdict {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r extract.Change) bool { return r.At.IsZero() })
 	ids := func(a, b extract.Change) int { return cmp.Compare(a.ID, b.ID) }
@@ -253,7 +260,7 @@ func sorted(rows []extract.Change, refused string) verdict {
 	return verdict{shown: !rises && !slices.IsSortedFunc(rows, ids)}
 }
 
-// check sums the table up.
+// check sums the table of what the service honours up as a Check.
 func (p *inquiry) check() Check {
 	var yes int
 	var broken, others []string

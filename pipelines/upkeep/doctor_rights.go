@@ -17,7 +17,8 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// The rights that a run needs at a destination, in the order of the checklist.
+// The names of the checks of the rights that a run needs at a destination, in the order of the
+// checklist.
 const (
 	lists       = "lists"
 	writes      = "writes"
@@ -26,11 +27,11 @@ const (
 	stages      = "stages"
 	removes     = "removes"
 
-	place = "place" // the check of a place that cannot be used
+	place = "place" // name of the check of a destination that cannot be used at all
 )
 
-// rights tests the rights at all outputs side by side, at the place of one form. It returns
-// the outputs whose place can be used.
+// rights tests the rights that runs need at all outputs, side by side, with the paths of one form.
+// It returns the outputs whose destination can be used.
 func (e *examination) rights(ctx context.Context, form string) (usable []definition.Output) {
 	found := make([][]Check, len(e.def.Outputs))
 	var all sync.WaitGroup
@@ -57,8 +58,8 @@ func (e *examination) rights(ctx context.Context, form string) (usable []definit
 	return usable
 }
 
-// rightsAt tests the rights at one output. At a table it tests what a load does, and changes
-// nothing.
+// rightsAt tests the rights that a run needs at one output. Of a table it tests what a
+// load does, without a change to the table.
 func (e *examination) rightsAt(ctx context.Context, form string, out definition.Output, at output.Location) []Check {
 	if out.Database != nil {
 		if err := output.CheckTable(ctx, e.o.Job(e.def, form), out); err != nil {
@@ -71,20 +72,20 @@ func (e *examination) rightsAt(ctx context.Context, form string, out definition.
 	return p.all(ctx, at, err)
 }
 
-// isLocal tells whether the root of a destination is a folder of this machine.
+// isLocal tells whether the root of a destination is a folder of this machine and no address.
 func isLocal(root string) bool { return !strings.Contains(root, "://") }
 
-// prober tests what a run does at a destination, with objects of the control folder.
+// prober tests what a run does at a destination, with small objects in its control folder.
 type prober struct {
 	dest  load.Destination
-	name  string // of the probe object
+	name  string // name of the probe object
 	run   string
-	found map[string]Check // by name
-	why   string           // why what was not found was not tested
+	found map[string]Check // checks made so far, by their names
+	why   string           // why the checks that are not in found were not made
 }
 
-// all makes all checks of a place, in the order of the checklist. err is why it could not be
-// opened.
+// all makes all checks of the destination of an output at a location, and returns them in the order
+// of the checklist. err is why the destination could not be opened, nil if it could.
 func (p *prober) all(ctx context.Context, at output.Location, err error) (all []Check) {
 	p.found = map[string]Check{}
 	if p.usable(place, err) {
@@ -102,7 +103,8 @@ func (p *prober) all(ctx context.Context, at output.Location, err error) (all []
 	return all
 }
 
-// tell notes how the test of a right came out. One that failed before stays failed.
+// tell notes how the check called name came out: failed if err is not nil, else OK with detail. A
+// check that failed before stays failed.
 func (p *prober) tell(name string, err error, detail string) {
 	if err != nil {
 		p.found[name] = failed(name, "", err, "")
@@ -111,8 +113,8 @@ func (p *prober) tell(name string, err error, detail string) {
 	}
 }
 
-// usable tells whether anything else can be tested after the first test of a right. If not,
-// all that is told of the place is that it cannot be used.
+// usable notes err of the check called name, and tells whether the destination can be tested
+// further. If not, the only check that it keeps says that the place cannot be used.
 func (p *prober) usable(name string, err error) bool {
 	if err == nil {
 		return true
@@ -126,14 +128,14 @@ func (p *prober) usable(name string, err error) bool {
 	return usable
 }
 
-// cleanupTime bounds how long the removal of a probe may take after a stop.
+// cleanupTime is how long the removal of a probe object may take after doctor was stopped.
 const cleanupTime = 5 * time.Second
 
-// content is what a probe object holds.
+// content returns what the n-th write of a probe object writes.
 func content(n int) []byte { return fmt.Appendf(nil, "formetl doctor %d\n", n) }
 
-// test makes all checks. Where nothing can be removed, nothing is written. Where the place
-// cannot be used, nothing more is tried.
+// test makes all checks of a destination. If no object can be removed there, it writes none. If the
+// destination cannot be used, it tries nothing more.
 func (p *prober) test(ctx context.Context, at output.Location) {
 	_, err := p.dest.List(ctx, p.name)
 	switch {
@@ -151,7 +153,8 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 	if !p.usable(lists, err) {
 		return
 	}
-	// The name is not taken, so this removes nothing. A store that denies it says so.
+	// No object has the probe's name, so Delete removes nothing. If a store denies the right to
+	// delete, it says so all the same.
 	if err := p.dest.Delete(ctx, p.name); err != nil {
 		p.tell(removes, err, "")
 		p.tell(lists, nil, "objects can be listed")
@@ -159,7 +162,7 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 		return
 	}
 	err = p.dest.Put(ctx, p.name, content(1), load.AnyVersion)
-	if err != nil { // its answer may be all that was lost
+	if err != nil { // the object may have been written all the same, and only the answer lost
 		later, cancel := load.Lingering(ctx, cleanupTime)
 		_ = p.dest.Delete(later, p.name)
 		cancel()
@@ -177,7 +180,8 @@ func (p *prober) test(ctx context.Context, at output.Location) {
 	p.tell(lists, nil, "what was written is listed")
 }
 
-// object tests what a run does with small objects such as manifests, once one was written.
+// object tests what a run does with small objects such as manifests: listing, reading and
+// conditional writes of the probe object, which was written before.
 func (p *prober) object(ctx context.Context) {
 	if found, err := p.dest.List(ctx, p.name); err == nil && !slices.Contains(load.NamesOf(found), p.name) {
 		p.tell(lists, &load.Error{Kind: load.ErrFailed, Op: "list", Path: p.name, Hint: "use a store whose listings are consistent", Err: errors.New("what was written is not listed")}, "")
@@ -192,7 +196,7 @@ func (p *prober) object(ctx context.Context) {
 		err = &load.Error{Kind: load.ErrFailed, Op: "read", Path: p.name, Hint: "look what stands between this machine and the store", Err: errors.New("other bytes came than were written")}
 	}
 	p.tell(reads, err, "it was read back")
-	refused := func(err error) error { // nil if it was, because of its condition
+	refused := func(err error) error { // nil if the write was refused because of its condition
 		switch {
 		case err == nil:
 			return errUnguarded
@@ -212,7 +216,8 @@ var errUnguarded = &load.Error{
 	Err: errors.New("it writes although the condition of the write does not hold, so that two runs could write at once"),
 }
 
-// stage tests a data object up to the step before it becomes visible.
+// stage tests the upload of a data object up to the step before the object becomes visible, and
+// takes it back.
 func (p *prober) stage(ctx context.Context) (err error) {
 	upload, err := p.dest.Stage(ctx, p.run, "_formetl-doctor")
 	if err != nil {
@@ -232,7 +237,7 @@ func (p *prober) stage(ctx context.Context) (err error) {
 	return errors.Join(err, p.dest.Abort(ctx, prepared))
 }
 
-// remove removes the probe object, also after a stop, and tests that it is gone.
+// remove removes the probe object, also after doctor was stopped, and tests that it is gone.
 func (p *prober) remove(ctx context.Context) {
 	ctx, cancel := load.Lingering(ctx, cleanupTime)
 	defer cancel()
@@ -245,8 +250,8 @@ func (p *prober) remove(ctx context.Context) {
 	p.tell(removes, err, "it was removed again")
 }
 
-// cureOf divides an error of a destination into what failed and what to do, and tells whether
-// the place can be used all the same.
+// cureOf divides an error of a destination into what failed and what to do about it, and tells
+// whether the destination can be used all the same.
 func cureOf(err error) (what, cure string, usable bool) {
 	usable = true
 	if failed, ok := errors.AsType[*load.Error](err); ok {

@@ -14,17 +14,19 @@ import (
 	"github.com/formetl/formetl/pipelines"
 )
 
-// MostRequests is how many requests are sent at most, if none has to be sent again: Get
-// Forms, a count for each of mostUnlisted forms, and what finds out what the service honours.
+// MostRequests is how many requests doctor sends to the service at most, if none has to be sent
+// again: Get Forms, a count for each of mostUnlisted forms, and MostAsked requests that find out
+// what the service honours.
 const MostRequests = 1 + mostUnlisted + MostAsked
 
 const (
 	mostUnlisted = 3
-	newestSize   = 20 // how many of the newest results are looked at
+	newestSize   = 20 // how many of a form's newest results are looked at
 )
 
-// askService checks what only the service can tell: whether it is there, the account, the
-// key, the forms, the clocks and the zone.
+// askService makes the checks that need an answer of the service: whether it answers, the account,
+// the key, the forms, the clocks, the zone and what the service honours. noKey is why there is no
+// key, nil if there is one.
 func (e *examination) askService(ctx context.Context, noKey error) {
 	used := budgetCheck(ctx, e)
 	e.add(used)
@@ -56,14 +58,14 @@ func (e *examination) askService(ctx context.Context, noKey error) {
 	e.skip(why, "key", "forms", "clock", "zone", "specification")
 }
 
-// sent returns how many requests were sent, each once.
+// sent returns how many requests doctor sent to the service, without repeated tries.
 func (e *examination) sent() int64 {
 	sent := e.client.Requests()
 	return sent.Results + sent.Count + sent.Other
 }
 
-// listForms asks for the account's forms, which also tells of the address, the account
-// and the key.
+// listForms asks the service for the account's forms. The answer also tells whether the address,
+// the account and the key are right.
 func (e *examination) listForms(ctx context.Context) {
 	all, err := e.client.Forms(ctx)
 	if err != nil {
@@ -106,7 +108,7 @@ func (e *examination) listForms(ctx context.Context) {
 	}
 }
 
-// listed is a client that knows the forms already.
+// listed is a client that was told the account's forms, so that Forms asks the service no more.
 type listed struct {
 	extract.Client
 	forms []extract.Form
@@ -115,8 +117,8 @@ type listed struct {
 // Forms implements extract.Client.
 func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms, nil }
 
-// refused adds the checks that follow from a refused list of forms. Only a refusal of the
-// key or the account proves that what comes before it is right.
+// refused adds the checks of service, account and key that follow from err, by which Get Forms
+// failed. Only a refusal of the key or the account proves that the address is right.
 func (e *examination) refused(err error) {
 	name, of := "service", e.def.Source.BaseURL
 	answer, _ := errors.AsType[*transport.ServiceError](err)
@@ -133,7 +135,7 @@ func (e *examination) refused(err error) {
 	e.skip("the service did not list the forms", "account", "key", "forms")
 }
 
-// serviceCure says what to do about a request that failed.
+// serviceCure says what to do about err, by which a request to the service failed.
 func serviceCure(err error) string {
 	if says, ok := errors.AsType[interface {
 		error
@@ -147,15 +149,16 @@ func serviceCure(err error) string {
 	return "look whether the service is well, and whether source.base_url is its address"
 }
 
-// mayAsk tells whether the budget allows another request at once. A run would wait.
+// mayAsk tells whether the budget allows another request now. Doctor does not wait for the budget,
+// as a run does.
 func (e *examination) mayAsk(ctx context.Context) bool {
 	now := e.o.Now()
 	use, err := pipelines.BudgetUse(ctx, e.def, e.o, now)
 	return err == nil && !use.Next.After(now)
 }
 
-// askForm looks at the newest results of the first form, whose dates are in the account's
-// wall-clock time, and asks what the service honours with it.
+// askForm judges the zone by the newest results of the first form, whose dates are in the
+// account's wall-clock time, and asks what the service honours with that form.
 func (e *examination) askForm(ctx context.Context) {
 	i := slices.IndexFunc(e.forms, func(form string) bool { return !e.gone[form] })
 	if i < 0 {
@@ -166,7 +169,7 @@ func (e *examination) askForm(ctx context.Context) {
 	newest := p.ask(ctx, q, false)
 	unsorted := newest.refused
 	if unsorted != "" {
-		q.Sort = "" // the newest by their ids, then
+		q.Sort = "" // instead, the newest results by their ids
 		newest = p.ask(ctx, q, false)
 	}
 	if !newest.came {
@@ -192,8 +195,8 @@ func (e *examination) askForm(ctx context.Context) {
 	p.honours(ctx, newest, unsorted)
 }
 
-// budgetCheck tells how much of the budget is booked. A run waits where the minute's is
-// used up, and ends where the day's is.
+// budgetCheck tells how many requests of the budget are booked. It warns if the budget of a minute
+// is used up, because a run waits then. It fails if that of a day is, because a run ends then.
 func budgetCheck(ctx context.Context, e *examination) Check {
 	now := e.o.Now()
 	use, err := pipelines.BudgetUse(ctx, e.def, e.o, now)

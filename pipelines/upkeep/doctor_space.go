@@ -9,23 +9,23 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// leastSpace is the free space below which a disk counts as nearly full, whatever the
+// leastSpace is the free space, in bytes, below which a disk counts as nearly full, whatever the
 // last run wrote.
 const leastSpace = 100 << 20
 
 // disk is a file system that a run writes to.
 type disk struct {
-	path string // the first of the folders on it
-	free int64  // bytes that this user may still write
-	need int64  // bytes that the last run's outputs take, which the next one stages beside them
+	path string // first of the output and state folders on the disk, which names it in the check
+	free int64  // bytes that this user may still write to the disk
+	need int64  // bytes that the next run stages on the disk, as many as the last one wrote
 }
 
-// space compares the free space of each local disk with what a run writes there.
+// space adds a check for each local disk that compares its free space with what a run writes there.
 func (e *examination) space(state *StateReport) {
 	var ids []uint64
 	var disks []disk
 	look := func(folder string, need int64) {
-		nearest := folder // or the folder around it that exists
+		nearest := folder // if folder does not exist, the nearest folder above it that does
 		if gone := absent(folder); len(gone) > 0 {
 			nearest = filepath.Dir(gone[len(gone)-1])
 		}
@@ -56,7 +56,7 @@ func (e *examination) space(state *StateReport) {
 	}
 }
 
-// judgeSpace compares the free space of a disk with what a run needs.
+// judgeSpace returns a check that compares the free space of a disk with what a run needs there.
 func judgeSpace(d disk) Check {
 	c := Check{Name: "disk", Of: d.path, State: OK, Detail: size(d.free) + " are free"}
 	if d.need > 0 {
@@ -72,8 +72,9 @@ func judgeSpace(d disk) Check {
 	return c
 }
 
-// staged returns how many bytes the next run stages for an output, by what the last run
-// wrote. An incremental run writes the parts from where its range begins.
+// staged returns how many bytes the next run stages for an output, by m, the manifest of what lies
+// there. next is where the range of an incremental run begins, from which on the run writes parts
+// anew; nil means that it writes all.
 func staged(m *load.Manifest, next *load.WallTime) (bytes int64) {
 	if m == nil {
 		return 0
@@ -86,7 +87,7 @@ func staged(m *load.Manifest, next *load.WallTime) (bytes int64) {
 	return bytes
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people, such as "1.5 MB".
 func size(n int64) string {
 	if n < 1e9 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// spaceAt returns the id of the file system that holds a folder, and how many bytes this
-// user may still write to it.
+// spaceAt returns the id of the file system that holds a folder, and how many bytes this user may
+// still write to that file system.
 func spaceAt(folder string) (id uint64, free int64, err error) {
 	var at syscall.Stat_t
 	var of syscall.Statfs_t

@@ -15,7 +15,8 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// stateFolder tests the rights that runs need at the state. The probe lies where checkpoints do.
+// stateFolder tests the rights that runs need at the state, the folder or address of budgets and
+// checkpoints. The probe object lies where checkpoints lie.
 func (e *examination) stateFolder(ctx context.Context) {
 	c := Check{Name: "state", Of: e.def.State, State: OK, Detail: "budgets and checkpoints can be kept there"}
 	if !isLocal(e.def.State) {
@@ -32,14 +33,15 @@ func (e *examination) stateFolder(ctx context.Context) {
 	e.add(c)
 }
 
-// makes notes the folders that a probe at a root will make, to be removed afterwards.
+// makes notes the folders that a probe object below root will make, so that removeFolders can
+// remove them afterwards.
 func (e *examination) makes(root string) {
 	if isLocal(root) {
 		e.made = append(e.made, absent(root)...)
 	}
 }
 
-// absent returns the folders that would have to be made for a folder, the innermost first.
+// absent returns folder and those above it that do not exist yet, the innermost first.
 func absent(folder string) (made []string) {
 	for {
 		if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) || folder == filepath.Dir(folder) {
@@ -50,8 +52,8 @@ func absent(folder string) (made []string) {
 	}
 }
 
-// removeFolders removes the folders that probes made, the innermost first. Outputs may share
-// them, so this is done after all probes. One that is used by now stays.
+// removeFolders removes the folders that probe objects made, the innermost first. Outputs may share
+// a folder, so this is done after all tests. A folder that holds something by now stays.
 func (e *examination) removeFolders() {
 	slices.SortFunc(e.made, func(a, b string) int { return len(b) - len(a) })
 	for _, folder := range e.made {
@@ -66,7 +68,8 @@ func (e *examination) removeFolders() {
 	}
 }
 
-// checkpointCheck tells what lies where runs keep what they read until it is committed.
+// checkpointCheck tells which checkpoints runs that ended early left in the state. A checkpoint is
+// what a run has read until it commits.
 func checkpointCheck(state *StateReport) Check {
 	c := Check{Name: "checkpoint", State: OK, Detail: "runs keep what they read in the state"}
 	for _, early := range state.Checkpoints {
@@ -80,8 +83,8 @@ func checkpointCheck(state *StateReport) Check {
 	return c
 }
 
-// leftovers tells what earlier runs left at the outputs: a lease, a commit that is not
-// finished, staged files, parts that no manifest lists.
+// leftovers adds a check for each output that tells what earlier runs left there: a lease, a commit
+// that is not finished, staged files, parts that no manifest lists.
 func (e *examination) leftovers(state *StateReport) {
 	for _, f := range state.Forms {
 		for _, at := range f.Outputs {
@@ -92,7 +95,8 @@ func (e *examination) leftovers(state *StateReport) {
 	}
 }
 
-// leftoversAt tells what earlier runs left at one output. What hinders a run comes first.
+// leftoversAt returns a check that tells what earlier runs left at one output. If there are several
+// things, it tells of the one that hinders a run most.
 func (e *examination) leftoversAt(at *OutputState) Check {
 	clean, replace, unlist := e.def.Command("clean"), e.def.Command("run", "--full"), e.def.Command("clean", "--unlisted")
 	found := func(state CheckState, cure, format string, args ...any) Check {

@@ -14,23 +14,22 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// InferOptions say how InferSchema infers.
+// InferOptions say how many results InferSchema samples, and what its notes point out.
 type InferOptions struct {
-	// Sample is about how many results are sampled, 1 to MaxSample; 0 is
-	// DefaultSample.
+	// Sample is about how many results to sample, from 1 to MaxSample; 0 is DefaultSample.
 	Sample int
-	// Personal marks columns that most likely hold personal data.
+	// Personal asks for a note "pii?" at each column that most likely holds personal data.
 	Personal bool
 }
 
-// InferredSchema is a schema for people to edit.
+// InferredSchema is a schema that InferSchema proposes, for people to edit.
 type InferredSchema struct {
 	Schema  *schemas.Schema
-	Notes   definition.Notes // why each type was chosen, for FormatNotedSchema
+	Notes   definition.Notes // why each type was chosen, for definition.FormatSchema
 	Sampled Sampled
 }
 
-// InferSchema makes a schema from a form's headings and a sample that is
+// InferSchema makes a schema from a form's headings and a sample of its results that is
 // spread over the definition's range, with types that every sampled value fits
 // without loss (transform.Learner).
 func InferSchema(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, how InferOptions) (*InferredSchema, error) {
@@ -52,7 +51,8 @@ func InferSchema(ctx context.Context, def *definition.Definition, o pipelines.Op
 	return in, nil
 }
 
-// learn lets a learner learn from a sample of about so many results.
+// learn returns a learner of columns that has seen a sample of about want results of the form, and
+// what that sample is of. The sample is spread over the definition's range.
 func learn(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, want int) (*transform.Learner, Sampled, error) {
 	learner := transform.NewLearner(def.Source.Zone)
 	sampled, err := readSample(ctx, def, o, form, want, func(p *page.Page) {
@@ -62,7 +62,8 @@ func learn(ctx context.Context, def *definition.Definition, o pipelines.Options,
 	return learner, sampled, err
 }
 
-// headNotes says what the schema was made from.
+// headNotes returns the comments at the top of an inferred schema: what it was made from, and how
+// to go on with it.
 func headNotes(form string, s Sampled, how InferOptions) []string {
 	made := fmt.Sprintf("The columns of form %s, from its headings and %s (%s).", form, sampledText(s), count(s.Requests, "request", "requests"))
 	lines := []string{made, "Edit names, types and rules as you need them: another inference writes a new file, which keeps none of it."}
@@ -72,7 +73,7 @@ func headNotes(form string, s Sampled, how InferOptions) []string {
 	return lines
 }
 
-// sampledText tells the size of the sample and its range.
+// sampledText says how many results the sample has, and of which range.
 func sampledText(s Sampled) string {
 	text := count(s.Results, "result", "results")
 	switch {
@@ -90,8 +91,9 @@ func sampledText(s Sampled) string {
 	return text
 }
 
-// columnNotes says what a column is and why it has its type. With personal it asks a human
-// to confirm a column that looks like personal data.
+// columnNotes returns the comments above a column of an inferred schema: its label, and why it has
+// its type. With personal, a column that looks like personal data gets a note that asks a human to
+// confirm that.
 func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	why := g.Why + presence(c, g)
 	if c.Label != "" {
@@ -104,7 +106,7 @@ func columnNotes(c schemas.Column, g transform.Guess, personal bool) []string {
 	return notes
 }
 
-// presence says how many results have a value.
+// presence says for a comment in how many results of the sample a column has a value.
 func presence(c schemas.Column, g transform.Guess) string {
 	empty := ""
 	if t := cmp.Or(c.Type.Elem, &c.Type); g.Empty > 0 && t.Kind != schemas.String {
@@ -121,7 +123,7 @@ func presence(c schemas.Column, g transform.Guess) string {
 	return fmt.Sprintf("; no value in %d of %s", g.Results-g.Filled, count(g.Results, "result", "results")) + empty
 }
 
-// count spells a number and what it counts.
+// count spells a number with its noun, of which one and many are the singular and the plural.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -129,5 +131,5 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// longestLabel is how many characters of a label are shown in a comment.
+// longestLabel is how many characters of a label a comment of an inferred schema shows.
 const longestLabel = 80

@@ -11,23 +11,23 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Where the columns of a definition come from.
+// FormColumns.Origin: where the columns of a form were found.
 const (
-	OriginSchema   = "schema"   // the definition's schema
-	OriginManifest = "manifest" // what an earlier run left
-	OriginSample   = "sample"   // headings and a sample of the live form
+	OriginSchema   = "schema"   // the definition's schema, with what earlier runs added
+	OriginManifest = "manifest" // the manifests that earlier runs left at the outputs
+	OriginSample   = "sample"   // headings and a sample of results that the service gave now
 )
 
-// FormColumns are the columns that a definition gives for one form.
+// FormColumns are the columns of one form for a definition, and where they were found.
 type FormColumns struct {
 	Origin  string
-	Sampled int // results that they were inferred from
+	Sampled int // with OriginSample: how many results the columns were inferred from
 	Schema  *schemas.Schema
 }
 
-// KnownColumns tells the columns of a form without asking the service: those
-// of the definition's schema with what earlier runs added, else those of the
-// manifest that an earlier run left. It is nil where only the live form tells.
+// KnownColumns returns the columns of a form without asking the service: those of the definition's
+// schema with what earlier runs added, or without a schema those of the manifests that earlier
+// runs left. It returns nil if there is neither, so that only the service can tell.
 func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (*FormColumns, error) {
 	written, err := outputColumns(ctx, def, o.WithDefaults(), form)
 	if err != nil {
@@ -46,9 +46,9 @@ func KnownColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 	return nil, nil
 }
 
-// outputColumns gives the columns of the manifests of all outputs. As in a run,
-// those of a single file count only where there is no dataset, because a file is
-// written anew and the older parts of a dataset stay.
+// outputColumns returns the columns that the manifests of all outputs list, merged. As in a run,
+// columns of single files count only if no dataset has any, because a run writes a file anew, and
+// leaves the older parts of a dataset.
 func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) ([]schemas.Column, error) {
 	job := o.Job(def, form)
 	var sets, files []schemas.Column
@@ -79,9 +79,9 @@ func outputColumns(ctx context.Context, def *definition.Definition, o pipelines.
 	return files, nil
 }
 
-// InferColumns makes the columns that a run without a schema would write, from
-// the form's headings and a sample that is spread over the range. It costs a
-// handful of requests.
+// InferColumns returns the columns that a run without a schema would write, from the form's
+// headings and a sample of results that is spread over the definition's range. It costs a handful
+// of requests to the service.
 func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.Options, form string) (*FormColumns, error) {
 	learner, sampled, err := learn(ctx, def, o, form, reading.SampleResults)
 	if err != nil {
@@ -90,8 +90,8 @@ func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 	return &FormColumns{Origin: OriginSample, Sampled: sampled.Results, Schema: learner.Inferred(form, def.Labels)}, nil
 }
 
-// NoColumns says that a definition names no schema, for a form of which no run has left
-// columns.
+// NoColumns returns the *definition.Fault, of exit code 66, that a form's columns are not known:
+// the definition in file names no schema, and no run has left columns of the form.
 func NoColumns(file, form string) error {
 	return &definition.Fault{Code: codeNoInput, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
 }

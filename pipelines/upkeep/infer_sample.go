@@ -13,23 +13,24 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// Bounds of a sample of InferSchema.
+// How many results InferSchema samples: by default, and at most.
 const (
 	DefaultSample = 1000
 	MaxSample     = 100_000
 )
 
-// Sampled tells what a sample is of.
+// Sampled tells of which range a sample of results is, and how large sample and range are.
 type Sampled struct {
 	Range    extract.Window
-	Results  int   // results of the sample, each counted once
-	Total    int64 // results of the range; extract.Unknown where they were not counted, or a search or view leaves some out
+	Results  int   // how many different results the sample has
+	Total    int64 // results of the range; extract.Unknown if not counted, or with a search or view
 	Requests int   // requests that the sample cost
 	Whole    bool  // the sample holds every result of the range
 }
 
-// readSample reads a sample of the form's results in the definition's range, with its search
-// and view. give releases the pages that it gets, none of whose results it got before.
+// readSample reads a sample of about want results of the form in the definition's range, with the
+// definition's search and view. It calls give with each page of results; no result comes twice.
+// give has to release the pages.
 func readSample(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, want int, give func(*page.Page)) (Sampled, error) {
 	o = o.WithDefaults()
 	client, err := pipelines.NewClient(ctx, def, o)
@@ -38,7 +39,8 @@ func readSample(ctx context.Context, def *definition.Definition, o pipelines.Opt
 	}
 	defer client.Close()
 	s := &sampler{client: client, form: form, want: want, give: give, query: reading.Query(def.Extract), seen: map[int64]struct{}{}}
-	// The range has no settling time, because a sample need not be the same twice.
+	// The range goes up to now, without the settling time of a run, because a sample need not be
+	// the same twice.
 	w := reading.Given(def.Extract, o.Flags())
 	if s.query.Window = w; !w.From.IsZero() && !w.To.IsZero() && !w.From.Before(w.To) {
 		return Sampled{}, &reading.RangeError{Window: w}
@@ -46,30 +48,30 @@ func readSample(ctx context.Context, def *definition.Definition, o pipelines.Opt
 	s.Range, s.Total = w, extract.Unknown
 	err = s.read(ctx)
 	s.Results = len(s.seen)
-	if len(s.query.Search.Where) > 0 || s.query.View != "" { // counts include results that these leave out
+	if len(s.query.Search.Where) > 0 || s.query.View != "" { // counts include results that a search or view leaves out
 		s.Total = extract.Unknown
 	}
 	return s.Sampled, err
 }
 
-// sampler reads results that are spread over a range: the first of it, the
-// last, and pages that begin at evenly spread ids between them. Ids are given
-// in the order of starts, so that this spreads the sample over time as well.
+// sampler reads a sample of results that is spread over a range: the first results of the range,
+// the last ones, and pages that begin at evenly spread ids between these. The service gives out ids
+// in the order in which results are started, so that this spreads the sample over time as well.
 //
-// Results that come again are dropped, and a page without a new one ends the
-// sample. So it is small where the service ignores the order or the bounds of ids.
+// Results that come again are dropped, and a page without a new result ends the sample. So the
+// sample is small if the service ignores the order or the bounds of ids.
 type sampler struct {
 	Sampled
 	client extract.Client
 	form   string
-	query  extract.ResultsQuery // what all requests share
+	query  extract.ResultsQuery // the range, search and view that all requests share
 	want   int
 	give   func(*page.Page)
 	seen   map[int64]struct{}
 }
 
-// read takes the sample. Where the service keeps the order, pages are given by ascending id,
-// so that the last one shows the form as it is now.
+// read reads the sample. If the service keeps the order that it is asked for, give gets the pages
+// by ascending ids, so that the last page shows the form as it is now.
 func (s *sampler) read(ctx context.Context) error {
 	q := s.query
 	q.Headings = true
@@ -82,8 +84,8 @@ func (s *sampler) read(ctx context.Context) error {
 		s.Whole = true
 		return nil
 	}
-	// The last page is read even if the first is short, because a service may give
-	// shorter pages than it was asked for.
+	// The last page is read even if the first page is short, because a service may give shorter
+	// pages than it was asked for.
 	q.Descending = true
 	last, err := s.ask(ctx, q, s.want-len(s.seen))
 	if err != nil {
@@ -98,15 +100,16 @@ func (s *sampler) read(ctx context.Context) error {
 	total, err := s.client.Count(ctx, s.form, extract.CountQuery{Window: s.query.Window})
 	switch {
 	case err == nil:
-		s.Total = total // with a search or a view it is an upper bound
+		s.Total = total // with a search or a view, the count is an upper bound
 	case !errors.Is(err, extract.ErrNoCount):
 		return err
 	}
 	if s.Whole = s.everything(); s.Whole {
 		return nil
 	}
-	// Either there is room for all results between, or as many pages are read as there is room
-	// for. These begin so that each likely lies in the middle of a part of the ids.
+	// If the sample has room for all results between the first page and the last, all are read.
+	// If not, the ids between are divided into as many parts as there is room for pages, and each
+	// page begins so that it likely lies in the middle of its part.
 	all := s.Total <= int64(s.want)
 	pages := max(1, (s.want-len(s.seen)+first.results-1)/first.results)
 	begin, part := at, float64(end-at)/float64(pages)
@@ -133,21 +136,21 @@ func (s *sampler) read(ctx context.Context) error {
 	return nil
 }
 
-// everything tells whether the sample holds the whole range.
+// everything tells whether the sample holds all results of the range, by the service's count.
 func (s *sampler) everything() bool {
 	return s.Total != extract.Unknown && int64(len(s.seen)) >= s.Total
 }
 
-// answer is a page as it came.
+// answer is a page of results as the service sent it, and those of its results that are new.
 type answer struct {
 	results         int
-	lowest, highest int64 // ids; without results they bound nothing
+	lowest, highest int64 // ids on the page; without results MaxInt64 and -1
 	rises, falls    bool
-	fresh           *page.Page // its new results alone, by ascending id
+	fresh           *page.Page // the results that no earlier page had, by ascending ids
 }
 
-// ask asks for about n results. It sends no limit for a full page, and one of two at least,
-// since one result shows no order.
+// ask asks the service for about n results of q. If n is a full page or more, it sends no limit,
+// else a limit of at least two, since one result shows no order.
 func (s *sampler) ask(ctx context.Context, q extract.ResultsQuery, n int) (answer, error) {
 	if n < s.client.PageSize() {
 		q.Limit = max(2, n)

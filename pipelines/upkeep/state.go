@@ -14,42 +14,43 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// StateReport is what runs of a definition left for the next one.
+// StateReport is what runs of a definition left for the next run.
 type StateReport struct {
 	Definition *definition.Definition
-	Now        time.Time // when it was looked
+	Now        time.Time // when State looked, by this machine's clock
 	Forms      []*FormState
 	Budget     pipelines.Booked
-	// Checkpoints are what runs that ended early had read, oldest first.
+	// Checkpoints tell what runs that ended early had read, the oldest first.
 	Checkpoints []checkpoint.Left
 }
 
-// FormState is what is known of one form.
+// FormState is what runs left at the outputs of one form, and where the next run begins.
 type FormState struct {
 	Form    string
 	Outputs []*OutputState
-	// Next is where the range of the next incremental run begins; zero is the
-	// first result. nil where runs are not incremental, or an output's state is
-	// not known.
+	// Next is where the range of the next incremental run begins; the zero time is the first
+	// result. It is nil if runs are not incremental, or if an output's state is not known.
 	Next *load.WallTime
 }
 
-// OutputState is what lies at one output.
+// OutputState is what runs left at one output.
 type OutputState struct {
-	Path    string // as the run expands it
+	Path    string // full path, with placeholders such as {form} replaced
 	Dataset bool
-	// PerRun tells that each run has a path of its own, so that the next run finds
-	// nothing there.
+	// PerRun tells that each run writes the output to a path of its own ({run_id}), so that the
+	// next run finds nothing there.
 	PerRun   bool
-	Manifest *load.Manifest // of the last commit; nil if there was none
+	Manifest *load.Manifest // manifest of the last commit; nil if there was no commit
 	load.Found
-	// Inventory is what does not agree with the manifest by a listing of the dataset. It
-	// is empty while a run is under way, or a commit is recorded.
+	// Inventory is how a listing of the dataset differs from its manifest: parts that are damaged
+	// or missing, and parts that are not listed. It is empty while a run is under way or a commit
+	// is not finished.
 	Inventory load.Inventory
-	Err       error // why the state is not known
+	Err       error // why the state of the output is not known, nil if it is
 }
 
-// Watermark is the dataset's, zero where it has none.
+// Watermark returns up to where runs have read the dataset, in wall-clock time of the account's
+// zone. It is zero if the output has no manifest or no watermark.
 func (o *OutputState) Watermark() load.WallTime {
 	if o.Manifest == nil {
 		return load.WallTime{}
@@ -57,15 +58,14 @@ func (o *OutputState) Watermark() load.WallTime {
 	return o.Manifest.Watermark
 }
 
-// State tells what runs of a definition left for the next one: watermarks,
-// what is under way or ended early, and the budget. It takes no lease and changes
-// nothing. The service is asked for the forms of globs alone. An output that fails
-// does not stop the others: the error is an *pipelines.FormsError of
-// *output.OutputsError then.
+// State returns what runs of a definition left for the next run: watermarks, runs under way or
+// ended early, checkpoints, and the budget. It takes no lease and changes nothing. The service is
+// asked for its list of forms only if the definition has globs. An output that fails does not stop
+// the others: the error is a *pipelines.FormsError of *output.OutputsError then.
 func State(ctx context.Context, def *definition.Definition, o pipelines.Options) (*StateReport, error) {
 	o = o.WithDefaults()
 	report := &StateReport{Definition: def, Now: o.Now()}
-	told := map[string]bool{} // leftovers: files in one folder share what lies there
+	told := map[string]bool{} // paths of leftovers that were reported: files in one folder share them
 	forms, failed, err := eachForm(ctx, def, o, func(form string) error {
 		f := &FormState{Form: form}
 		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {
@@ -93,7 +93,7 @@ func State(ctx context.Context, def *definition.Definition, o pipelines.Options)
 	return report, failed.OrNil()
 }
 
-// look looks at one output.
+// look returns what runs left at one output, which lies at place. It changes nothing.
 func look(ctx context.Context, o pipelines.Options, out definition.Output, place output.Location) (*OutputState, error) {
 	at := &OutputState{Path: place.Path, Dataset: out.Dataset()}
 	if at.PerRun = !out.Lasting(); at.PerRun {
@@ -114,7 +114,7 @@ func look(ctx context.Context, o pipelines.Options, out definition.Output, place
 	if err != nil {
 		return at, err
 	}
-	// The manifest is read afterwards, so that a commit in between is seen.
+	// The manifest is read after load.Look, so that a commit in between is seen.
 	at.Found, err = load.Look(ctx, dest, place.Scope)
 	if err == nil {
 		at.Manifest, _, err = output.ManifestAt(ctx, dest, place.Manifest, out)
@@ -128,8 +128,8 @@ func look(ctx context.Context, o pipelines.Options, out definition.Output, place
 	return at, nil
 }
 
-// nextBeginning gives where the range of the next incremental run begins, unless
-// that run resumes from a checkpoint.
+// nextBeginning returns where the range of the next incremental run begins, unless that run resumes
+// from a checkpoint. It returns nil if runs are not incremental.
 func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*OutputState) *load.WallTime {
 	if !def.Extract.Incremental {
 		return nil
@@ -155,37 +155,38 @@ func nextBeginning(def *definition.Definition, o pipelines.Options, outputs []*O
 // ResetReport is what ResetState did.
 type ResetReport struct {
 	Outputs []*ResetOutput
-	// Checkpoints are those that were discarded.
+	// Checkpoints are the checkpoints that were discarded.
 	Checkpoints []checkpoint.Left
 }
 
-// ResetOutput is a dataset and what was reset of it.
+// ResetOutput is the path of a dataset, and how ResetState changed its watermark.
 type ResetOutput struct {
 	Path string
 	output.Reset
 }
 
-// ResetState sets the watermarks of a definition's datasets back to a time, or
-// with the zero time to none, so that the next incremental run begins there or
-// like the first; and it discards the checkpoints of forms of which nothing
-// failed. A commit that is recorded is finished before. No data is
-// removed. The service is asked for the forms of globs alone. A dataset that a run is
-// at is a *load.HeldError. One that fails does not stop the others: the error is an
-// *pipelines.FormsError of *output.OutputsError then.
+// ResetState sets the watermarks of a definition's datasets back to a time, so that the next
+// incremental run begins there; the zero time removes them, so that it begins like a first run. It
+// also discards the checkpoints of the forms of which no output failed. A commit that a dead run
+// did not finish is finished first. No data is removed. The service is asked for its list of forms
+// only if the definition has globs. A dataset that a run is writing gives a *load.HeldError. A
+// dataset that fails does not stop the others: the error is a *pipelines.FormsError of
+// *output.OutputsError then.
 func ResetState(ctx context.Context, def *definition.Definition, o pipelines.Options, to time.Time) (*ResetReport, error) {
 	o = o.WithDefaults()
 	report := &ResetReport{}
 	var done []string
 	_, failed, err := eachForm(ctx, def, o, func(form string) error {
 		job := o.Job(def, form)
-		job.Log = slog.New(slog.DiscardHandler) // the report tells what is discarded
+		job.Log = slog.New(slog.DiscardHandler) // no log is needed: the report tells what was discarded
 		err := eachOutput(ctx, def, o, form, func(out definition.Output, place output.Location) error {
 			if !out.Dataset() || !out.Lasting() {
-				return nil // it has no watermark
+				return nil // a single file, or a path of one run, has no watermark
 			}
 			reset := &ResetOutput{Path: place.Path}
 			report.Outputs = append(report.Outputs, reset)
-			// It is looked at first, because a lease creates the folder of a dataset that was never written.
+			// ResetWatermark takes a lease, which would create the folder of a dataset that was
+			// never written. So look tells first whether anything lies there.
 			at, err := look(ctx, o, out, place)
 			if err == nil && (at.Manifest != nil || !at.Nothing()) {
 				reset.Reset, err = output.ResetWatermark(ctx, job, out, load.Wall(to))

@@ -1,4 +1,4 @@
-// Package upkeep is what is done with a definition besides running it.
+// Package upkeep has the commands for a definition besides running it, such as doctor and verify.
 //
 // Examine (doctor) checks what a run needs before it runs: the key, the forms, the zone,
 // the clocks, the budget, the destinations and the disk. Verify and VerifyPath compare what
@@ -7,10 +7,11 @@
 // watermarks back. Clean removes what dead runs left. InferSchema proposes a schema file by
 // a sample of a form's results, and DiffLive compares columns with the form as it is now.
 //
-// All work form by form and output by output (eachForm, eachOutput): one that fails does not
-// stop the others. None of them runs a pipeline, reads all results, or removes committed data.
-// What they make at destinations to test them they remove again. All but ResetState and Clean
-// change nothing and take no lease. Only the command line imports this package.
+// These functions work form by form and output by output (eachForm, eachOutput): a form or output
+// that fails does not stop the others. None of them runs a pipeline, reads all results, or removes
+// committed data. What Examine makes at destinations to test them it removes again. All but
+// ResetState and Clean change nothing and take no lease. Only the command line imports this
+// package.
 //
 // Each command begins in the file of its name: begin reading with doctor.go, verify.go,
 // state.go, clean.go, infer.go or diff.go.
@@ -24,7 +25,7 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Exit codes of faults, as contract.md has them.
+// Exit codes for Fault.Code, as contract.md lists them.
 const (
 	codeUsage   = 64
 	codeData    = 65
@@ -33,9 +34,10 @@ const (
 	codeConfig  = 78
 )
 
-// eachForm visits the forms that a run of the definition would read. The service is asked for
-// those of globs alone. A form that fails does not stop the others: failed has its error. err
-// is of the list, or of a context that is done.
+// eachForm calls visit for the forms that a run of the definition would read, and returns these
+// forms. The service is asked for its list of forms only if the definition has globs. A form that
+// fails does not stop the others: failed has its error. err is of that list, or of a context that
+// is done.
 func eachForm(ctx context.Context, def *definition.Definition, o pipelines.Options, visit func(form string) error) (forms []string, failed *pipelines.FormsError, err error) {
 	failed = &pipelines.FormsError{}
 	if forms, err = pipelines.ListForms(ctx, def, o); err == nil {
@@ -44,8 +46,8 @@ func eachForm(ctx context.Context, def *definition.Definition, o pipelines.Optio
 	return forms, failed, err
 }
 
-// eachOutput visits the outputs of a form that lie somewhere. One that fails does not
-// stop the others: the error is an *output.OutputsError then.
+// eachOutput calls visit for the outputs of a form and where they lie, except standard output. An
+// output that fails does not stop the others: the error is an *output.OutputsError then.
 func eachOutput(ctx context.Context, def *definition.Definition, o pipelines.Options, form string, visit func(definition.Output, output.Location) error) error {
 	var failures []error
 	for _, out := range def.Outputs {

@@ -15,17 +15,18 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Verification is what a check found.
+// Verification is what Verify or VerifyPath found.
 type Verification struct {
-	Sound    bool        `json:"sound"`    // nothing is wrong, and all could be checked
-	Requests int64       `json:"requests"` // sent to ask the service for counts
+	Sound    bool        `json:"sound"`    // no output has a problem, and all outputs could be checked
+	Requests int64       `json:"requests"` // requests that asked the service for counts
 	Outputs  []*Verified `json:"outputs"`
 }
 
-// Verify checks the outputs of a definition against their manifests. With against it also
-// compares the parts of the main outputs with the service's counts, window by window.
-// Nothing is written. The service is asked for the forms of globs besides. The error is an
-// *pipelines.FormsError where something could not be checked; what is damaged stands in the report.
+// Verify checks the outputs of a definition against their manifests. With against it also compares
+// the parts of all but child outputs with the service's counts, window by window. It writes
+// nothing. If the definition has globs, it also asks the service for the list of forms. The error
+// is a *pipelines.FormsError if something could not be checked; what is damaged stands in the
+// report.
 func Verify(ctx context.Context, def *definition.Definition, o pipelines.Options, against bool) (*Verification, error) {
 	o = o.WithDefaults()
 	report := &Verification{}
@@ -58,13 +59,13 @@ func Verify(ctx context.Context, def *definition.Definition, o pipelines.Options
 	return report, failed.OrNil()
 }
 
-// verifier checks the outputs of one form.
+// verifier checks the outputs of one form against their manifests and the service's counts.
 type verifier struct {
 	def    *definition.Definition
 	o      pipelines.Options
 	form   string
-	client extract.Service // nil if the service is not asked
-	counts sync.Map        // what the service counts in a window, a load.Range; outputs share it
+	client extract.Service // nil if the service is not asked for counts
+	counts sync.Map        // the service's count by window (load.Range), so that outputs share counts
 }
 
 func (v *verifier) output(ctx context.Context, out definition.Output, at output.Location) (found *Verified, err error) {
@@ -99,7 +100,7 @@ func (v *verifier) output(ctx context.Context, out definition.Output, at output.
 	return found, nil
 }
 
-// table compares a table with its manifest.
+// table compares a table of a database with the manifest of its last load.
 func (v *verifier) table(ctx context.Context, out definition.Output, path string) (*Verified, error) {
 	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{"whether values were changed by hand is not known: a table keeps no checksums"}}
 	table, err := v.o.Tables.OpenTable(path, out.Database)
@@ -127,8 +128,8 @@ func (v *verifier) table(ctx context.Context, out definition.Output, path string
 	return o, err
 }
 
-// compare compares the parts of each window with the service's count. Parts of one window
-// are summed.
+// compare compares the results in the parts of each window, rejected ones too, with the service's
+// count of that window, and adds a problem where they differ.
 func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	if v.def.Extract.View != "" || len(v.def.Extract.Search.Where) > 0 {
 		found.Notes = append(found.Notes, "the service was not asked, because its counts know nothing of a search or a view")
@@ -159,7 +160,7 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	}
 	for _, w := range windows {
 		n, err := v.count(ctx, w)
-		if err == nil && n != held[w] && w.From.IsZero() && found.single { // a file of everything also holds the results without a date
+		if err == nil && n != held[w] && w.From.IsZero() && found.single { // a single file of all results also holds those without a date
 			var more int64
 			more, err = v.count(ctx, undated)
 			n += more
@@ -174,12 +175,12 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	return nil
 }
 
-// undated stands for the results without a date, which lie in no window.
+// undated is a window without time that stands for the results without a date.
 var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.Epoch)}
 
-// count returns what the service counts in a window, and asks for it once. A window without a
-// beginning begins at the epoch, because results without a date may match an upper bound alone.
-// One without an end and without a beginning holds all results.
+// count returns the service's count of a window, for which it asks the service once. A window with
+// an end alone is counted from the epoch, because results without a date may match an upper bound
+// alone. A window without both bounds holds all results.
 func (v *verifier) count(ctx context.Context, w load.Range) (n int64, err error) {
 	if known, ok := v.counts.Load(w); ok {
 		return known.(int64), nil
@@ -200,10 +201,10 @@ func (v *verifier) count(ctx context.Context, w load.Range) (n int64, err error)
 	return n, err
 }
 
-// VerifyPath checks what lies at a path or URL. It is a dataset's folder if it ends with a
-// slash, and otherwise a single file. given are the flags that the commands which mend
-// something repeat. The error is a *definition.Fault where neither a manifest nor a part lies
-// there.
+// VerifyPath checks the output at a path or URL against its manifest. A path that ends with a slash
+// is the folder of a dataset, any other path a single file. given are the flags of the command
+// line, which the proposed commands repeat. The error is a *definition.Fault if neither a manifest
+// nor a part lies at the path.
 func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []string) (*Verification, error) {
 	report := &Verification{}
 	o = o.WithDefaults()
@@ -224,7 +225,7 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 		return report, &definition.Fault{Code: codeUsage, Text: "there is no manifest at " + path +
 			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
 	}
-	found.finish(&definition.Definition{Given: given}) // its commands say DEFINITION
+	found.finish(&definition.Definition{Given: given}) // without a file, so that the commands say DEFINITION
 	report.Outputs = []*Verified{found}
 	return report, nil
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/formetl/formetl/load/idset"
 )
 
-// check compares an output with its manifest. file is the name of a single file, "" for a
-// dataset. The error is of what could not be read, such as a store that is away. What is
-// damaged stands in the answer, also a manifest that is missing. The caller finishes it.
+// check compares the output at dest with its manifest. file is the name of a single file, "" for a
+// dataset. The error is of what could not be read, such as a store that does not answer. What is
+// damaged stands in the returned Verified, also a missing manifest. The caller calls its finish.
 func check(ctx context.Context, dest load.Destination, path, file string) (*Verified, error) {
 	name := load.ManifestName
 	if file != "" {
@@ -26,7 +26,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{}, single: file != ""}
 	m, version, err := load.ReadManifest(ctx, dest, name)
 	if damaged, is := errors.AsType[*load.ManifestError](err); is {
-		o.about(byHand, "%v", damaged) // it says what to do, and no run does it
+		o.about(byHand, "%v", damaged) // the text says what to do, which no run can
 		return o, nil
 	}
 	if errors.Is(err, load.ErrNotExist) {
@@ -47,13 +47,14 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 	return o, nil
 }
 
-// of notes whose manifest it is.
+// of sets what the manifest m tells of the output: form, pipeline, run, parts and range.
 func (o *Verified) of(m *load.Manifest) {
 	o.Manifest, o.Form, o.Pipeline, o.RunID, o.Parts = m, m.Form, m.Pipeline, m.RunID, len(m.Parts)
 	o.Covers, o.Undated = m.Covers()
 }
 
-// lacksManifest says what lies at an output without a manifest.
+// lacksManifest adds the problem of an output that has no manifest, by whether parts lie there.
+// name is the missing manifest's name.
 func (o *Verified) lacksManifest(ctx context.Context, dest load.Destination, name string) error {
 	var there load.Inventory
 	var err error
@@ -68,7 +69,7 @@ func (o *Verified) lacksManifest(ctx context.Context, dest load.Destination, nam
 	return err
 }
 
-// checkParts checks all parts, and that no result is in two of them.
+// checkParts checks all parts of the manifest, and that no result is in two parts.
 func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error {
 	sets := make([]idset.Set, len(o.Manifest.Parts))
 	group, inGroup := errgroup.WithContext(ctx)
@@ -84,7 +85,7 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 		return err
 	}
 	_, twice := idset.Overlap(sets...)
-	seen := idset.Set{} // of twice
+	seen := idset.Set{} // ids of twice that earlier parts hold
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {
@@ -95,8 +96,8 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 	return nil
 }
 
-// part checks a part and what lies beside it. It returns the ids of its results, nil where
-// there are none or they are not known.
+// part checks a part of the manifest, its dead letters and its set of ids. It returns the ids of
+// the part's results, nil if the part has no rows or the ids are not known.
 func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part) (ids idset.Set, err error) {
 	n, sum, err := load.Digest(ctx, dest, p.Path)
 	switch {
@@ -123,17 +124,18 @@ func (o *Verified) part(ctx context.Context, dest load.Destination, p load.Part)
 		}
 	}
 	if o.single || p.Rows == 0 {
-		return nil, nil //nolint:nilnil // a file keeps no ids
+		return nil, nil //nolint:nilnil // a single file keeps no ids
 	}
 	ids, err = load.PartIDs(ctx, dest, p, isChild(o.Manifest))
 	if errors.Is(err, idset.ErrDamaged) {
 		o.add("ids", p, "%v", err)
-		return nil, nil //nolint:nilnil // that is the problem
+		return nil, nil //nolint:nilnil // the problem was added
 	}
 	return ids, err
 }
 
-// committed checks that no commit is half done, and that _SUCCESS tells of the manifest's run.
+// committed checks that no commit is half done at the output, and that _SUCCESS names the run that
+// the manifest names. file is the name of a single file, "" for a dataset.
 func (o *Verified) committed(ctx context.Context, dest load.Destination, file string) error {
 	run, err := load.Pending(ctx, dest, file)
 	if err != nil {
@@ -157,8 +159,8 @@ func (o *Verified) committed(ctx context.Context, dest load.Destination, file st
 	return err
 }
 
-// isChild tells whether a row is the element of a list. The list then gives two columns:
-// the element and its position.
+// isChild tells by its manifest whether an output is a child output, whose rows are the elements of
+// a list. Its three columns are the result's id, the element and the element's position.
 func isChild(m *load.Manifest) bool {
 	return len(m.Schema) == 3 && m.Schema[1].From == m.Schema[2].From
 }

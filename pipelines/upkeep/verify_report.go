@@ -11,24 +11,25 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// remedy is what mends a problem. A later one also mends what an earlier one does.
+// remedy is what mends a problem that Verify found. Of the runs, one that stands later in the list
+// also mends what those before it mend.
 type remedy int
 
 const (
-	byHand    remedy = iota // the problem's text says what to do
-	byAnyRun                // whatever range the run has
-	byReading               // a run that reads the part's window again
-	byFullRun               // a run that replaces the whole dataset
+	byHand    remedy = iota // no run mends the problem: its text says what to do
+	byAnyRun                // any run mends the problem, whatever its range
+	byReading               // a run mends it that reads the part's window again
+	byFullRun               // a run mends it that replaces the whole dataset
 )
 
-// Problem is one thing that is not as the manifest says.
+// Problem is one thing at an output that is not as its manifest says.
 type Problem struct {
-	// Kind is what it is about: the part (missing, length, sha256), its ids, its dead letters,
-	// a result that is in more than one part (twice), the manifest or _SUCCESS (manifest), or
-	// the number of results that the service counts (count).
+	// Kind is what the problem is about: a part (missing, length, sha256), the set of the part's
+	// ids (ids), its dead letters (letters), results that are in other parts too (twice), the
+	// manifest or _SUCCESS (manifest), or the number of results that the service counts (count).
 	Kind  string     `json:"kind"`
-	Part  string     `json:"part,omitempty"` // its path within the dataset, or the file's name
-	Range load.Range `json:"range"`          // the part's window; null is no bound
+	Part  string     `json:"part,omitempty"` // the part's path within the dataset, or the file's name
+	Range load.Range `json:"range"`          // the part's window of time; null is no bound
 	Text  string     `json:"problem"`
 }
 
@@ -39,29 +40,30 @@ type Verified struct {
 	Pipeline string    `json:"pipeline"`
 	RunID    string    `json:"run_id"`
 	Parts    int       `json:"parts"`
-	Rows     int64     `json:"rows"`  // of the parts whose bytes are right
-	Bytes    int64     `json:"bytes"` // of the parts, as the manifest says
+	Rows     int64     `json:"rows"`  // rows of the parts whose bytes are right
+	Bytes    int64     `json:"bytes"` // bytes of all parts, as the manifest says
 	Problems []Problem `json:"problems"`
-	// Notes say what could not be checked, and why.
+	// Notes say what of the output could not be checked, and why.
 	Notes []string `json:"notes"`
 	// Covers is the range from the first window of the parts to the last one. Undated tells
 	// that the parts also hold the results without a date, which no range includes.
 	Covers  load.Range `json:"range"`
 	Undated bool       `json:"undated"`
-	Sound   bool       `json:"sound"` // nothing is wrong
-	// Commands mend what is damaged, in the order in which to give them. There are none
-	// where only the texts of the problems say what to do.
+	Sound   bool       `json:"sound"` // the output has no problems
+	// Commands are the command lines that mend what is damaged, in the order in which to give
+	// them. There are none if only the texts of the problems say what to do.
 	Commands []string `json:"commands,omitempty"`
 
 	Manifest *load.Manifest `json:"-"`
-	single   bool           // it is a single file
-	nothing  bool           // neither a manifest nor a part lies there
-	mend     remedy         // of all problems
-	damaged  []load.Part    // those to read again
-	mu       sync.Mutex     // guards what is found while parts are checked side by side
+	single   bool           // the output is a single file, not a dataset
+	nothing  bool           // neither a manifest nor a part lies at the output
+	mend     remedy         // what mends all problems together: the greatest remedy among them
+	damaged  []load.Part    // parts with problems, whose windows have to be read again
+	mu       sync.Mutex     // guards Rows, Problems, damaged and mend while parts are checked side by side
 }
 
-// add adds a problem of a part of the manifest.
+// add adds a problem of the part p, which a run mends that reads the part's window again. It may be
+// called side by side.
 func (o *Verified) add(kind string, p load.Part, format string, values ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,22 +71,23 @@ func (o *Verified) add(kind string, p load.Part, format string, values ...any) {
 	o.damaged, o.mend = append(o.damaged, p), max(o.mend, byReading)
 }
 
-// about adds a problem of the whole output.
+// about adds a problem of the whole output, of the kind "manifest", and the remedy that mends it.
 func (o *Verified) about(mend remedy, format string, values ...any) {
 	o.Problems = append(o.Problems, Problem{Kind: "manifest", Text: fmt.Sprintf(format, values...)})
 	o.mend = max(o.mend, mend)
 }
 
-// finish sorts the problems, and names the commands of a definition that mend them.
+// finish sorts the problems, sets Sound, and sets Commands to the runs of the definition that mend
+// the problems.
 func (o *Verified) finish(def *definition.Definition) {
 	slices.SortStableFunc(o.Problems, func(a, b Problem) int {
 		return cmp.Or(a.Range.From.Compare(b.Range.From.Time), cmp.Compare(a.Part, b.Part))
 	})
 	o.Sound = len(o.Problems) == 0
-	var runs []string // the flags of each
+	var runs []string // flags of each run, "" for none
 	switch {
 	case o.mend == byHand:
-	case o.mend == byAnyRun || o.single: // a file is written anew by every run
+	case o.mend == byAnyRun || o.single: // every run writes a single file anew
 		runs = []string{""}
 	case o.mend == byFullRun:
 		runs = []string{full}
@@ -96,12 +99,13 @@ func (o *Verified) finish(def *definition.Definition) {
 	}
 }
 
-// full is the flag of a run that replaces a whole dataset.
+// full is the flag of the command run that replaces a whole dataset.
 const full = "--full"
 
-// spareFiles changes the runs that mend a dataset where the definition also writes a file,
-// which a run of a range would write anew with that range alone. A run of the definition's
-// own range mends the dataset too, if all that is damaged lies in it.
+// spareFiles returns the flags of the runs that mend the damaged parts of a dataset: runs, except
+// if the definition also writes a single file, which a run of a narrower range would write anew
+// with the results of that range alone. Then it is one run of the definition's own range, if all
+// damaged parts lie in that range.
 func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) []string {
 	file := slices.ContainsFunc(def.Outputs, func(out definition.Output) bool { return !out.Dataset() && out.Path != definition.StdoutPath })
 	outside := slices.ContainsFunc(damaged, func(p load.Part) bool {
@@ -113,7 +117,7 @@ func spareFiles(def *definition.Definition, damaged []load.Part, runs []string) 
 	return runs
 }
 
-// Damaged returns a *definition.Fault if one of the outputs has problems, otherwise nil.
+// Damaged returns a *definition.Fault of exit code 65 if one of the outputs has problems, else nil.
 func Damaged(outputs []*Verified) error {
 	problems, commands := 0, 0
 	for _, v := range outputs {
