@@ -19,7 +19,7 @@ import (
 
 // DatabaseKind is a kind of database that the program is built with.
 type DatabaseKind struct {
-	Name   string // value of the key database, such as postgres; also Output.Format of tables
+	Name   string // value of database:, such as postgres; also Output.Format of tables
 	Schema string // schema of a table whose name in the definition has none, such as public
 	// Address returns the address of the database that a connection string (dsn) leads to, such
 	// as postgres://host/database. Neither the address nor the error holds a user or password.
@@ -87,10 +87,10 @@ func parseControl(text string) (string, error) {
 	return text, nil
 }
 
-// mostAfter is the most bytes of the SQL file that the key after names.
+// mostAfter is the most bytes of the SQL file that after: names.
 const mostAfter = 1 << 20
 
-// readAfter returns the content of the SQL file that the key after names.
+// readAfter returns the content of the SQL file that after: names.
 func (r *reader) readAfter(text string) (string, error) {
 	data, err := readFile(r.local(text), mostAfter)
 	if err != nil {

@@ -99,7 +99,7 @@ type Changes string
 
 // The ways to find the results that changed.
 const (
-	ChangesAuto     Changes = "auto"     // the service is asked; where it cannot tell, as lookback
+	ChangesAuto     Changes = "auto"     // the service is asked; if it cannot tell, as "lookback"
 	ChangesLookback Changes = "lookback" // the lookback is read again; the service is not asked
 )
 
@@ -176,7 +176,7 @@ func (d *Definition) HasFiles() bool {
 }
 
 // HasUndivided tells whether an output is a dataset without partitions. With such a dataset
-// counts bound the windows that are read; without, a full run may read a range as one window.
+// counts bound the windows that are read; without any, a full run may read its range as one window.
 func (d *Definition) HasUndivided() bool {
 	return slices.ContainsFunc(d.Outputs, func(o Output) bool { return o.Dataset() && o.Partition.Unit() == extract.UnitNone })
 }

@@ -46,8 +46,8 @@ type LoadOptions struct {
 	Key transport.Secret
 	// WithoutSecrets reads no key: of the references to keys only the form is checked.
 	WithoutSecrets bool
-	// State is the folder or address of budgets and checkpoints if the definition has no key
-	// state, "" for .formetl beside the definition.
+	// State is the folder or address of budgets and checkpoints if the definition has no
+	// state:, "" for .formetl beside the definition.
 	State string
 	// Variables are the values of --var by name. They replace ${var:NAME} in place of those
 	// that the definition has under vars.
@@ -154,7 +154,7 @@ func readVersion(v value) {
 	}
 }
 
-// readState reads the key state, where budgets and checkpoints lie: a path or an address alone,
+// readState reads state:, which says where budgets and checkpoints lie: a path or an address alone,
 // or a group of path and s3 (settings of S3).
 func (r *reader) readState(v value) {
 	read := func(v value) { intoParsed(&r.def.State, r.parseState, "")(v) }

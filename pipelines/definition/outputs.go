@@ -23,7 +23,7 @@ type placedOutput struct {
 	given map[string]value // the output's values in the file, by key
 }
 
-// readLoad reads load, the list of outputs. Outputs that have a path or a table are kept for
+// readLoad reads load:, the list of outputs. Outputs that have a path or a table are kept for
 // further checks, whatever else is wrong with them.
 func (r *reader) readLoad(v value) {
 	for _, e := range v.List() {
@@ -140,7 +140,7 @@ func checkBraces(v value, text string) bool {
 	return good
 }
 
-// readFormat returns the format of an output, by the key format or the file's extension, and
+// readFormat returns the format of an output, by format: or by the file's extension, and
 // sets the compression that a single file's extension names. It returns nil after a problem.
 func (r *reader) readFormat(out *placedOutput) *load.Format {
 	v, format := out.at, out.given["format"]
@@ -207,7 +207,7 @@ func (out *placedOutput) readCompression(f *load.Format) {
 	}
 }
 
-// readCSV reads the key csv, the settings of the format csv; with other formats it is refused.
+// readCSV reads csv:, the settings of the format csv. With another format, csv: is a problem.
 func (out *placedOutput) readCSV(f *load.Format) {
 	switch v := out.given["csv"]; {
 	case f.Profiles:

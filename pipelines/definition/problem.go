@@ -76,7 +76,7 @@ type Fault struct {
 	Code int    // exit code of the command that meets the fault; 0: the exit code of Err
 	Text string // what is wrong
 	Cure string // what to do; "" if Text says it, or if the exit code alone tells what to do
-	Err  error  // the faults that Text sums up; nil for a single one
+	Err  error  // the errors that Text sums up; nil for a single fault
 }
 
 // Error returns the text of the fault, which says what is wrong.

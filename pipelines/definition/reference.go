@@ -58,7 +58,7 @@ func (r *reader) expandReferences(root value) {
 	r.def.Variables = slices.Sorted(maps.Keys(known))
 }
 
-// readVariables reads the section vars: names of variables with their defaults, which it adds to
+// readVariables reads the section vars:, names of variables with their defaults, which it adds to
 // values where --var gives no value. It marks every name in known. A variable without a default
 // needs a value by --var.
 func (r *reader) readVariables(v value, values map[string]string, known map[string]bool) {

@@ -16,7 +16,7 @@ const (
 	maxPartsInFlight = 256
 )
 
-// readS3 reads s3, the settings of S3 for a path. It returns nil if the path is not on S3, which
+// readS3 reads s3:, the settings of S3 for a path. It returns nil if the path is not on S3, which
 // it reports, or if path is "", because reading the path gave a problem.
 func readS3(v value, path string) *S3 {
 	switch {

@@ -100,7 +100,7 @@ func (r *schemaReader) report(problems []schemas.Problem) {
 	}
 }
 
-// readSchema reads the key schema of a definition: the path of a schema file, or the keys of a
+// readSchema reads what a definition has under schema: the path of a schema file, or the keys of a
 // schema file as a group.
 func (r *reader) readSchema(v value) {
 	if v.IsGroup() {
@@ -131,7 +131,7 @@ func (r *reader) readSchema(v value) {
 	}
 }
 
-// readColumns reads the columns of v, that stand in the definition itself under columns:. They
+// readColumns reads v, the columns that stand in the definition itself under columns:. They
 // make a schema with the defaults of a schema file. A definition that also has schema: is refused.
 func (r *reader) readColumns(v, schema value) {
 	if schema.Given() {

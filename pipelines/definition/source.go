@@ -66,7 +66,7 @@ func (s *Source) SetBudgets() {
 	}
 }
 
-// readRequests reads the section requests into q, and tells whether it sets per_minute or
+// readRequests reads the section requests: into q, and tells whether it sets per_minute or
 // per_day.
 func readRequests(v value, q *Requests) (budgeted bool) {
 	values := v.Section(

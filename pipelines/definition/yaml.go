@@ -98,7 +98,7 @@ func (d *document) Err() error {
 }
 
 // Wrong returns an *Error for a file that is not of the expected kind, such as a schema file
-// in place of a definition. what says what it is.
+// in place of a definition. The text what says of which kind the file is.
 func (d *document) Wrong(what, remedy string) error {
 	return &Error{File: d.file, Problems: []Problem{{Line: 1, Column: 1, Message: what, Remedy: remedy}}}
 }
@@ -115,7 +115,8 @@ func syntaxProblem(err error) Problem {
 	switch {
 	case strings.HasPrefix(what, "unknown anchor"):
 		what = "an alias has no anchor in this file"
-	case strings.HasPrefix(what, "did not find expected"): // its line is where the unclosed group or list begins, from 0
+	case strings.HasPrefix(what, "did not find expected"):
+		// The parser's line is where the unclosed group or list begins, counted from 0.
 		p.Line, what = p.Line+placed, what+", in what begins here"
 	}
 	p.Message = "this is not YAML: " + what

@@ -71,7 +71,8 @@ func (v value) Refused(key string) bool {
 // remedy, otherwise is the remedy.
 func (v value) FailWith(err error, otherwise string) {
 	message, remedy := err.Error(), otherwise
-	if i := strings.LastIndex(message, "; "); i >= 0 { // the last semicolon: the quoted value may hold one too
+	if i := strings.LastIndex(message, "; "); i >= 0 {
+		// The last semicolon divides: a value quoted in the message may hold one too.
 		message, remedy = message[:i], message[i+2:]
 	}
 	v.Fail(remedy, "%s", message)
@@ -84,7 +85,8 @@ func (v value) Fail(remedy, format string, args ...any) {
 		return // expandTexts has reported a problem with this value already
 	}
 	v.doc.refused[v.path] = true
-	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 { // a problem with an entry of a list counts as one with the list
+	if i := strings.LastIndexByte(v.path, '['); v.key == nil && i > 0 {
+		// A problem with an entry of a list counts as a problem with the list.
 		v.doc.refused[v.path[:i]] = true
 	}
 	v.doc.report(v.place(), v.path, fmt.Sprintf(format, args...), remedy)

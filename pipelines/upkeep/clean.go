@@ -91,7 +91,8 @@ func (c *cleaner) place(ctx context.Context, out definition.Output, root, scope,
 	}
 	cleaned, err := load.Clean(ctx, dest, scope, c.o.Job(c.def, "").Holder(), c.how)
 	c.report.Outputs = append(c.report.Outputs, CleanedOutput{path, cleaned})
-	if _, held := errors.AsType[*load.HeldError](err); err == nil || held { // a *load.HeldError names the path itself
+	if _, held := errors.AsType[*load.HeldError](err); err == nil || held {
+		// A *load.HeldError names the path itself.
 		return err
 	}
 	return fmt.Errorf("%s: %w", path, err)

@@ -185,7 +185,8 @@ func (l *liveForm) misfits() (list []schemas.Change) {
 	}
 	s := l.fitting.Stats()
 	for _, c := range l.known.Columns {
-		first, breaks := len(list), !c.Inferred && c.OnError != schemas.OnErrorSetNull // a value that does not fit does harm
+		// In a declared column, a value that does not fit is breaking unless it becomes null.
+		first, breaks := len(list), !c.Inferred && c.OnError != schemas.OnErrorSetNull
 		add := func(key, is string, n int64, breaking bool) {
 			if n > 0 {
 				list = append(list, schemas.Change{Kind: schemas.ColumnRetyped, From: c.From.String(), Column: c.Name, Key: key, Was: c.Type.String(), Is: is, Count: n, Breaking: breaking})

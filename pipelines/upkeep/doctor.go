@@ -41,9 +41,9 @@ const (
 // Check is one entry of doctor's checklist.
 type Check struct {
 	Name   string     `json:"name"`         // what was checked, such as "key"
-	Of     string     `json:"of,omitempty"` // output or form that the check concerns; "" for the whole definition
+	Of     string     `json:"of,omitempty"` // output or form that was checked; "" for the definition
 	State  CheckState `json:"state"`
-	Detail string     `json:"detail"`         // what was found and what that means, or why nothing was checked
+	Detail string     `json:"detail"`         // what was found, or why nothing was checked
 	Cure   string     `json:"cure,omitempty"` // what to do about it, "" if there is nothing to do
 	// Err is the error of a check whose State is Failed, else nil. It gives doctor its exit code.
 	Err error `json:"-"`

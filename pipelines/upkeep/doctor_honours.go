@@ -51,7 +51,7 @@ type inquiry struct {
 	before    int64  // how many requests doctor had sent for other checks
 	over      string // why no further request is sent; "" while the inquiry goes on
 	pages     int    // how many pages of several results came that were asked for by ascending ids
-	unordered int    // how many of these pages were not in that order
+	unordered int    // on how many of these pages the ids did not ascend
 }
 
 // reply is what an inquiry uses of one answer of the service.
@@ -105,8 +105,8 @@ func (p *inquiry) ask(ctx context.Context, q extract.ResultsQuery, count bool) (
 
 // verdict is whether the service honours one thing that it was asked for.
 type verdict struct {
-	wrong string // how the service fails to honour it, "" if no failure was seen
-	shown bool   // the answers show that the service honours it, unless wrong says otherwise
+	wrong string // what the service did instead of what it was asked for, "" if nothing else was seen
+	shown bool   // the answers suffice to tell; if wrong is "", the service did what it was asked for
 }
 
 // agrees compares how many results a page holds with the service's count for the same bounds. If
@@ -147,7 +147,8 @@ func (p *inquiry) tell(asked string, needed bool, v verdict, how, why string) {
 func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	minID, maxID, minDate, maxDate, needed := "fs_min_id", "fs_max_id", "fs_min_date", "fs_max_date", true
 	if p.table.API != "v1" {
-		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false // needed: for counts
+		// needed is of the counts between bounds, which a run by API v2 can do without.
+		minID, maxID, minDate, maxDate, needed = "after_id", "before_id", "after_date", "before_date", false
 	}
 	first := p.ask(ctx, extract.ResultsQuery{}, false)
 	n := len(first.ids)
@@ -172,7 +173,8 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 		if len(in.ids) > 0 && in.ids[len(in.ids)-1] > middle.IDs.Max {
 			above.wrong = "results above it came"
 		}
-		both := slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max) // bounds are inclusive
+		// Bounds of ids are inclusive, so the results with the bounds as their ids must come.
+		both := slices.Contains(in.ids, middle.IDs.Min) && slices.Contains(in.ids, middle.IDs.Max)
 		below.shown, above.shown = both, both
 	}
 	counts := p.agrees(ctx, middle, in)
@@ -189,7 +191,8 @@ func (p *inquiry) honours(ctx context.Context, newest reply, unsorted string) {
 	}
 	slices.SortFunc(dates, time.Time.Compare)
 	cut := max(1, len(dates)/2)
-	for cut < len(dates) && dates[cut].Sub(dates[cut-1]) < 5*time.Second { // at 5 s apart, the precision of bounds does not matter
+	for cut < len(dates) && dates[cut].Sub(dates[cut-1]) < 5*time.Second {
+		// For dates nearer than 5 s, the precision of the service's bounds could matter.
 		cut++
 	}
 	if cut < len(dates) {

@@ -114,7 +114,7 @@ type listed struct {
 	forms []extract.Form
 }
 
-// Forms implements extract.Client.
+// Forms implements extract.Client: it returns the forms that listed holds, without a request.
 func (l listed) Forms(context.Context) ([]extract.Form, error) { return l.forms, nil }
 
 // refused adds the checks of service, account and key that follow from err, by which Get Forms

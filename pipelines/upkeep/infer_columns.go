@@ -11,7 +11,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// FormColumns.Origin: where the columns of a form were found.
+// The values of FormColumns.Origin: where the columns of a form were found.
 const (
 	OriginSchema   = "schema"   // the definition's schema, with what earlier runs added
 	OriginManifest = "manifest" // the manifests that earlier runs left at the outputs

@@ -48,7 +48,8 @@ func readSample(ctx context.Context, def *definition.Definition, o pipelines.Opt
 	s.Range, s.Total = w, extract.Unknown
 	err = s.read(ctx)
 	s.Results = len(s.seen)
-	if len(s.query.Search.Where) > 0 || s.query.View != "" { // counts include results that a search or view leaves out
+	if len(s.query.Search.Where) > 0 || s.query.View != "" {
+		// The service's counts include results that a search or view leaves out.
 		s.Total = extract.Unknown
 	}
 	return s.Sampled, err

@@ -160,7 +160,8 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	}
 	for _, w := range windows {
 		n, err := v.count(ctx, w)
-		if err == nil && n != held[w] && w.From.IsZero() && found.single { // a single file of all results also holds those without a date
+		if err == nil && n != held[w] && w.From.IsZero() && found.single {
+			// A single file of all results also holds those without a date.
 			var more int64
 			more, err = v.count(ctx, undated)
 			n += more
@@ -175,7 +176,8 @@ func (v *verifier) compare(ctx context.Context, found *Verified) error {
 	return nil
 }
 
-// undated is a window without time that stands for the results without a date.
+// undated is an empty window, from the epoch to the epoch, that stands for the results without a
+// date.
 var undated = load.Range{From: load.Wall(extract.Epoch), To: load.Wall(extract.Epoch)}
 
 // count returns the service's count of a window, for which it asks the service once. A window with

@@ -26,7 +26,7 @@ func check(ctx context.Context, dest load.Destination, path, file string) (*Veri
 	o := &Verified{Path: path, Problems: []Problem{}, Notes: []string{}, single: file != ""}
 	m, version, err := load.ReadManifest(ctx, dest, name)
 	if damaged, is := errors.AsType[*load.ManifestError](err); is {
-		o.about(byHand, "%v", damaged) // the text says what to do, which no run can
+		o.about(byHand, "%v", damaged) // its text says what to do, and no run can do that
 		return o, nil
 	}
 	if errors.Is(err, load.ErrNotExist) {
@@ -85,7 +85,7 @@ func (o *Verified) checkParts(ctx context.Context, dest load.Destination) error 
 		return err
 	}
 	_, twice := idset.Overlap(sets...)
-	seen := idset.Set{} // ids of twice that earlier parts hold
+	seen := idset.Set{} // ids that are in several parts and in one of those before
 	for i, p := range o.Manifest.Parts {
 		own := sets[i].Intersect(twice)
 		if both := seen.Intersect(own); !both.IsEmpty() {

@@ -11,15 +11,15 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// remedy is what mends a problem that Verify found. Of the runs, one that stands later in the list
-// also mends what those before it mend.
+// remedy is what mends a problem that Verify found. The runs stand in ascending order: byFullRun
+// also mends what byReading mends, and byReading what byAnyRun mends.
 type remedy int
 
 const (
-	byHand    remedy = iota // no run mends the problem: its text says what to do
+	byHand    remedy = iota // no run mends the problem; its text says what to do
 	byAnyRun                // any run mends the problem, whatever its range
-	byReading               // a run mends it that reads the part's window again
-	byFullRun               // a run mends it that replaces the whole dataset
+	byReading               // a run mends the problem that reads the part's window again
+	byFullRun               // a run mends the problem that replaces the whole dataset
 )
 
 // Problem is one thing at an output that is not as its manifest says.
