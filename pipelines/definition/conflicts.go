@@ -32,7 +32,8 @@ func (r *reader) checkOutputs() {
 	if err := r.def.Explode(); err != nil {
 		r.outputs[0].at.FailWith(err, "mend the schema")
 	}
-	for _, out := range slices.Clone(r.outputs) { // problems with a child output are reported at its parent
+	for _, out := range slices.Clone(r.outputs) {
+		// A problem with a child output is reported at its parent.
 		for range r.def.exploded() {
 			if next := len(r.outputs); out.Database == nil && next < len(r.def.Outputs) {
 				r.outputs = append(r.outputs, placedOutput{Output: r.def.Outputs[next], at: out.at})

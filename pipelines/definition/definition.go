@@ -20,12 +20,12 @@ import (
 // account's zone, though their location is time.UTC, as in extract.Window.
 type Definition struct {
 	File    string   // path of the file with the definition, "" if a command made the definition
-	Given   []string `json:"-"` // flags of the command line that proposed commands repeat, see Command
+	Given   []string `json:"-"` // flags given on the command line, which Command repeats
 	Name    string
 	Source  Source
 	Forms   []string // names of forms, or globs
 	Exclude []string // names of forms that Forms matches and no run reads, or globs; see WantsForm
-	State   string   // where budgets and checkpoints lie: a folder, or an address such as s3://bucket/prefix/
+	State   string   // folder or address (s3://bucket/prefix/) of budgets and checkpoints
 	StateS3 *S3      // settings of S3 for State; nil for those of the SDK
 	// Variables are the names of variables under vars and in every ${var:NAME}, in alphabetical
 	// order.
@@ -80,7 +80,7 @@ type Requests struct {
 
 // Extract says which results are read and how.
 type Extract struct {
-	From, To     time.Time // the range, without To; zero From: no lower bound, zero To: now less Settle
+	From, To     time.Time // half-open range; zero From: no lower bound, zero To: now less Settle
 	Settle       time.Duration
 	Window       extract.Step
 	Incremental  bool

@@ -21,7 +21,7 @@ const maxDocument = 1 << 20
 type document struct {
 	file     string
 	problems []Problem
-	refused  map[string]bool     // paths of keys whose values have a reported problem, see value.Refused
+	refused  map[string]bool     // paths of keys with a reported problem, see value.Refused
 	expanded map[*yaml.Node]bool // texts whose references expandTexts has replaced
 	unread   map[*yaml.Node]bool // texts whose references expandTexts could not replace
 	redact   []func(string) string

@@ -70,7 +70,8 @@ func (c *cleaner) output(ctx context.Context, out definition.Output, at output.L
 		c.visited[out.Path] = true
 		return definition.Unsupported(out.Path+": cleaning a path that is another one for each run", "write a path without {run_id}, or remove the folders of old runs by hand")
 	}
-	if c.visited[at.Path] || out.Database != nil { // a load of a table leaves nothing but what it committed
+	if c.visited[at.Path] || out.Database != nil {
+		// A load of a table leaves nothing but what it committed.
 		return nil
 	}
 	c.visited[at.Path] = true

@@ -33,7 +33,7 @@ type CheckState string
 // How a check of doctor can come out.
 const (
 	OK         CheckState = "ok"
-	Warning    CheckState = "warning"     // a run would succeed, but somebody should look at what was found
+	Warning    CheckState = "warning"     // a run would succeed, but what was found needs a look
 	Failed     CheckState = "failed"      // a run would fail, or its data would be wrong
 	NotChecked CheckState = "not checked" // the check could not be made; Check.Detail says why
 )

@@ -227,7 +227,7 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 		return report, &definition.Fault{Code: codeUsage, Text: "there is no manifest at " + path +
 			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
 	}
-	found.finish(&definition.Definition{Given: given}) // without a file, so that the commands say DEFINITION
+	found.finish(&definition.Definition{Given: given}) // has no File: commands say DEFINITION
 	report.Outputs = []*Verified{found}
 	return report, nil
 }

@@ -59,7 +59,7 @@ type Verified struct {
 	nothing  bool           // neither a manifest nor a part lies at the output
 	mend     remedy         // what mends all problems together: the greatest remedy among them
 	damaged  []load.Part    // parts with problems, whose windows have to be read again
-	mu       sync.Mutex     // guards Rows, Problems, damaged and mend while parts are checked side by side
+	mu       sync.Mutex     // guards Rows, Problems, damaged and mend: parts are checked at once
 }
 
 // add adds a problem of the part p, which a run mends that reads the part's window again. It may be
