@@ -64,8 +64,6 @@ type sharedBudget struct {
 	signed   int64         // loan.Until of the last write that is known to have been carried out
 	told     time.Time     // the last moment that waits was called with
 	clockSet time.Time     // when the state's clock was last asked for, by this machine's
-
-	users int // how many share it, see Budgets
 }
 
 // limits are what a definition allows. 0 is no limit.

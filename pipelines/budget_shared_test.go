@@ -289,35 +289,3 @@ func (s slow) Put(ctx context.Context, name string, data []byte, version string)
 	time.Sleep(12 * time.Second)
 	return s.Destination.Put(ctx, name, data, version)
 }
-
-// TestRunsOfAProcessShareABudget: sixteen runs of one process reserve together. The last one that
-// ends gives back what is left, and a later one begins anew.
-func TestRunsOfAProcessShareABudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := &host{Destination: stateAt(t.TempDir()), random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // for a test
-		var all Budgets
-		state, def := checkpoint.NewState(h, "s3://bucket/state/"), budgeted("", 0, 5000)
-		var group sync.WaitGroup
-		for range 16 {
-			b := all.Shared(def, state, h.now, nil)
-			group.Go(func() {
-				for range 100 {
-					if err := b.Reserve(t.Context()); err != nil {
-						t.Error(err)
-					}
-					time.Sleep(200 * time.Millisecond)
-				}
-				b.(interface{ Close() }).Close()
-				b.(interface{ Close() }).Close() // the second one does nothing
-			})
-		}
-		group.Wait()
-		u, err := readBudget(t.Context(), def, state, h.now())
-		if err != nil || u.Day != 1600 || h.writes > 100 || len(all.open) > 0 {
-			t.Errorf("%d requests are booked by %d writes, %d are open, %v", u.Day, h.writes, len(all.open), err)
-		}
-		if all.Shared(budgeted("", 0, 0), state, h.now, nil) != nil {
-			t.Error("there is a budget without limits")
-		}
-	})
-}

@@ -37,7 +37,7 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 		if err != nil {
 			return nil, err
 		}
-		requests = o.Client.Budgets.Shared(def, state, o.Now, o.waiting)
+		requests = newBudget(def, state, o.Now, o.waiting)
 	}
 	cfg := transport.Config{
 		BaseURL: s.BaseURL, Account: s.Account, AllowHTTP: s.AllowHTTP, Key: s.Key,

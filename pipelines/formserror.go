@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/extract/transport"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // FormsError reports that a command failed for some of its forms. Its work on the
@@ -70,18 +71,18 @@ func (e *FormsError) Error() string {
 		}
 	}
 	if len(failed) == 0 { // the run was told to stop
-		return fmt.Sprintf("%d of %d forms were not begun (%s): %v", len(stopped), e.Forms, few(stopped), notBegun(e.Errors[0]).Err)
+		return fmt.Sprintf("%d of %d forms were not begun (%s): %v", len(stopped), e.Forms, plain.Few(stopped, 5), notBegun(e.Errors[0]).Err)
 	}
 	s := fmt.Sprintf("%d of %d forms failed", len(failed), e.Forms)
 	failed, same := oncePerCause(failed)
 	if len(same) > 0 {
-		s += fmt.Sprintf(", %d of them of the same cause (%s)", len(same), few(same))
+		s += fmt.Sprintf(", %d of them of the same cause (%s)", len(same), plain.Few(same, 5))
 	}
 	if len(doomed) > 0 {
-		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(doomed), few(doomed))
+		s += fmt.Sprintf(", and %d were not run because each would fail of the same cause (%s)", len(doomed), plain.Few(doomed, 5))
 	}
 	if len(stopped) > 0 {
-		s += fmt.Sprintf(", and %d were not begun (%s)", len(stopped), few(stopped))
+		s += fmt.Sprintf(", and %d were not begun (%s)", len(stopped), plain.Few(stopped, 5))
 	}
 	return s + ":\n" + errors.Join(failed...).Error()
 }
@@ -116,15 +117,6 @@ func notBegun(err error) *NotRunError {
 		}
 	}
 	return nil
-}
-
-// few lists the first of many names.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Unwrap returns the forms' errors.

@@ -69,8 +69,6 @@ type ClientOptions struct {
 	// Waits is told when requests begin to wait for long for the budget per minute; nil
 	// tells nobody.
 	Waits func(until time.Time)
-	// Budgets are those of the process; nil if it has one run.
-	Budgets *Budgets
 }
 
 // waiting tells the log, and whoever watches, that requests wait for the budget.

@@ -30,32 +30,13 @@ type Resume struct {
 // output, or to a place of their own, at the same time.
 const ownSlots = 64
 
-// openCheckpoint opens the checkpoint of the form. It removes the form's checkpoints for
-// outputs that the definition no longer has.
+// openCheckpoint opens the checkpoint of the form.
 func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string) (*checkpoint.Checkpoint, error) {
-	key, h := CheckpointKey(def, form), o.Job(def, form).Holder()
 	slots := 1
 	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
 		slots = ownSlots
 	}
-	c, err := checkpoint.Open(ctx, o.State, key, slots, h)
-	if err != nil || slots > 1 || def.File == "" { // only a definition in a file can have changed
-		return c, err
-	}
-	log := o.Logger.With(slog.String("form", form))
-	others, err := checkpoint.DiscardOthers(ctx, o.State, def.Name, form, key, h)
-	for _, l := range others {
-		tellDiscarded(ctx, log, slog.LevelWarn, l.RunID, errors.New("the outputs have changed since"))
-	}
-	if err != nil {
-		log.LogAttrs(ctx, slog.LevelWarn, "a checkpoint that nobody resumes from could not be removed", slog.String("error", err.Error()))
-	}
-	return c, nil
-}
-
-// tellDiscarded logs that the checkpoint of an earlier run is discarded, and why.
-func tellDiscarded(ctx context.Context, log *slog.Logger, level slog.Level, run string, why error) {
-	log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded", slog.String("earlier_run", run), slog.String("reason", why.Error()))
+	return checkpoint.Open(ctx, o.State, CheckpointKey(def, form), slots, o.Job(def, form).Holder())
 }
 
 // inherit finds what this run takes over from an earlier one. It is nil where
@@ -79,7 +60,8 @@ func (f *formRun) inherit(ctx context.Context) (*checkpoint.Inherited, error) {
 			if f.reader.Def.File == "" { // nobody expects an export to resume
 				level = slog.LevelInfo
 			}
-			tellDiscarded(ctx, f.reader.Log, level, cmp.Or(found.RunID, "unknown"), err)
+			f.reader.Log.LogAttrs(ctx, level, "the checkpoint of an earlier run is discarded",
+				slog.String("earlier_run", cmp.Or(found.RunID, "unknown")), slog.String("reason", err.Error()))
 		}
 		return nil, c.Clear(ctx)
 	}

@@ -94,25 +94,6 @@ func discard(ctx context.Context, c *Checkpoint, h load.Holder) (discarded bool,
 	return true, c.Close(ctx, false)
 }
 
-// DiscardOthers removes the checkpoints of a form that have another key, because the outputs
-// have changed since. It returns the headers of those that it removed. It leaves those that a
-// run holds.
-func DiscardOthers(ctx context.Context, s State, pipeline, form, key string, h load.Holder) (discarded []Header, err error) {
-	all, err := find(ctx, s, folderName+formKey(pipeline, form))
-	for _, f := range all {
-		if name, _, _ := strings.Cut(f.name, "."); name == key {
-			continue
-		}
-		c := checkpointAt(s, f.name)
-		header, _ := c.header(ctx) // one that cannot be read is removed as well
-		gone, failed := discard(ctx, c, h)
-		if err = errors.Join(err, failed); gone {
-			discarded = append(discarded, header)
-		}
-	}
-	return discarded, err
-}
-
 // Sweep removes checkpoints that no run holds and no run may take over. These were not changed for
 // longer than KeepFor, or have no header. It returns their number. With dryRun it only counts
 // them. The error is an *UnreachedError if a bucket cannot be listed.

@@ -79,9 +79,6 @@ func held(t *testing.T, s State, objects int) {
 	if gone, err := discard(t.Context(), checkpointAt(s, testKey), holder); gone || err != nil {
 		t.Errorf("discarded: %t, %v", gone, err)
 	}
-	if gone, err := DiscardOthers(t.Context(), s, "p", "f", "another", holder); len(gone) > 0 || err != nil {
-		t.Errorf("discarded: %v, %v", gone, err)
-	}
 	if all, err := find(t.Context(), s, folderName); len(all) != objects || err != nil {
 		t.Errorf("found %v, %v", all, err)
 	}
@@ -281,14 +278,6 @@ func TestLeft(t *testing.T) {
 					t.Errorf("left is %+v", l)
 				}
 			}
-		}
-		// The outputs have changed, so that the form's checkpoint has another key.
-		others, err := DiscardOthers(t.Context(), state, "p", "f", damaged, holder)
-		if len(others) != 1 || others[0].RunID != "run1" || err != nil {
-			t.Errorf("discarded %+v, %v", others, err)
-		}
-		if left, err := LeftOf(t.Context(), state, "p", "f"); len(left) > 0 || err != nil {
-			t.Errorf("left is %+v, %v", left, err)
 		}
 	})
 }

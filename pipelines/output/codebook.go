@@ -236,19 +236,16 @@ const mostCellText = 32_767 - 64
 // it in a spreadsheet, so it is written as the CSV profile excel is.
 func (b *codebook) table() []byte {
 	var out bytes.Buffer
-	out.WriteString("\uFEFF")
-	rows := [][]string{{"column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii"}}
-	for _, c := range b.Columns {
-		rows = append(rows, []string{
-			c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(),
-			strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII,
-		})
-	}
-	for _, row := range rows {
-		for i, field := range row {
-			row[i] = tableField(field)
+	line := func(fields ...string) {
+		for i, field := range fields {
+			fields[i] = tableField(field)
 		}
-		out.WriteString(strings.Join(row, ",") + "\r\n")
+		out.WriteString(strings.Join(fields, ",") + "\r\n")
+	}
+	out.WriteString("\uFEFF")
+	line("column", "type", "from", "label", "item_type", "choices", "rows", "nulls", "pii")
+	for _, c := range b.Columns {
+		line(c.Name, c.Type, c.From, c.Label, c.ItemType, c.choicesCell(), strconv.FormatInt(c.Rows, 10), strconv.FormatInt(c.Nulls, 10), c.PII)
 	}
 	return out.Bytes()
 }

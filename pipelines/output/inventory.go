@@ -8,6 +8,7 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/definition"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // Unlisted returns an error if an inventory found parts that no manifest lists. If a run added
@@ -20,7 +21,7 @@ func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 	return &definition.Fault{
 		Code: 73,
 		Text: fmt.Sprintf("%s holds %s that no manifest lists: %s; nothing is written beside them. `%s` replaces the whole dataset and removes them, `%s` removes them alone",
-			path, countOf(len(i.Unlisted)), few(load.NamesOf(i.Unlisted)), def.Command("run", "--full"), def.Command("clean", "--unlisted")),
+			path, countOf(len(i.Unlisted)), plain.Few(load.NamesOf(i.Unlisted), mostNames), def.Command("run", "--full"), def.Command("clean", "--unlisted")),
 		Cure: "look at these parts; then replace the dataset with `formetl run DEFINITION --full`, or remove them with `formetl clean DEFINITION --unlisted`",
 	}
 }
@@ -37,7 +38,7 @@ func damagedParts(path string, damaged []load.DamagedPart, run func(flags string
 		commands[i] = "`" + run(flags) + "`"
 	}
 	return &definition.Fault{Code: 65, Text: fmt.Sprintf("%s: %s of the manifest outside this run's range, which is committed, cannot be read: %s; read them again by %s",
-		path, countOf(len(damaged)), few(names), strings.Join(commands, ", and by "))}
+		path, countOf(len(damaged)), plain.Few(names, mostNames), strings.Join(commands, ", and by "))}
 }
 
 // ReadAgain returns the flags of each of the runs that replace parts. A part that lacks a
@@ -83,11 +84,5 @@ func countOf(parts int) string {
 	return fmt.Sprintf("%d parts", parts)
 }
 
-// few joins names with commas. Of more than 100 names it lists only the first 100.
-func few(names []string) string {
-	const most = 100
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s, and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+// mostNames is how many parts an error names at most.
+const mostNames = 100

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/formetl/formetl/extract"
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/load/idset"
 	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/reading"
+	"github.com/formetl/formetl/schemas/plain"
 )
 
 // PointVerified is the point at which reading.Form.At is called once what was
@@ -238,7 +238,11 @@ type VerifyError struct {
 
 // Error names the windows.
 func (e *VerifyError) Error() string {
-	what, where := "results", " in the windows "+names(e.Windows, ", ")
+	windows := make([]string, len(e.Windows))
+	for i, w := range e.Windows {
+		windows[i] = w.String()
+	}
+	what, where := "results", " in the windows "+plain.Few(windows, 5)
 	if e.Undated {
 		what, where = "results without a date", ""
 	}
@@ -283,18 +287,4 @@ func (c *Reconciler) again() error {
 func (c *Reconciler) sent() int64 {
 	r := c.Reader.Client.Requests()
 	return r.Results + r.Count + r.Retries
-}
-
-// names returns the windows as text for people.
-func names(windows []extract.Window, separator string) string {
-	const most = 5
-	list := make([]string, 0, most+1)
-	for i, w := range windows {
-		if i == most {
-			list = append(list, fmt.Sprintf("and %d more", len(windows)-most))
-			break
-		}
-		list = append(list, w.String())
-	}
-	return strings.Join(list, separator)
 }

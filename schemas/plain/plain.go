@@ -47,6 +47,15 @@ func Cut(text string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
+// Few joins names with commas. Of more than `most` names it shows the first ones, and how many
+// follow.
+func Few(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
 // JSON escapes what is unsafe in JSON. Encoders do so for C0 alone.
 func JSON(data []byte) []byte {
 	var b strings.Builder

@@ -526,7 +526,7 @@ func sourceOf(flag, name string, known []schemas.Column) (schemas.Source, error)
 			names = append(names, c.Label)
 		}
 	}
-	hint := cmp.Or(plain.Hint(name, names), "; it has "+few(names, len(known)))
+	hint := cmp.Or(plain.Hint(name, names), "; it has "+plain.Few(names[:len(known)], 12))
 	return schemas.Source{}, console.Usagef("%s %s: the form has no such column%s", flag, name, hint)
 }
 
@@ -540,15 +540,6 @@ func guess(name string) schemas.Source {
 		return schemas.Source{Kind: schemas.FromItem, ID: id}
 	}
 	return schemas.Source{Kind: schemas.FromMeta, ID: name}
-}
-
-// few names up to twelve columns out of so many.
-func few(names []string, columns int) string {
-	const most = 12
-	if columns <= most {
-		return strings.Join(names[:columns], ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), columns-most)
 }
 
 // repeated refuses what the service takes only once. given are the criteria as they were

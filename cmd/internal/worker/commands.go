@@ -211,7 +211,7 @@ func (p *process) run(ctx context.Context, f runFlags) error {
 			}
 			return p.load(s, o)
 		},
-		Client: pipelines.ClientOptions{UserAgent: "formetl-worker/" + console.Version(), Budgets: &pipelines.Budgets{}},
+		Client: pipelines.ClientOptions{UserAgent: "formetl-worker/" + console.Version()},
 	})
 	if err := w.Start(); err != nil {
 		return temporalError("work for the task queue "+p.queue, err)
