@@ -280,7 +280,7 @@ func (p *inquiry) check() Check {
 	c := Check{Name: "specification", Of: p.table.Form, State: OK, Detail: fmt.Sprintf("the service honours %d of the %d things in the table; the others are not shown", yes, len(p.table.Rows))}
 	switch {
 	case len(broken) > 0:
-		err := &definition.Fault{Code: codeData, Text: fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
+		err := &definition.Fault{Code: 65, Text: fmt.Sprintf("the service breaks its specification with form %s: it does not honour %s", p.table.Form, strings.Join(broken, ", "))}
 		c = failed(c.Name, c.Of, err, "send the table below to those who run the service; it holds nothing of the results")
 	case len(others) > 0:
 		c.State, c.Detail = Warning, "the service does not honour "+strings.Join(others, ", ")+", which a run can do without"

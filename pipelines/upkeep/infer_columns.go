@@ -93,5 +93,5 @@ func InferColumns(ctx context.Context, def *definition.Definition, o pipelines.O
 // NoColumns returns the *definition.Fault, of exit code 66, that a form's columns are not known:
 // the definition in file names no schema, and no run has left columns of the form.
 func NoColumns(file, form string) error {
-	return &definition.Fault{Code: codeNoInput, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
+	return &definition.Fault{Code: 66, Text: fmt.Sprintf("%s has no schema, and no run has left columns of form %s: there is nothing to compare the form with; run it, or write a schema by `formetl schema infer`", file, form)}
 }

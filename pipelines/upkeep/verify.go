@@ -224,7 +224,7 @@ func VerifyPath(ctx context.Context, path string, o pipelines.Options, given []s
 		return report, err
 	}
 	if found.nothing {
-		return report, &definition.Fault{Code: codeUsage, Text: "there is no manifest at " + path +
+		return report, &definition.Fault{Code: 64, Text: "there is no manifest at " + path +
 			": name a definition, the folder of a dataset, or a file beside which a manifest lies (formetl export writes one with --manifest)"}
 	}
 	found.finish(&definition.Definition{Given: given}) // has no File: commands say DEFINITION

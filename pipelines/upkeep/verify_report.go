@@ -125,7 +125,7 @@ func Damaged(outputs []*Verified) error {
 		commands += len(v.Commands)
 	}
 	f := &definition.Fault{
-		Code: codeData, Text: fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", problems, len(outputs)),
+		Code: 65, Text: fmt.Sprintf("what was written is not as the manifests say; problems: %d, outputs checked: %d", problems, len(outputs)),
 		Cure: "do what the problems and the notes say; then run the same command again",
 	}
 	switch {
