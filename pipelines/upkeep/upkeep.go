@@ -25,15 +25,6 @@ import (
 	"github.com/formetl/formetl/pipelines/output"
 )
 
-// Exit codes for Fault.Code, as contract.md lists them.
-const (
-	codeUsage   = 64
-	codeData    = 65
-	codeNoInput = 66
-	codeIO      = 74
-	codeConfig  = 78
-)
-
 // eachForm calls visit for the forms that a run of the definition would read, and returns these
 // forms. The service is asked for its list of forms only if the definition has globs. A form that
 // fails does not stop the others: failed has its error. err is of that list, or of a context that
