@@ -186,7 +186,11 @@ func (f *formRun) open(ctx context.Context) (inherited *checkpoint.Inherited, er
 	}
 	f.o.Full = f.outputs.Full()
 	r := f.reader
-	if r.Checkpoint, err = openCheckpoint(ctx, r.Def, f.o, r.Name); err != nil {
+	slots := 1
+	if !slices.ContainsFunc(r.Def.Outputs, definition.Output.Lasting) {
+		slots = ownSlots
+	}
+	if r.Checkpoint, err = checkpoint.Open(ctx, f.o.State, CheckpointKey(r.Def, r.Name), slots, f.o.Job(r.Def, r.Name).Holder()); err != nil {
 		return nil, err
 	}
 	r.Checkpoint.Mem = f.o.batches

@@ -10,7 +10,6 @@ import (
 
 	"github.com/formetl/formetl/load"
 	"github.com/formetl/formetl/pipelines/checkpoint"
-	"github.com/formetl/formetl/pipelines/definition"
 	"github.com/formetl/formetl/pipelines/output"
 	"github.com/formetl/formetl/pipelines/reading"
 )
@@ -29,15 +28,6 @@ type Resume struct {
 // ownSlots is how many runs may write one definition's results to standard
 // output, or to a place of their own, at the same time.
 const ownSlots = 64
-
-// openCheckpoint opens the checkpoint of the form.
-func openCheckpoint(ctx context.Context, def *definition.Definition, o Options, form string) (*checkpoint.Checkpoint, error) {
-	slots := 1
-	if !slices.ContainsFunc(def.Outputs, definition.Output.Lasting) {
-		slots = ownSlots
-	}
-	return checkpoint.Open(ctx, o.State, CheckpointKey(def, form), slots, o.Job(def, form).Holder())
-}
 
 // inherit finds what this run takes over from an earlier one. It is nil where
 // there is nothing.

@@ -2,10 +2,12 @@ package worker_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/formetl/formetl/load/loadtest/needs"
@@ -31,7 +33,7 @@ func testMain(m *testing.M) int {
 		return m.Run() // each test notes that it is left out
 	}
 	needs.FilesInMemory()
-	needs.Together(6) // most of it is waiting for the heartbeats of the dead
+	together(6) // most of it is waiting for the heartbeats of the dead
 	dir, err := os.MkdirTemp("", "formetl-worker-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
@@ -82,4 +84,17 @@ func need(t testing.TB) {
 	t.Helper()
 	needs.Temporal().Require(t)
 	needs.RequireS3(t)
+}
+
+// together lets so many tests of this package run at once, unless -parallel says how many. They
+// mostly wait for other processes, and go test lets no more of them run than there are
+// processors.
+func together(tests int) {
+	const name = "test.parallel"
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if !asked {
+		_ = flag.Set(name, strconv.Itoa(tests)) // fails for what is no number only
+	}
 }
