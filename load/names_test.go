@@ -32,7 +32,7 @@ func TestCheckNameSaysWhy(t *testing.T) {
 			t.Errorf("%.20q gives %v, want %q", name, err, want)
 		}
 	}
-	for _, name := range []string{"a", "a/b.csv", "..a", "a..", "...", ".hidden", "a b", "ä/日本.csv", "a:b", ".formetl/intent"} {
+	for _, name := range []string{"a", "a/b.csv", "..a", "a..", "...", ".hidden", "a b", "ä/日本.csv", "a:b", ".formetl/intent", strings.Repeat("a", 255), strings.Repeat("a/", 511) + "aa"} {
 		if err := load.CheckName(name); err != nil {
 			t.Error(err)
 		}

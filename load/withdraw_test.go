@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/formetl/formetl/load"
@@ -67,6 +68,9 @@ func TestWithdraw(t *testing.T) {
 			m, _, err := load.ReadManifest(t.Context(), s.d, load.ManifestName)
 			if err != nil || m.RunID != c.run {
 				t.Errorf("the manifest is of %q, %v", m.RunID, err)
+			}
+			if data, _, err := s.d.Get(t.Context(), load.SuccessName); c.want.Finished && (err != nil || !strings.Contains(string(data), c.run)) {
+				t.Errorf("the mark of success is %q, %v", data, err)
 			}
 			s.must(s.run("run3", days{1: "x", 2: "y", 3: "z"}, nil))
 		})

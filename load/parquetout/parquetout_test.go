@@ -122,7 +122,8 @@ func TestDictionaryBySample(t *testing.T) {
 	mem := checked(t)
 	schema := loadtest.Columns("status", arrow.BinaryTypes.String, "id", arrow.PrimitiveTypes.Int64, "choice", arrow.BinaryTypes.String,
 		"n", arrow.PrimitiveTypes.Int64, "b", arrow.FixedWidthTypes.Boolean, "none", arrow.BinaryTypes.String,
-		"tags", loadtest.ListOf(arrow.BinaryTypes.String), "wide", &arrow.Decimal128Type{Precision: 30, Scale: 0})
+		"tags", loadtest.ListOf(arrow.BinaryTypes.String), "wide", &arrow.Decimal128Type{Precision: 30, Scale: 0},
+		"day", arrow.FixedWidthTypes.Date32)
 	batch := loadtest.Build(mem, schema, 10_000, func(b array.Builder, column, row int) {
 		switch b := b.(type) {
 		case *array.StringBuilder:
@@ -143,11 +144,13 @@ func TestDictionaryBySample(t *testing.T) {
 			b.ValueBuilder().(*array.StringBuilder).Append([]string{"red", "green"}[row%2])
 		case *array.Decimal128Builder:
 			b.Append(decimal128.FromI64(1))
+		case *array.Date32Builder:
+			b.Append(arrow.Date32(20_000 + row%5))
 		}
 	})
 	defer batch.Release()
 	data := write(t, load.EncodeOptions{}, batch)
-	for i, want := range []bool{false, false, true, true, false, false, true, true} {
+	for i, want := range []bool{false, false, true, true, false, false, true, true, true} {
 		if got := chunk(t, data, i).HasDictionaryPage(); got != want {
 			t.Errorf("column %q: a dictionary is %v, not %v", schema.Field(i).Name, got, want)
 		}

@@ -64,6 +64,10 @@ func TestChainSums(t *testing.T) {
 	if c.Ended() || !slices.Equal(c.Gaps(), []Gap{{9, Last}}) || c.Results() != 9 || c.IDs().Len() != 9 {
 		t.Errorf("%t, %d, %d, %v", c.Ended(), c.Gaps(), c.Results(), c.IDs())
 	}
+	c = Chain{Pieces: []Piece{{After: First, Through: 5}, {After: 9, Through: 12}}}
+	if !slices.Equal(c.Gaps(), []Gap{{5, 9}, {12, Last}}) {
+		t.Errorf("the gaps between pieces are %v", c.Gaps())
+	}
 	var none Chain
 	if none.Ended() || !slices.Equal(none.Gaps(), []Gap{{First, Last}}) || none.Results() != 0 || !none.IDs().IsEmpty() {
 		t.Errorf("an empty chain is %+v", none)

@@ -34,6 +34,17 @@ func TestPlausibleWindow(t *testing.T) {
 	}
 }
 
+// TestPlausibleSinceLastReading: counts of before the last one ahead of the reading do not widen
+// what is plausible.
+func TestPlausibleSinceLastReading(t *testing.T) {
+	r := &Reader{Form: Form{At: func(string) {}}}
+	w := &Window{Counts: []int64{10, 7}, Reading: Reading{Chains: []checkpoint.Chain{{Pieces: []checkpoint.Piece{{Stats: transform.Stats{Rows: 4}}}}}}}
+	r.isRead(w)
+	if w.Counts = append(w.Counts, 8); w.Plausible() {
+		t.Errorf("%d results are plausible by counts of 7 and 8", w.Results())
+	}
+}
+
 func TestRowIDsLeaveRejectsOut(t *testing.T) {
 	w := &Window{Reading: Reading{IDs: idset.Of(3, 5, 9), Rejects: []transform.Reject{{ResultID: 3}, {ResultID: 9}}, Stats: transform.Stats{Rows: 1, Rejected: 2}}}
 	if ids := w.RowIDs(); !ids.Equal(idset.Of(5)) || w.IDs.Len() != 3 {

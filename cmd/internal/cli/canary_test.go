@@ -85,6 +85,7 @@ func (w *canaryWorld) commands(t *testing.T) []canaryRun {
 		{"plan", 0, "", []string{"plan", good}},
 		{"plan as JSON", 0, "", []string{"plan", good, "--json"}},
 		{"doctor", 0, "", []string{"doctor", good}},
+		{"doctor with a key file", 0, "", []string{"doctor", good, "--api-key-file", filepath.Join(w.inputs, "key")}},
 		{"validate", 0, "", []string{"validate", good}},
 		{"schema show", 0, "", []string{"schema", "show", good}},
 		{"schema infer", 0, "", with("schema", "infer", "--form", "form1", "-o", "form1.yaml")},

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,6 +207,65 @@ func TestLeaseCannotBeRenewed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// late is a cell whose answers to writes come so long after the writes.
+type late struct {
+	*cell
+	by atomic.Int64
+}
+
+func (s *late) Write(ctx context.Context, r Record, version string) (string, error) {
+	version, err := s.cell.Write(ctx, r, version)
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(time.Duration(s.by.Load())):
+		return version, err
+	}
+}
+
+// A lease is held from when its renewal was sent, for the store may count from then.
+func TestLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cell{}
+		l, s := leaseOf(c, "run1"), &late{cell: c}
+		l.store = s
+		s.by.Store(int64(10 * time.Second))
+		if err := l.take(t.Context(), "here"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		c.set(func() { c.fails = errors.New("away") })
+		last := c.written
+		<-l.Lost()
+		if after := time.Since(last); after > 52*time.Second {
+			t.Errorf("lost %s after the last renewal was sent", after)
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+// One answer that never comes leaves time for another renewal.
+func TestAnswerNeverComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cell{}
+		l, s := leaseOf(c, "run1"), &late{cell: c}
+		l.store = s
+		if err := l.take(t.Context(), "here"); err != nil {
+			t.Fatal(err)
+		}
+		s.by.Store(int64(time.Hour))
+		time.Sleep(20 * time.Second)
+		s.by.Store(0)
+		time.Sleep(time.Minute)
+		if isLost(l) {
+			t.Error("lost")
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The answer to a renewal is lost, and so is that to the write that takes the lease: the run still
