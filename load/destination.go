@@ -14,14 +14,14 @@ import (
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
-	fmt.Stringer // the address, for people
+	fmt.Stringer // String returns the destination's address, for people
 	Stager
 	Store
 	Opener
 	Leaser
-	// Holders returns the leases that are held here now. Leases that have expired or
-	// whose process is gone are left out. The call does not disturb a run that takes a
-	// lease at the same time.
+	// Holders returns the leases that are held at the destination now. Leases that have expired or
+	// whose process is gone are left out. The call does not disturb a run that takes a lease at
+	// the same time.
 	Holders(ctx context.Context) ([]ScopedHolder, error)
 }
 
@@ -56,19 +56,20 @@ type Stager interface {
 // after Prepare does nothing, so it can be deferred.
 type Upload interface {
 	io.Writer
-	// Prepare makes all bytes durable. The object stays invisible.
+	// Prepare makes all bytes of the object durable. The object stays invisible until
+	// Stager.Commit.
 	Prepare(ctx context.Context) (Prepared, error)
-	// Abort removes the object.
+	// Abort removes the object that is being staged. After Prepare it does nothing.
 	Abort() error
 }
 
 // Prepared describes a staged object. It is a plain value that survives in the
 // record of a commit, so that another process can commit or abort it after a crash.
 type Prepared struct {
-	Name    string `json:"name"`              // the final name
+	Name    string `json:"name"`              // the object's final name
 	Staged  string `json:"staged"`            // the destination's own reference to the staged bytes
-	Bytes   int64  `json:"bytes"`             // length
-	SHA256  string `json:"sha256"`            // hex, of the bytes
+	Bytes   int64  `json:"bytes"`             // the object's length
+	SHA256  string `json:"sha256"`            // of the object's bytes, in hex
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
@@ -86,7 +87,7 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = object.Close() }() // read only
+	defer func() { _ = object.Close() }() // the object is only read: an error loses nothing
 	sum := sha256.New()
 	if bytes, err = io.Copy(sum, object); err != nil {
 		return 0, "", fmt.Errorf("%s: %w", name, err)
@@ -116,11 +117,11 @@ type Store interface {
 	Stat(ctx context.Context, name string) (Object, error)
 }
 
-// Object describes an object.
+// Object describes an object of a Store.
 type Object struct {
-	Name    string // the whole name, relative to the destination
+	Name    string // the object's whole name, relative to the destination
 	Bytes   int64
-	Changed time.Time // when it was written, by the store's clock; zero if the store does not tell
+	Changed time.Time // when the object was written, by the store's clock; zero if unknown
 	// Marked tells that formetl wrote the object. Only Stat tells it, and only where objects
 	// tell who wrote them, as in a bucket.
 	Marked bool
@@ -163,7 +164,7 @@ var (
 	ErrStagedGone error = passing("the staged object is gone")
 )
 
-// passing is an error that may not come again.
+// passing is an error that may be gone when the command is run again.
 type passing string
 
 func (e passing) Error() string { return string(e) }

@@ -46,20 +46,20 @@ type sampled struct {
 	from     schemas.Source
 	label    string
 	itemType string
-	index    int // its place on the form; 0: not known
-	heading  int // its place among the headings, from 1; 0: none
+	index    int // the field's place on the form; 0: not known
+	heading  int // the field's place among the headings, from 1; 0: none
 
-	answers bool // some result has it
+	answers bool // some result has the field
 	filled  int  // results with a value that is not empty
 	empty   int  // values that are empty
 	several int  // results with several values
 	shapes  shapes
 
-	values int32 // of the current result
+	values int32 // number of values of the field in the current result
 	full   bool  // a value of the current result is not empty
 }
 
-// field returns the entry of a source. It makes the entry if there is none.
+// field returns the sample's entry for a source. It makes the entry if there is none.
 func (s *sample) field(from schemas.Source) *sampled {
 	f := s.at[from]
 	if f == nil {
