@@ -45,7 +45,7 @@ type Kind int
 const (
 	ErrUsage    Kind = 64 // a flag or a definition asks for what would lose results
 	ErrData     Kind = 65 // the format cannot hold a value without changing it
-	ErrUnusable Kind = 73 // the output's folder is missing or not permitted, or something else lies in its place
+	ErrUnusable Kind = 73 // the output's folder is missing or forbidden, or its place taken
 	ErrFailed   Kind = 74 // a full disk, a failing device, a store that refuses
 	ErrAway     Kind = 75 // the output could not be reached or was busy, also after retries
 	ErrDenied   Kind = 77 // a database refused the credentials

@@ -68,7 +68,7 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 
 type encoder struct {
 	file   *ipc.FileWriter
-	schema *arrow.Schema // with the metadata
+	schema *arrow.Schema // the columns, with the metadata
 	steps  cells.Steps
 }
 
@@ -89,7 +89,7 @@ func (e *encoder) Close() error {
 // Discard releases the rows that were not written.
 func (e *encoder) Discard() { e.steps.Discard() }
 
-// batch writes a step as a batch of the file.
+// batch writes a step of rows as one batch of the file.
 func (e *encoder) batch(step arrow.RecordBatch, _ int) error {
 	batch := array.NewRecordBatch(e.schema, step.Columns(), step.NumRows())
 	defer batch.Release()

@@ -58,10 +58,10 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 
 type encoder struct {
 	w     io.Writer
-	name  string // the format's name, for errors
+	name  string // the format's name, for error messages
 	zone  *time.Location
 	array bool
-	keys  [][]byte // `{"first":`, `,"second":`, …
+	keys  [][]byte // what precedes each value: `{"first":`, `,"second":`, …
 	rows  bool     // at least one row was written
 	out   []byte
 }

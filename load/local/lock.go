@@ -165,7 +165,7 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			}
 			if !free {
 				h := readLease(root, name)
-				if name != load.ScopeName(load.LeaseName, h.Scope) { // the holder is not written into the file yet
+				if name != load.ScopeName(load.LeaseName, h.Scope) { // the file holds no holder yet
 					h.Scope = "unknown"
 				}
 				held = append(held, h)

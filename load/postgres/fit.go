@@ -66,7 +66,8 @@ func (t *target) key(prefix string) string {
 	return prefix + quote(t.id) + ", " + prefix + quote(t.position)
 }
 
-// same returns the SQL condition that a row of the table t and one of the temporary table n have equal keys.
+// same returns the SQL condition that a row of the table t and one of the temporary table n
+// have equal keys.
 func (t *target) same() string {
 	same := "t." + quote(t.id) + " = n." + quote(t.id)
 	if t.position != "" {
@@ -273,7 +274,8 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 	return err
 }
 
-// cast returns the SQL that turns a column's values into another type, or into nulls if it may fail.
+// cast returns the SQL that turns a column's values into another type, or into nulls if that
+// may fail.
 // A full load brings the values of all results, but for those that were deleted softly, if the
 // table keeps these. No view may use the column.
 func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {

@@ -21,7 +21,7 @@ import (
 const mostTries = 4
 
 // Load carries a load out in one transaction. If the connection is lost, also while the server
-// commits, it is done again: the manifest tells whether it was committed.
+// commits, the load is done again: the manifest tells whether the first try was committed.
 func (t *Table) Load(ctx context.Context, l load.TableLoad) (change load.TableChange, err error) {
 	for try := 1; ; try++ {
 		var cut bool
@@ -29,11 +29,12 @@ func (t *Table) Load(ctx context.Context, l load.TableLoad) (change load.TableCh
 		if !cut || try == mostTries || ctx.Err() != nil {
 			return change, t.failed(ctx, "load into", err)
 		}
-		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try fails where ctx has ended
+		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try sees whether ctx ended
 	}
 }
 
-// loadOnce does Load once. cut tells that the connection was lost, so that it may have been done.
+// loadOnce tries Load once. cut tells that the connection was lost, so that the load may have
+// been committed.
 func (t *Table) loadOnce(ctx context.Context, l load.TableLoad) (change load.TableChange, cut bool, err error) {
 	conn, err := t.connect(ctx)
 	if err != nil {
@@ -54,10 +55,10 @@ type loading struct {
 	load load.TableLoad
 	tx   pgx.Tx
 
-	vanished []int64 // results whose rows go
+	vanished []int64 // ids of results whose rows are deleted
 }
 
-// exec does one statement and returns how many rows it changed.
+// exec executes one SQL statement and returns how many rows it changed.
 func (l *loading) exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	tag, err := l.tx.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), err
@@ -70,7 +71,7 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	if before, err := l.last(ctx, l.tx, ""); err != nil || l.did(before.manifest) {
 		return l.done(ctx, err)
 	}
-	// The rows are copied before anything is locked that others wait for.
+	// The rows are copied before anything is locked that other transactions wait for.
 	targets := make([]*target, len(l.load.Rows))
 	for i, r := range l.load.Rows {
 		if targets[i], err = l.stage(ctx, i, r); err != nil {
@@ -98,13 +99,13 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 			return change, err
 		}
 	}
-	// Rows of lists may refer to those of results.
+	// Rows of lists may refer to rows of results, so rows of results are deleted last.
 	for i := len(targets) - 1; i >= 0; i-- {
 		n, err := l.remove(ctx, targets[i], targets[0])
 		if err != nil {
 			return change, err
 		}
-		change.Deleted = n // in the end that of the results
+		change.Deleted = n // after the last table, the number of deleted results
 	}
 	for i, target := range targets {
 		updated, inserted, err := l.merge(ctx, target)
@@ -134,7 +135,7 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	return change, l.leased(ctx)
 }
 
-// doAfter does the SQL of the definition, which must stay in the transaction.
+// doAfter executes the SQL of the definition's after:, which must stay in the transaction.
 func (l *loading) doAfter(ctx context.Context) error {
 	if l.After == "" {
 		return nil
@@ -161,15 +162,17 @@ func (l *loading) doAfter(ctx context.Context) error {
 	return err
 }
 
-// settings are what statements rely on, and that a computer which vanished is noticed. A row
-// that a policy hides ends the load: it would not be deleted, or be inserted again.
+// settings are session settings that the load's SQL relies on, or by which the server notices
+// a client that vanished. A row that a policy hides makes the load fail: it would not be
+// deleted, or be inserted again.
 const settings = "SET LOCAL row_security = off; SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
 	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
 
-// did tells whether the manifest is that of this load: an earlier try was committed.
+// did tells whether the manifest is that of this load, which means that an earlier try was
+// conflict returns the error that another run loaded the table meanwhile, an ErrConflict.
 func (l *loading) did(m *load.Manifest) bool { return m != nil && m.RunID == l.load.Manifest.RunID }
 
-// conflict says that another run loaded the table meanwhile.
+// stage copies the rows of a load into a temporary table.
 func (l *loading) conflict() error { return fmt.Errorf("%s: %w", l, load.ErrConflict) }
 
 // stage copies the rows into a temporary table.

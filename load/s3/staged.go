@@ -19,9 +19,9 @@ import (
 // staged is the content of Prepared.Staged. It describes an upload with its
 // parts, or an empty object, of which the store holds nothing yet.
 type staged struct {
-	ID     string       `json:"id,omitempty"`     // id in the metadata of the object and of its marker; "" if unknown
+	ID     string       `json:"id,omitempty"`     // id in the object's metadata; "" if unknown
 	Run    string       `json:"run,omitempty"`    // run whose folder holds the upload's marker, "" if there is none
-	Upload string       `json:"upload,omitempty"` // the store's id of the multipart upload, "" for an empty object
+	Upload string       `json:"upload,omitempty"` // the store's id of the multipart upload; "" for none
 	Parts  []stagedPart `json:"parts,omitempty"`  // the upload's parts in order, from number 1
 }
 
@@ -136,7 +136,7 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 		}
 		var m marker
 		if json.Unmarshal(data, &m) != nil || m.Upload == "" || load.CheckObjectName(m.Name) != nil {
-			m = marker{} // anyone may have written the marker's text: only the marker can be removed
+			m = marker{} // an unknown text: only the marker can go
 		}
 		l := d.leftover(m.Name, staged{ID: id, Run: run, Upload: m.Upload}, o.Changed)
 		if m.Upload == "" {

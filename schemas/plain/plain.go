@@ -28,7 +28,8 @@ func Line(text string) string {
 	}), " ")
 }
 
-// Lines is Line for a text of our own that may have several lines, with blanks that count.
+// Lines does what Line does, for a text of formetl's own that may have several lines, with
+// blanks that count.
 func Lines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if Unsafe(r) && r != '\n' && r != '\t' {
@@ -38,7 +39,7 @@ func Lines(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// Cut shortens a text to so many characters, of which the last is then an ellipsis.
+// Cut shortens a text to most characters, of which the last is then an ellipsis.
 func Cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
