@@ -50,7 +50,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (i Inventory, err 
 	if m != nil {
 		for _, p := range m.Parts {
 			o, is := there[p.Path]
-			if strayKind(p.Path) == UnlistedPart && (!is || o.Bytes != p.Bytes) { // parts with names of another form are not listed
+			if strayKind(p.Path) == UnlistedPart && (!is || o.Bytes != p.Bytes) { // others are not listed
 				i.Damaged = append(i.Damaged, DamagedPart{Part: p, Missing: !is, Now: o.Bytes})
 			}
 			delete(there, p.Path)

@@ -25,8 +25,8 @@ func identityOf(p Part) Part {
 	return p
 }
 
-// ReuseParts compares the parts that a run made with the old ones that it
-// replaces. If a new part equals an old one in folder, window, rows and bytes,
+// ReuseParts compares the parts that a run made with the old parts that it
+// replaces. If a new part equals an old part in folder, window, rows and bytes,
 // the old object stays under its name, with the new part's rejects. So
 // if a run reads equal results again, no file changes and readers' caches stay
 // valid.

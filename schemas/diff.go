@@ -29,7 +29,7 @@ type Change struct {
 	Was   string `json:"was,omitempty"`
 	Is    string `json:"is,omitempty"`
 	Label string `json:"label,omitempty"` // the heading of the column that was added or removed
-	Count int64  `json:"count,omitempty"` // how many values the change concerns, if they were counted
+	Count int64  `json:"count,omitempty"` // how many values the change concerns, if counted
 	// Breaking marks a change for which readers of the outputs, or runs with
 	// the old schema, may not be prepared. See Diff.
 	Breaking bool `json:"breaking"`

@@ -41,7 +41,7 @@ func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 		*slot = hourOffset{hour: hour, offset: first.Offset, known: true}
 		return wall - first.Offset, false
 	}
-	r := page.ReadWall(wall, c.zone) // an hour in which the offset changes is rare, and not remembered
+	r := page.ReadWall(wall, c.zone) // rare: the hour's offset changes
 	return wall - r.Offset, r.Skipped
 }
 

@@ -68,7 +68,7 @@ const mostUnread = 30
 // take parses a value and adds it to the row. For a value that the column
 // cannot take it returns the raw value and the reason.
 func (r *row) take(c *column, v []byte) (raw, reason string) {
-	if len(v) == 0 { // an empty value of a list, or of a string that must not be null
+	if len(v) == 0 { // an empty element of a list, or an empty string that is not null
 		c.vals = append(c.vals, value{null: !c.isString() || r.emptyAsNull})
 		return "", ""
 	}

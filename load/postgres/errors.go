@@ -105,7 +105,7 @@ func explain(err error) (failure, bool) {
 		}
 		e, _ := errors.AsType[*pgconn.PgError](err)
 		if ok {
-			if f.kind == load.ErrFailed && code[:2] != "22" { // such a message names the object, and holds no value
+			if f.kind == load.ErrFailed && code[:2] != "22" { // the message holds no value
 				f.what += ": " + e.Message
 			}
 			if e.Routine == "check_enable_rls" {

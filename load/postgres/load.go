@@ -168,14 +168,13 @@ func (l *loading) doAfter(ctx context.Context) error {
 const settings = "SET LOCAL row_security = off; SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
 	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
 
-// did tells whether the manifest is that of this load, which means that an earlier try was
-// conflict returns the error that another run loaded the table meanwhile, an ErrConflict.
+// did tells whether m is the manifest of this load, so that an earlier try was committed.
 func (l *loading) did(m *load.Manifest) bool { return m != nil && m.RunID == l.load.Manifest.RunID }
 
-// stage copies the rows of a load into a temporary table.
+// conflict returns the error that another run loaded the table meanwhile, an ErrConflict.
 func (l *loading) conflict() error { return fmt.Errorf("%s: %w", l, load.ErrConflict) }
 
-// stage copies the rows into a temporary table.
+// stage copies the rows of a load into a temporary table.
 func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, error) {
 	target, err := l.targetOf(r)
 	if err != nil {
@@ -198,8 +197,8 @@ func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, 
 	return target, err
 }
 
-// remove removes the rows of vanished results, and those of elements that a list lost. results
-// is the table of the results.
+// remove removes the rows of vanished results from the table of, and the rows of elements that
+// a list lost. results is the table of the results.
 func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err error) {
 	missing := "NOT EXISTS (SELECT 1 FROM " + of.temp() + " n WHERE " + of.same() + ")"
 	gone := "t." + quote(of.id) + " = ANY($1::bigint[])"
@@ -218,7 +217,7 @@ func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err
 	return l.exec(ctx, "UPDATE "+of.sql()+" t SET deleted_at = now()"+l.audited()+" WHERE deleted_at IS NULL AND ("+gone+")", args...)
 }
 
-// merge updates rows that differ, and inserts missing ones.
+// merge updates the table's rows that differ from those read, and inserts missing rows.
 func (l *loading) merge(ctx context.Context, into *target) (updated, inserted int64, err error) {
 	var set, was, is, names, values []string
 	for _, c := range into.columns {
@@ -253,8 +252,8 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 	return updated, inserted, err
 }
 
-// holds returns an error unless the table holds all rows that were loaded. A trigger or a rule may
-// leave some out.
+// holds returns an error unless the table holds all rows that were loaded. A trigger or a rule
+// of the database may leave some rows out.
 func (l *loading) holds(ctx context.Context, into *target) error {
 	lacks := false
 	err := l.tx.QueryRow(ctx, "SELECT CASE WHEN relhastriggers OR relhasrules THEN EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+
@@ -265,7 +264,7 @@ func (l *loading) holds(ctx context.Context, into *target) error {
 	return err
 }
 
-// audited sets the columns of audit in an update.
+// audited returns the SQL that sets the columns of Audit, loaded_at and run_id, in an update.
 func (l *loading) audited() string {
 	if !l.Audit {
 		return ""
@@ -273,11 +272,11 @@ func (l *loading) audited() string {
 	return ", loaded_at = now(), run_id = " + literal(l.load.Manifest.RunID)
 }
 
-// literal is a text in SQL.
+// literal returns a text as a string literal of SQL.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// note writes down what the load did: manifest, parts, dead letters and the run. lost are the
-// lists that lacked rows, which may not all have come back.
+// note records in formetl's own tables what the load did: manifest, parts, dead letters and the
+// run. lost are the exploded lists that lacked rows, which may not all have come back.
 func (l *loading) note(ctx context.Context, change load.TableChange, before known, lost map[string]int64) error {
 	m := &l.load.Manifest
 	lists := map[string]int64{}
@@ -292,7 +291,7 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 		}
 	}
 	counted, _ := json.Marshal(lists) // texts and numbers are encoded without errors
-	// Two first loads may meet here: one waits for the other, and finds its version.
+	// Two first loads of a table may meet here: one waits for the other, and finds its version.
 	n, err := l.exec(ctx, "INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, $9, now())
 		ON CONFLICT (dataset) DO UPDATE SET version = d.version + 1, pipeline = excluded.pipeline, form = excluded.form, run_id = excluded.run_id, watermark = excluded.watermark,
 		rows = excluded.rows, rejected = excluded.rejected, lists = excluded.lists, manifest = excluded.manifest, changed_at = now() WHERE d.version::text = $10`,
@@ -331,7 +330,8 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 	return l.tx.SendBatch(ctx, batch).Close()
 }
 
-// leased returns an error unless the lease is the run's. It stays so until the commit.
+// leased returns an error unless this run holds the table's lease. The lease then stays this
+// run's until the commit.
 func (l *loading) leased(ctx context.Context) error {
 	n, err := l.exec(ctx, "SELECT 1 FROM "+l.own("leases")+" WHERE dataset = $1 AND holder->>'run_id' = $2 FOR UPDATE", l.dataset(), l.load.Manifest.RunID)
 	if err == nil && n == 0 {
@@ -340,7 +340,8 @@ func (l *loading) leased(ctx context.Context) error {
 	return err
 }
 
-// done returns what a load did whose commit was not answered. It passes an error on.
+// done returns what this load changed, when an earlier try of it was committed without an
+// answer. If err is not nil, it returns err.
 func (l *loading) done(ctx context.Context, err error) (c load.TableChange, _ error) {
 	if err != nil {
 		return c, err

@@ -170,7 +170,7 @@ func (t *Table) lost(ctx context.Context, q querier, k known) (map[string]int64,
 	lost := map[string]int64{}
 	for list, n := range k.lists {
 		if !(&target{list: list}).madeBy(k.manifest) {
-			continue // the list has as many rows as after the last load
+			continue // the last load did not write the list's table
 		}
 		is, err := t.elements(ctx, q, list)
 		if err != nil {

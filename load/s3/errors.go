@@ -41,7 +41,7 @@ func (d *Destination) fail(ctx context.Context, op, name string, err error) erro
 		return nil
 	}
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the deadline is that of cleaning up or of a lease
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of cleaning up, or of a lease
 		return &load.Error{Kind: load.ErrAway, Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))

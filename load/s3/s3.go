@@ -118,5 +118,5 @@ func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 		t.ResponseHeaderTimeout = answerTimeout
 	})
 	return config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger)),
-		config.WithRegion(o.Region), config.WithBaseEndpoint(o.Endpoint)) // an empty region or endpoint changes nothing
+		config.WithRegion(o.Region), config.WithBaseEndpoint(o.Endpoint)) // empty ones change nothing
 }

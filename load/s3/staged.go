@@ -19,9 +19,9 @@ import (
 // staged is the content of Prepared.Staged. It describes an upload with its
 // parts, or an empty object, of which the store holds nothing yet.
 type staged struct {
-	ID     string       `json:"id,omitempty"`     // id in the object's metadata; "" if unknown
+	ID     string       `json:"id,omitempty"`     // formetl's id of the object; "" if unknown
 	Run    string       `json:"run,omitempty"`    // run whose folder holds the upload's marker, "" if there is none
-	Upload string       `json:"upload,omitempty"` // the store's id of the multipart upload; "" for none
+	Upload string       `json:"upload,omitempty"` // the store's id of the upload; "" for none
 	Parts  []stagedPart `json:"parts,omitempty"`  // the upload's parts in order, from number 1
 }
 

@@ -16,7 +16,7 @@ type Process struct {
 	Host  string `json:"host,omitempty"`
 	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
 	PID   int    `json:"pid,omitempty"`
-	Start string `json:"start,omitempty"` // when the process started, in the system's own units, "" if unknown
+	Start string `json:"start,omitempty"` // start of the process, in the system's units, "" if unknown
 }
 
 // ThisProcess returns the identity of this process.
@@ -42,7 +42,7 @@ func (p Process) Gone() bool {
 		return true
 	}
 	start := processStart(p.PID)
-	return p.Start != "" && start != "" && p.Start != start // true if another process has the id now
+	return p.Start != "" && start != "" && p.Start != start // another process has the PID now
 }
 
 // processSpace identifies the running system and its process id namespace. It
