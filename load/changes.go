@@ -10,7 +10,7 @@ import (
 const (
 	MethodChanges  = "changes"  // the service said which results had changed
 	MethodLookback = "lookback" // the last days were read again
-	MethodCounts   = "counts"   // only counts were compared
+	MethodCounts   = "counts"   // the run compared only counts of results
 
 	// MethodPagination compares counts too. The service tells them as the number of the
 	// last page of one result (API v2).

@@ -96,7 +96,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	}
 	switch {
 	case ctx.Err() != nil:
-		return done, context.Cause(ctx) // one cause instead of an error for each leftover
+		return done, context.Cause(ctx) // one cause in place of an error for each leftover
 	case held() != nil:
 		return done, held()
 	}

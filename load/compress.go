@@ -32,7 +32,7 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	case "", CodecNone:
 		return plainCloser{w}, nil
 	case CodecGzip:
-		z, _ := gzip.NewWriterLevel(w, 6) // only an unknown level is an error
+		z, _ := gzip.NewWriterLevel(w, 6) // NewWriterLevel fails only for an unknown level
 		// ModTime 0 means "no time". By default this library writes the seconds of the zero
 		// time.Time, which readers show as a day in 2042.
 		z.ModTime = time.Unix(0, 0)

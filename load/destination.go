@@ -154,7 +154,7 @@ func NotThere(err error) bool {
 
 // Errors of a Store and of Commit.
 var (
-	// ErrNotExist means that there is no such object.
+	// ErrNotExist means that the store has no object of the name.
 	ErrNotExist = errors.New("no such object")
 	// ErrConflict means that the object has other content or another version
 	// than the caller expects (exit 75).
@@ -169,5 +169,5 @@ type passing string
 
 func (e passing) Error() string { return string(e) }
 
-// ExitCode is 75: the same command may succeed later.
+// ExitCode is 75: the object was changed or is gone, and the same command may succeed later.
 func (e passing) ExitCode() int { return 75 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Error is the error of an output, or of the place of the state, that could not be used.
+// Error is an error of writing or reading an output, or of the state that runs keep.
 type Error struct {
 	Kind Kind
 	Op   string // what was tried, such as "create"; "" if Path and Err say it
@@ -16,7 +16,7 @@ type Error struct {
 	Err  error
 }
 
-// Error says what was tried, where, why it failed and what to do.
+// Error says what was tried with which output, why it failed and what to do.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %v", e.Path, e.Err)
 	if e.Op != "" {
@@ -71,7 +71,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (%s)", r.What, r.Code)
 }
 
-// Unwrap gives the library's error.
+// Unwrap returns the error of the library.
 func (r *Refusal) Unwrap() error { return r.Err }
 
 // NotOrdinary returns an ErrUnusable if what lies at a path is a device, a pipe, a socket or a

@@ -25,7 +25,7 @@ type DamagedPart struct {
 	Now     int64 // the part's size in bytes now, if it is not missing
 }
 
-// String names the part and what is wrong with it.
+// String names the part and says whether it is missing or has the wrong size.
 func (p DamagedPart) String() string {
 	if p.Missing {
 		return p.Path + " (missing)"

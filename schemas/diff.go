@@ -11,7 +11,7 @@ const (
 	ColumnRelabelled ChangeKind = "relabelled" // the column of a source has another heading
 	ColumnRetyped    ChangeKind = "retyped"    // another type or way to read values; Key says which
 	ColumnReordered  ChangeKind = "reordered"  // another place among the columns in both schemas
-	RuleChanged      ChangeKind = "rule"       // another value of the rule that Key names
+	RuleChanged      ChangeKind = "rule"       // a rule that Key names has another value
 )
 
 // KeyJoined is the Key for a string column that a run added and in which it

@@ -41,9 +41,9 @@ type ListAs string
 
 // The ways to show a list in CSV.
 const (
-	ListJoined  ListAs = "joined"  // one field, elements joined by | (the default)
-	ListJSON    ListAs = "json"    // one field, a JSON array
-	ListColumns ListAs = "columns" // a boolean column for each choice
+	ListJoined  ListAs = "joined"  // CSV shows a list as one field, joined by | (the default)
+	ListJSON    ListAs = "json"    // CSV shows a list as one field, a JSON array
+	ListColumns ListAs = "columns" // CSV shows a list as a boolean column for each choice
 )
 
 // Reading says how to read the texts of a column that are not in the form its

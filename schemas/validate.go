@@ -51,7 +51,7 @@ func (s *Schema) Validate() error {
 }
 
 type validator struct {
-	names    map[string]int // lower-case name to the first column that has it
+	names    map[string]int // for each lower-case name, the first column that has it
 	sources  map[Source]int
 	hasID    bool // some column holds the result's id
 	problems []Problem

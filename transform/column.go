@@ -29,13 +29,13 @@ type column struct {
 	elem schemas.Type // the column's type, or that of a list's elements
 	list bool
 
-	declared *declared // nil if values are in the form that the type expects
+	declared *declared // forms that the schema declares; nil for the form of the type
 
 	vals []value // the row's values; exactly one if the column is no list
 	null bool    // the row has null here
-	text []byte  // memory for joined values
+	text []byte  // memory for values of the row that are joined
 
-	straight bool // values are texts that always fit, see Flattener.direct
+	straight bool // all values are texts that fit, see Flattener.direct
 
 	cloaked    []byte // memory for the values of the row after the pii rule
 	cloakedRow int64  // number of the row whose values cloaked holds

@@ -65,8 +65,8 @@ type Reject struct {
 type Flattener struct {
 	o       Options
 	given   schemas.Schema
-	columns []*column        // the columns that are written
-	listed  []schemas.Column // all columns, also those that are dropped
+	columns []*column        // the columns that are written to batches
+	listed  []schemas.Column // all columns, also those that a pii rule drops
 	schema  *arrow.Schema
 	idAt    int   // index of the result id's column, -1 for none
 	all     []int // indices of all written columns
@@ -77,7 +77,7 @@ type Flattener struct {
 	row        row
 	batch      batchSize
 	stats      Stats
-	choiceRoom int64 // bytes of texts that choices may still take
+	choiceRoom int64 // bytes of texts that remembered choices may still take
 	err        error
 }
 

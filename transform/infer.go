@@ -50,9 +50,9 @@ type sampled struct {
 	heading  int // the field's place among the headings, from 1; 0: none
 
 	answers bool // some result has the field
-	filled  int  // results with a value that is not empty
-	empty   int  // values that are empty
-	several int  // results with several values
+	filled  int  // number of results with a value that is not empty
+	empty   int  // number of values that are empty
+	several int  // number of results with several values
 	shapes  shapes
 
 	values int32 // number of values of the field in the current result

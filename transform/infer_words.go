@@ -74,7 +74,7 @@ func identifier(text, itemType label) string {
 		}
 	}
 	for word := range strings.SplitSeq(strings.Trim(string(counted), "_"), "_") {
-		if strings.HasSuffix(word, "nummer") { // Germanic languages write such words as one
+		if strings.HasSuffix(word, "nummer") { // Germanic languages join such words
 			return "nummer"
 		}
 	}

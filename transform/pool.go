@@ -46,7 +46,7 @@ func class(size int) (at, room int, ok bool) {
 	if size < leastPooled || size > mostPooled {
 		return 0, 0, false
 	}
-	doubled := bits.Len(uint(size - 1)) // size is at most 1<<doubled, and more than half of it
+	doubled := bits.Len(uint(size - 1)) // 1<<doubled is at least size, and less than twice size
 	step := 1 << (doubled - 3)
 	n := (size + step - 1) / step // n is 5 to 8
 	return 4*(doubled-10) + n - 8, n * step, true

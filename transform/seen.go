@@ -15,14 +15,14 @@ import (
 // Bounds of the choices that are remembered for a column. Values beyond these
 // bounds are taken for free text.
 const (
-	MostChoices     = 500     // distinct values of a column
-	mostChoiceText  = 200     // bytes of one value
-	mostChoiceTexts = 4 << 20 // bytes of the values of all columns of a Flattener
+	MostChoices     = 500     // most distinct values of a column
+	mostChoiceText  = 200     // most bytes of one value
+	mostChoiceTexts = 4 << 20 // most bytes of the values of all columns of a Flattener
 )
 
 // Seen describes the values that the rows of a column hold.
 type Seen struct {
-	Filled int64 // rows that hold a value: not null
+	Filled int64 // number of rows that hold a value, which is not null
 	// ItemType and Index are attributes of the item in its last result, "" and
 	// 0 if no result has them.
 	ItemType string

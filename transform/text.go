@@ -14,7 +14,7 @@ import (
 // (BenchmarkFlatten).
 type bounds struct {
 	mem            memory.Allocator
-	valid, offsets *memory.Buffer // nil before the first value
+	valid, offsets *memory.Buffer // buffers of the array; nil before the first value
 
 	bits []byte  // the memory of valid, with every bit set from the n-th on
 	ends []int32 // the memory of offsets: where each value ends, after a leading 0

@@ -72,10 +72,10 @@ type encoder struct {
 	steps  cells.Steps
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the Arrow file, see load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
-// Close implements load.Encoder.
+// Close writes the rows that are buffered and the file's footer, see load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.steps.Flush(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that were not written.
+// Discard releases the rows that the encoder did not write.
 func (e *encoder) Discard() { e.steps.Discard() }
 
 // batch writes a step of rows as one batch of the file.

@@ -27,7 +27,7 @@
 //
 //	read_csv('f.csv', all_varchar=true, allow_quoted_nulls=false)
 //
-// This call reads it with types:
+// And this call of DuckDB reads a CSV file of formetl with types:
 //
 //	read_csv('f.csv', header=true, delim=',', quote='"', escape='"', nullstr='',
 //	    allow_quoted_nulls=false, auto_detect=false, strict_mode=true,
@@ -151,7 +151,7 @@ type encoder struct {
 	dialect
 	eol     string
 	schema  *arrow.Schema
-	fields  []cells.Field // one for each field of the schema
+	fields  []cells.Field // how each field of the schema is written
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
 	scratch []byte // memory for a list's text before it is quoted
@@ -164,7 +164,7 @@ type column struct {
 	append cells.Appender
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the CSV file, the header before the first ones.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns, err := e.columns(batch)
 	if err != nil {

@@ -35,12 +35,12 @@ type block struct {
 func pack(ids []int64) block {
 	b := block{first: ids[0], last: ids[len(ids)-1], n: uint8(len(ids))} //nolint:gosec // at most blockIDs
 	for i, id := range ids[1:] {
-		b.width = max(b.width, uint8(bits.Len64(uint64(id-ids[i]-1)))) //nolint:gosec // they ascend
+		b.width = max(b.width, uint8(bits.Len64(uint64(id-ids[i]-1)))) //nolint:gosec // ids ascend
 	}
 	b.gaps = make([]uint64, b.words()+2)
 	at := ids[0] - 1
 	for i, id := range ids {
-		gap, word, bit := uint64(id-at-1), i*int(b.width)/64, i*int(b.width)%64 //nolint:gosec // as above
+		gap, word, bit := uint64(id-at-1), i*int(b.width)/64, i*int(b.width)%64 //nolint:gosec // ids ascend
 		b.gaps[word], b.gaps[word+1], at = b.gaps[word]|gap<<bit, gap>>(64-bit), id
 	}
 	return b

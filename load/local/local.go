@@ -105,7 +105,7 @@ func (d *Destination) in(ctx context.Context, op, name string, do func(root *os.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = root.Close() }() // the root only resolves paths
 	return do(root)
 }
 

@@ -117,7 +117,7 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	if info, err := root.Stat(scope); scope != "" && err == nil && info.IsDir() {
-		_ = root.Close() // it only resolves paths: an error here loses nothing
+		_ = root.Close() // the root only resolves paths: an error of Close loses nothing
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
 	name := load.ScopeName(load.LeaseName, scope)
@@ -209,7 +209,7 @@ func (l *lease) Lost() <-chan struct{} { return nil }
 func (l *lease) Release(context.Context) error {
 	l.once.Do(func() {
 		release(l.root, l.name, l.lock)
-		_ = l.root.Close() // it only resolves paths: an error here loses nothing
+		_ = l.root.Close() // the root only resolves paths: an error of Close loses nothing
 	})
 	return nil
 }

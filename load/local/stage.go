@@ -119,7 +119,7 @@ func (u *upload) Abort() error {
 		return nil
 	}
 	u.ended = true
-	defer func() { _ = u.root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = u.root.Close() }() // the root only resolves paths
 	_ = u.file.Close()                    // the file is removed, so its content does not matter
 	return removeStaged(u.root, u.staged, u.d.path(u.staged))
 }

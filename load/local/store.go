@@ -41,7 +41,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = root.Close() }() // the root only resolves paths
 	if d.state && version == load.AnyVersion {
 		return fail("write", d.path(name), inFolder(root, path.Dir(name), func() error { return root.WriteFile(name, data, d.mode()) }))
 	}

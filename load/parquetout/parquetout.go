@@ -123,10 +123,10 @@ type encoder struct {
 	file       *pqarrow.FileWriter // writes the Parquet file; nil until the file begins
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the Parquet file, see load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
-// Close implements load.Encoder.
+// Close writes the rows that are buffered and the file's footer, see load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.steps.Flush(); err != nil {
 		return fmt.Errorf("parquet: %w", err)
@@ -145,7 +145,7 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that were not written.
+// Discard releases the rows that the encoder did not write.
 func (e *encoder) Discard() {
 	e.steps.Discard()
 	e.first = cells.Release(e.first)

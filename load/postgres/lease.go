@@ -20,7 +20,7 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 	if err := t.with(ctx, "use", func(c *pgx.Conn) error { return t.prepare(ctx, c) }); err != nil {
 		return nil, err
 	}
-	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // its connection waits for nothing else
+	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // a connection for leases alone
 	taken, err := lease.Take(ctx, leaseRow{own}, lease.DefaultTimes(), lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		own.close(ctx)

@@ -228,7 +228,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 		}
 		set, was, is = append(set, name+" = n."+name), append(was, "t."+name), append(is, "n."+name)
 	}
-	for _, name := range into.dropped { // columns that the results do not have any more
+	for _, name := range into.dropped { // columns that the results no longer have
 		set, was, is = append(set, quote(name)+" = NULL"), append(was, "t."+quote(name)), append(is, "NULL")
 	}
 	differs := "ROW(" + strings.Join(was, ", ") + ") IS DISTINCT FROM ROW(" + strings.Join(is, ", ") + ")"

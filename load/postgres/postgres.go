@@ -119,7 +119,7 @@ func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error)
 	}
 	defer func() {
 		if !t.keep {
-			_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+			_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how the connection ends
 		}
 	}()
 	return t.failed(ctx, op, do(t.conn))
@@ -130,7 +130,7 @@ func (t *Table) close(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.keep = false; t.conn != nil {
-		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how the connection ends
 		t.conn = nil
 	}
 }

@@ -40,7 +40,7 @@ type querier interface {
 type known struct {
 	manifest *load.Manifest // the last load's manifest, nil if there was no load
 	version  string
-	lists    map[string]int64 // rows of each list that was ever exploded
+	lists    map[string]int64 // number of rows of each list that was ever exploded
 }
 
 // last reads what formetl's own tables hold of the table. lock is "FOR UPDATE" within a load,

@@ -35,7 +35,7 @@ func (d *Destination) configure(o *awss3.Options, guard stallGuard) {
 			t.DialContext, t.ResponseHeaderTimeout = slow.wrap(t.DialContext), completeTimeout
 		})
 	}
-	o.DisableLogOutputChecksumValidationSkipped = true // otherwise it logs each object without a checksum
+	o.DisableLogOutputChecksumValidationSkipped = true // the SDK would log objects without one
 	o.UsePathStyle = d.options.PathStyle
 	if d.custom = o.BaseEndpoint != nil; d.custom {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	defaultRegion = "us-east-1" // for endpoints that have no regions
+	defaultRegion = "us-east-1" // region for endpoints that have no regions
 	// attempts is how often the SDK sends one request, unless
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
@@ -51,7 +51,7 @@ type Destination struct {
 	times    lease.Times
 	maxParts int
 	honours  atomic.Bool // the store was seen to honour the conditions of writes
-	untold   sync.Once   // logs once that the store does not support Check
+	untold   sync.Once   // makes one log message say that the store does not support Check
 	// ended holds the ids of uploads that this Destination completed or
 	// aborted. No other process can still complete them.
 	ended sync.Map

@@ -10,7 +10,7 @@ import (
 // Files are the data files of one output.
 type Files struct {
 	Path      string // path of the file, or of a dataset's folder with a slash at its end
-	Format    string // one of ViewFormats
+	Format    string // format of the files, one of ViewFormats
 	Extension string // extension of a dataset's parts, such as .csv.gz
 	Folders   bool   // the parts lie in folders dt=…
 }
