@@ -52,7 +52,7 @@ func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, act
 			return nil
 		})
 		if stopped != nil {
-			_ = group.Wait() // as in a crash, the answers of the requests under way are lost
+			_ = group.Wait() // as in a crash, answers under way are lost
 			return stopped
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Commit) busy() error {
 	return fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", c.RunID, ErrConflict)
 }
 
-// writeBeside writes what lies beside a part before anything refers to it.
+// writeBeside writes the id set or the dead letters of a part, before any manifest names them.
 func (r *committing) writeBeside(ctx context.Context, o PartObject) error {
 	data, err := o.Encode()
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *committing) writeManifest(ctx context.Context) error {
 	written, unknown := r.written(ctx)
 	switch {
 	case unknown != nil:
-		return unknown // nobody knows who wrote the manifest: the record stays, and the next run decides
+		return unknown // who wrote the manifest is unknown: the next run decides
 	case written:
 		return nil
 	}

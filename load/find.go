@@ -64,8 +64,8 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	return find(ctx, d, scope, nobody, false)
 }
 
-// nobody stands for a caller who holds no lease. It is no run's id. It differs from "", which
-// stands for the run of a lease that cannot be read.
+// nobody stands for the run of a caller who holds no lease. No run has this id. It differs
+// from "", which stands for the run of a lease that cannot be read.
 const nobody = "-"
 
 // probing is the age up to which objects that a test of the destination wrote are left alone.

@@ -48,7 +48,7 @@ func Breaking(changes []Change) int {
 
 // Diff returns the changes from the schema was to the schema is. It compares
 // columns that have the same source. Changes of the whole schema come first, then
-// those of columns in their new order, then removed columns in their old order.
+// changes of columns in their new order, then removed columns in their old order.
 // Equal arguments give equal lists.
 //
 //	kind        breaks

@@ -91,7 +91,7 @@ func Narrow(b arrow.RecordBatch, target *arrow.Schema) arrow.RecordBatch {
 }
 
 // typedMark stands in an element of a list between the label of a choice and the text that
-// somebody typed for it. No text of the service holds it, because XML 1.0 forbids it.
+// a person typed for it. No text of the service holds the mark, because XML 1.0 forbids it.
 const typedMark = "\x1f"
 
 // Typed returns a list of strings that a Flattener made for a column with list_as: columns,

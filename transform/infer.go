@@ -33,7 +33,7 @@ func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 
 // sample collects what pages show about the fields of a form.
 type sample struct {
-	fields   []*sampled // in order of occurrence, those of results before those of headings
+	fields   []*sampled // fields in order of occurrence; fields of results come first
 	at       map[schemas.Source]*sampled
 	results  int
 	headings int // number of headings added

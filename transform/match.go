@@ -17,7 +17,7 @@ type fieldMap struct {
 	columns map[schemas.Source]int32
 	ignored []ignoredField
 	labels  map[schemas.Source]heading
-	at      []int32 // for each field of the current page, its value in columns
+	at      []int32 // for each field of the current page, what columns holds for it
 }
 
 // heading is the first label of a field, and its place among all labels.

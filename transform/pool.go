@@ -31,7 +31,7 @@ type Pool struct {
 	free    [classes][][]byte // freed memory by class, each slice as long as its class is large
 	kept    int               // bytes in free
 	takes   int               // how often memory was asked for
-	last    [classes]int      // for each class, the value of takes when it was asked for last
+	last    [classes]int      // for each class, takes when its memory was last asked for
 	used    bool              // memory was asked for since the last call of look
 	watched bool              // a timer will call look
 }

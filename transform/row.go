@@ -12,7 +12,7 @@ type row struct {
 	page        *page.Page
 	number      int64      // number of the row, from 1
 	gathered    []gathered // the row's cells, by column
-	next        []int32    // for each cell of the result, the next one of its column, or -1
+	next        []int32    // for each cell of the result, the next cell of its column, or -1
 	crowded     bool       // a column that takes one value has several
 	clock       clock
 	cloak       cloak

@@ -190,7 +190,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close implements load.Encoder.
+// Close writes what is buffered, see load.Encoder.
 func (e *encoder) Close() error { return e.flush() }
 
 func (e *encoder) flush() error {

@@ -44,13 +44,13 @@ type target struct {
 
 func (t *target) sql() string { return quote(t.schema, t.table) }
 
-// misfit is the error of a table that rows cannot be loaded into.
+// misfit returns the error of a table that the rows of a load do not fit into.
 func (t *target) misfit(hint, problem string, args ...any) error {
 	return unfit(t.schema+"."+t.table, hint, problem, args...)
 }
 
-// unfit is the error of a table that cannot hold the results as they are declared, or that is
-// not as formetl made it.
+// unfit returns the error of a table that cannot hold the results as they are declared, or
+// that is not as formetl made it.
 func unfit(table, hint, problem string, args ...any) error {
 	return &load.Error{Kind: load.ErrConfig, Op: "load into", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
 }
@@ -76,8 +76,8 @@ func (t *target) same() string {
 	return same
 }
 
-// CheckNames finds names that PostgreSQL does not take, without a server. The error is a
-// load.ErrConfig.
+// CheckNames returns an error if PostgreSQL does not take the name of the table or of a
+// column. It needs no server. The error is a load.ErrConfig.
 func CheckNames(table string, columns []string) error {
 	schema, name, _ := strings.Cut(table, ".")
 	if len(schema) > maxName || len(name) > maxName {

@@ -348,7 +348,7 @@ func (l *loading) done(ctx context.Context, err error) (c load.TableChange, _ er
 	}
 	err = l.tx.QueryRow(ctx, "SELECT inserted, updated, deleted FROM "+l.own("runs")+" WHERE dataset = $1 AND run_id = $2", l.dataset(), l.load.Manifest.RunID).
 		Scan(&c.Inserted, &c.Updated, &c.Deleted)
-	if errors.Is(err, pgx.ErrNoRows) { // somebody emptied the table of runs
+	if errors.Is(err, pgx.ErrNoRows) { // the table of runs was emptied
 		err = nil
 	}
 	return c, err

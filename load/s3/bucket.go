@@ -72,7 +72,7 @@ func (d *Destination) path(name string) string { return d.String() + name }
 
 func (d *Destination) key(name string) *string { return aws.String(d.prefix + name) }
 
-// optional returns a pointer to the text, or nil for "", as the SDK wants it.
+// optional returns a pointer to the text, or nil if the text is "", as the SDK wants it.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -119,7 +119,7 @@ func (d *Destination) get(ctx context.Context, name string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	defer func() { _ = out.Body.Close() }() // read only
+	defer func() { _ = out.Body.Close() }() // the body is only read
 	data, err := io.ReadAll(out.Body)
 	if err != nil {
 		return object{}, err

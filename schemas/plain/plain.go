@@ -1,9 +1,9 @@
 // Package plain makes texts of the service fit to be shown to people. Labels, names, messages
 // and values may hold anything: what steers a terminal, breaks a line of YAML or SQL, or
 // reverses the text around it. Whatever comes from the service and reaches a terminal, a
-// comment or a file name goes through here. It also finds the word that somebody most likely
+// comment or a file name goes through it. It also finds the word that a user most likely
 // meant, for keys and words of definitions, types of schemas, and flags of the command line;
-// it knows no language and only counts edits.
+// for that it knows no language and only counts edits.
 //
 // Begin reading with Unsafe and Nearest.
 package plain
