@@ -37,8 +37,8 @@ type Stager interface {
 	// object, the error wraps ErrConflict. If the object is neither staged nor
 	// at its final name, it wraps ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
-	// Abort removes a staged object that will not be committed, also while it is still being
-	// staged. Of p it needs Name and Staged. It is harmless after Commit and when called
+	// Abort removes a staged object that will not be committed, also while the object is still
+	// being staged. Of p, Abort needs Name and Staged. It is harmless after Commit and when called
 	// twice, and never removes committed data, whatever p holds.
 	Abort(ctx context.Context, p Prepared) error
 	// Check returns nil if a prepared object can still be committed or is
@@ -122,8 +122,8 @@ type Object struct {
 	Name    string // the object's whole name, relative to the destination
 	Bytes   int64
 	Changed time.Time // when the object was written, by the store's clock; zero if unknown
-	// Marked tells that formetl wrote the object. Only Stat tells it, and only where objects
-	// tell who wrote them, as in a bucket.
+	// Marked tells that formetl wrote the object. Only Stat sets it, and only where objects tell
+	// who wrote them, as in a bucket.
 	Marked bool
 }
 
@@ -159,8 +159,8 @@ var (
 	// ErrConflict means that the object has other content or another version
 	// than the caller expects (exit 75).
 	ErrConflict error = passing("the object was changed by someone else")
-	// ErrStagedGone means that the bytes of a prepared object are gone. It must
-	// be staged again.
+	// ErrStagedGone means that the bytes of a prepared object are gone. The object must be staged
+	// again.
 	ErrStagedGone error = passing("the staged object is gone")
 )
 

@@ -22,7 +22,8 @@ type Format struct {
 // one digit for HH, fractions that no format has, and the hour 0 of a 12-hour clock.
 type formatPart struct{ spelling, unit, layout, pattern string }
 
-// formatParts has longer spellings of a format before those that they begin with.
+// formatParts are the parts that a format may have, longer spellings before those that they
+// begin with.
 var formatParts = []formatPart{
 	{"YYYY", "year", "2006", `\d{4}`},
 	{"YY", "year", "06", `\d\d`},

@@ -32,8 +32,8 @@ func Snake(label string) string {
 // snake does what Snake does, but returns "" if nothing of the label is left.
 func snake(label string) string {
 	out := make([]byte, 0, MaxName+1)
-	// NFKC first, so that composed, decomposed and full-width spellings of
-	// one label give one name.
+	// The label is normalised to NFKC first, so that composed, decomposed and full-width spellings
+	// of one label give one name.
 	for _, c := range []byte(unidecode.Unidecode(norm.NFKC.String(label))) {
 		if len(out) > MaxName {
 			break

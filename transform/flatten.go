@@ -269,8 +269,8 @@ func (f *Flattener) count() {
 	}
 }
 
-// Flush gives Emit the rows that are not yet in a batch. If there are none, it
-// does nothing. Call it after the last page.
+// Flush gives Emit the rows that are not yet in a batch. If there are no such rows, it does
+// nothing. Call Flush after the last page.
 func (f *Flattener) Flush() error {
 	if f.err == nil {
 		f.err = f.flush()

@@ -50,7 +50,7 @@ const (
 		fuhrerschein fuehrerschein konto kontonummer account compte cuenta conta rekening bank card karte kreditkarte credit_card`
 	postalWords = `zip zipcode postal postcode plz postleitzahl npa cap cep codigo_postal code_postal pincode pin_code postnummer
 		postinumero kodpocztowy kod_pocztowy you_bian youbian`
-	// codeWords also suggest numbers that identify something, such as a customer.
+	// codeWords are words of labels that also suggest numbers that identify something.
 	codeWords = `number numbers nummer num nr no numero numeros numer nomer nomor hao hao_ma bango beonho raqm mispar
 		code codes kod kode codigo codice reference ref referenz referencia reference_number riferimento order_no order bestellung
 		commande pedido ordine invoice rechnung facture factura fattura ticket tracking barcode ean gtin isbn issn asin sku serial

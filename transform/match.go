@@ -69,7 +69,7 @@ func (f *Flattener) match() error {
 	if unknown == nil { // most pages have no unknown field
 		return nil
 	}
-	// A field that only filtered-out results have is not unknown.
+	// A field that only results have which were filtered out does not count as unknown.
 	owner := owners(p)
 	unknown = slices.DeleteFunc(unknown, func(i int) bool { return owner[i] < 0 })
 	if len(unknown) == 0 {

@@ -83,8 +83,9 @@ func (p *Pool) resize(size int, b []byte) (resized []byte, dirty bool) {
 	return resized, dirty
 }
 
-// Unclean returns an allocator of the same memory that does not clear it, for memory that is
-// written to its end before anybody reads it. Only a Pool has one of its own.
+// Unclean returns an allocator of mem's memory that does not clear what it allocates. It is
+// for memory that is written to its end before anybody reads it. If mem is no Pool, Unclean
+// returns mem.
 func Unclean(mem memory.Allocator) memory.Allocator {
 	if p, ok := mem.(*Pool); ok {
 		return unclean{p}

@@ -12,7 +12,7 @@ import (
 // from a small fixed set and never hold a value.
 type Fault struct{ Column, Reason string }
 
-// MarshalText makes the fault a key of a JSON object.
+// MarshalText returns the fault as a text, so that a Fault may be a key of a JSON object.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(f.Reason + "\x00" + f.Column), nil }
 
 // UnmarshalText reads a fault from the text that MarshalText returned.

@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// ErrDamaged means that a set of ids is missing, damaged or of another part.
+// ErrDamaged means that a stored set of ids is missing or damaged, or belongs to another part.
 var ErrDamaged = errors.New("the set of ids is damaged")
 
 // Encode returns a set of ids as bytes. Equal sets give equal bytes, however they were built.

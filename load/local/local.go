@@ -88,8 +88,8 @@ func (d *Destination) open(ctx context.Context, op, name string, create bool) (*
 	return root, fail("open the folder", d.root, err)
 }
 
-// openFolder does what os.OpenRoot does. If something else than a folder has the path, the
-// error is ENOTDIR, where os.OpenRoot has only a text of its own.
+// openFolder opens a folder as os.OpenRoot does. If something else than a folder has the path,
+// the error is ENOTDIR, where os.OpenRoot has only a text of its own.
 func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if info, there := os.Stat(dir); err != nil && there == nil && !info.IsDir() {

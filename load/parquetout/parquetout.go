@@ -56,7 +56,7 @@ const (
 	createdBy = "formetl version 1"
 )
 
-// codecSnappy is the name of a codec that only Parquet has, of all formats.
+// codecSnappy is the name of a codec that Parquet has and no other format.
 const codecSnappy = "snappy"
 
 // Format describes Parquet: its name, its file extension and its encoder.

@@ -47,8 +47,8 @@ func states() map[string]failure {
 	}
 }
 
-// failed turns an error of the driver into one with a kind, an explanation and a hint. It
-// says that op failed on the table. Errors of package load stay as they are.
+// failed turns an error of the driver into a *load.Error with a Kind, an explanation and a
+// hint, which says that op failed on the table. Errors of package load stay unchanged.
 func (t *Table) failed(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:

@@ -228,9 +228,9 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	return d.unmark(ctx, s)
 }
 
-// abort aborts an upload until the store no longer knows it, because a part
-// that still arrives can keep it (Amazon S3 API reference, AbortMultipartUpload). It notes that
-// no process can complete the upload any more.
+// abort aborts an upload until the store no longer knows it, because a part that still arrives
+// can keep the upload (Amazon S3 API reference, AbortMultipartUpload). It remembers that no
+// process can complete the upload any more.
 func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 	for range abortAttempts {
 		_, err := d.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{Bucket: &d.name, Key: d.key(name), UploadId: &uploadID})

@@ -28,7 +28,7 @@ const (
 type Field struct {
 	As       string   // the way to write a list; "" where the field is no list
 	Headings []string // the field's name, or the headings of its choices
-	// choices maps each value that has a column to the index of its heading.
+	// choices maps each value of a list that has a column to the index of its heading.
 	choices map[string]int
 }
 

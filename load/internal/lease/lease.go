@@ -47,8 +47,8 @@ type Store interface {
 	// negative if unknown. A damaged record is returned as empty. The error wraps load.ErrNotExist
 	// if there is no lease.
 	Read(ctx context.Context) (r Record, version string, age time.Duration, err error)
-	// Write writes the record and returns its new version. If the object no
-	// longer has the given version, the error wraps load.ErrConflict.
+	// Write writes the lease's record and returns its new version. If the object no longer has the
+	// given version, the error wraps load.ErrConflict.
 	Write(ctx context.Context, r Record, version string) (string, error)
 	// Remove deletes the lease, whatever its version.
 	Remove(ctx context.Context) error
