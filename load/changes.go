@@ -12,8 +12,8 @@ const (
 	MethodLookback = "lookback" // the last days were read again
 	MethodCounts   = "counts"   // the run compared only counts of results
 
-	// MethodPagination compares counts too. The service tells them as the number of the
-	// last page of one result (API v2).
+	// MethodPagination compares counts too. The service tells a count as the number of the last
+	// page if a page has one result (API v2).
 	MethodPagination = "pagination"
 	MethodRead       = "read" // the service tells no counts, so that nothing was compared
 )

@@ -138,9 +138,9 @@ func remove(ctx context.Context, d Destination, l Leftover) (err error) {
 	return nil
 }
 
-// AbortAll aborts prepared objects, several at once. A failure does not stop
-// the others, and the first failure is returned. After ctx ends AbortAll begins
-// no further object.
+// AbortAll aborts prepared objects, several at once. If one fails, the others are aborted all
+// the same, and the first failure is returned. After ctx ends AbortAll begins no further
+// object.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
 	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), NotThere) // a damaged record lists any name
 	return first(ctx, failures)

@@ -153,8 +153,8 @@ func (c Commit) Record(ctx context.Context, d Destination) (publish func(context
 	return func(ctx context.Context) error { return r.failed(r.publish(ctx)) }, nil
 }
 
-// check checks that the commit agrees with its manifest, so that the manifest lists no
-// missing object, and that it names nothing but what a commit of its kind writes and removes.
+// check checks that the commit agrees with its manifest, so that the manifest lists no missing
+// object, and that the commit names only objects that a commit of its kind writes and removes.
 func (c *Commit) check() error {
 	m := c.Manifest
 	if m.RunID != c.RunID {

@@ -291,8 +291,8 @@ func (r *committing) undoParts(ctx context.Context, current *Manifest) error {
 	if current == nil {
 		return nil
 	}
-	// The first line of _SUCCESS is the run's id. A second one makes the bytes differ from
-	// before. So a reader that listed parts meanwhile notices that some files it saw are gone.
+	// The first line of _SUCCESS is the run's id. A second line makes the bytes differ from
+	// before, so that a reader that listed parts before notices that some of them are gone.
 	mark := current.RunID + "\nwithout " + r.RunID + "\n"
 	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }

@@ -96,7 +96,8 @@ func (s *sample) page(p *page.Page) {
 	s.results += p.Len()
 }
 
-// result adds the cells of one result. fields holds the entries of the page's fields.
+// result adds the cells of one result to the sample. fields holds the sample's entries of the
+// page's fields.
 func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 	for _, c := range cells {
 		f := fields[c.Field]
@@ -185,8 +186,8 @@ func (s *sample) meanings(h page.Heading) []schemas.Source {
 	return []schemas.Source{item}
 }
 
-// columns returns the inferred columns of one kind of source, metas or items, in the
-// order of the form. They get their names later.
+// columns returns the inferred columns of one kind of source, metas or items, in the order of
+// the form. The columns get their names later.
 func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	var placed, rest []*sampled
 	for _, f := range s.fields {

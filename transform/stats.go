@@ -33,8 +33,8 @@ type Stats struct {
 	// Unread is the first value, by column, that did not fit an inferred column and became
 	// null: on one line, cut, and never of a column with a pii rule.
 	Unread map[string]string `json:"unread,omitempty"`
-	// Joined counts, by column, results whose several values were joined into
-	// one string. It shows drift of the form.
+	// Joined counts, by column, results whose several values were joined into one string. Such
+	// counts show that the form has changed.
 	Joined map[string]int64 `json:"joined,omitempty"`
 	// Shifted counts, by column, wall-clock times that the account's zone
 	// skips. They were moved forward by the gap.

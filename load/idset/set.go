@@ -23,7 +23,7 @@ type Set []block
 // blockIDs is how many ids a block of a Set holds at most.
 const blockIDs = 128
 
-// block is some ids in ascending order: the first one, and how many ids lie between each
+// block holds some ids in ascending order: the first id, and how many ids lie between each id
 // and the one before it, in as few bits as the largest such gap needs.
 type block struct {
 	first, last int64

@@ -59,8 +59,8 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 	case same:
 		return nil
 	case p.Replace:
-		// This is no conflict, because the name was taken before. The staged
-		// file that should replace it is gone.
+		// It is no conflict that the name is taken: a file of that name was to be replaced. The
+		// staged file that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its staged file is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)

@@ -126,8 +126,8 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 		}
 	}
 	if p.Replace {
-		// This is no conflict, because the name was taken before. The upload
-		// that should replace it is gone.
+		// It is no conflict that the name is taken: an object of that name was to be replaced. The
+		// upload that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its upload is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)

@@ -79,8 +79,8 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	return e, nil
 }
 
-// These metadata mark the field with the results' ids. They must equal those of
-// package schemas, which this package does not import.
+// The key and value of the metadata that mark the field with the results' ids. They must equal
+// those in package schemas, which this package does not import.
 const (
 	metaFrom     = "formetl.from"
 	fromResultID = "result_id"

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Process identifies a process of one machine, so that a later process there
-// can tell whether it has ended. Containers have host names and process ids of
-// their own, so Space tells them apart.
+// Process identifies a process of one machine, so that a later process on the machine can tell
+// whether the first one has ended. Containers have host names and process ids of their own, so
+// Space tells them apart.
 type Process struct {
 	Host  string `json:"host,omitempty"`
 	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
