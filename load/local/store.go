@@ -151,7 +151,7 @@ func (d *Destination) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	err := d.in(ctx, "remove", name, func(root *os.Root) error {
-		if info, err := root.Lstat(name); err != nil || info.IsDir() { // a folder is no object, so it is left alone
+		if info, err := root.Lstat(name); err != nil || info.IsDir() { // a folder is no object
 			return err
 		}
 		unlock, err := d.lock(ctx, root)

@@ -30,7 +30,7 @@ const (
 // own configuration (environment, profile, web identity, instance role).
 type Options struct {
 	Endpoint      string       // URL of the server, "" for AWS or what the SDK's configuration names
-	Region        string       // the region, "" for the SDK's; us-east-1 on an endpoint that has none
+	Region        string       // the region; "" for the SDK's, or us-east-1 if it has none
 	PathStyle     bool         // the bucket stands in the path instead of the host name
 	SSE           string       // encryption at rest: "", SSES3 or SSEKMS
 	KMSKeyID      string       // key id or ARN for SSEKMS, "" for the account's default key

@@ -63,7 +63,7 @@ type types struct {
 	text, integer, float, boolean, date, timestamp string
 
 	decimal string // a format of fmt for the precision and scale of a decimal
-	wide    string // as decimal, for more than 29 digits before the point or 9 after it; "": decimal
+	wide    string // as decimal, for over 29 digits before the point or 9 after; "": decimal
 	list    string // a list type, where %s stands for the element's type
 }
 

@@ -16,7 +16,7 @@ type Process struct {
 	Host  string `json:"host,omitempty"`
 	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
 	PID   int    `json:"pid,omitempty"`
-	Start string `json:"start,omitempty"` // start of the process, in the system's units, "" if unknown
+	Start string `json:"start,omitempty"` // when the process started, in the system's units
 }
 
 // ThisProcess returns the identity of this process.
