@@ -10,10 +10,10 @@ import (
 const (
 	MethodChanges  = "changes"  // the service said which results had changed
 	MethodLookback = "lookback" // the last days were read again
-	MethodCounts   = "counts"   // only counts were compared
+	MethodCounts   = "counts"   // the run compared only counts of results
 
-	// MethodPagination compares counts too. The service tells them as the number of the
-	// last page of one result (API v2).
+	// MethodPagination compares counts too. The service tells a count as the number of the last
+	// page if a page has one result (API v2).
 	MethodPagination = "pagination"
 	MethodRead       = "read" // the service tells no counts, so that nothing was compared
 )
@@ -40,20 +40,19 @@ type Changes struct {
 	// Witness is the column whose order showed that the service sorts its
 	// answers, "" for none.
 	Witness string `json:"witness,omitempty"`
-	// WitnessAt is when a run last looked for a witness, by this machine's clock.
+	// WitnessAt is when a run last looked for a Witness, by this machine's clock.
 	WitnessAt time.Time `json:"witness_at,omitzero"`
-	// Later are the ids of results that changed and lay after the range.
+	// Later are the ids of results that changed and that lay after the range that the run read.
 	Later []int64 `json:"later,omitempty"`
 }
 
-// ChangedResult is a result and when it changed.
+// ChangedResult is a result that changed, and when.
 type ChangedResult struct {
 	ID int64    `json:"id"`
-	At WallTime `json:"date_update"` // the result's meta of that name
+	At WallTime `json:"date_update"` // the meta date_update of the result
 }
 
-// problem says where the changes are inconsistent, "" if they are consistent or
-// nil.
+// problem says where the changes are inconsistent, "" if they are consistent or nil.
 func (c *Changes) problem() string {
 	switch {
 	case c == nil:

@@ -33,18 +33,17 @@ type Cleaned struct {
 // and the file's name for a single file.
 //
 // Clean takes the lease of the scope in the name of h. If a live run holds it, the error is a
-// *HeldError and nothing is touched. Recover then finishes a commit that is recorded there,
-// because its staged objects are needed, or takes it back. Last, Clean lists what lies there
-// and removes what neither a live run, nor the manifest, nor a recorded commit needs: see
-// find. Where there is nothing to do it takes no lease, because a lease would create the
-// folder of a destination that was never written to.
+// *HeldError and nothing is touched. Recover then finishes a commit that is recorded at the
+// scope, because its staged objects are needed, or takes it back. Last, Clean lists the
+// objects of the scope and removes those that neither a live run, nor the manifest, nor a
+// recorded commit needs: see find. Where there is nothing to do it takes no lease, because a
+// lease would create the folder of a destination that was never written to.
 //
 // Before parts are removed, _SUCCESS is removed, and afterwards it is written anew with other
 // bytes, so that readers that find parts by a glob notice.
 //
-// Clean stops when it loses the lease, because another run holds it then. If
-// one leftover cannot be removed, the others still are, and Clean can be called
-// again.
+// Clean stops when it loses the lease, because another run holds it then. If one leftover
+// cannot be removed, the other leftovers still are, and Clean can be called again.
 func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOptions) (done Cleaned, err error) {
 	f, err := find(ctx, d, scope, h.RunID, o.Unlisted)
 	switch {
@@ -97,7 +96,7 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	}
 	switch {
 	case ctx.Err() != nil:
-		return done, context.Cause(ctx) // one cause instead of an error for each leftover
+		return done, context.Cause(ctx) // one cause in place of an error for each leftover
 	case held() != nil:
 		return done, held()
 	}
@@ -114,8 +113,8 @@ func Clean(ctx context.Context, d Destination, scope string, h Holder, o CleanOp
 	return done, d.Put(ctx, SuccessName, []byte(m.RunID+"\ncleaned by "+h.RunID+"\n"), AnyVersion)
 }
 
-// DropStaged removes what dead runs had staged for a scope. self is the run that holds the
-// scope's lease and has finished its recorded commit.
+// DropStaged removes the objects that dead runs had staged for a scope. self is the run that
+// holds the scope's lease and has finished the scope's recorded commit.
 func DropStaged(ctx context.Context, d Destination, scope, self string, runs ...string) error {
 	f, err := find(ctx, d, scope, self, false)
 	if err != nil {
@@ -139,11 +138,11 @@ func remove(ctx context.Context, d Destination, l Leftover) (err error) {
 	return nil
 }
 
-// AbortAll aborts prepared objects, several at once. A failure does not stop
-// the others, and the first failure is returned. After ctx ends AbortAll begins
-// no further object.
+// AbortAll aborts prepared objects, several at once. If one fails, the others are aborted all
+// the same, and the first failure is returned. After ctx ends AbortAll begins no further
+// object.
 func AbortAll(ctx context.Context, d Stager, prepared ...Prepared) error {
-	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), NotThere) // a damaged record may list what is not there
+	failures := slices.DeleteFunc(sideBySide(ctx, prepared, d.Abort), NotThere) // a damaged record lists any name
 	return first(ctx, failures)
 }
 
@@ -165,8 +164,8 @@ func first(ctx context.Context, failures []error) error {
 // may be thousands of objects, and each request to a store takes time.
 const SideBySide = 8
 
-// sideBySide calls do for each item, SideBySide at once, and returns their
-// errors in the same order. After ctx ends it begins no further item.
+// sideBySide calls do for each item, SideBySide items at once, and returns the errors of all
+// calls in the items' order. After ctx ends it begins no further item.
 func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, T) error) []error {
 	failures := make([]error, len(items))
 	var group errgroup.Group
@@ -179,6 +178,6 @@ func sideBySide[T any](ctx context.Context, items []T, do func(context.Context, 
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are kept apart
+	_ = group.Wait() // always nil: each item's error is kept in failures
 	return failures
 }

@@ -13,7 +13,7 @@ type Step string
 // The steps of a commit, in order. StepIntent records the commit at the
 // destination. After it Recover can finish the commit, even if the process dies.
 const (
-	StepCheck     Step = "check"     // the current manifest is compared with the base
+	StepCheck     Step = "check"     // the current manifest is compared with the commit's base
 	StepBeside    Step = "beside"    // the id sets and dead letters of parts are written
 	StepIntent    Step = "intent"    // the commit is recorded at the destination
 	StepUnmark    Step = "unmark"    // _SUCCESS, or a file's manifest, is removed
@@ -41,7 +41,7 @@ type CommitError struct {
 	Err      error
 }
 
-// Error names the step, the cause, and what happens next.
+// Error names the step that failed, the cause, and what happens next.
 func (e *CommitError) Error() string {
 	next := "nothing of it is visible; run again"
 	if e.Recorded {
@@ -50,11 +50,11 @@ func (e *CommitError) Error() string {
 	return fmt.Sprintf("the commit of run %s stopped at its step %q: %v; %s", e.RunID, e.Step, e.Err, next)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause of the failed commit.
 func (e *CommitError) Unwrap() error { return e.Err }
 
 // Commit is one run's change to a dataset or to a single file. It is a plain value that is
-// recorded as it is, so that another process can do it again.
+// recorded unchanged, so that another process can do the commit again.
 type Commit struct {
 	RunID    string   `json:"run_id"`
 	File     string   `json:"file,omitempty"` // the name of the single file, "" for a dataset
@@ -80,18 +80,18 @@ type Commit struct {
 	// Previous is the manifest that a file's commit removes. Record sets it, and a commit
 	// that is taken back puts it there again.
 	Previous []byte `json:"previous,omitempty"`
-	Hook     Hook   `json:"-"` // nil: none
+	Hook     Hook   `json:"-"` // called before each action of the commit; nil for none
 }
 
-// PartObject is an id set, or dead letters, that a commit writes. Encode returns its
-// bytes. It is called just before they are written, because all sets together take two
+// PartObject is an id set, or dead letters, that a commit writes. Encode returns the object's
+// bytes. It is called just before they are written, because all id sets together take two
 // bytes for each result.
 type PartObject struct {
 	Name   string
 	Encode func() ([]byte, error)
 }
 
-// Do makes the change visible, either whole or not at all:
+// Do makes the commit's change visible, either whole or not at all:
 //
 //  1. The current manifest must have the version Base. Otherwise the error
 //     wraps ErrConflict, and nothing changes.
@@ -108,9 +108,9 @@ type PartObject struct {
 //  6. What the manifest no longer names is removed, _SUCCESS is written,
 //     and the record is removed.
 //
-// Any other error after step 2 leaves the record, and the next run finishes the
-// commit by Recover. Steps that are done again are harmless. After an error before that, the
-// caller aborts the staged objects.
+// Any other error after step 2 leaves the record, and the next run finishes the commit by
+// Recover. Steps that are done again are harmless. After an error in step 1 or 2, the caller
+// aborts the staged objects.
 //
 // A file has no _SUCCESS, and its manifest never describes another state of the file:
 // step 3 removes the manifest, step 4 replaces the file, and step 5 writes the new manifest
@@ -126,8 +126,8 @@ func (c Commit) Do(ctx context.Context, d Destination) error {
 }
 
 // Record does the first two steps of Do, and publish does the others. After Record another
-// process can finish the commit if this one dies. A run with several outputs records all its
-// commits before it publishes the first one.
+// process can finish the commit if this process dies. A run with several outputs records all
+// its commits before it publishes the first one.
 func (c Commit) Record(ctx context.Context, d Destination) (publish func(context.Context) error, err error) {
 	c.New = slices.Clone(c.New)
 	for i := range c.New {
@@ -153,15 +153,15 @@ func (c Commit) Record(ctx context.Context, d Destination) (publish func(context
 	return func(ctx context.Context) error { return r.failed(r.publish(ctx)) }, nil
 }
 
-// check checks that the commit agrees with its manifest, so that the manifest lists no
-// missing object, and that it names nothing but what a commit of its kind writes and removes.
+// check checks that the commit agrees with its manifest, so that the manifest lists no missing
+// object, and that the commit names only objects that a commit of its kind writes and removes.
 func (c *Commit) check() error {
 	m := c.Manifest
 	if m.RunID != c.RunID {
 		return fmt.Errorf("the manifest is of run %q", m.RunID)
 	}
 	if m.Parts == nil {
-		m.Parts = []Part{} // the manifest of an empty dataset
+		m.Parts = []Part{} // as in the manifest of an empty dataset
 	}
 	if problem := m.problem(); problem != "" {
 		return fmt.Errorf("the manifest is inconsistent: %s", problem)
@@ -199,7 +199,7 @@ func (c *Commit) check() error {
 	return nil
 }
 
-// names returns the names of what the commit needs: what its manifest names and what it will
+// names returns the names that the commit needs: those in its manifest and those that it will
 // remove. There are none if c is nil.
 func (c *Commit) names() []string {
 	if c == nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// committing is a commit under way.
+// committing is the state of a commit that is under way.
 type committing struct {
 	Commit
 	d        Destination
@@ -29,7 +29,7 @@ func (r *committing) manifest() string {
 	return ManifestName
 }
 
-// at calls the hook, and then does one action of a step.
+// at calls the commit's hook for a step, and then does one action of that step.
 func (r *committing) at(step Step, action func() error) error {
 	r.step = step
 	if r.Hook != nil {
@@ -52,14 +52,15 @@ func eachAt[T any](ctx context.Context, r *committing, step Step, items []T, act
 			return nil
 		})
 		if stopped != nil {
-			_ = group.Wait() // a crash would lose the answers too
+			_ = group.Wait() // as in a crash, answers under way are lost
 			return stopped
 		}
 	}
 	return group.Wait()
 }
 
-// failed wraps an error in a *CommitError with the current step. It returns nil for nil.
+// failed wraps an error in a *CommitError with the commit's current step. It returns nil for
+// nil.
 func (r *committing) failed(err error) error {
 	if err == nil {
 		return nil
@@ -68,7 +69,7 @@ func (r *committing) failed(err error) error {
 }
 
 // compare checks that no commit is recorded and that the manifest has not changed since the
-// run began. It notes what the current manifest names and the new one does not.
+// run began. It notes which objects the current manifest names and the new one does not.
 func (r *committing) compare(ctx context.Context) error {
 	if c, err := readRecord(ctx, r.d, recordName(r.File)); err != nil {
 		return err
@@ -89,8 +90,8 @@ func (r *committing) compare(ctx context.Context) error {
 		r.Previous = now
 		return nil
 	}
-	// Of a damaged manifest nobody knows what it names. The parts are unlisted then, and the
-	// caller has them in Remove.
+	// What a damaged manifest names is unknown. Its parts count as unlisted, and the caller has
+	// listed them in Commit.Remove.
 	before, _ := DecodeManifest(now)
 	r.Manifest.Generation = max(NextGeneration(before, nil), NextGeneration(&r.Manifest, nil)) - 1
 	names := before.names()
@@ -108,12 +109,12 @@ func (r *committing) compare(ctx context.Context) error {
 	return nil
 }
 
-// busy is the error of whoever comes while the commit is recorded.
+// busy is the error for another run that wants to commit while this commit is recorded.
 func (c *Commit) busy() error {
 	return fmt.Errorf("run %s is committing here, or died and is to be finished by the next run: %w", c.RunID, ErrConflict)
 }
 
-// writeBeside writes what lies beside a part before anything refers to it.
+// writeBeside writes the id set or the dead letters of a part, before any manifest names them.
 func (r *committing) writeBeside(ctx context.Context, o PartObject) error {
 	data, err := o.Encode()
 	if err != nil {
@@ -125,7 +126,8 @@ func (r *committing) writeBeside(ctx context.Context, o PartObject) error {
 	return r.d.Put(ctx, o.Name, data, AnyVersion)
 }
 
-// record records the commit.
+// record writes the record of the commit, by which another process can finish it after a
+// crash.
 func (r *committing) record(ctx context.Context) error {
 	data, err := json.Marshal(r.Commit)
 	if err != nil {
@@ -150,7 +152,7 @@ func hopeless(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrStagedGone)
 }
 
-// steps does the steps of publish.
+// steps does the steps of a commit that follow its recording: see the constants of Step.
 func (r *committing) steps(ctx context.Context) error {
 	if !r.visible {
 		if err := r.makeVisible(ctx); err != nil {
@@ -167,7 +169,7 @@ func (r *committing) steps(ctx context.Context) error {
 	return r.at(StepClose, func() error { return r.d.Delete(ctx, recordName(r.File)) })
 }
 
-// makeVisible does the steps up to the manifest.
+// makeVisible does the steps of a recorded commit up to the writing of the manifest.
 func (r *committing) makeVisible(ctx context.Context) error {
 	unmarked := SuccessName
 	if r.File != "" {
@@ -177,7 +179,7 @@ func (r *committing) makeVisible(ctx context.Context) error {
 		return err
 	}
 	err := eachAt(ctx, r, StepParts, r.New, r.d.Commit)
-	if errors.Is(err, ErrConflict) { // the object stays there, so a retry would fail too
+	if errors.Is(err, ErrConflict) { // an object of a part's name stays, so retries fail
 		err = &Error{Kind: ErrUnusable, Op: "commit", Path: "the parts", Hint: "no manifest lists it: move it away, and run again", Err: err}
 	}
 	if err == nil && r.File != "" {
@@ -189,7 +191,8 @@ func (r *committing) makeVisible(ctx context.Context) error {
 	return err
 }
 
-// written tells whether the manifest of this commit is there already. A damaged one is not.
+// written tells whether this commit's manifest is there already. A damaged manifest counts as
+// not written.
 func (r *committing) written(ctx context.Context) (bool, error) {
 	now, _, err := r.d.Get(ctx, r.manifest())
 	if errors.Is(err, ErrNotExist) {
@@ -220,7 +223,7 @@ func (r *committing) writeManifest(ctx context.Context) error {
 	written, unknown := r.written(ctx)
 	switch {
 	case unknown != nil:
-		return unknown // nobody knows who wrote the manifest: the record stays, and the next run decides
+		return unknown // who wrote the manifest is unknown: the next run decides
 	case written:
 		return nil
 	}
@@ -288,8 +291,8 @@ func (r *committing) undoParts(ctx context.Context, current *Manifest) error {
 	if current == nil {
 		return nil
 	}
-	// The first line of _SUCCESS is the run's id. A second one makes the bytes differ from
-	// before. So a reader that listed parts meanwhile notices that some files it saw are gone.
+	// The first line of _SUCCESS is the run's id. A second line makes the bytes differ from
+	// before, so that a reader that listed parts before notices that some of them are gone.
 	mark := current.RunID + "\nwithout " + r.RunID + "\n"
 	return r.d.Put(ctx, SuccessName, []byte(mark), AnyVersion)
 }
@@ -302,7 +305,7 @@ func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
 			return err
 		}
 	}
-	before, _ := DecodeManifest(r.Previous) // nil if it is damaged, or if there was none
+	before, _ := DecodeManifest(r.Previous) // the earlier manifest; nil if damaged or missing
 	if current != nil || before == nil || len(before.Parts) != 1 {
 		return nil
 	}
@@ -313,7 +316,7 @@ func (r *committing) undoFile(ctx context.Context, current *Manifest) error {
 	return r.d.Put(ctx, r.manifest(), r.Previous, AnyVersion)
 }
 
-// holds tells whether a file's commit finds this content in the file.
+// holds tells whether the single file that is committed has content with this SHA-256.
 func (r *committing) holds(ctx context.Context, sha256 string) (bool, error) {
 	_, digest, err := Digest(ctx, r.d, r.File)
 	if errors.Is(err, ErrNotExist) {

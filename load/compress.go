@@ -18,9 +18,9 @@ const (
 	CodecZstd = "zstd"
 )
 
-// Compress returns a writer that compresses to w. Its Close writes what is
-// buffered and the end of the compressed data, and does not close w. codec is
-// CodecNone (or ""), CodecGzip or CodecZstd.
+// Compress returns a writer that compresses to w. The writer's Close writes what is buffered
+// and the end of the compressed data, and does not close w. codec is CodecNone (or ""),
+// CodecGzip or CodecZstd.
 //
 // Equal input gives equal bytes, whatever the sizes of the writes. The gzip
 // header holds no name and no time. Zstd compresses on the caller's goroutine, so
@@ -32,9 +32,9 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	case "", CodecNone:
 		return plainCloser{w}, nil
 	case CodecGzip:
-		z, _ := gzip.NewWriterLevel(w, 6) // only an unknown level is an error
-		// 0 means "no time". By default this library writes the seconds of the
-		// zero time.Time, which readers show as a day in 2042.
+		z, _ := gzip.NewWriterLevel(w, 6) // NewWriterLevel fails only for an unknown level
+		// ModTime 0 means "no time". By default this library writes the seconds of the zero
+		// time.Time, which readers show as a day in 2042.
 		z.ModTime = time.Unix(0, 0)
 		return z, nil
 	case CodecZstd:
@@ -44,9 +44,9 @@ func Compress(w io.Writer, codec string) (io.WriteCloser, error) {
 	return nil, fmt.Errorf("there is no compression %q for text: use %s, %s or %s", codec, CodecGzip, CodecZstd, CodecNone)
 }
 
-// CompressionExtension returns what a codec adds to a file's name, with the
-// dot: ".gz", ".zst", or "" for CodecNone and "". It returns "" for an unknown
-// codec too, which Compress refuses.
+// CompressionExtension returns the extension that a codec adds to a file's name, with the dot:
+// ".gz", ".zst", or "" for CodecNone and "". It returns "" for an unknown codec too, which
+// Compress refuses.
 func CompressionExtension(codec string) string {
 	switch codec {
 	case CodecGzip:
@@ -57,8 +57,8 @@ func CompressionExtension(codec string) string {
 	return ""
 }
 
-// SplitCodec cuts the extension of a codec off a file's name and names the codec, "" if there
-// is none.
+// SplitCodec cuts the extension of a codec off a file's name, and returns the codec's name, ""
+// if the name has no such extension.
 func SplitCodec(name string) (stem, codec string) {
 	ext := path.Ext(name)
 	for _, codec := range []string{CodecGzip, CodecZstd} {
@@ -69,7 +69,7 @@ func SplitCodec(name string) (stem, codec string) {
 	return name, ""
 }
 
-// plainCloser passes writes through.
+// plainCloser passes writes on uncompressed. Its Close does not close the writer.
 type plainCloser struct{ io.Writer }
 
 // Close does nothing, because nothing is buffered.

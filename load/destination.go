@@ -14,14 +14,14 @@ import (
 // Destination is a folder on disk or a prefix of a bucket. Object names are
 // relative to it, slash-separated, and never leave it.
 type Destination interface {
-	fmt.Stringer // the address, for people
+	fmt.Stringer // String returns the destination's address, for people
 	Stager
 	Store
 	Opener
 	Leaser
-	// Holders returns the leases that are held here now. Leases that have expired or
-	// whose process is gone are left out. The call does not disturb a run that takes a
-	// lease at the same time.
+	// Holders returns the leases that are held at the destination now. Leases that have expired or
+	// whose process is gone are left out. The call does not disturb a run that takes a lease at
+	// the same time.
 	Holders(ctx context.Context) ([]ScopedHolder, error)
 }
 
@@ -37,8 +37,8 @@ type Stager interface {
 	// object, the error wraps ErrConflict. If the object is neither staged nor
 	// at its final name, it wraps ErrStagedGone.
 	Commit(ctx context.Context, p Prepared) error
-	// Abort removes a staged object that will not be committed, also while it is still being
-	// staged. Of p it needs Name and Staged. It is harmless after Commit and when called
+	// Abort removes a staged object that will not be committed, also while the object is still
+	// being staged. Of p, Abort needs Name and Staged. It is harmless after Commit and when called
 	// twice, and never removes committed data, whatever p holds.
 	Abort(ctx context.Context, p Prepared) error
 	// Check returns nil if a prepared object can still be committed or is
@@ -56,19 +56,20 @@ type Stager interface {
 // after Prepare does nothing, so it can be deferred.
 type Upload interface {
 	io.Writer
-	// Prepare makes all bytes durable. The object stays invisible.
+	// Prepare makes all bytes of the object durable. The object stays invisible until
+	// Stager.Commit.
 	Prepare(ctx context.Context) (Prepared, error)
-	// Abort removes the object.
+	// Abort removes the object that is being staged. After Prepare it does nothing.
 	Abort() error
 }
 
 // Prepared describes a staged object. It is a plain value that survives in the
 // record of a commit, so that another process can commit or abort it after a crash.
 type Prepared struct {
-	Name    string `json:"name"`              // the final name
+	Name    string `json:"name"`              // the object's final name
 	Staged  string `json:"staged"`            // the destination's own reference to the staged bytes
-	Bytes   int64  `json:"bytes"`             // length
-	SHA256  string `json:"sha256"`            // hex, of the bytes
+	Bytes   int64  `json:"bytes"`             // the object's length
+	SHA256  string `json:"sha256"`            // of the object's bytes, in hex
 	Replace bool   `json:"replace,omitempty"` // single files: the final name may exist and is replaced in one step
 }
 
@@ -86,7 +87,7 @@ func Digest(ctx context.Context, d Opener, name string) (bytes int64, digest str
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = object.Close() }() // read only
+	defer func() { _ = object.Close() }() // the object is only read: an error loses nothing
 	sum := sha256.New()
 	if bytes, err = io.Copy(sum, object); err != nil {
 		return 0, "", fmt.Errorf("%s: %w", name, err)
@@ -116,13 +117,13 @@ type Store interface {
 	Stat(ctx context.Context, name string) (Object, error)
 }
 
-// Object describes an object.
+// Object describes an object of a Store.
 type Object struct {
-	Name    string // the whole name, relative to the destination
+	Name    string // the object's whole name, relative to the destination
 	Bytes   int64
-	Changed time.Time // when it was written, by the store's clock; zero if the store does not tell
-	// Marked tells that formetl wrote the object. Only Stat tells it, and only where objects
-	// tell who wrote them, as in a bucket.
+	Changed time.Time // when the object was written, by the store's clock; zero if unknown
+	// Marked tells that formetl wrote the object. Only Stat sets it, and only where objects tell
+	// who wrote them, as in a bucket.
 	Marked bool
 }
 
@@ -153,20 +154,20 @@ func NotThere(err error) bool {
 
 // Errors of a Store and of Commit.
 var (
-	// ErrNotExist means that there is no such object.
+	// ErrNotExist means that the store has no object of the name.
 	ErrNotExist = errors.New("no such object")
 	// ErrConflict means that the object has other content or another version
 	// than the caller expects (exit 75).
 	ErrConflict error = passing("the object was changed by someone else")
-	// ErrStagedGone means that the bytes of a prepared object are gone. It must
-	// be staged again.
+	// ErrStagedGone means that the bytes of a prepared object are gone. The object must be staged
+	// again.
 	ErrStagedGone error = passing("the staged object is gone")
 )
 
-// passing is an error that may not come again.
+// passing is an error that may be gone when the command is run again.
 type passing string
 
 func (e passing) Error() string { return string(e) }
 
-// ExitCode is 75: the same command may succeed later.
+// ExitCode is 75: the object was changed or is gone, and the same command may succeed later.
 func (e passing) ExitCode() int { return 75 }

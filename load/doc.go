@@ -1,14 +1,15 @@
 // Package load writes record batches to files and datasets, and makes a run's
 // output visible either whole or not at all.
 //
-// An Encoder turns batches into the bytes of one format. A Destination is a folder or a
-// prefix of a bucket. It stages data objects in two steps: Prepare makes them durable, Commit
-// makes them visible. Its Store keeps small objects, and its Leaser lets one run write at a
-// time. A dataset is a set of parts that its Manifest lists; a single file has a manifest
-// beside it. A Commit is recorded at the destination first, so Recover can finish it if its
-// process died. What runs left behind is found in one way: find lists what lies there and
-// compares it with what leases, records and the manifest name. Look tells it, and Clean
-// removes it. A Table of a database holds rows by id and needs none of that.
+// An Encoder turns batches into the bytes of one format. A Destination is a folder or a prefix
+// of a bucket. It stages data objects in two steps: Prepare makes them durable, Commit makes
+// them visible. Its Store keeps small objects, and its Leaser lets one run write at a time. A
+// dataset is a set of parts that its Manifest lists; a single file has a manifest beside it. A
+// Commit is recorded at the destination first, so Recover can finish the commit if its process
+// died. The function find finds what runs left behind: it lists the objects at a destination
+// and compares them with what leases, records and the manifest name. Look reports the
+// leftovers, and Clean removes them. A Table of a database holds rows by id and needs none of
+// that.
 //
 // The package knows no form service and no schema file, and it opens no files:
 // formats and destinations are sub-packages that import this one. The command

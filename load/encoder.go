@@ -46,7 +46,7 @@ func CheckSchema(schema *arrow.Schema) error {
 	return nil
 }
 
-// EncodeOptions are settings of an encoder besides the schema.
+// EncodeOptions are the settings of an encoder besides the schema.
 type EncodeOptions struct {
 	// Zone is the time zone in which text formats and xlsx show timestamps; nil is UTC.
 	Zone *time.Location
@@ -55,7 +55,7 @@ type EncodeOptions struct {
 	// Compression is the codec inside formats that have one (Parquet, Arrow):
 	// "" (the format's default), "none", "zstd", "gzip" or "snappy".
 	Compression string
-	// Metadata is written into the footers of formats that have one, in order.
+	// Metadata is written into the footers of formats that have footers, in order.
 	Metadata []KeyValue
 }
 
@@ -64,11 +64,12 @@ type KeyValue struct{ Key, Value string }
 
 // Format is a file format. The program is built with a table of formats.
 type Format struct {
-	Name      string // as in a definition: csv, ndjson, json, parquet, arrow, xlsx
-	Extension string // with the dot: ".csv"
+	Name      string // the format's name in a definition: csv, ndjson, json, parquet, arrow, xlsx
+	Extension string // extension of the format's files, with the dot: ".csv"
 	// Text tells that files of the format may be compressed as a whole (.gz, .zst).
 	Text bool
-	// Codecs are the compressions inside files of a format that is no text, besides none.
+	// Codecs are the compressions inside files of a format that is no text, besides no
+	// compression.
 	Codecs []string
 	// Cells tells that a value stands in a cell, so that lists are shown in one of several ways.
 	Cells bool
@@ -80,8 +81,8 @@ type Format struct {
 	New func(w io.Writer, schema *arrow.Schema, o EncodeOptions) (Encoder, error)
 }
 
-// Compressions are the codecs that the format offers: around text formats, inside the
-// others.
+// Compressions returns the names of the codecs that the format offers: around files of text
+// formats, inside files of other formats.
 func (f Format) Compressions() []string {
 	if f.Text {
 		return []string{CodecNone, CodecGzip, CodecZstd}

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Error is what an output, or the state, failed of.
+// Error is an error of writing or reading an output, or of the state that runs keep.
 type Error struct {
 	Kind Kind
 	Op   string // what was tried, such as "create"; "" if Path and Err say it
-	Path string // the path, the URL, the table or the cell, as the user knows it
-	Hint string // what to do
+	Path string // the path, URL, table or cell, as the user knows it
+	Hint string // what the user can do about the error
 	Err  error
 }
 
-// Error says what was tried, where, why it failed and what to do.
+// Error says what was tried with which output, why it failed and what to do.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %v", e.Path, e.Err)
 	if e.Op != "" {
@@ -28,13 +28,13 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause of the error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is lets errors.Is find an Error of a kind.
+// Is tells whether the error's Kind is target, so that errors.Is finds an Error by its Kind.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
-// ExitCode is that of the kind.
+// ExitCode is that of the error's Kind.
 func (e *Error) ExitCode() int { return int(e.Kind) }
 
 // Kind says what is at fault. It is the exit code of contract.md. errors.Is(err, kind) tells
@@ -43,27 +43,27 @@ type Kind int
 
 // The kinds of an Error.
 const (
-	ErrUsage    Kind = 64 // what was asked for would lose results
+	ErrUsage    Kind = 64 // a flag or a definition asks for what would lose results
 	ErrData     Kind = 65 // the format cannot hold a value without changing it
-	ErrUnusable Kind = 73 // its folder is missing or not permitted, or something else lies in its place
+	ErrUnusable Kind = 73 // the output's folder is missing or forbidden, or its place taken
 	ErrFailed   Kind = 74 // a full disk, a failing device, a store that refuses
-	ErrAway     Kind = 75 // it could not be reached or was busy, also after retries
+	ErrAway     Kind = 75 // the output could not be reached or was busy, also after retries
 	ErrDenied   Kind = 77 // a database refused the credentials
-	ErrConfig   Kind = 78 // the definition names what cannot be, or does not fit a table that is there
+	ErrConfig   Kind = 78 // the definition names what cannot be, or does not fit an existing table
 )
 
-// Error names the kind.
+// Error makes a Kind an error, for errors.Is; the text names its exit code.
 func (k Kind) Error() string { return fmt.Sprintf("an error that ends with %d", int(k)) }
 
 // Refusal says why a store or a database refused something. An Error wraps it. Its text holds no
 // password, no signature and no value.
 type Refusal struct {
-	What string // in words
-	Code string // what was answered, such as "AccessDenied, HTTP 403"; "" for nothing
-	Err  error  // the library's, whose text is not shown
+	What string // what was refused, in words
+	Code string // the answer's code, such as "AccessDenied, HTTP 403"; "" for none
+	Err  error  // the error of the library, whose text is not shown
 }
 
-// Error says what was refused, with the code.
+// Error says what was refused, with the code of the answer.
 func (r *Refusal) Error() string {
 	if r.Code == "" {
 		return r.What
@@ -71,13 +71,13 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (%s)", r.What, r.Code)
 }
 
-// Unwrap gives the library's error.
+// Unwrap returns the error of the library.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// NotOrdinary returns an ErrUnusable if what lies at a path is a device, a pipe, a socket or
-// a link. A file that is written in one step would take its place, and nobody wants that.
-// info is what Lstat returns, and link returns where a link leads. A folder is left to the
-// system, which never replaces it by a file.
+// NotOrdinary returns an ErrUnusable if what lies at a path is a device, a pipe, a socket or a
+// link. A file that is written in one step would take its place, which nobody wants. info is
+// what Lstat returns, and link returns where a link leads. A folder is no error here: the
+// system never replaces a folder by a file.
 func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular(), mode.IsDir():
@@ -100,12 +100,12 @@ func NotOrdinary(path string, info fs.FileInfo, link func() (string, error)) err
 
 // HeldError means that another run holds the lease (exit code 75).
 type HeldError struct {
-	Path string // of the destination
-	// Holder is the run that holds the lease. It is zero if it cannot be read.
+	Path string // address of the destination
+	// Holder is the run that holds the lease. It is zero if its name cannot be read.
 	Holder
 }
 
-// Error names the holder, since when it holds the lease, and what to do.
+// Error names the run that holds the lease, since when, and on which host.
 func (e *HeldError) Error() string {
 	if e.RunID == "" {
 		return fmt.Sprintf("another run is writing to %s; try again when it has ended", e.Path)
@@ -114,10 +114,10 @@ func (e *HeldError) Error() string {
 		e.RunID, e.Pipeline, e.PID, e.Host, e.Path, e.Since.Format(time.RFC3339))
 }
 
-// ExitCode is 75: the other run ends.
+// ExitCode is 75: the same command may succeed after the other run has ended.
 func (e *HeldError) ExitCode() int { return 75 }
 
-// Hint says what to do next.
+// Hint advises to wait for the end of the other run.
 func (e *HeldError) Hint() string {
 	return "wait until that run has ended; then run the same command again"
 }

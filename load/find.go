@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// LeftoverKind says what a leftover is, for messages.
+// LeftoverKind says what kind of object a run left behind, for messages.
 type LeftoverKind string
 
 // The kinds of leftovers.
@@ -17,8 +17,8 @@ const (
 	StagedFile       LeftoverKind = "staged file"
 	UnfinishedUpload LeftoverKind = "unfinished upload"
 	Temporary        LeftoverKind = "temporary file"
-	OrphanedIDs      LeftoverKind = "id set"       // that no part of the dataset has
-	OrphanedLetters  LeftoverKind = "dead letters" // that no part of the dataset has
+	OrphanedIDs      LeftoverKind = "id set"       // an id set that no part of the dataset has
+	OrphanedLetters  LeftoverKind = "dead letters" // dead letters that no part of the dataset has
 	// UnlistedPart is an object that is named like a part but is in no manifest. It is kept
 	// unless CleanOptions.Unlisted is set.
 	UnlistedPart LeftoverKind = "unlisted part"
@@ -28,27 +28,27 @@ const (
 // nor a recorded commit names.
 type Leftover struct {
 	Kind  LeftoverKind
-	Run   string    // id of the run that made it, "" if unknown
-	Path  string    // for messages: a path, or s3://… with the upload's id
-	Bytes int64     // -1 if unknown
-	Since time.Time // when it was begun or last written, zero if unknown
-	// Name is the object's name. For a staged object it is the final name, "" if unknown,
-	// and Staged is what Prepared.Staged is.
+	Run   string    // id of the run that made the leftover, "" if unknown
+	Path  string    // the leftover's place, for messages: a path, or s3://… with the upload's id
+	Bytes int64     // the leftover's size, -1 if unknown
+	Since time.Time // when the leftover was begun or last written, zero if unknown
+	// Name is the object's name. For a staged object it is the final name, "" if unknown, and
+	// Staged is the destination's reference to the staged bytes, as in Prepared.
 	Name, Staged string
 }
 
 // Kept is a leftover that Clean does not remove, with the reason.
 type Kept struct {
 	Leftover
-	Why string // such as "run X is alive"
+	Why string // why Clean keeps the leftover, such as "run X is alive"
 }
 
 // Found is what lies at one scope of a destination besides committed data.
 type Found struct {
-	Holder    *Holder    // of the scope's lease, nil if nobody holds it
-	Pending   string     // run whose commit is recorded and not finished, "" for none
-	Leftovers []Leftover // what nobody needs, so that Clean removes it
-	Kept      []Kept     // what may still be needed
+	Holder    *Holder    // the holder of the scope's lease, nil if nobody holds it
+	Pending   string     // the run whose commit is recorded and not finished, "" for none
+	Leftovers []Leftover // leftovers that no run needs, so that Clean removes them
+	Kept      []Kept     // leftovers that a run may still need
 }
 
 // Nothing tells whether there is neither a holder, nor a recorded commit, nor a leftover that
@@ -64,17 +64,17 @@ func Look(ctx context.Context, d Destination, scope string) (Found, error) {
 	return find(ctx, d, scope, nobody, false)
 }
 
-// nobody stands for a caller who holds no lease. It is no run's id. It differs from "", which
-// stands for the run of a lease that cannot be read.
+// nobody stands for the run of a caller who holds no lease. No run has this id. It differs
+// from "", which stands for the run of a lease that cannot be read.
 const nobody = "-"
 
-// probing is how long objects that a destination is tested with are left alone.
+// probing is the age up to which objects that a test of the destination wrote are left alone.
 const probing = time.Hour
 
 // find lists what lies at a scope, compares it with what leases, recorded commits and the
-// manifest name, and says of the rest whether somebody may still need it. self is the run that
-// holds the scope's lease for the caller. With unlisted, nobody needs parts that no manifest
-// lists.
+// manifest name, and says of the rest whether a run may still need it. self is the run that
+// holds the scope's lease for the caller. With unlisted, parts that no manifest lists count as
+// not needed.
 //
 // The order is such that nothing of a live run is taken for a leftover. What lies there is
 // listed first, and the holders of leases are read after that. A live run holds its lease from
@@ -110,7 +110,7 @@ func find(ctx context.Context, d Destination, scope, self string, unlisted bool)
 	recorded := records[recordName(scope)]
 	f.Pending = recorded.run()
 
-	var parts []Leftover // of a dataset, and what lies beside them
+	var parts []Leftover // the parts of a dataset, and the id sets and dead letters beside them
 	for _, o := range objects {
 		l := Leftover{Kind: Temporary, Name: o.Name, Path: where(d, o.Name), Bytes: o.Bytes}
 		switch {
@@ -124,7 +124,7 @@ func find(ctx context.Context, d Destination, scope, self string, unlisted bool)
 	}
 	for _, l := range staged {
 		if l.Run == "" && l.Kind == UnfinishedUpload && !ofScope(l.Name, scope) {
-			continue // another program's
+			continue // the object is another program's
 		}
 		if why := needed(l, holders, records); why != "" {
 			f.Kept = append(f.Kept, Kept{Leftover: l, Why: why})
@@ -132,7 +132,7 @@ func find(ctx context.Context, d Destination, scope, self string, unlisted bool)
 			f.Leftovers = append(f.Leftovers, l)
 		}
 	}
-	if len(parts) == 0 || f.Holder != nil { // a live run may still record what it wrote
+	if len(parts) == 0 || f.Holder != nil { // a live run may still record the parts that it wrote
 		return f, nil
 	}
 	return f, f.compare(ctx, d, parts, recorded, unlisted)
@@ -150,8 +150,8 @@ func listed(ctx context.Context, s Store, prefixes ...string) (objects []Object,
 	return objects, nil
 }
 
-// needed says why a staged object or a temporary file may still be needed. It is "" if nobody
-// needs it.
+// needed says why a staged object or a temporary file may still be needed. It returns "" if no
+// run needs the object.
 func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) string {
 	alive := func(run string) bool {
 		return slices.ContainsFunc(holders, func(h ScopedHolder) bool { return h.RunID == run })
@@ -165,7 +165,7 @@ func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) stri
 		}
 	}
 	switch {
-	case alive(""): // the name of a live run cannot be read, so anything may be its own
+	case alive(""): // the id of a live run cannot be read, so any object may be that run's
 		return "a run is alive that gives no name"
 	case l.Run == "" && len(holders) > 0:
 		return fmt.Sprintf("run %s is alive", holders[0].RunID)
@@ -174,9 +174,9 @@ func needed(l Leftover, holders []ScopedHolder, records map[string]*Commit) stri
 }
 
 // compare adds those of a dataset's parts, id sets and dead letters that neither its manifest
-// nor the recorded commit names. Of a damaged manifest nobody knows what it names, which is an
-// error only if parts are to be removed. Where parts stay whose manifest is missing, what is
-// beside them stays too: the manifest may come back, from a backup for example.
+// nor the recorded commit names. What a damaged manifest names is unknown, which is an error
+// only if parts are to be removed. Where parts stay whose manifest is missing, what is beside
+// them stays too: the manifest may come back, from a backup for example.
 func (f *Found) compare(ctx context.Context, s Store, parts []Leftover, recorded *Commit, unlisted bool) error {
 	m, _, err := ReadManifest(ctx, s, ManifestName)
 	if _, damaged := errors.AsType[*ManifestError](err); damaged && !unlisted {
@@ -229,9 +229,8 @@ func strayKind(name string) LeftoverKind {
 	return ""
 }
 
-// records returns the recorded commits at d, by object name. A record
-// that cannot be read is an error, because nobody knows which objects its
-// commit needs.
+// records returns the recorded commits at d, by object name. A record that cannot be read is
+// an error, because it does not tell which objects its commit needs.
 func records(ctx context.Context, d Destination) (map[string]*Commit, error) {
 	objects, err := d.List(ctx, ControlFolder+"/")
 	if err != nil {
@@ -246,7 +245,7 @@ func records(ctx context.Context, d Destination) (map[string]*Commit, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c != nil { // otherwise it was finished meanwhile
+		if c != nil { // c is nil if the commit was finished meanwhile
 			found[o.Name] = c
 		}
 	}

@@ -22,10 +22,10 @@ type Inventory struct {
 type DamagedPart struct {
 	Part
 	Missing bool
-	Now     int64 // its size in bytes, if it is not missing
+	Now     int64 // the part's size in bytes now, if it is not missing
 }
 
-// String names the part and what is wrong with it.
+// String names the part and says whether it is missing or has the wrong size.
 func (p DamagedPart) String() string {
 	if p.Missing {
 		return p.Path + " (missing)"
@@ -33,10 +33,9 @@ func (p DamagedPart) String() string {
 	return fmt.Sprintf("%s (%d bytes instead of %d)", p.Path, p.Now, p.Bytes)
 }
 
-// TakeInventory compares the parts that lie at a dataset with its manifest m,
-// which is nil for none. It lists the dataset and reads no part. The caller
-// must have finished a recorded commit. It must hold the lease if others may
-// write meanwhile.
+// TakeInventory compares the parts that lie at a dataset with its manifest m, which is nil for
+// none. It lists the dataset's objects and reads no part. The caller must have finished a
+// recorded commit. It must hold the lease if other runs may write meanwhile.
 func TakeInventory(ctx context.Context, s Store, m *Manifest) (i Inventory, err error) {
 	objects, err := listed(ctx, s, dtPrefix, partPrefix)
 	if err != nil {
@@ -51,7 +50,7 @@ func TakeInventory(ctx context.Context, s Store, m *Manifest) (i Inventory, err 
 	if m != nil {
 		for _, p := range m.Parts {
 			o, is := there[p.Path]
-			if strayKind(p.Path) == UnlistedPart && (!is || o.Bytes != p.Bytes) { // a name by hand is not listed
+			if strayKind(p.Path) == UnlistedPart && (!is || o.Bytes != p.Bytes) { // others are not listed
 				i.Damaged = append(i.Damaged, DamagedPart{Part: p, Missing: !is, Now: o.Bytes})
 			}
 			delete(there, p.Path)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Leaser lets one run write at a time.
+// Leaser lets one run at a time write to a destination or a table.
 type Leaser interface {
 	// Acquire takes the lease of a scope: "" for the whole destination, or a
 	// file's name for that file alone. If another run holds it, the error is a
@@ -20,11 +20,11 @@ type Lease interface {
 	// Lost returns a channel that is closed if the lease is lost without
 	// Release. It is never closed for a lease that cannot be lost.
 	Lost() <-chan struct{}
-	// Release gives the lease back. Calling it twice is harmless.
+	// Release gives the lease back. A second call does nothing.
 	Release(ctx context.Context) error
 }
 
-// Holder is the run that holds a lease.
+// Holder describes the run that holds a lease.
 type Holder struct {
 	RunID    string    `json:"run_id"`
 	Pipeline string    `json:"pipeline"`
@@ -35,6 +35,6 @@ type Holder struct {
 
 // ScopedHolder is the holder of the lease of a scope.
 type ScopedHolder struct {
-	Scope string `json:"scope,omitempty"` // as given to Acquire
+	Scope string `json:"scope,omitempty"` // the scope as given to Acquire
 	Holder
 }

@@ -13,8 +13,8 @@ import (
 
 // Names of the small objects beside the data.
 const (
-	ManifestName = "_manifest.json" // lists the parts of a dataset
-	SuccessName  = "_SUCCESS"       // the dataset is complete; holds the id of its last run
+	ManifestName = "_manifest.json" // the manifest of a dataset, which lists its parts
+	SuccessName  = "_SUCCESS"       // says that the dataset is complete; holds its last run's id
 )
 
 // FileManifestName is the name of the manifest of a single file.
@@ -49,7 +49,7 @@ type Manifest struct {
 	Form      string    `json:"form"`
 	RunID     string    `json:"run_id"`
 	CreatedAt time.Time `json:"created_at"`
-	Range     Range     `json:"range"` // what the run read
+	Range     Range     `json:"range"` // the span of time whose results the run read
 	// Watermark is the time up to which results were read without a gap. It is
 	// null for a single file and after a reset.
 	Watermark WallTime `json:"watermark"`
@@ -63,19 +63,20 @@ type Manifest struct {
 	Profile  string   `json:"profile,omitempty"`
 	Schema   []Column `json:"schema"`
 	Parts    []Part   `json:"parts"`
-	Rows     int64    `json:"rows"` // of all parts
+	Rows     int64    `json:"rows"` // number of rows of all parts
 	Rejected int64    `json:"rejected"`
-	// Generation is the highest one that a part of the dataset ever had, so that no later
-	// part gets the name of one that is gone. Record sets it. A single file has none.
+	// Generation is the highest generation that a part of the dataset ever had, so that no later
+	// part gets the name of one that is gone. Commit.Record sets it. It is 0 for a single file.
 	Generation int      `json:"generation,omitempty"`
 	Verified   Verified `json:"verified"`
-	// Changes says how the run found what had changed. It is nil for a single
-	// file and where no run looked, which is also so after a reset.
+	// Changes says how the run found which results had changed. It is nil for a single file, where
+	// no run has looked for changes yet, and after a reset.
 	Changes  *Changes `json:"changes,omitempty"`
 	Requests Requests `json:"requests"`
 }
 
-// Source says from which account the results come, and which of its results.
+// Source says from which account the results come, and which of the account's results they
+// are.
 type Source struct {
 	Account  string `json:"account"`
 	Timezone string `json:"timezone"`         // IANA name of the account's zone
@@ -92,14 +93,14 @@ type Range struct {
 // Span is the range between two wall-clock times; the zero time is no bound.
 func Span(from, to time.Time) Range { return Range{From: Wall(from), To: Wall(to)} }
 
-// Column is a column of the data.
+// Column describes a column of the data in the manifest.
 type Column struct {
 	Name  string `json:"name"`
-	Type  string `json:"type"`  // as in a schema file
-	From  string `json:"from"`  // result_id, meta:ID or item:ID
-	Label string `json:"label"` // the heading, "" if unknown
-	// PII is the column's rule for personal data, "" for none. The rule hmac
-	// has the id of its key: hmac(1f2e3d4c).
+	Type  string `json:"type"`  // the column's type, spelled as in a schema file
+	From  string `json:"from"`  // what fills the column: result_id, meta:ID or item:ID
+	Label string `json:"label"` // the column's heading, "" if unknown
+	// PII is the column's rule for personal data, "" for none. The rule hmac is followed by the id
+	// of its key: hmac(1f2e3d4c).
 	PII string `json:"pii,omitempty"`
 	// ListAs is how CSV shows a column of lists; "" means joined.
 	ListAs string `json:"list_as,omitempty"`
@@ -108,8 +109,8 @@ type Column struct {
 	// Choices are the values that each have a column of their own in CSV
 	// (list_as: columns), in order. For a table they are those that its comment names.
 	Choices []string `json:"choices,omitempty"`
-	// The fields below are about the form, not the data. They are an item's type
-	// and its place on the form.
+	// ItemType and Index are about the form, not the data: an item's type and its place on the
+	// form.
 	ItemType string `json:"item_type,omitempty"`
 	Index    int    `json:"index,omitempty"`
 	// Gone marks an item that the form's headings listed before and no longer
@@ -119,17 +120,17 @@ type Column struct {
 
 // Part is a data object of a dataset, or the single file itself.
 type Part struct {
-	Path string   `json:"path"` // relative to the destination
+	Path string   `json:"path"` // the part's object name, relative to the destination
 	From WallTime `json:"from"` // the part's window; null is no bound
 	To   WallTime `json:"to"`
 	Rows int64    `json:"rows"`
-	// Rejected is the number of rejected results in the part's window. Of several
-	// parts of one window, the first has it.
+	// Rejected is the number of rejected results in the part's window. Of several parts of one
+	// window, the first part has the number.
 	Rejected int64  `json:"rejected"`
 	MinID    int64  `json:"min_id"` // lowest result id; null in JSON if Rows is 0
 	MaxID    int64  `json:"max_id"`
 	Bytes    int64  `json:"bytes"`
-	SHA256   string `json:"sha256"` // hex
+	SHA256   string `json:"sha256"` // of the part's bytes, in hex
 	// IDs is the SHA-256 of the part's id set in hex, "" if it has none. See
 	// IDsName.
 	IDs string `json:"ids,omitempty"`
@@ -141,7 +142,7 @@ type Part struct {
 	Undated bool `json:"undated,omitempty"`
 }
 
-// beside returns the names of the objects beside the part.
+// beside returns the names of the part's id set and of its dead letters, if it has any.
 func (p Part) beside() (names []string) {
 	if p.IDs != "" {
 		names = append(names, IDsName(p.IDs))
@@ -152,8 +153,8 @@ func (p Part) beside() (names []string) {
 	return names
 }
 
-// names returns the names of the manifest's parts and of the objects beside them, none if m
-// is nil.
+// names returns the names of the manifest's parts, and of their id sets and dead letters.
+// There are none if the manifest is nil.
 func (m *Manifest) names() map[string]bool {
 	names := map[string]bool{}
 	if m == nil {
@@ -169,8 +170,8 @@ func (m *Manifest) names() map[string]bool {
 }
 
 // Covers returns the range from the first window of the parts to the last one, and whether
-// there are parts of results without a date. Of a manifest without parts, the range is that
-// of its run.
+// there are parts of results without a date. For a manifest without parts it returns the range
+// that the manifest's run read.
 func (m *Manifest) Covers() (r Range, undated bool) {
 	dated := false
 	for _, p := range m.Parts {
@@ -189,10 +190,11 @@ func (m *Manifest) Covers() (r Range, undated bool) {
 	return r, undated
 }
 
-// Verified compares the service's count with what was read.
+// Verified compares the number of results that the service counted with the number that was
+// read.
 type Verified struct {
 	Counted   int64 `json:"counted"`
-	Extracted int64 `json:"extracted"` // rows and rejects
+	Extracted int64 `json:"extracted"` // number of results that were read: rows and rejects
 	Match     bool  `json:"match"`
 	// Method is MethodChanges, MethodCounts, MethodPagination or MethodRead, the strongest
 	// proof first. By MethodChanges no result that changed while it was read is missing.
@@ -212,7 +214,7 @@ type Requests struct {
 	Retries int64 `json:"retries"`
 }
 
-// All is the number of all attempts.
+// All returns the number of all requests to the service, retries included.
 func (r Requests) All() int64 { return r.Results + r.Count + r.Retries }
 
 // ManifestError means that an object with a manifest's name is damaged or is no
@@ -220,10 +222,10 @@ func (r Requests) All() int64 { return r.Results + r.Count + r.Retries }
 type ManifestError struct {
 	Name    string
 	Problem string
-	Err     error // nil if the JSON is valid
+	Err     error // why the JSON cannot be parsed, nil if it is valid
 }
 
-// Error names the object and what is wrong with it.
+// Error says that the object is no manifest of formetl, and why.
 func (e *ManifestError) Error() string {
 	s := fmt.Sprintf("%s is not a manifest of formetl: %s", e.Name, e.Problem)
 	if e.Err != nil {
@@ -232,18 +234,19 @@ func (e *ManifestError) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the error of the JSON, nil if the JSON is valid.
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// ExitCode is 73: an output cannot be where something else lies.
+// ExitCode is 73: the output cannot be written where something lies that is not formetl's.
 func (e *ManifestError) ExitCode() int { return 73 }
 
-// Hint says what to do next.
+// Hint advises to replace the damaged manifest with --full, or to choose another path.
 func (e *ManifestError) Hint() string {
 	return "run with --full, which replaces the manifest; or choose another path, if it is not formetl's"
 }
 
-// partJSON is a Part in JSON: its ids are null if the part has no rows.
+// partJSON is a Part as JSON holds it: its lowest and highest result id are null if it has no
+// rows.
 type partJSON struct {
 	Path     string   `json:"path"`
 	From     WallTime `json:"from"`
@@ -259,7 +262,8 @@ type partJSON struct {
 	Undated  bool     `json:"undated,omitempty"`
 }
 
-// MarshalJSON writes the ids of a part without rows as null.
+// MarshalJSON returns the part as JSON. The lowest and highest result id of a part without
+// rows are null.
 func (p Part) MarshalJSON() ([]byte, error) {
 	j := partJSON{Path: p.Path, From: p.From, To: p.To, Rows: p.Rows, Rejected: p.Rejected, Bytes: p.Bytes, SHA256: p.SHA256, IDs: p.IDs, Letters: p.Letters, Undated: p.Undated}
 	if p.Rows > 0 {
@@ -268,7 +272,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A part with rows must have ids.
+// UnmarshalJSON reads a part that MarshalJSON wrote. A part with rows must have a lowest and a
+// highest id.
 func (p *Part) UnmarshalJSON(data []byte) error {
 	var j partJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -299,15 +304,15 @@ func (m Manifest) Encode() ([]byte, error) {
 		m.Changes = &changes
 	}
 	data, err := json.Marshal(m)
-	// The bytes must stay the same when the manifest is decoded and encoded again. A text that
-	// is no UTF-8 is decoded as another one.
+	// The manifest's bytes must stay the same when it is decoded and encoded again. They would not
+	// with a text that is no UTF-8: it is decoded as another text.
 	var same Manifest
 	if err == nil {
 		err = json.Unmarshal(data, &same)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // labels are for people
+	enc.SetEscapeHTML(false) // labels are for people, so < and > stay readable
 	enc.SetIndent("", "  ")
 	if err == nil {
 		err = enc.Encode(same)
@@ -332,8 +337,8 @@ func SortParts(parts []Part) {
 	})
 }
 
-// compareEnds compares two exclusive upper bounds. A missing bound comes after
-// every other.
+// compareEnds compares the exclusive ends of two windows. A missing end comes after every
+// other.
 func compareEnds(a, b WallTime) int {
 	if a.IsZero() != b.IsZero() {
 		if a.IsZero() {
@@ -344,9 +349,9 @@ func compareEnds(a, b WallTime) int {
 	return a.Compare(b.Time)
 }
 
-// ReadManifest reads and checks the manifest of that name. version is for a
-// commit's Base. If there is no manifest, the error wraps ErrNotExist and version
-// is NoVersion. If it is damaged or not formetl's, the error is a *ManifestError.
+// ReadManifest reads and checks the manifest of the given name. version is for a commit's
+// Base. If there is no manifest, the error wraps ErrNotExist and version is NoVersion. If the
+// manifest is damaged or not formetl's, the error is a *ManifestError.
 func ReadManifest(ctx context.Context, s Store, name string) (m *Manifest, version string, err error) {
 	data, version, err := s.Get(ctx, name)
 	if err != nil {

@@ -33,7 +33,7 @@ func decodeOne(dec *json.Decoder, v any) error {
 	return nil
 }
 
-// problem says where a manifest is inconsistent, "" if it is consistent.
+// problem says in which way a manifest is inconsistent, "" if it is consistent.
 func (m *Manifest) problem() string {
 	switch {
 	case m.Format == "":

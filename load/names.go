@@ -12,14 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// ControlFolder is the folder for what is not data: staged files, locks,
-// leases, and the record of a commit that is under way. It lies at the
-// destination's root. No name in it ends in a data extension, so a glob for
-// data does not match any.
+// ControlFolder is the folder for objects that are not data: staged files, locks, leases, and
+// the record of a commit that is under way. It lies at the destination's root. No name in the
+// folder ends in the extension of data files, so no glob for data matches it.
 const ControlFolder = ".formetl"
 
-// ProbePrefix begins the names of the objects that a destination is tested with. They
-// are removed at once; Clean removes those of a process that was killed.
+// ProbePrefix begins the names of the objects that a destination is tested with. The test
+// removes them at once; Clean removes those of a process that was killed.
 const ProbePrefix = ControlFolder + "/probe-"
 
 // TemporaryPrefix begins the names of files that a folder's Put writes before it renames them.
@@ -29,18 +28,19 @@ func isProbe(name string) bool { return isBelow(name, ProbePrefix) }
 
 func isTemporary(name string) bool { return isBelow(name, TemporaryPrefix) }
 
-// isBelow tells whether a prefix begins a name, and no folder follows.
+// isBelow tells whether name begins with prefix and holds no further folder.
 func isBelow(name, prefix string) bool {
 	rest, is := strings.CutPrefix(name, prefix)
 	return is && !strings.Contains(rest, "/")
 }
 
-// stagedPrefix begins the last element of the names of a run's staged objects.
+// stagedPrefix begins the last element of the name of each object in a run's folder that tells
+// of a staged object.
 const stagedPrefix = "staged-"
 
-// StagedName returns the name of what tells of an object that a run stages, in the run's folder
-// of the control folder. id is one element without a dot, so that a glob for data does not
-// match.
+// StagedName returns the name of the object that tells of an object that a run stages: a file
+// in the run's folder of the control folder. id is one element without a dot, so that a glob
+// for data does not match.
 func StagedName(run, id string) string { return ControlFolder + "/" + run + "/" + stagedPrefix + id }
 
 // ParseStagedName reads a name that StagedName returned, and refuses every other name.
@@ -74,8 +74,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckObjectName is CheckName for data objects: a name in the control folder
-// is refused too. The error is an ErrConfig.
+// CheckObjectName checks a name as CheckName does, and also refuses a name in the control
+// folder. The error is an ErrConfig.
 func CheckObjectName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -93,7 +93,7 @@ var runShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // or digit. Names that the control folder itself uses are refused. The error is an
 // ErrConfig.
 func CheckRun(run string) error {
-	// The prefixes of names that destinations use in the control folder.
+	// reserved are the prefixes of names that destinations use in the control folder.
 	reserved := []string{IntentName, LeaseName, "checkpoint", "probe-", "put-", "staged"}
 	var problem string
 	switch {
@@ -140,17 +140,16 @@ func nameProblem(name string) string {
 			return fmt.Sprintf("one of its elements is longer than %d bytes", maxElement)
 		}
 	}
-	// This refuses drive letters and device names of Windows.
+	// IsLocal also refuses drive letters and device names of Windows.
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "it is not a local path"
 	}
 	return ""
 }
 
-// ScopeName returns the name of a scope's file in the control folder, such as
-// its lease. For the whole destination, "", it is base. For a single file it is
-// base and a hash of the file's name. The hash hides the extension, so that a
-// glob for data does not match.
+// ScopeName returns the name of a scope's file in the control folder, such as its lease. For
+// the whole destination, scope "", it is base. For a single file it is base and a hash of the
+// file's name. The hash hides the extension, so that a glob for data does not match.
 func ScopeName(base, scope string) string {
 	if scope == "" {
 		return ControlFolder + "/" + base

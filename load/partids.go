@@ -8,9 +8,9 @@ import (
 	"github.com/formetl/formetl/load/idset"
 )
 
-// PartIDs reads the set of the ids of a part that has rows. The error wraps idset.ErrDamaged if there
-// is no set, or if it belongs to another part. exploded tells that rows are the elements of
-// a list, of which a result may have any number.
+// PartIDs reads the set of the ids of a part that has rows. The error wraps idset.ErrDamaged
+// if the set is missing, or if it belongs to another part. exploded tells that rows are the
+// elements of a list, of which a result may have any number.
 func PartIDs(ctx context.Context, s Store, p Part, exploded bool) (idset.Set, error) {
 	if p.IDs == "" {
 		return nil, fmt.Errorf("%w: there is none", idset.ErrDamaged)

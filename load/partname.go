@@ -14,8 +14,8 @@ const HiveDefaultPartition = "__HIVE_DEFAULT_PARTITION__"
 
 const (
 	partLayout = "20060102T150405"
-	noFrom     = "min" // stands for no lower bound
-	noTo       = "max" // stands for no upper bound
+	noFrom     = "min" // stands in a name for no lower bound
+	noTo       = "max" // stands in a name for no upper bound
 	undated    = "undated"
 	partPrefix = "part-"
 	dtPrefix   = "dt="
@@ -29,10 +29,10 @@ const (
 type PartKey struct {
 	DT         string // value of the partition key dt, "" without partitions
 	From, To   time.Time
-	Undated    bool   // of results without a date; From and To are not used
+	Undated    bool   // the part is of results without a date; From and To are not used
 	Generation int    // a part with a higher generation is newer
-	N          int    // number of the object within its window
-	Extension  string // with its dot: ".parquet", ".csv.gz"
+	N          int    // number of the part within its window
+	Extension  string // extension of the part with its dot: ".parquet", ".csv.gz"
 }
 
 // DTValue returns the value of the partition key dt for results of a window that
@@ -107,7 +107,7 @@ func validDT(dt string) bool {
 }
 
 // NextGeneration returns a generation above that of all parts that a dataset has or had. m is
-// its manifest, nil for none, and unlisted are parts that m does not list.
+// the dataset's manifest, nil for none, and unlisted are parts that m does not list.
 func NextGeneration(m *Manifest, unlisted []Object) int {
 	highest := 0
 	names := NamesOf(unlisted)

@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// The prefixes of files in the control folder.
+// The prefixes of object names in the control folder.
 const (
-	IntentName = "intent" // records a commit while it is under way
-	LeaseName  = "lease"  // keeps other runs away
+	IntentName = "intent" // begins the name of a commit's record
+	LeaseName  = "lease"  // begins the name of a lease, which keeps other runs away
 )
 
 // recordName returns the object name of a commit's record. scope is "" for a
@@ -25,20 +25,20 @@ func Pending(ctx context.Context, s Store, scope string) (run string, err error)
 	return c.run(), err
 }
 
-// Recovery is what Recover found.
+// Recovery is what Recover found at a destination.
 type Recovery struct {
-	RunID string // of the commit that was under way, "" if there was none
-	// Finished tells whether the commit was finished. If not, it was rolled
-	// back, because its staged objects are gone or someone else changed the
-	// destination. Its results must then be read again.
+	RunID string // the run whose commit was under way, "" if there was none
+	// Finished tells whether the commit was finished. If not, it was rolled back, because its
+	// staged objects are gone or someone else changed the destination. The results of the commit
+	// must then be read again.
 	Finished bool
 }
 
-// Recover finishes a commit that a dead run recorded at d. scope is "" for a
-// dataset and the file's name for a single file. The caller must hold the
-// lease, and reads the manifest after the call. hook is called before each
-// action of the commit, unless it is nil. With withdraw, a commit that the destination refuses for
-// good is taken back, and a record that cannot be understood is removed.
+// Recover finishes a commit that a dead run recorded at d. scope is "" for a dataset and the
+// file's name for a single file. The caller must hold the lease, and reads the manifest after
+// the call. hook is called before each action of the commit, unless it is nil. With withdraw,
+// a commit that the destination refuses for good is taken back, and a record that cannot be
+// understood is removed.
 func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdraw bool) (Recovery, error) {
 	c, err := readRecord(ctx, d, recordName(scope))
 	if _, damaged := errors.AsType[*RecordError](err); withdraw && damaged {
@@ -58,7 +58,7 @@ func Recover(ctx context.Context, d Destination, scope string, hook Hook, withdr
 	switch {
 	case err == nil:
 		return Recovery{RunID: c.RunID, Finished: true}, nil
-	case !r.recorded: // it was rolled back
+	case !r.recorded: // the commit was rolled back
 		return Recovery{RunID: c.RunID}, nil
 	case withdraw && !r.hooked && ctx.Err() == nil && refused(err):
 		return r.withdraw(ctx)
@@ -81,15 +81,16 @@ func (r *committing) checkPrepared(ctx context.Context) error {
 }
 
 // refused tells whether the destination refused a step of a commit, or has a damaged manifest,
-// so that it would refuse it again.
+// so that it would refuse the step again.
 func refused(err error) bool {
 	_, damaged := errors.AsType[*ManifestError](err)
 	return damaged || errors.Is(err, ErrFailed) || errors.Is(err, ErrUnusable)
 }
 
-// withdraw ends a commit that is refused. If its manifest is written, or its file, it is left
-// without what was refused; otherwise it is undone. Beside a damaged manifest nothing is undone:
-// nobody knows what it names, so the parts are unlisted.
+// withdraw ends a commit that the destination refuses. If the commit's manifest or its file is
+// written, the commit stands without the step that was refused; otherwise it is undone. Beside
+// a damaged manifest nothing is undone: what that manifest names is unknown, so the commit's
+// parts stay as unlisted ones.
 func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
 	visible, err := r.written(ctx)
 	if err == nil && !visible && r.File != "" {
@@ -115,28 +116,28 @@ func (r *committing) withdraw(ctx context.Context) (Recovery, error) {
 
 // RecordError means that the record of a commit cannot be understood (exit code 74).
 type RecordError struct {
-	Path string // of the record
+	Path string // path of the record
 	Err  error
 }
 
-// Error names the record and what is wrong with it.
+// Error names the record of the commit and what is wrong with it.
 func (e *RecordError) Error() string {
 	return fmt.Sprintf("cannot understand the record of a commit, %s: it is damaged, or another version wrote it: %v", e.Path, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause, for example an error of the JSON.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ExitCode is 74: what the output lies in is at fault.
+// ExitCode is 74: the disk or the store of the output is at fault.
 func (e *RecordError) ExitCode() int { return 74 }
 
-// Hint says what to do next.
+// Hint advises to run with --full, which takes the commit back.
 func (e *RecordError) Hint() string { return "run with --full, which takes the commit back" }
 
-// readRecord reads and checks the record of a commit, which is nil if there is none. If it
-// does not understand the whole record, the error has a hint for the user. The record may be
-// damaged, or written by anyone. So it may name only objects of its own destination that a
-// commit writes.
+// readRecord reads and checks the record of a commit, which is nil if there is none. If
+// readRecord does not understand the whole record, the error has a hint for the user. The
+// record may be damaged, or written by anyone. So it may name only objects of its own
+// destination that a commit writes.
 func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 	data, _, err := s.Get(ctx, name)
 	if errors.Is(err, ErrNotExist) {
@@ -155,8 +156,8 @@ func readRecord(ctx context.Context, s Store, name string) (*Commit, error) {
 	return c, nil
 }
 
-// decodeRecord decodes a record, which must have no unknown keys. Otherwise a damaged record
-// could lead to half a commit that nobody notices.
+// decodeRecord decodes the record of a commit, which must have no unknown keys. If they were
+// ignored, a damaged record could lead to half a commit that nobody notices.
 func decodeRecord(data []byte) (*Commit, error) {
 	var c Commit
 	dec := json.NewDecoder(bytes.NewReader(data))

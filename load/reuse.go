@@ -8,9 +8,9 @@ type PreparedPart struct {
 	Prepared Prepared `json:"prepared"`
 }
 
-// Reuse is the result of ReuseParts.
+// Reuse is the result of ReuseParts: which parts are listed, committed and aborted.
 type Reuse struct {
-	Parts      []Part     // for the manifest, instead of the old parts
+	Parts      []Part     // the parts for the manifest, in place of the old parts
 	New        []Prepared // new parts to commit
 	Duplicates []Prepared // new parts to abort, because an equal old part stays
 }
@@ -19,13 +19,14 @@ type Reuse struct {
 // most in the names of their files.
 func identityOf(p Part) Part {
 	p.Path = path.Dir(p.Path) + path.Ext(p.Path)
-	// Equal bytes have equal ids. What was rejected is not in the bytes.
+	// Equal bytes have equal ids. The number of rejected results and the dead letters are not in
+	// the bytes.
 	p.MinID, p.MaxID, p.Rejected, p.Letters = 0, 0, 0, ""
 	return p
 }
 
-// ReuseParts compares the parts that a run made with the old ones that it
-// replaces. If a new part equals an old one in folder, window, rows and bytes,
+// ReuseParts compares the parts that a run made with the old parts that it
+// replaces. If a new part equals an old part in folder, window, rows and bytes,
 // the old object stays under its name, with the new part's rejects. So
 // if a run reads equal results again, no file changes and readers' caches stay
 // valid.

@@ -22,7 +22,7 @@ func Wall(t time.Time) WallTime {
 	return WallTime{time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)}
 }
 
-// String gives "2026-01-01 00:00:00", or ".." for no bound.
+// String returns the time as "2026-01-01 00:00:00", or ".." for no bound.
 func (w WallTime) String() string {
 	if w.IsZero() {
 		return ".."
@@ -30,7 +30,7 @@ func (w WallTime) String() string {
 	return w.Format(time.DateTime)
 }
 
-// MarshalJSON writes a string, or null for no bound.
+// MarshalJSON returns the time as a JSON string, or null for no bound.
 func (w WallTime) MarshalJSON() ([]byte, error) {
 	if w.IsZero() {
 		return []byte("null"), nil
@@ -41,7 +41,7 @@ func (w WallTime) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + w.Format(time.DateTime) + `"`), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+// UnmarshalJSON reads a time that MarshalJSON wrote, and nothing else.
 func (w *WallTime) UnmarshalJSON(data []byte) error {
 	var s *string
 	if err := json.Unmarshal(data, &s); err != nil {

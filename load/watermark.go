@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// ResetWatermark sets the watermark of the dataset at s back to an earlier time. The
-// zero time removes it, and the next incremental run begins like the first. What is
-// known of changes is removed with it. With another time it stays, because changes
-// from before that time would be lost otherwise. ResetWatermark
-// returns the previous watermark. It changes nothing but the manifest.
+// ResetWatermark sets the watermark of the dataset at s back to an earlier time. The zero time
+// removes the watermark, and the next incremental run begins like the first; what is known of
+// changes is removed too. With another time that knowledge stays, because changes from before
+// that time would be lost otherwise. ResetWatermark returns the previous watermark. It changes
+// nothing but the manifest.
 //
 // The caller holds the lease and has called Recover. The error wraps
 // ErrConflict if a commit is recorded or someone else writes the manifest
@@ -38,8 +38,8 @@ func ResetWatermark(ctx context.Context, s Store, to WallTime) (before WallTime,
 	return before, s.Put(ctx, ManifestName, data, version)
 }
 
-// ResetWatermark sets the watermark back, and tells whether it was another one. The error is
-// an ErrUsage, because no run would read the results between the present watermark and a later one.
+// ResetWatermark sets the manifest's watermark back, and tells whether it was another one. It
+// is an ErrUsage to set a later watermark, because no run would read the results in between.
 func (m *Manifest) ResetWatermark(to WallTime) (changed bool, err error) {
 	switch before := m.Watermark; {
 	case to.Equal(before.Time):

@@ -5,13 +5,13 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	ColumnAdded      ChangeKind = "added"      // a source that had no column now has one
+	ColumnAdded      ChangeKind = "added"      // a source that had no column now has a column
 	ColumnRemoved    ChangeKind = "removed"    // a source no longer has its column
-	ColumnRenamed    ChangeKind = "renamed"    // another name for the same source
-	ColumnRelabelled ChangeKind = "relabelled" // another heading
+	ColumnRenamed    ChangeKind = "renamed"    // the column of a source has another name
+	ColumnRelabelled ChangeKind = "relabelled" // the column of a source has another heading
 	ColumnRetyped    ChangeKind = "retyped"    // another type or way to read values; Key says which
 	ColumnReordered  ChangeKind = "reordered"  // another place among the columns in both schemas
-	RuleChanged      ChangeKind = "rule"       // another value of the rule that Key names
+	RuleChanged      ChangeKind = "rule"       // a rule that Key names has another value
 )
 
 // KeyJoined is the Key for a string column that a run added and in which it
@@ -22,14 +22,14 @@ const KeyJoined = "joined"
 type Change struct {
 	Kind   ChangeKind `json:"kind"`
 	From   string     `json:"from,omitempty"`   // the column's source; "" for a rule of the whole schema
-	Column string     `json:"column,omitempty"` // its name, the new one where it has two
+	Column string     `json:"column,omitempty"` // name of the column, the new one if renamed
 	// Key is, for retyped and rule, the key of the schema file whose value
 	// differs. For added it is KeyJoined or "".
 	Key   string `json:"key,omitempty"`
 	Was   string `json:"was,omitempty"`
 	Is    string `json:"is,omitempty"`
-	Label string `json:"label,omitempty"` // the heading of what was added or removed
-	Count int64  `json:"count,omitempty"` // how many values it concerns, if they were counted
+	Label string `json:"label,omitempty"` // the heading of the column that was added or removed
+	Count int64  `json:"count,omitempty"` // how many values the change concerns, if counted
 	// Breaking marks a change for which readers of the outputs, or runs with
 	// the old schema, may not be prepared. See Diff.
 	Breaking bool `json:"breaking"`
@@ -48,7 +48,7 @@ func Breaking(changes []Change) int {
 
 // Diff returns the changes from the schema was to the schema is. It compares
 // columns that have the same source. Changes of the whole schema come first, then
-// those of columns in their new order, then removed columns in their old order.
+// changes of columns in their new order, then removed columns in their old order.
 // Equal arguments give equal lists.
 //
 //	kind        breaks
@@ -79,7 +79,7 @@ func Diff(was, is *Schema) []Change {
 		if m, ok := moved[c.From]; ok {
 			changes = append(changes, m)
 		}
-		delete(before, c.From) // a source fills one column
+		delete(before, c.From) // a source fills one column only
 	}
 	for _, c := range was.Columns {
 		if _, there := after[c.From]; !there {
@@ -91,8 +91,8 @@ func Diff(was, is *Schema) []Change {
 	return changes
 }
 
-// common returns the columns whose source is among others too. Of several
-// columns with one source it returns the first. places gives its index.
+// common returns the columns whose source is in others too. Of several columns with one source
+// it returns the first. places gives the index of a source's first column.
 func common(columns []Column, places, others map[Source]int) []Column {
 	var both []Column
 	for i, c := range columns {
@@ -103,8 +103,8 @@ func common(columns []Column, places, others map[Source]int) []Column {
 	return both
 }
 
-// Moved returns the columns that follow another one than before, by source. was and is
-// hold the same sources in two orders. Was and Is of a change name the column before it.
+// Moved returns the columns that follow another column than before, by source. was and is hold
+// the same sources in two orders. Was and Is of a change name the column before the moved one.
 func Moved(was, is []Column) map[Source]Change {
 	before := make(map[Source]Column, len(was))
 	for i, c := range was {
@@ -123,7 +123,7 @@ func Moved(was, is []Column) map[Source]Change {
 	return moved
 }
 
-// behind says which column another one follows. The zero Column stands for none.
+// behind says in words which column another one follows. The zero Column stands for none.
 func behind(c Column) string {
 	if c.From == (Source{}) {
 		return "first"

@@ -51,7 +51,7 @@ func diffRules(was, is *Schema) []Change {
 	d.rule("empty", string(cmp.Or(was.Empty, EmptyKeep)), string(cmp.Or(is.Empty, EmptyKeep)), true)
 	if was.Needs(PIIHMAC) && is.Needs(PIIHMAC) {
 		a, b := was.HMACKey.ID(), is.HMACKey.ID()
-		if a == "" || b == "" { // without both keys, compare where they come from
+		if a == "" || b == "" { // without both keys, their references are compared
 			a, b = cmp.Or(was.HMACReference, "default"), cmp.Or(is.HMACReference, "default")
 		}
 		d.rule("hmac_key", a, b, true)
@@ -75,9 +75,9 @@ func (d *differ) rule(key, was, is string, breaking bool) {
 	}
 }
 
-// texts compares two lists of texts. Texts appended to the old ones do not
-// break, because old values are still read as before. An empty list means a
-// default, so a first text breaks.
+// texts compares two lists of texts, such as formats or words. Texts that are appended to the
+// old ones are no breaking change, because old values are still read as before. An empty list
+// means a default, so a first text is a breaking change.
 func (d *differ) texts(kind ChangeKind, key string, was, is []string) {
 	if !slices.Equal(was, is) {
 		appended := len(was) > 0 && len(is) >= len(was) && slices.Equal(was, is[:len(was)])

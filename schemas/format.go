@@ -13,16 +13,17 @@ import (
 // ParseFormat. Several goroutines may use it at once.
 type Format struct {
 	text    string
-	pattern *regexp.Regexp // one group for each part of a value
-	layout  string         // of package time, for the parts with a blank between them
-	units   map[string]int // which group gives the year, the month and so on
+	pattern *regexp.Regexp // matches a value, with one group for each of its parts
+	layout  string         // the layout for package time, of the parts with a blank between them
+	units   map[string]int // number of the group that gives the year, the month and so on
 }
 
 // formatPart is a spelling in a format, and how it is read. Package time alone would take hours of
 // one digit for HH, fractions that no format has, and the hour 0 of a 12-hour clock.
 type formatPart struct{ spelling, unit, layout, pattern string }
 
-// formatParts has longer spellings before those that they begin with.
+// formatParts are the parts that a format may have, longer spellings before those that they
+// begin with.
 var formatParts = []formatPart{
 	{"YYYY", "year", "2006", `\d{4}`},
 	{"YY", "year", "06", `\d\d`},
@@ -51,7 +52,7 @@ var formatParts = []formatPart{
 	{"Z", "offset", "Z0700", `Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d`},
 }
 
-// accepted is what the message about a text that is no format shows.
+// accepted ends the message about a text that is no format: it shows what formats look like.
 const accepted = "a format is written as in YYYY-MM-DD HH:mm:ss.f, DD.MM.YYYY or M/D/YYYY h:mm A; also MMM and MMMM for the name of the month, ddd and dddd for that of the weekday, Z for the offset, and 'text' for itself"
 
 // ParseFormat compiles a format, which is spelled in letters:
@@ -69,8 +70,9 @@ const accepted = "a format is written as in YYYY-MM-DD HH:mm:ss.f, DD.MM.YYYY or
 //	Z               offset: Z, +hhmm, +hh:mm
 //	'text' ''       the text as it stands; an apostrophe
 //
-// T stands for itself, and other letters need apostrophes to do so. Names, AM and PM may be in any
-// letter case. All else stands for itself, but for the % of other notations.
+// T stands for itself, and other letters need apostrophes to do so. Names, AM and PM may be in
+// any letter case. All else stands for itself, except the % of other notations, which is an
+// error.
 //
 // A format needs a year, a month and a day, and may have each part only once. A
 // value fits if the format reads all of it and the day exists (Gregorian
@@ -83,7 +85,7 @@ func ParseFormat(text string) (*Format, error) {
 	return f, nil
 }
 
-// compile makes the pattern and the layout of the text.
+// compile makes the format's pattern and layout from its text.
 func (f *Format) compile() error {
 	if strings.TrimSpace(f.text) != f.text {
 		return errors.New("values are read without the blanks around them; leave them out of the format too")
@@ -91,8 +93,8 @@ func (f *Format) compile() error {
 	pattern := `\A`
 	var layouts []string
 	var last formatPart
-	twelve := false   // the hour is one of a 12-hour clock
-	adjacent := false // nothing is between the last part and what comes next
+	twelve := false   // the format has an hour of a 12-hour clock
+	adjacent := false // the next part follows the last one without a sign between
 	for rest := f.text; rest != ""; {
 		part, found := nextPart(rest)
 		if !found {
@@ -131,7 +133,7 @@ func (f *Format) compile() error {
 	return f.check(twelve)
 }
 
-// number tells whether the part is a number of one digit or more.
+// number tells whether the part of a format is a number of one digit or more.
 func (p formatPart) number() bool {
 	return p.layout != "" && p.layout[0] >= '0' && p.layout[0] <= '9'
 }
@@ -145,7 +147,7 @@ func nextPart(text string) (formatPart, bool) {
 	return formatPart{}, false
 }
 
-// cutLiteral cuts off what stands for itself at the beginning of text.
+// cutLiteral cuts off the beginning of a format's text that stands for itself.
 func cutLiteral(text string) (literal, rest string, err error) {
 	if text[0] != '\'' {
 		if c := text[0]; c != 'T' && c|0x20 >= 'a' && c|0x20 <= 'z' || c == '%' {
@@ -165,7 +167,7 @@ func cutLiteral(text string) (literal, rest string, err error) {
 
 var quotedText = regexp.MustCompile(`^'((?:[^']|'')*)'`)
 
-// check returns an error if the parts do not make up a date, or do not fit together.
+// check returns an error if the format's parts do not make up a date, or do not fit together.
 func (f *Format) check(twelve bool) error {
 	for _, unit := range []string{"year", "month", "day"} {
 		if f.units[unit] == 0 {
@@ -189,11 +191,11 @@ func (f *Format) String() string { return f.text }
 // HasTime tells whether the format reads a time of day or an offset.
 func (f *Format) HasTime() bool { return f.units["hour"] > 0 || f.HasOffset() }
 
-// HasOffset tells whether values give their offset from UTC. Without one they are wall-clock
-// times, and Read returns them as if they were of UTC.
+// HasOffset tells whether values of the format give their offset from UTC. Without an offset
+// they are wall-clock times, and Read returns them as if they were in UTC.
 func (f *Format) HasOffset() bool { return f.units["offset"] > 0 }
 
-// Read reads the value v. ok tells whether the value fits the format.
+// Read reads v by the format. ok tells whether v fits the format.
 func (f *Format) Read(v []byte) (at time.Time, ok bool) {
 	parts := f.pattern.FindSubmatch(v)
 	if parts == nil {

@@ -61,11 +61,10 @@ func only(s string, extra byte) bool {
 	return true
 }
 
-// Merge returns base and, after it, the added columns whose source base lacks,
-// in order. Columns of base stay unchanged, and of several added columns with
-// one source the first wins. An added name that is taken (in any letter case)
-// gets a hash of its source. The hash is the same in every merge with that base.
-// The arguments stay unchanged.
+// Merge returns base and, after it, the added columns whose source base lacks, in order. Of
+// several added columns with one source the first wins. An added name that is taken (in any
+// letter case) gets a hash of the column's source. The hash is the same in every merge with
+// the same base. The arguments stay unchanged.
 func Merge(base []Column, added ...[]Column) []Column {
 	out := slices.Clone(base)
 	sources, names := make(map[Source]bool, len(base)), make(map[string]bool, len(base))
@@ -85,8 +84,8 @@ func Merge(base []Column, added ...[]Column) []Column {
 	return out
 }
 
-// free returns the column's name, with a hash of its source appended if it is taken. A number
-// follows if somebody chose names that collide with that too.
+// free returns the column's name, with a hash of its source appended if the name is taken. A
+// number follows if the name with the hash is taken too.
 func free(c Column, taken map[string]bool) string {
 	if !taken[strings.ToLower(c.Name)] {
 		return c.Name
@@ -96,7 +95,7 @@ func free(c Column, taken map[string]bool) string {
 }
 
 // ChoiceNames returns the names of the columns that CSV makes for the choices
-// of each column. They are in the order of Choices, or nil if the column's
+// of each column. The names are in the order of Choices, or nil if the column's
 // ListAs is not ListColumns. A name is the column's, "__" and the choice in
 // snake case. A name longer than MaxName is cut and ends with a hash. If
 // choices of one column would share a name, they are numbered in their order.
@@ -119,11 +118,11 @@ func ChoiceNames(columns []Column) [][]string {
 	return names
 }
 
-// choiceName returns the name of a choice before it is made unique. The part
-// from the choice holds no "__" and does not begin with "_". So choices of two
-// columns share no name unless it is cut, and then a hash tells them apart.
+// choiceName returns the name of the column for a choice, before the name is made unique. The
+// part from the choice holds no "__" and does not begin with "_". So choices of two columns
+// share no name unless it is cut, and then a hash tells them apart.
 func choiceName(column, choice string) string {
-	words := strings.TrimLeft(snake(choice), "_") // snake puts one before a digit
+	words := strings.TrimLeft(snake(choice), "_") // snake puts a "_" before a leading digit
 	if words == "" {
 		words = "choice"
 	}
@@ -140,6 +139,6 @@ func (c Column) choicePairs(names []string) string {
 	for i, name := range names {
 		pairs[i] = [2]string{c.Choices[i], name}
 	}
-	data, _ := json.Marshal(pairs) // strings give no error
+	data, _ := json.Marshal(pairs) // marshalling strings gives no error
 	return string(data)
 }

@@ -29,11 +29,11 @@ func Snake(label string) string {
 	return "column"
 }
 
-// snake is Snake, but it returns "" if nothing of the label is left.
+// snake does what Snake does, but returns "" if nothing of the label is left.
 func snake(label string) string {
 	out := make([]byte, 0, MaxName+1)
-	// NFKC first, so that composed, decomposed and full-width spellings of
-	// one label give one name.
+	// The label is normalised to NFKC first, so that composed, decomposed and full-width spellings
+	// of one label give one name.
 	for _, c := range []byte(unidecode.Unidecode(norm.NFKC.String(label))) {
 		if len(out) > MaxName {
 			break
@@ -112,7 +112,7 @@ const PartitionKey = "dt"
 func hashed(name string, from Source) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(from.String()))
-	suffix := fmt.Sprintf("_h%08x", h.Sum32()) // the letter keeps the hash from looking like an id
+	suffix := fmt.Sprintf("_h%08x", h.Sum32()) // the h keeps a hash from looking like an id
 	return cut(name, MaxName-len(suffix)) + suffix
 }
 
@@ -132,8 +132,8 @@ func cut(s string, n int) string {
 // to use.
 type Uniquer struct {
 	taken map[string]bool
-	// next is, for a wanted name, the least number that may be free. Smaller
-	// numbers are taken for good.
+	// next is, for each wanted name, the least number to append that may be free. Smaller numbers
+	// are taken for good.
 	next map[string]int
 }
 

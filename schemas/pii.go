@@ -16,10 +16,10 @@ import (
 // PIIKind says what is done to the values of a column that holds personal data.
 type PIIKind uint8
 
-// The kinds of protection. All are applied before anything is written.
+// The kinds of protection for personal data. All are applied before anything is written.
 const (
 	PIINone     PIIKind = iota
-	PIIDrop             // the column is left out
+	PIIDrop             // the column is left out of the outputs
 	PIIRedact           // every value becomes Redacted
 	PIIHMAC             // every value becomes its keyed hash: equal values stay equal
 	PIITruncate         // every value keeps its first characters
@@ -34,10 +34,10 @@ type PII struct {
 	Keep int // how many characters PIITruncate keeps, 0 or more
 }
 
-// piiNames are the names of the rules without a number.
+// piiNames are the spellings of the rules for personal data that have no number.
 var piiNames = map[PIIKind]string{PIIDrop: "drop", PIIRedact: "redact", PIIHMAC: "hmac"}
 
-// String returns the rule in the spelling of ParsePII, or "" if there is none.
+// String returns the rule as ParsePII reads it, or "" if there is none.
 func (p PII) String() string {
 	if p.Kind == PIITruncate {
 		return "truncate(" + strconv.Itoa(p.Keep) + ")"
@@ -50,7 +50,8 @@ func (p PII) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 const knownPII = "drop, redact, hmac or truncate(n)"
 
-// ParsePII reads a rule as schema files spell it.
+// ParsePII reads a rule for personal data, as schema files spell it: drop, redact, hmac or
+// truncate(n).
 func ParsePII(text string) (PII, error) {
 	rule := strings.TrimSpace(text)
 	for kind, name := range piiNames {
@@ -68,8 +69,8 @@ func ParsePII(text string) (PII, error) {
 	return PII{}, fmt.Errorf("rule %q is not known: a column's pii is %s", text, knownPII)
 }
 
-// LeastHMACKey is the least length in bytes of a key of PIIHMAC. A shorter key
-// could be found by trying.
+// LeastHMACKey is the least length in bytes of a key of PIIHMAC. A shorter key could be found
+// by trying all.
 const LeastHMACKey = 16
 
 const redactedKey = "[redacted]"
@@ -86,7 +87,7 @@ func NewHMACKey(secret []byte) (HMACKey, error) {
 	return HMACKey{bytes.Clone(secret)}, nil
 }
 
-// IsZero tells whether k holds no secret.
+// IsZero tells whether the key k holds no secret.
 func (k HMACKey) IsZero() bool { return len(k.secret) == 0 }
 
 // Hash returns a new HMAC-SHA-256 (RFC 2104) with the key, or an error if the
@@ -105,17 +106,17 @@ func (k HMACKey) ID() string {
 	if err != nil {
 		return ""
 	}
-	h.Write([]byte("formetl hmac key id")) // a hash takes everything
+	h.Write([]byte("formetl hmac key id")) // writing to a hash never fails
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// String returns "[redacted]".
+// String returns "[redacted]" in place of the key's secret.
 func (k HMACKey) String() string { return redactedKey }
 
-// Format writes "[redacted]" for every verb.
+// Format writes "[redacted]" in place of the key's secret, for every verb of fmt.
 func (k HMACKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redactedKey)) }
 
-// LogValue returns "[redacted]".
+// LogValue returns "[redacted]", so that no log shows the key's secret.
 func (k HMACKey) LogValue() slog.Value { return slog.StringValue(redactedKey) }
 
 // MarshalText returns the key's ID, so that definitions with different keys

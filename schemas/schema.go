@@ -41,9 +41,9 @@ type ListAs string
 
 // The ways to show a list in CSV.
 const (
-	ListJoined  ListAs = "joined"  // one field, elements joined by | (the default)
-	ListJSON    ListAs = "json"    // one field, a JSON array
-	ListColumns ListAs = "columns" // a boolean column for each choice
+	ListJoined  ListAs = "joined"  // CSV shows a list as one field, joined by | (the default)
+	ListJSON    ListAs = "json"    // CSV shows a list as one field, a JSON array
+	ListColumns ListAs = "columns" // CSV shows a list as a boolean column for each choice
 )
 
 // Reading says how to read the texts of a column that are not in the form its
@@ -70,8 +70,8 @@ type Column struct {
 	Name    string
 	From    Source
 	Type    Type
-	OnError OnError // "" is OnErrorReject
-	Label   string  // the heading, "" where none is known
+	OnError OnError // what happens to values that do not fit; "" is OnErrorReject
+	Label   string  // the column's heading, "" where none is known
 	// Inferred marks a column that nobody declared. Its values never cause a
 	// result to be rejected. Several values for a string are joined as in CSV.
 	Inferred bool
@@ -79,7 +79,7 @@ type Column struct {
 	Reading  Reading // how values are read, beyond the type
 	Required bool    // a missing or null value does not fit (nullable: false)
 	PII      PII     // what is done to personal data
-	ListAs   ListAs  // "" is ListJoined
+	ListAs   ListAs  // how CSV shows the column's lists; "" is ListJoined
 	// Choices are the values for which ListColumns makes columns, in order.
 	// Other values that turn up follow them.
 	Choices []string `json:",omitempty"`
@@ -94,15 +94,15 @@ func (c Column) Written() bool { return c.PII.Kind != PIIDrop }
 // order.
 type Schema struct {
 	Name       string
-	Unknown    Unknown // "" is UnknownAdd
-	MaxRejects int     // more rejected results fail the run
-	MaxColumns int     // more columns fail the run; 0 is DefaultMaxColumns
-	Empty      Empty   // "" is EmptyKeep
+	Unknown    Unknown // what happens to fields that are not listed; "" is UnknownAdd
+	MaxRejects int     // most rejected results; more fail the run
+	MaxColumns int     // most columns; more fail the run; 0 is DefaultMaxColumns
+	Empty      Empty   // what empty values become; "" is EmptyKeep
 	Columns    []Column
 	// HMACReference says where the key of PIIHMAC comes from, as schema files
 	// spell it: ${env:NAME} or ${file:PATH}. "" means the default.
 	HMACReference string
-	HMACKey       HMACKey // the key itself; zero if no column needs it
+	HMACKey       HMACKey // the key of PIIHMAC; zero if no column has that rule
 }
 
 // Written returns the columns that are in the outputs: all but those whose PII

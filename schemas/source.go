@@ -8,7 +8,7 @@ import (
 // SourceKind says what kind of field a column is filled from.
 type SourceKind uint8
 
-// The sources of a column.
+// The kinds of sources that a column can have.
 const (
 	FromResultID SourceKind = iota + 1
 	FromMeta
@@ -28,7 +28,7 @@ const (
 	itemPrefix = "item:"
 )
 
-// String returns the source in the spelling of ParseSource. The zero Source gives "".
+// String returns the source as ParseSource reads it. The zero Source gives "".
 func (s Source) String() string {
 	switch s.Kind {
 	case FromResultID:
@@ -41,8 +41,8 @@ func (s Source) String() string {
 	return ""
 }
 
-// ParseSource reads a column's "from" as schema files spell it. It keeps ids as
-// text, even if they look like numbers.
+// ParseSource reads a column's source, the key "from" of schema files, such as "item:ID". It
+// keeps ids as text, even if they look like numbers.
 func ParseSource(text string) (Source, error) {
 	var s Source
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TypeKind is the kind of a column type.
+// TypeKind is the kind of a column type, such as Date or List.
 type TypeKind uint8
 
 // The kinds of types that a column can have.
@@ -34,14 +34,14 @@ const ElementName = "element"
 // timestamp decimal(p,s) list<T>".
 type Type struct {
 	Kind             TypeKind
-	Precision, Scale int32 // of a Decimal
-	Elem             *Type // of a List
+	Precision, Scale int32 // digits of a Decimal, and how many are after the point
+	Elem             *Type // type of the elements of a List
 }
 
 // ListOf returns the type list<elem>.
 func ListOf(elem Type) Type { return Type{Kind: List, Elem: &elem} }
 
-// scalars are the types without parameters, by their kind.
+// scalars are the column types without parameters, by their kind.
 var scalars = [...]struct {
 	name  string
 	arrow arrow.DataType
@@ -109,9 +109,9 @@ const knownTypes = "string, int64, float64, bool, date, timestamp, decimal(p,s) 
 
 var errNested = fmt.Errorf("a list of lists is not a column type: an element is one of string, int64, float64, bool, date, timestamp, decimal(p,s)")
 
-// ParseType reads a type as schema files spell it. Blanks are allowed around
-// the parts. Names must be in lower case. The error for an unknown name
-// suggests the nearest known one.
+// ParseType reads a type as schema files spell it. Blanks are allowed around the parts. Names
+// of types must be in lower case. The error for an unknown name suggests the nearest known
+// name.
 func ParseType(text string) (Type, error) {
 	t := strings.TrimSpace(text)
 	for kind := String; kind <= Timestamp; kind++ {
@@ -138,8 +138,8 @@ func ParseType(text string) (Type, error) {
 	return Type{}, fmt.Errorf("type %q is not known; write %s", text, knownTypes)
 }
 
-// between returns the text between the brackets that follow name in t. It
-// returns false if t has another form.
+// between returns the text between the brackets that follow name in t, such as "10,2" in
+// "decimal(10,2)". It returns false if t has another form.
 func between(t, name string, opening, closing byte) (string, bool) {
 	rest, ok := strings.CutPrefix(t, name)
 	rest = strings.TrimSpace(rest)

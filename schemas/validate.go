@@ -13,7 +13,7 @@ type Problem struct {
 	Text   string // what is wrong and what to do
 }
 
-// Error returns the place and the text of the problem.
+// Error returns the place of the problem in the schema, and what is wrong.
 func (p Problem) Error() string {
 	if p.Column < 0 {
 		return p.Key + ": " + p.Text
@@ -26,7 +26,7 @@ func (p Problem) Error() string {
 // schema files find its line.
 type InvalidError struct{ Problems []Problem }
 
-// Error returns the problems, one on each line.
+// Error returns all problems of the schema, one on each line.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -51,9 +51,9 @@ func (s *Schema) Validate() error {
 }
 
 type validator struct {
-	names    map[string]int // lower-case name to the first column that has it
+	names    map[string]int // for each lower-case name, the first column that has it
 	sources  map[Source]int
-	hasID    bool // a column holds the result's id
+	hasID    bool // some column holds the result's id
 	problems []Problem
 }
 

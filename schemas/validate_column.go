@@ -28,7 +28,7 @@ func (v *validator) rules(i int, c Column) {
 	v.lists(i, c)
 }
 
-// reading checks how the column's values are read.
+// reading checks the settings by which the column's values are read.
 func (v *validator) reading(i int, c Column) {
 	kind, r := c.Type.elem().Kind, c.Reading
 	number := kind == Int64 || kind == Float64 || kind == Decimal
@@ -96,7 +96,7 @@ func (v *validator) words(i int, r Reading) {
 	check("false_values", r.False)
 }
 
-// separator checks a decimal or group separator.
+// separator checks the sign that separates a number's fraction or its groups of digits.
 func (v *validator) separator(i int, key, sign string) {
 	if sign == "" {
 		return
@@ -120,7 +120,7 @@ func (v *validator) pii(i int, c Column) {
 	}
 }
 
-// lists checks how a list is shown.
+// lists checks the settings by which a column of lists is shown.
 func (v *validator) lists(i int, c Column) {
 	v.oneOf(i, "list_as", string(c.ListAs), string(ListJoined), string(ListJSON), string(ListColumns))
 	list := c.Type.Kind == List

@@ -16,7 +16,7 @@ const (
 // table costs more than the rest of the parsing.
 type clock struct {
 	zone  *time.Location
-	hours [64]hourOffset // by hour modulo 64
+	hours [64]hourOffset // the last hours that were looked up, by hour modulo 64
 }
 
 // hourOffset is the offset that holds throughout one wall-clock hour.
@@ -41,7 +41,7 @@ func (c *clock) instant(wall int64) (unix int64, shifted bool) {
 		*slot = hourOffset{hour: hour, offset: first.Offset, known: true}
 		return wall - first.Offset, false
 	}
-	r := page.ReadWall(wall, c.zone) // an hour with a change of offset: rare, not remembered
+	r := page.ReadWall(wall, c.zone) // rare: the hour's offset changes
 	return wall - r.Offset, r.Skipped
 }
 
@@ -77,8 +77,8 @@ const (
 	lastSafe  = 253402300799 - 2*daySeconds
 )
 
-// year returns the reason why an instant does not fit, "" if it does. Formats show four
-// digits of a year, of UTC or of the zone.
+// year returns the reason why an instant does not fit a column, "" if it does. Formats show
+// four digits of a year, of UTC or of the zone.
 func (c *clock) year(unix int64) (reason string) {
 	if unix >= firstSafe && unix <= lastSafe {
 		return ""
@@ -159,13 +159,14 @@ func twoDigits(v []byte) (int, bool) {
 	return int(v[0]-'0')*10 + int(v[1]-'0'), digit(v[0]) && digit(v[1])
 }
 
-// daysOf counts the days from 1970-01-01 to a day. ok is false if there is no such day.
+// daysOf counts the days from 1970-01-01 to a day. ok is false if the calendar has no such
+// day.
 func daysOf(year, month, day int) (days int32, ok bool) {
 	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	return int32(at.Unix() / daySeconds), int(at.Month()) == month && at.Day() == day //nolint:gosec // years have four digits
 }
 
-// floorDiv divides and rounds down.
+// floorDiv divides a by b and rounds down.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

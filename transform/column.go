@@ -29,22 +29,22 @@ type column struct {
 	elem schemas.Type // the column's type, or that of a list's elements
 	list bool
 
-	declared *declared // nil if values are in the form that the type expects
+	declared *declared // forms that the schema declares; nil for the form of the type
 
 	vals []value // the row's values; exactly one if the column is no list
 	null bool    // the row has null here
-	text []byte  // memory for joined values
+	text []byte  // memory for values of the row that are joined
 
-	straight bool // values are texts that always fit, see Flattener.direct
+	straight bool // all values are texts that fit, see Flattener.direct
 
 	cloaked    []byte // memory for the values of the row after the pii rule
-	cloakedRow int64  // number of that row
+	cloakedRow int64  // number of the row whose values cloaked holds
 
 	plain   *texts             // the builder of a string column
 	several *textLists         // the builder of a column of lists of strings
 	builder array.Builder      // the builder of any other column
 	lists   *array.ListBuilder // the same as builder, if it builds lists
-	elems   array.Builder      // builder, or the builder of a list's elements
+	elems   array.Builder      // builds the elements of lists; same as builder if there are none
 	unread  string             // the first value that did not fit, see Stats.Unread
 	seen    *Seen              // describes the values so far, nil if there were none
 }
@@ -109,7 +109,7 @@ func (c *column) append() int {
 	return size
 }
 
-// appendElement adds an element to the open list of strings, and returns its size.
+// appendElement adds an element to the open list of strings, and returns its size in bytes.
 func (c *column) appendElement(v *value) int {
 	if v.null {
 		c.several.elements.appendNull()
@@ -140,7 +140,7 @@ func (c *column) appendValue(v *value) {
 	}
 }
 
-// reserve makes room for a batch of that size.
+// reserve makes room in the column for a batch of the given size.
 func (c *column) reserve(s size) {
 	switch {
 	case c.plain != nil:
@@ -153,7 +153,7 @@ func (c *column) reserve(s size) {
 	}
 }
 
-// size returns the size of the batch so far.
+// size returns how much the current batch holds of the column.
 func (c *column) size() size {
 	switch {
 	case c.plain != nil:
@@ -175,7 +175,7 @@ func (c *column) finish() arrow.Array {
 	return c.builder.NewArray()
 }
 
-// release frees what the column holds.
+// release frees the memory that the column's builder holds.
 func (c *column) release() {
 	switch {
 	case c.plain != nil:
@@ -198,11 +198,11 @@ type Sizes struct {
 // size is how much one column of a batch holds.
 type size struct {
 	rows     int
-	elements int // of lists
-	bytes    int // of texts
+	elements int // number of elements in lists
+	bytes    int // bytes of texts
 }
 
-// reserve makes room in columns whose batch begins.
+// reserve makes room in columns whose batch begins, for as much as earlier batches held.
 func (s *Sizes) reserve(columns []*column) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,5 +227,6 @@ func (s *Sizes) note(columns []*column) {
 	}
 }
 
-// expected is what to reserve after a batch that needed now, of which last was expected.
+// expected returns what to reserve for the next batch, after a batch that needed now where
+// last was reserved.
 func expected(last, now int) int { return max(now+now/8, last-last/8) }

@@ -14,13 +14,13 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Conform returns the batch's rows under the target schema. It matches columns
-// by their source (the metadata schemas.MetaFrom of both schemas), not by name.
-// A column that the batch lacks is null. It is an error if a column has another
-// type than in the target, or if the target lacks it: no value is dropped. The
-// result shares the batch's arrays; the caller releases it. A nil mem means
-// Arrow's default allocator. Of a choice and what was typed for it, the target gets
-// the choice if it has a column for each choice, else the text (Typed).
+// Conform returns the batch's rows under the target schema. It matches columns by their source
+// (the metadata schemas.MetaFrom of both schemas), not by name. A column that the batch lacks
+// is null. It is an error if a column has another type than in the target, or if the target
+// lacks the column: no value is dropped. The result shares the batch's arrays; the caller
+// releases it. A nil mem means Arrow's default allocator. Of a choice and the text that was
+// typed for it, the target gets the choice if it has a column for each choice, else the text
+// (Typed).
 func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if mem == nil {
 		mem = memory.DefaultAllocator
@@ -41,7 +41,7 @@ func Conform(b arrow.RecordBatch, target *arrow.Schema, mem memory.Allocator) (a
 	columns := make([]arrow.Array, 0, target.NumFields())
 	defer func() {
 		for _, c := range columns {
-			c.Release() // the new batch holds them
+			c.Release() // the new batch holds the columns now
 		}
 	}()
 	for k := range target.NumFields() {
@@ -91,12 +91,12 @@ func Narrow(b arrow.RecordBatch, target *arrow.Schema) arrow.RecordBatch {
 }
 
 // typedMark stands in an element of a list between the label of a choice and the text that
-// somebody typed for it. No text of the service holds it, because XML 1.0 forbids it.
+// a person typed for it. No text of the service holds the mark, because XML 1.0 forbids it.
 const typedMark = "\x1f"
 
 // Typed returns a list of strings that a Flattener made for a column with list_as: columns,
-// with one text for each element: of an "other" choice its label, or else what was typed.
-// The caller releases it.
+// with one text for each element: of an "other" choice its label if labels is set, else the
+// text that was typed. The caller releases the returned list.
 func Typed(list *array.List, labels bool, mem memory.Allocator) *array.List {
 	texts := list.ListValues().(*array.String)
 	if !bytes.Contains(texts.ValueBytes(), []byte(typedMark)) {

@@ -13,13 +13,13 @@ import (
 type declared struct {
 	formats []*schemas.Format
 	yes, no [][]byte // the words of a bool
-	decimal string   // decimal separator; "" if neither separator is declared
+	decimal string   // separator before a fraction; "" if no separator is declared
 	group   string
 	scratch []byte // memory for a number in the form that the type expects
 }
 
-// newDeclared compiles a column's declared forms. It returns nil if there are
-// none. The schema has been validated, so every format compiles.
+// newDeclared compiles a column's declared forms. It returns nil if the column declares none.
+// The schema has been validated, so every format compiles.
 func newDeclared(r schemas.Reading) *declared {
 	d := &declared{yes: words(r.True), no: words(r.False), decimal: r.Decimal, group: r.Group}
 	for _, text := range r.Formats {
@@ -43,8 +43,8 @@ func words(texts []string) (words [][]byte) {
 	return words
 }
 
-// parseDeclared reads a value without blanks around it, only in the forms that
-// the column declares. moved marks a wall-clock time that the zone skips.
+// parseDeclared reads a value without blanks around it, only in the forms that column c
+// declares. moved marks a wall-clock time that the zone skips.
 func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason string) {
 	d := c.declared
 	switch c.elem.Kind {
@@ -77,7 +77,7 @@ func (r *row) parseDeclared(c *column, v []byte) (out value, moved bool, reason 
 	return out, moved, reason
 }
 
-// parseNumber reads a number with the column's separators.
+// parseNumber reads v as a number of column c, with the separators that the column declares.
 func (r *row) parseNumber(c *column, v []byte) (out value, moved bool, reason string) {
 	v, ok := c.declared.plain(v, c.elem.Kind == schemas.Float64)
 	if ok {
@@ -89,7 +89,8 @@ func (r *row) parseNumber(c *column, v []byte) (out value, moved bool, reason st
 	return out, moved, reason
 }
 
-// read parses v by the first declared format that fits; format is nil if none does.
+// read parses v by the first declared format that fits; the returned format is nil if none
+// does.
 func (d *declared) read(v []byte) (at time.Time, format *schemas.Format) {
 	for _, format := range d.formats {
 		if at, ok := format.Read(v); ok {
@@ -118,7 +119,7 @@ func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
 		out, v = append(out, v[0]), v[1:]
 	}
-	run, groups := 0, 0 // digits since the last separator, separators
+	run, groups := 0, 0 // digits since the last separator; number of separators
 	for len(v) > 0 && !d.atFraction(v, exponent) {
 		switch {
 		case digit(v[0]):
@@ -153,9 +154,8 @@ func (d *declared) plain(v []byte, exponent bool) (number []byte, ok bool) {
 	return out, true
 }
 
-// atFraction tells whether v begins with the decimal separator or, if exponent
-// is set, with an exponent. A separator that is declared for both groups and
-// fractions divides groups.
+// atFraction tells whether v begins with the decimal separator or, if exponent is set, with an
+// exponent. A sign that is declared as both separators divides groups.
 func (d *declared) atFraction(v []byte, exponent bool) bool {
 	return d.decimal != d.group && hasPrefix(v, d.decimal) || exponent && (v[0] == 'e' || v[0] == 'E')
 }

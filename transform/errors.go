@@ -31,11 +31,11 @@ func (e *ValueError) ExitCode() int { return 65 }
 // ColumnsError reports results that need more columns than a schema may have.
 // It is a data error (exit code 65).
 type ColumnsError struct {
-	Columns int // that the results need, at least
+	Columns int // number of columns that the results need, at least
 	Max     int
 }
 
-// Error says how many columns there are, and what to do.
+// Error says how many columns the results need, and what to do.
 func (e *ColumnsError) Error() string {
 	return fmt.Sprintf("the results have at least %d columns and max_columns is %d; raise max_columns in a schema file, or list the columns that you need there with unknown: ignore; nothing was written",
 		e.Columns, e.Max)
@@ -44,17 +44,17 @@ func (e *ColumnsError) Error() string {
 // ExitCode is 65: the results have more fields than the schema allows.
 func (e *ColumnsError) ExitCode() int { return 65 }
 
-// UnknownFieldError reports a field that the schema does not list, although it
-// says unknown: fail. It is a data error (exit code 65).
+// UnknownFieldError reports a field that the schema does not list, although the schema says
+// unknown: fail. It is a data error (exit code 65).
 type UnknownFieldError struct {
 	From     schemas.Source
-	Label    string // its heading, "" if unknown
-	ResultID int64  // a result that has it
+	Label    string // the heading of the field, "" if unknown
+	ResultID int64  // id of a result that has the field
 	// Others are further unlisted fields of the same page.
 	Others []schemas.Source
 }
 
-// Error names the field and what to write into the schema.
+// Error names the unknown field and what to write into the schema.
 func (e *UnknownFieldError) Error() string {
 	label := ""
 	if e.Label != "" {
@@ -76,7 +76,7 @@ func (e *UnknownFieldError) Error() string {
 	return text
 }
 
-// mostOthers is how many further fields an error names.
+// mostOthers is how many further fields an UnknownFieldError names.
 const mostOthers = 10
 
 // ExitCode is 65: the form has a field that the schema does not list.

@@ -52,8 +52,8 @@ type Options struct {
 // Reject is a rejected result for the dead letters, and the reason.
 type Reject struct {
 	ResultID int64
-	Column   string // the column that its value does not fit
-	Raw      string // the value as the service gave it; several joined by "|" as in CSV
+	Column   string // name of the column that the result's value does not fit
+	Raw      string // the value as the service gave it; several values joined by "|" as in CSV
 	Reason   string
 }
 
@@ -65,19 +65,19 @@ type Reject struct {
 type Flattener struct {
 	o       Options
 	given   schemas.Schema
-	columns []*column        // the columns that are written
-	listed  []schemas.Column // all columns, also those that are dropped
+	columns []*column        // the columns that are written to batches
+	listed  []schemas.Column // all columns, also those that a pii rule drops
 	schema  *arrow.Schema
 	idAt    int   // index of the result id's column, -1 for none
-	all     []int // indices of the columns
-	parsed  []int // those of them whose values may not fit, even one at a time
+	all     []int // indices of all written columns
+	parsed  []int // indices of columns whose type a value may not fit, even a single one
 
 	fields     fieldMap
-	labels     int // labels that were known beforehand
+	labels     int // number of labels that were known beforehand
 	row        row
 	batch      batchSize
 	stats      Stats
-	choiceRoom int64 // bytes of texts that choices may still take
+	choiceRoom int64 // bytes of texts that remembered choices may still take
 	err        error
 }
 
@@ -121,7 +121,7 @@ func NewFlattener(s *schemas.Schema, o Options) (*Flattener, error) {
 	return f, nil
 }
 
-// extend appends columns. The current batch must be empty.
+// extend appends columns to those that the Flattener writes. The current batch must be empty.
 func (f *Flattener) extend(columns []schemas.Column) {
 	f.listed = append(f.listed, columns...)
 	for _, c := range columns {
@@ -178,8 +178,8 @@ func (f *Flattener) appendPage() error {
 	return nil
 }
 
-// appendResult settles all columns of result i and then writes them, or
-// rejects the result.
+// appendResult settles all columns of result i of the page, and then writes or rejects the
+// result.
 func (f *Flattener) appendResult(i int) (written bool, err error) {
 	cells := f.row.page.Cells(i)
 	f.row.gather(cells, &f.fields)
@@ -232,9 +232,9 @@ func (f *Flattener) appendResult(i int) (written bool, err error) {
 	return true, nil
 }
 
-// direct tells whether column k takes the row's values straight from the page,
-// without being settled. A single string always fits, and so does a list of strings.
-// Where there is none, the column must allow null.
+// direct tells whether column k takes the row's values straight from the page, without being
+// settled. A single string always fits, and so does a list of strings. Where the row has no
+// value, the column must allow null.
 func (f *Flattener) direct(k int) bool {
 	if !f.columns[k].straight {
 		return false
@@ -269,8 +269,8 @@ func (f *Flattener) count() {
 	}
 }
 
-// Flush gives Emit the rows that are not yet in a batch. If there are none, it
-// does nothing. Call it after the last page.
+// Flush gives Emit the rows that are not yet in a batch. If there are no such rows, it does
+// nothing. Call Flush after the last page.
 func (f *Flattener) Flush() error {
 	if f.err == nil {
 		f.err = f.flush()
@@ -290,7 +290,7 @@ func (f *Flattener) flush() error {
 	f.see(arrays)
 	batch := array.NewRecordBatch(f.schema, arrays, int64(f.batch.rows))
 	for _, a := range arrays {
-		a.Release() // the batch holds them
+		a.Release() // the batch holds the arrays now
 	}
 	f.batch = batchSize{}
 	defer batch.Release()
@@ -298,8 +298,9 @@ func (f *Flattener) flush() error {
 }
 
 // Restart makes a flushed Flattener begin anew, as NewFlattener would return it with these
-// Emit and Reject. That costs less than a new one. It does nothing and returns false where
-// the Flattener failed, or learned columns or labels that a new one would not know.
+// Emit and Reject. That costs less than a new Flattener. Restart does nothing and returns
+// false where the Flattener failed, or learned columns or labels that a new one would not
+// know.
 func (f *Flattener) Restart(emit func(arrow.RecordBatch) error, reject func(Reject) error) bool {
 	if f.err != nil || f.batch.rows > 0 || len(f.listed) > len(f.given.Columns) || len(f.fields.labels) > f.labels {
 		return false
@@ -321,7 +322,7 @@ func (f *Flattener) Columns() []schemas.Column {
 	return (&schemas.Schema{Columns: f.listed}).Written()
 }
 
-// Schema returns the Arrow schema of the next batch, by Columns.
+// Schema returns the Arrow schema of the next batch, with a field for each of Columns.
 func (f *Flattener) Schema() *arrow.Schema { return f.schema }
 
 // Stats returns the counts so far; the caller may change them.

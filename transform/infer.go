@@ -33,7 +33,7 @@ func Infer(name string, pages []*page.Page, labels bool) *schemas.Schema {
 
 // sample collects what pages show about the fields of a form.
 type sample struct {
-	fields   []*sampled // in order of occurrence, those of results before those of headings
+	fields   []*sampled // fields in order of occurrence; fields of results come first
 	at       map[schemas.Source]*sampled
 	results  int
 	headings int // number of headings added
@@ -46,20 +46,20 @@ type sampled struct {
 	from     schemas.Source
 	label    string
 	itemType string
-	index    int // its place on the form; 0: not known
-	heading  int // its place among the headings, from 1; 0: none
+	index    int // the field's place on the form; 0: not known
+	heading  int // the field's place among the headings, from 1; 0: none
 
-	answers bool // some result has it
-	filled  int  // results with a value that is not empty
-	empty   int  // values that are empty
-	several int  // results with several values
+	answers bool // some result has the field
+	filled  int  // number of results with a value that is not empty
+	empty   int  // number of values that are empty
+	several int  // number of results with several values
 	shapes  shapes
 
-	values int32 // of the current result
+	values int32 // number of values of the field in the current result
 	full   bool  // a value of the current result is not empty
 }
 
-// field returns the entry of a source. It makes the entry if there is none.
+// field returns the sample's entry for a source. It makes the entry if there is none.
 func (s *sample) field(from schemas.Source) *sampled {
 	f := s.at[from]
 	if f == nil {
@@ -96,7 +96,8 @@ func (s *sample) page(p *page.Page) {
 	s.results += p.Len()
 }
 
-// result adds the cells of one result. fields holds the entries of the page's fields.
+// result adds the cells of one result to the sample. fields holds the sample's entries of the
+// page's fields.
 func (s *sample) result(p *page.Page, cells []page.Cell, fields []*sampled) {
 	for _, c := range cells {
 		f := fields[c.Field]
@@ -185,8 +186,8 @@ func (s *sample) meanings(h page.Heading) []schemas.Source {
 	return []schemas.Source{item}
 }
 
-// columns returns the inferred columns of one kind of source, metas or items, in the
-// order of the form. They get their names later.
+// columns returns the inferred columns of one kind of source, metas or items, in the order of
+// the form. The columns get their names later.
 func (s *sample) columns(kind schemas.SourceKind) []schemas.Column {
 	var placed, rest []*sampled
 	for _, f := range s.fields {

@@ -7,11 +7,11 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// ownTime is the form of the service's own times.
+// ownTime is the format of the service's own times.
 const ownTime = "YYYY-MM-DD HH:mm:SS"
 
-// dateForms returns forms of dates and times beside the service's own. Where two of them read
-// a value, a human must say what it means: 3/4/2025 is a day in March or in April.
+// dateForms returns formats of dates and times beside the service's own. Where two formats
+// read a value, a human must say what it means: 3/4/2025 is a day in March or in April.
 var dateForms = sync.OnceValue(func() (forms []*schemas.Format) {
 	for _, text := range []string{
 		"M/D/YYYY", "M/D/YYYY HH:mm", "M/D/YYYY HH:mm:SS", "D/M/YYYY", "D/M/YYYY HH:mm", "D/M/YYYY HH:mm:SS",
@@ -25,10 +25,10 @@ var dateForms = sync.OnceValue(func() (forms []*schemas.Format) {
 	return forms
 })
 
-// foreign counts the values that each of dateForms reads.
+// foreign counts, for each format of dateForms, the values that it reads.
 type foreign map[*schemas.Format]int
 
-// add counts v.
+// add counts v for each format that reads it.
 func (f *foreign) add(v []byte) {
 	if !digit(v[0]) || len(v) > len(ownTime) {
 		return
@@ -43,7 +43,7 @@ func (f *foreign) add(v []byte) {
 	}
 }
 
-// forms returns the forms that read n values each.
+// forms returns the formats that read n values each.
 func (f foreign) forms(n int) (fit []*schemas.Format) {
 	for _, form := range dateForms() {
 		if f[form] == n {
@@ -53,7 +53,8 @@ func (f foreign) forms(n int) (fit []*schemas.Format) {
 	return fit
 }
 
-// hint says how a schema declares n values that are dates in another form, "" if they are none.
+// hint says how a schema declares n values as dates of another format, "" if they are no
+// dates.
 func (f foreign) hint(n int) string {
 	fit := f.forms(n)
 	if len(fit) == 0 {

@@ -16,7 +16,7 @@ import (
 // three things may differ: the form of timestamps, zeros at the end of
 // decimals, and empty answers, which become null.
 //
-// It keeps no page. A Learner is not safe for concurrent use.
+// A Learner keeps no page. It is not safe for concurrent use.
 type Learner struct {
 	sample   sample
 	headings []page.Heading
@@ -25,7 +25,7 @@ type Learner struct {
 // Guess is what a sample suggests for a column. Its texts never hold a value.
 type Guess struct {
 	Type    schemas.Type
-	Formats []string // of times that have another form than the service's own
+	Formats []string // formats of times in another form than the service's own
 	Why     string   // why the type was chosen
 	// Personal says what personal data the values most likely are and how that
 	// was recognised, "" for none. A human has to confirm it.
@@ -34,7 +34,7 @@ type Guess struct {
 	Answered bool // some result has the field, even if without a value
 	Results  int  // results in the sample
 	Filled   int  // results with a value
-	Empty    int  // empty values
+	Empty    int  // empty values of the field
 	Several  int  // results with several values
 }
 

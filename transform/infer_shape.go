@@ -4,12 +4,12 @@ import (
 	"bytes"
 )
 
-// shapes counts the forms of the values of a field. A type is inferred only
-// from forms that are printed back as they were read, so that nothing is lost.
-// So "007", "1.50" among "1.5" and "TRUE" are no numbers and no bool here,
-// though a declared column would take them.
+// shapes counts the forms of the values of a field. A type is inferred only from forms that
+// are printed back as they were read, so that nothing is lost. So "007", "1.50" among "1.5"
+// and "TRUE" are no numbers and no bool here, though a column that is declared as such would
+// take them.
 type shapes struct {
-	values int // values that are not empty
+	values int // number of values that are not empty
 
 	numbers        numbers
 	bools          int
@@ -20,18 +20,18 @@ type shapes struct {
 
 // numbers counts values that are numbers or digits.
 type numbers struct {
-	ints          int // whole numbers without leading zeros
+	ints          int // number of whole numbers without leading zeros
 	shortest      int // digits of the shortest whole number
 	longest       int // digits of the longest whole number
-	padded        int // digits with leading zeros
-	points        int // numbers with a fraction
+	padded        int // number of values of digits with leading zeros
+	points        int // number of values with a fraction
 	leastFraction int // digits of the shortest fraction
 	mostFraction  int // digits of the longest fraction
-	zeros         int // fractions that end with a zero
-	whole         int // most digits before the point, of ints and points
+	zeros         int // number of fractions that end with a zero
+	whole         int // most digits before the point, of all numbers
 }
 
-// add counts a value that is not empty.
+// add counts the form of a value that is not empty.
 func (s *shapes) add(v []byte, c *clock) {
 	s.values++
 	switch {

@@ -23,7 +23,8 @@ const (
 	headRoom = 3
 )
 
-// fit chooses the type that all values fit without loss, and says why. identifier is as in names.
+// fit chooses the type that all values fit without loss, and says why. identifier is a word of
+// the field's label or item type that suggests ids, "" for none.
 func (s *shapes) fit(identifier string) (schemas.Type, string) {
 	text := schemas.Type{Kind: schemas.String}
 	if s.values == 0 {
@@ -92,7 +93,7 @@ func (n *numbers) decimal(all, identifier string) (schemas.Type, string) {
 	return t, why
 }
 
-// text describes values that fit no type but string.
+// text says why values fit no type but string.
 func (s *shapes) text() string {
 	if hint := s.foreign.hint(s.values); hint != "" {
 		return fmt.Sprintf("all %d values look %s", s.values, hint)
@@ -114,9 +115,9 @@ func (s *shapes) text() string {
 	return "text"
 }
 
-// wallTimes chooses the type of a meta that is a wall-clock time by its id, and
-// says why. The id decides even if there are few values or none. formats are those of times
-// in another form than the service's own.
+// wallTimes chooses the type of a meta that is a wall-clock time by its id, and says why. The
+// id decides even if there are few values or none. formats are the formats of times in another
+// form than the service's own.
 func (s *shapes) wallTimes() (t schemas.Type, why string, formats []string) {
 	text, instant := schemas.Type{Kind: schemas.String}, schemas.Type{Kind: schemas.Timestamp}
 	switch {

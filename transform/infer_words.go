@@ -26,7 +26,7 @@ func wordsOf(texts ...string) label {
 	return label(b.String())
 }
 
-// has returns the first of the phrases that the label has, "" for none.
+// has returns the first of the phrases that the label holds, "" for none.
 func (l label) has(phrases string) string {
 	for phrase := range strings.FieldsSeq(phrases) {
 		if strings.Contains(string(l), "_"+phrase+"_") {
@@ -36,8 +36,8 @@ func (l label) has(phrases string) string {
 	return ""
 }
 
-// Words of labels, transliterated as schemas.Snake does it. A phrase has "_"
-// between its words. Only whole words match: "paid" does not contain "id".
+// Words of labels, transliterated as schemas.Snake does it. A phrase has "_" between its
+// words. Only whole words match: the word "id" is not in "paid".
 //
 //nolint:misspell // in many languages
 const (
@@ -50,7 +50,7 @@ const (
 		fuhrerschein fuehrerschein konto kontonummer account compte cuenta conta rekening bank card karte kreditkarte credit_card`
 	postalWords = `zip zipcode postal postcode plz postleitzahl npa cap cep codigo_postal code_postal pincode pin_code postnummer
 		postinumero kodpocztowy kod_pocztowy you_bian youbian`
-	// codeWords also suggest numbers that identify something.
+	// codeWords are words of labels that also suggest numbers that identify something.
 	codeWords = `number numbers nummer num nr no numero numeros numer nomer nomor hao hao_ma bango beonho raqm mispar
 		code codes kod kode codigo codice reference ref referenz referencia reference_number riferimento order_no order bestellung
 		commande pedido ordine invoice rechnung facture factura fattura ticket tracking barcode ean gtin isbn issn asin sku serial
@@ -74,14 +74,14 @@ func identifier(text, itemType label) string {
 		}
 	}
 	for word := range strings.SplitSeq(strings.Trim(string(counted), "_"), "_") {
-		if strings.HasSuffix(word, "nummer") { // Germanic languages write such words as one
+		if strings.HasSuffix(word, "nummer") { // Germanic languages join such words
 			return "nummer"
 		}
 	}
 	return itemType.has("phone tel telephone mobile fax zip zipcode postal postcode id iban code ssn barcode")
 }
 
-// personalData says what personal data a field holds by its id, its label or its item type,
+// personalData says what personal data a field holds, by the field's id, label or item type,
 // "" for none.
 func personalData(from schemas.Source, text, itemType label) string {
 	for _, kind := range []struct{ what, meta, words, types string }{

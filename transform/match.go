@@ -12,12 +12,12 @@ import (
 
 // fieldMap maps the fields of pages to columns.
 type fieldMap struct {
-	// columns maps every source met so far to its column, or to ^i for the
-	// ignored field i.
+	// columns maps every source met so far to the index of its column, or to ^i for the ignored
+	// field i.
 	columns map[schemas.Source]int32
 	ignored []ignoredField
 	labels  map[schemas.Source]heading
-	at      []int32 // for each of the current page's Fields, as in columns
+	at      []int32 // for each field of the current page, what columns holds for it
 }
 
 // heading is the first label of a field, and its place among all labels.
@@ -29,10 +29,10 @@ type heading struct {
 type ignoredField struct {
 	from    schemas.Source
 	n       int64
-	dropped bool // the pii rule of its column drops it, so it is not counted
+	dropped bool // a pii rule drops the field's column, so the field is not counted
 }
 
-// ignore adds an ignored field and returns its value for columns.
+// ignore adds an ignored field and returns the field's value for fieldMap.columns.
 func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 	at := ^int32(len(m.ignored))
 	m.columns[from] = at
@@ -40,7 +40,7 @@ func (m *fieldMap) ignore(from schemas.Source, dropped bool) int32 {
 	return at
 }
 
-// source returns the column source of a page's field.
+// source returns the source that columns have for a page's field.
 func source(x page.Field) schemas.Source {
 	if x.Kind == page.KindMeta {
 		return schemas.Source{Kind: schemas.FromMeta, ID: x.ID}
@@ -57,7 +57,7 @@ func (f *Flattener) match() error {
 	p := f.row.page
 	f.fields.learn(p.Headings)
 	f.fields.at = f.fields.at[:0]
-	var unknown []int // indices into p.Fields
+	var unknown []int // indices of fields in the page's Fields
 	for i, x := range p.Fields {
 		at, known := f.fields.columns[source(x)]
 		if !known {
@@ -66,10 +66,10 @@ func (f *Flattener) match() error {
 		}
 		f.fields.at = append(f.fields.at, at)
 	}
-	if unknown == nil { // as on most pages
+	if unknown == nil { // most pages have no unknown field
 		return nil
 	}
-	// A field that only filtered-out results have is not unknown.
+	// A field that only results have which were filtered out does not count as unknown.
 	owner := owners(p)
 	unknown = slices.DeleteFunc(unknown, func(i int) bool { return owner[i] < 0 })
 	if len(unknown) == 0 {
@@ -112,8 +112,8 @@ func (f *Flattener) add(unknown []int) error {
 	return nil
 }
 
-// learn keeps the first label of every field. A heading that may belong to a
-// meta or an item labels both.
+// learn keeps the first label of every field of a form. A heading that may belong to a meta or
+// an item labels both.
 func (m *fieldMap) learn(headings []page.Heading) {
 	for _, h := range headings {
 		if h.Kind != page.KindItem {
@@ -131,7 +131,7 @@ func (m *fieldMap) label(from schemas.Source, label string) {
 	}
 }
 
-// keep returns the source with a copy of its id, which outlives the page.
+// keep returns the source with a copy of its id, so that the id outlives the page.
 func keep(s schemas.Source) schemas.Source {
 	s.ID = strings.Clone(s.ID)
 	return s
@@ -155,7 +155,7 @@ func owners(p *page.Page) []int {
 }
 
 // order sorts indices of fields as Infer orders columns: metas before items, known metas
-// first, items by their index on the form and then by their headings. Equals keep their
+// first, items by their index on the form and then by their headings. Equal fields keep their
 // order of occurrence.
 func (m *fieldMap) order(fields []page.Field, at []int) {
 	slices.SortStableFunc(at, func(a, b int) int {
@@ -170,7 +170,8 @@ func (m *fieldMap) order(fields []page.Field, at []int) {
 	})
 }
 
-// place is the place of a field's heading. Fields without one come last.
+// place returns the place of a field's heading among all headings. Fields without a heading
+// come last.
 func (m *fieldMap) place(x page.Field) int {
 	if h, ok := m.labels[source(x)]; ok {
 		return h.place

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Reasons why a value does not fit. Values are counted by reason, so the set of
+// Reasons why a value does not fit its column. Values are counted by reason, so the set of
 // reasons is fixed and no reason holds a value.
 const (
 	reasonInt       = "not an integer"
@@ -34,7 +34,7 @@ const (
 	reasonMissing    = "no value"
 )
 
-// trim drops ASCII blanks on both ends.
+// trim drops ASCII blanks on both ends of v.
 func trim(v []byte) []byte {
 	for len(v) > 0 && blank(v[0]) {
 		v = v[1:]
@@ -49,7 +49,7 @@ func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// sign removes an optional sign and tells whether it is a minus.
+// sign removes an optional sign from a number and tells whether the sign is a minus.
 func sign(v []byte) (rest []byte, negative bool) {
 	if len(v) > 0 && (v[0] == '-' || v[0] == '+') {
 		return v[1:], v[0] == '-'
@@ -57,7 +57,7 @@ func sign(v []byte) (rest []byte, negative bool) {
 	return v, false
 }
 
-// parseInt reads a decimal integer. The reason is "" where the value fits.
+// parseInt reads v as a decimal integer. The reason is "" if v fits.
 func parseInt(v []byte) (n int64, reason string) {
 	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(v), len(v)), 10, 64)
 	switch {
@@ -69,7 +69,7 @@ func parseInt(v []byte) (n int64, reason string) {
 	return n, ""
 }
 
-// parseFloat reads a decimal floating-point number.
+// parseFloat reads v as a decimal floating-point number. The reason is "" if v fits.
 func parseFloat(v []byte) (f float64, reason string) {
 	for _, c := range v {
 		if !digit(c) && c != '+' && c != '-' && c != '.' && c != 'e' && c != 'E' {
@@ -79,8 +79,8 @@ func parseFloat(v []byte) (f float64, reason string) {
 	if len(v) == 0 {
 		return 0, reasonFloat
 	}
-	// The string is a view for the call, as in parseInt: strconv keeps nothing of it (its
-	// errors hold a copy).
+	// The string is a view of v during the call: strconv keeps nothing of it (its errors hold a
+	// copy).
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(v), len(v)), 64)
 	switch {
 	case math.IsInf(f, 0):
@@ -107,7 +107,8 @@ func zero(v []byte) bool {
 	return true
 }
 
-// parseBool reads true, false (any letter case), 1 or 0.
+// parseBool reads true, false (any letter case), 1 or 0. The reason is "" if v is one of
+// these.
 func parseBool(v []byte) (b bool, reason string) {
 	switch {
 	case len(v) == 1 && v[0] == '1', fold(v, "true"):
@@ -131,7 +132,8 @@ func fold(v []byte, word string) bool {
 	return true
 }
 
-// parseDecimal reads a number as the integer number × 10^scale, exactly.
+// parseDecimal reads a number as the integer number × 10^scale, exactly. The reason is "" if
+// it fits.
 func parseDecimal(v []byte, precision, scale int32) (n decimal128.Num, reason string) {
 	v, negative := sign(v)
 	whole, fraction, ok := cutPoint(v)
@@ -166,7 +168,7 @@ func parseDecimal(v []byte, precision, scale int32) (n decimal128.Num, reason st
 			push(0)
 		}
 	}
-	// At most 38 digits: below 2^127.
+	// A number of at most 38 digits is below 2^127.
 	n = decimal128.New(int64(hi), lo)
 	if negative {
 		n = n.Negate()
@@ -174,8 +176,8 @@ func parseDecimal(v []byte, precision, scale int32) (n decimal128.Num, reason st
 	return n, ""
 }
 
-// cutPoint divides digits at an optional point. At least one digit must be
-// there, on either side.
+// cutPoint divides digits at an optional decimal point. ok tells whether there is at least one
+// digit, on either side of the point.
 func cutPoint(v []byte) (whole, fraction []byte, ok bool) {
 	point := len(v)
 	for i, c := range v {

@@ -9,15 +9,16 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// cloak applies the pii rules of a Flattener's columns. It treats a value when
-// it is taken from the page. So batches, statistics, dead letters and errors
-// never hold the original.
+// cloak applies the pii rules of a Flattener's columns. It treats a value when the value is
+// taken from the page. So batches, statistics, dead letters and errors never hold the
+// original.
 type cloak struct {
-	hmac hash.Hash // nil if no column needs it
+	hmac hash.Hash // nil if no column has the rule hmac
 	sum  []byte    // memory for a hash
 }
 
-// newCloak fails if a column needs an HMAC key and the schema has none.
+// newCloak makes the cloak of a schema. It fails if a column needs an HMAC key and the schema
+// has none.
 func newCloak(s *schemas.Schema) (cloak, error) {
 	if !s.Needs(schemas.PIIHMAC) {
 		return cloak{}, nil
@@ -29,9 +30,9 @@ func newCloak(s *schemas.Schema) (cloak, error) {
 	return cloak{hmac: h}, nil
 }
 
-// value returns v as the rule lets it be written. An empty value stays empty.
-// The values of one row share the memory room: a new text is appended to it,
-// and used is room with that text.
+// value returns v as the pii rule lets it be written. An empty value stays empty. The values
+// of one row share the memory room: a new text is appended to room, and used is room with that
+// text.
 func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 	if len(v) == 0 {
 		return v, room
@@ -42,7 +43,7 @@ func (k *cloak) value(rule schemas.PII, v, room []byte) (treated, used []byte) {
 		room = append(room, schemas.Redacted...)
 	case schemas.PIIHMAC:
 		k.hmac.Reset()
-		k.hmac.Write(v) // a hash never fails to write
+		k.hmac.Write(v) // writing to a hash never fails
 		k.sum = k.hmac.Sum(k.sum[:0])
 		room = hex.AppendEncode(room, k.sum)
 	case schemas.PIITruncate:
@@ -65,7 +66,8 @@ func truncate(v []byte, n int) []byte {
 	return v[:at]
 }
 
-// valueOf returns a value of the current row as column c takes it, after the pii rule. It is valid until the next row.
+// valueOf returns the value v of column c in the current row, after the column's pii rule. It
+// is valid until the next row.
 func (r *row) valueOf(c *column, v []byte) []byte {
 	if c.PII.Kind == schemas.PIINone {
 		return v

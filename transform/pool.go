@@ -28,27 +28,27 @@ const (
 // after the batch was released.
 type Pool struct {
 	mu      sync.Mutex
-	free    [classes][][]byte // by class, each as long as the class
+	free    [classes][][]byte // freed memory by class, each slice as long as its class is large
 	kept    int               // bytes in free
 	takes   int               // how often memory was asked for
-	last    [classes]int      // takes when a class was asked for last
-	used    bool              // since the last look
-	watched bool              // look will be called
+	last    [classes]int      // for each class, takes when its memory was last asked for
+	used    bool              // memory was asked for since the last call of look
+	watched bool              // a timer will call look
 }
 
 // classes is the number of sizes of pooled memory. Between a power of two and
 // the next there are four, so at most a fifth of the memory is not used.
 const classes = 49
 
-// class returns the first class of at least size bytes, and how many bytes it
-// has. ok is false for sizes that are not pooled.
+// class returns the index of the first class whose memory has at least size bytes, and how
+// many bytes that memory has. ok is false for sizes that are not pooled.
 func class(size int) (at, room int, ok bool) {
 	if size < leastPooled || size > mostPooled {
 		return 0, 0, false
 	}
-	doubled := bits.Len(uint(size - 1)) // size is at most 1<<doubled, and more than half of it
+	doubled := bits.Len(uint(size - 1)) // 1<<doubled is at least size, and less than twice size
 	step := 1 << (doubled - 3)
-	n := (size + step - 1) / step // 5 to 8
+	n := (size + step - 1) / step // n is 5 to 8
 	return 4*(doubled-10) + n - 8, n * step, true
 }
 
@@ -83,8 +83,9 @@ func (p *Pool) resize(size int, b []byte) (resized []byte, dirty bool) {
 	return resized, dirty
 }
 
-// Unclean returns an allocator of the same memory that does not clear it, for memory that is
-// written to its end before anybody reads it. Only a Pool has one of its own.
+// Unclean returns an allocator of mem's memory that does not clear what it allocates. It is
+// for memory that is written to its end before anybody reads it. If mem is no Pool, Unclean
+// returns mem.
 func Unclean(mem memory.Allocator) memory.Allocator {
 	if p, ok := mem.(*Pool); ok {
 		return unclean{p}
@@ -149,8 +150,8 @@ func (p *Pool) Free(b []byte) {
 	}
 }
 
-// evict gives up memory of the class that was asked for least recently, if that was
-// before the class at. A run that has read its windows needs other sizes than before.
+// evict gives up memory of the class that was asked for least recently, if that was longer ago
+// than for the class at. A run that has read its windows needs other sizes than before.
 func (p *Pool) evict(at int) bool {
 	oldest := at
 	for i, list := range p.free {

@@ -7,13 +7,12 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// row is the current result: its cells by column, and the helpers that read
-// their values.
+// row is the current result: its cells by column, and the helpers that read the cells' values.
 type row struct {
 	page        *page.Page
-	number      int64      // from 1
-	gathered    []gathered // by column
-	next        []int32    // by cell of the result: the column's next cell, or -1
+	number      int64      // number of the row, from 1
+	gathered    []gathered // the row's cells, by column
+	next        []int32    // for each cell of the result, the next cell of its column, or -1
 	crowded     bool       // a column that takes one value has several
 	clock       clock
 	cloak       cloak
@@ -21,16 +20,15 @@ type row struct {
 	pending     []outcome
 }
 
-// gathered locates the row's cells of one column. They are linked through
-// row.next.
+// gathered locates the row's cells of one column. The cells are linked through row.next.
 type gathered struct {
 	list       bool  // the column takes several values
 	row        int64 // number of the row that the other fields are about
-	head, tail int32 // first and last cell
-	values     int32 // in all cells
+	head, tail int32 // indices of the first and the last cell
+	values     int32 // number of values in all these cells
 }
 
-// gather links the result's cells by column.
+// gather links the cells of a result by column.
 func (r *row) gather(cells []page.Cell, fields *fieldMap) {
 	r.number++
 	r.crowded = false
@@ -70,11 +68,12 @@ func (r *row) value(c *column, cell page.Cell, i int) []byte {
 	return v
 }
 
-// appendPlain writes the row's only string, or null, from the page. It returns the size.
+// appendPlain writes the row's only string, or null, from the page to the column. It returns
+// the string's size in bytes.
 func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) {
 	if g.row == r.number && g.values == 1 {
 		k := g.head
-		for cells[k].Values == 0 { // skip elements without a value
+		for cells[k].Values == 0 { // elements without a value are skipped
 			k = r.next[k]
 		}
 		if v := r.page.Value(cells[k], 0); len(v) > 0 || !r.emptyAsNull {
@@ -87,8 +86,9 @@ func (r *row) appendPlain(c *column, g *gathered, cells []page.Cell) (size int) 
 	return 4
 }
 
-// appendList writes the row's list of strings, or null, from the page. It returns the
-// size. It gives what settle and then append give, without a value in between.
+// appendList writes the row's list of strings, or null, from the page to the column. It
+// returns the size in bytes. The result is that of settle and then append, without a parsed
+// value in between.
 func (r *row) appendList(c *column, g *gathered, cells []page.Cell) (size int) {
 	l, size := c.several, 8
 	if g.row != r.number {

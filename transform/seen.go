@@ -15,14 +15,14 @@ import (
 // Bounds of the choices that are remembered for a column. Values beyond these
 // bounds are taken for free text.
 const (
-	MostChoices     = 500     // distinct values of a column
-	mostChoiceText  = 200     // bytes of one value
-	mostChoiceTexts = 4 << 20 // bytes of the values of all columns of a Flattener
+	MostChoices     = 500     // most distinct values of a column
+	mostChoiceText  = 200     // most bytes of one value
+	mostChoiceTexts = 4 << 20 // most bytes of the values of all columns of a Flattener
 )
 
 // Seen describes the values that the rows of a column hold.
 type Seen struct {
-	Filled int64 // rows that hold a value: not null
+	Filled int64 // number of rows that hold a value, which is not null
 	// ItemType and Index are attributes of the item in its last result, "" and
 	// 0 if no result has them.
 	ItemType string
@@ -31,7 +31,7 @@ type Seen struct {
 	// people choose its values. It is nil if there are none or if Many is set.
 	// Columns with typed texts or a pii rule have no choices.
 	Choices map[string]int64
-	Many    bool // there are more or longer values than choices may have
+	Many    bool // there are more values, or longer ones, than choices may have
 }
 
 // choiceWords occur in types of items whose values people choose, typedWords in
@@ -54,7 +54,7 @@ func hasChoices(c *column, itemType string) bool {
 	return c.ListAs == schemas.ListColumns || !says(typedWords) && (c.list || says(choiceWords))
 }
 
-// seen returns the Seen of the column at. It makes one if there is none.
+// seen returns the Seen of the column with index at. It makes one if the column has none.
 func (f *Flattener) seen(at int) *Seen {
 	c := f.columns[at]
 	if c.seen == nil {
@@ -63,7 +63,8 @@ func (f *Flattener) seen(at int) *Seen {
 	return c.seen
 }
 
-// see records the values of a batch. arrays holds its columns.
+// see records the values of a batch in the Seen of each column. arrays holds the batch's
+// columns.
 func (f *Flattener) see(arrays []arrow.Array) {
 	for i, c := range f.columns {
 		filled := arrays[i].Len() - arrays[i].NullN()
@@ -100,7 +101,7 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 		}
 		v := texts.Value(i)
 		if room == nil {
-			v, _, _ = strings.Cut(v, typedMark) // what was typed is no choice
+			v, _, _ = strings.Cut(v, typedMark) // the text that a person typed is no choice
 		}
 		if v != "" && !first.count(v) {
 			s.choose(v, 1, room)
@@ -115,7 +116,7 @@ func (s *Seen) take(values arrow.Array, room *int64) {
 // have no more choices, and a comparison costs less than a lookup in a map.
 type firstValues struct {
 	values [6]struct {
-		text  string // of the batch
+		text  string // a value, in the memory of the batch
 		count int64
 	}
 	n int
@@ -137,7 +138,7 @@ func (f *firstValues) count(text string) bool {
 	return true
 }
 
-// choose counts a value n times. room is as in take.
+// choose counts a value n times. room is how many bytes new texts may take; nil is no bound.
 func (s *Seen) choose(v string, n int64, room *int64) {
 	if s.Many {
 		return
@@ -187,7 +188,7 @@ func (f *Flattener) attributes() {
 	}
 }
 
-// add adds o, which comes from later results, to s.
+// add adds to s the values that o describes, which come from later results.
 func (s *Seen) add(o Seen) {
 	s.Filled += o.Filled
 	s.ItemType, s.Index = cmp.Or(o.ItemType, s.ItemType), cmp.Or(o.Index, s.Index)

@@ -9,8 +9,8 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// outcome is what happened to a column's value: it was joined or shifted, or
-// became null for a reason. It is counted once the row is written.
+// outcome is what happened to a column's value: it was joined with others or shifted, or
+// became null for a reason. The outcome is counted once the row is written.
 type outcome struct {
 	column *column
 	what   string
@@ -21,9 +21,9 @@ const (
 	shifted = "shifted"
 )
 
-// settle reads and parses the row's values of column c. If a value does not
-// fit, it applies the column's rule. If that is on_error: fail or reject, it
-// returns the raw value and the reason. Else the reason is "".
+// settle reads and parses the row's values of column c. If a value does not fit, it applies
+// the column's rule. If the rule is on_error: fail or reject, it returns the raw value and the
+// reason. Else the reason is "".
 func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	c.vals, c.null = c.vals[:0], false
 	if g.row != r.number {
@@ -53,7 +53,7 @@ func (r *row) settle(c *column, g *gathered, cells []page.Cell) (raw, reason str
 	return "", c.missing()
 }
 
-// missing returns the reason if the row has null in a column that must not be
+// missing returns the reason to refuse the row if it has null in a column that must not be
 // null, else "".
 func (c *column) missing() string {
 	if c.null && c.Required && !c.Inferred {
@@ -68,7 +68,7 @@ const mostUnread = 30
 // take parses a value and adds it to the row. For a value that the column
 // cannot take it returns the raw value and the reason.
 func (r *row) take(c *column, v []byte) (raw, reason string) {
-	if len(v) == 0 { // among several values of a list, or a string that has no null
+	if len(v) == 0 { // an empty element of a list, or an empty string that is not null
 		c.vals = append(c.vals, value{null: !c.isString() || r.emptyAsNull})
 		return "", ""
 	}
@@ -91,8 +91,8 @@ func (r *row) take(c *column, v []byte) (raw, reason string) {
 	return "", ""
 }
 
-// settleSeveral handles several values in a column that is no list. An inferred
-// string column takes them joined. They do not fit any other column.
+// settleSeveral handles several values in a column that is no list. An inferred string column
+// takes the values joined. They do not fit any other column.
 func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, reason string) {
 	switch {
 	case c.isString() && c.Inferred:
@@ -111,9 +111,8 @@ func (r *row) settleSeveral(c *column, g *gathered, cells []page.Cell) (raw, rea
 // heals tells whether a value that does not fit the column becomes null.
 func (c *column) heals() bool { return c.Inferred || c.OnError == schemas.OnErrorSetNull }
 
-// join appends the column's values to out as CSV shows a list: "|" between
-// them, "\" before a "|" or "\" of a value. The column's pii rule is applied to
-// each value.
+// join appends the row's values of column c to out as CSV shows a list: "|" between them, "\"
+// before a "|" or "\" of a value. The column's pii rule is applied to each value.
 func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte {
 	first := true
 	for k := g.head; k >= 0; k = r.next[k] {
@@ -133,8 +132,8 @@ func (r *row) join(out []byte, c *column, g *gathered, cells []page.Cell) []byte
 	return out
 }
 
-// parse reads a value that is not empty as one of column c. The reason is "" if
-// it fits. moved marks a wall-clock time that the zone skips.
+// parse reads a value that is not empty as one of column c. The reason is "" if the value
+// fits. moved marks a wall-clock time that the zone skips.
 func (r *row) parse(c *column, v []byte) (out value, moved bool, reason string) {
 	switch {
 	case c.elem.Kind == schemas.String:

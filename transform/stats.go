@@ -8,14 +8,14 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Fault is the reason why a value does not fit, and its column. Reasons come
+// Fault is the reason why a value does not fit its column, and the column's name. Reasons come
 // from a small fixed set and never hold a value.
 type Fault struct{ Column, Reason string }
 
-// MarshalText makes the fault a key of a JSON object.
+// MarshalText returns the fault as a text, so that a Fault may be a key of a JSON object.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(f.Reason + "\x00" + f.Column), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads a fault from the text that MarshalText returned.
 func (f *Fault) UnmarshalText(text []byte) error {
 	f.Reason, f.Column, _ = strings.Cut(string(text), "\x00")
 	return nil
@@ -24,8 +24,8 @@ func (f *Fault) UnmarshalText(text []byte) error {
 // Stats counts what a Flattener did. Values of rejected results are not
 // counted.
 type Stats struct {
-	Rows     int64 `json:"rows"`               // results written
-	Rejected int64 `json:"rejected,omitempty"` // results that went to the dead letters
+	Rows     int64 `json:"rows"`               // number of results written
+	Rejected int64 `json:"rejected,omitempty"` // number of results that went to the dead letters
 	// Rejects counts rejected results by their first fault.
 	Rejects map[Fault]int64 `json:"rejects,omitempty"`
 	// Nulled counts values that did not fit and became null.
@@ -33,8 +33,8 @@ type Stats struct {
 	// Unread is the first value, by column, that did not fit an inferred column and became
 	// null: on one line, cut, and never of a column with a pii rule.
 	Unread map[string]string `json:"unread,omitempty"`
-	// Joined counts, by column, results whose several values were joined into
-	// one string. It shows drift of the form.
+	// Joined counts, by column, results whose several values were joined into one string. Such
+	// counts show that the form has changed.
 	Joined map[string]int64 `json:"joined,omitempty"`
 	// Shifted counts, by column, wall-clock times that the account's zone
 	// skips. They were moved forward by the gap.
@@ -47,8 +47,8 @@ type Stats struct {
 	Seen map[schemas.Source]Seen `json:"seen,omitempty"`
 }
 
-// Add adds o, which comes from later results, to s. Counts are summed, and
-// added columns are merged by source.
+// Add adds to s the counts of o, which come from later results. Counts are summed, and added
+// columns are merged by source.
 func (s *Stats) Add(o Stats) {
 	s.Rows += o.Rows
 	s.Rejected += o.Rejected

@@ -14,15 +14,15 @@ import (
 // (BenchmarkFlatten).
 type bounds struct {
 	mem            memory.Allocator
-	valid, offsets *memory.Buffer // nil before the first value
+	valid, offsets *memory.Buffer // buffers of the array; nil before the first value
 
 	bits []byte  // the memory of valid, with every bit set from the n-th on
 	ends []int32 // the memory of offsets: where each value ends, after a leading 0
 
-	n, nulls int // values, nulls among them
+	n, nulls int // number of values, and of nulls among them
 }
 
-// add adds a value that ends there.
+// add adds a value that ends at offset end.
 func (b *bounds) add(end int) {
 	if b.n+1 >= len(b.ends) {
 		b.grow(2 * b.n)
@@ -31,7 +31,7 @@ func (b *bounds) add(end int) {
 	b.ends[b.n] = int32(end)
 }
 
-// addNull adds a null that ends there.
+// addNull adds a null that ends at offset end.
 func (b *bounds) addNull(end int) {
 	if b.n+1 >= len(b.ends) {
 		b.grow(2 * b.n)
@@ -42,7 +42,7 @@ func (b *bounds) addNull(end int) {
 	b.ends[b.n] = int32(end)
 }
 
-// grow makes room for that many values, or for a few if that is more.
+// grow makes room for that many values in the buffers, at least for 64.
 func (b *bounds) grow(room int) {
 	const first = 64
 	if b.offsets == nil {
@@ -59,8 +59,8 @@ func (b *bounds) grow(room int) {
 	}
 }
 
-// array returns the data of an array of that type, which has these buffers and the
-// given ones. Then it forgets all values.
+// array returns the data of an array of type t, made of the buffers of b and of more. Then b
+// forgets all values.
 func (b *bounds) array(t arrow.DataType, more []*memory.Buffer, children []arrow.ArrayData) arrow.ArrayData {
 	if b.offsets == nil {
 		b.grow(0)
@@ -87,9 +87,9 @@ func (b *bounds) release() {
 // texts builds a string array. Most values of a form are strings.
 type texts struct {
 	bounds
-	data *memory.Buffer // nil before the first value
+	data *memory.Buffer // the array's buffer of texts; nil before the first value
 	text []byte         // the memory of data
-	used int            // bytes of text
+	used int            // number of bytes of text in use
 }
 
 // short is how many bytes are copied at once. Most values are not longer.
@@ -115,16 +115,16 @@ func (t *texts) append(v []byte) {
 	t.add(t.used)
 }
 
-// appendNull adds a null.
+// appendNull adds a null to the string array.
 func (t *texts) appendNull() { t.addNull(t.used) }
 
-// reserve makes room for that many values and bytes of text.
+// reserve makes room for the given numbers of values and of bytes of text.
 func (t *texts) reserve(values, bytes int) {
 	t.bounds.grow(values)
 	t.grow(bytes)
 }
 
-// grow makes room for that many bytes of text, or for a few if that is more.
+// grow makes room for that many bytes of text, at least for 512.
 func (t *texts) grow(room int) {
 	const first = 512
 	if t.data == nil {

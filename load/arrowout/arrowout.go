@@ -68,14 +68,14 @@ func withMetadata(schema *arrow.Schema, pairs []load.KeyValue) *arrow.Schema {
 
 type encoder struct {
 	file   *ipc.FileWriter
-	schema *arrow.Schema // with the metadata
+	schema *arrow.Schema // the columns, with the metadata
 	steps  cells.Steps
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the Arrow file, see load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
-// Close implements load.Encoder.
+// Close writes the rows that are buffered and the file's footer, see load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.steps.Flush(); err != nil {
 		return err
@@ -86,10 +86,10 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that were not written.
+// Discard releases the rows that the encoder did not write.
 func (e *encoder) Discard() { e.steps.Discard() }
 
-// batch writes a step as a batch of the file.
+// batch writes a step of rows as one batch of the file.
 func (e *encoder) batch(step arrow.RecordBatch, _ int) error {
 	batch := array.NewRecordBatch(e.schema, step.Columns(), step.NumRows())
 	defer batch.Release()

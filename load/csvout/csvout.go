@@ -27,7 +27,7 @@
 //
 //	read_csv('f.csv', all_varchar=true, allow_quoted_nulls=false)
 //
-// This call reads it with types:
+// And this call of DuckDB reads a CSV file of formetl with types:
 //
 //	read_csv('f.csv', header=true, delim=',', quote='"', escape='"', nullstr='',
 //	    allow_quoted_nulls=false, auto_detect=false, strict_mode=true,
@@ -139,7 +139,7 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions, delimit
 	return e, nil
 }
 
-// dialect is what the text of a field depends on, besides its value.
+// dialect is what the text of a CSV field depends on, besides its value.
 type dialect struct {
 	excel     bool
 	delimiter byte // a comma or a TAB
@@ -151,20 +151,20 @@ type encoder struct {
 	dialect
 	eol     string
 	schema  *arrow.Schema
-	fields  []cells.Field // one for each field of the schema
+	fields  []cells.Field // how each field of the schema is written
 	single  bool          // there is one column, so a null must not give a blank line
 	out     []byte
-	scratch []byte // a list's text before it is quoted
+	scratch []byte // memory for a list's text before it is quoted
 }
 
 type column struct {
 	arr    arrow.Array
 	nulls  bool   // the column has nulls
-	null   string // what is written for one
+	null   string // what is written for a null
 	append cells.Appender
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the CSV file, the header before the first ones.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns, err := e.columns(batch)
 	if err != nil {
@@ -190,7 +190,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close implements load.Encoder.
+// Close writes what is buffered, see load.Encoder.
 func (e *encoder) Close() error { return e.flush() }
 
 func (e *encoder) flush() error {
@@ -205,7 +205,7 @@ func (e *encoder) flush() error {
 	return nil
 }
 
-// field returns an appender for arr. f says how to write a list.
+// field returns an appender for the values of arr. f says how to write a list.
 func (e *encoder) field(f cells.Field, arr arrow.Array) cells.Appender {
 	switch a := arr.(type) {
 	case *array.String:
@@ -213,7 +213,7 @@ func (e *encoder) field(f cells.Field, arr arrow.Array) cells.Appender {
 	case *array.List:
 		return e.list(f, a)
 	}
-	return cells.Text(arr, e.timestamp) // its text never needs quotes
+	return cells.Text(arr, e.timestamp) // the text of such a value never needs quotes
 }
 
 func (e *encoder) timestamp(dst []byte, us int64) []byte {
@@ -244,8 +244,8 @@ func appendText[T ~string | ~[]byte](dst []byte, s T, d dialect) []byte {
 	return append(dst, '"')
 }
 
-// odd tells whether a field needs quotes although it holds no comma, quote, CR or
-// LF. It does if it is empty or \., or if its first or last character needs them.
+// odd tells whether a field needs quotes although it holds no comma, quote, CR or LF: if it is
+// empty or \., or if its first or last character needs quotes.
 func odd[T ~string | ~[]byte](s T) bool {
 	if len(s) == 0 {
 		return true

@@ -11,9 +11,9 @@ import (
 	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// columns returns the columns of a batch to write. A list with a column for
-// each choice is one entry, whose appender writes the fields of all its
-// choices. A list without choices is left out.
+// columns returns the columns of a batch to write. A list with a column for each choice is one
+// of them, whose appender writes the fields of all choices. A list without choices is left
+// out.
 func (e *encoder) columns(batch arrow.RecordBatch) ([]column, error) {
 	columns := make([]column, 0, batch.NumCols())
 	for i, arr := range batch.Columns() {

@@ -8,35 +8,38 @@ import (
 	"errors"
 )
 
-// ErrDamaged means that a set of ids is missing, damaged or of another part.
+// ErrDamaged means that a stored set of ids is missing or damaged, or belongs to another part.
 var ErrDamaged = errors.New("the set of ids is damaged")
 
 // Encode returns a set of ids as bytes. Equal sets give equal bytes, however they were built.
 //
-// They are the number of ids and blocks of 128 of them, the last one with what is left: how
-// many ids lie between its first one and the block before, the bits of a gap (one byte), and
-// the gaps between its ids, as 64-bit words, all little endian. Numbers are varints.
+// The bytes hold the number of ids, and blocks of 128 ids, the last block with the rest: how
+// many ids lie between the block's first id and the block before, the bits of a gap (one
+// byte), and the gaps between the block's ids, as 64-bit words, all little endian. Numbers are
+// varints.
 func Encode(ids Set) []byte {
 	var p packer
-	for id := range ids.All() { // blocks may be of other sets
+	for id := range ids.All() { // ids may come from blocks of other sets, so they are packed anew
 		p.add(id)
 	}
-	data, last := binary.AppendUvarint(nil, uint64(ids.Len())), int64(-1) //nolint:gosec // it is not negative
+	data, last := binary.AppendUvarint(nil, uint64(ids.Len())), int64(-1) //nolint:gosec // a length is not negative
 	for _, b := range p.done() {
-		data = append(binary.AppendUvarint(data, uint64(b.first-last-1)), b.width) //nolint:gosec // they ascend
+		data = append(binary.AppendUvarint(data, uint64(b.first-last-1)), b.width) //nolint:gosec // ids ascend
 		data, _ = binary.Append(data, binary.LittleEndian, b.gaps[:b.words()])     // numbers are written without errors
 		last = b.last
 	}
 	return data
 }
 
-// Sum returns the checksum that names a set of ids, see IDsName.
+// Sum returns the SHA-256 in hex of an encoded set of ids, by which the set is named: see
+// IDsName.
 func Sum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Decode reads a set of ids. It returns ErrDamaged if data is not what Encode makes of a set.
+// Decode reads a set of ids from bytes that Encode returned. For any other bytes it returns
+// ErrDamaged.
 func Decode(data []byte) (Set, error) {
 	p := packer{ids: Set{}}
 	count, n := binary.Uvarint(data)

@@ -15,41 +15,41 @@ import (
 	"sort"
 )
 
-// Set is a set of ids of results, which are not negative. It is never changed, so that
-// several goroutines may use it, and sets that are made of others share their blocks. No
-// function returns nil, which is empty too, and may stand for a set that is not known.
+// Set is a set of ids of results, which are not negative. A Set is never changed, so that
+// several goroutines may use it, and sets that are made of other sets share their blocks. No
+// function returns nil, which is an empty set too, and may stand for a set that is not known.
 type Set []block
 
-// blockIDs is how many ids a block holds at most.
+// blockIDs is how many ids a block of a Set holds at most.
 const blockIDs = 128
 
-// block is some ids in ascending order: the first one, and how many ids lie between each
+// block holds some ids in ascending order: the first id, and how many ids lie between each id
 // and the one before it, in as few bits as the largest such gap needs.
 type block struct {
 	first, last int64
-	gaps        []uint64 // that of the first id is 0; words follow that are not used
-	n, width    uint8    // ids, and bits of a gap, of which there are at most 63
+	gaps        []uint64 // packed gaps between ids, the first id's being 0; two unused words follow
+	n, width    uint8    // number of ids, and bits of a gap, at most 63
 }
 
 // pack makes a block of ids in ascending order.
 func pack(ids []int64) block {
 	b := block{first: ids[0], last: ids[len(ids)-1], n: uint8(len(ids))} //nolint:gosec // at most blockIDs
 	for i, id := range ids[1:] {
-		b.width = max(b.width, uint8(bits.Len64(uint64(id-ids[i]-1)))) //nolint:gosec // they ascend
+		b.width = max(b.width, uint8(bits.Len64(uint64(id-ids[i]-1)))) //nolint:gosec // ids ascend
 	}
 	b.gaps = make([]uint64, b.words()+2)
 	at := ids[0] - 1
 	for i, id := range ids {
-		gap, word, bit := uint64(id-at-1), i*int(b.width)/64, i*int(b.width)%64 //nolint:gosec // as above
+		gap, word, bit := uint64(id-at-1), i*int(b.width)/64, i*int(b.width)%64 //nolint:gosec // ids ascend
 		b.gaps[word], b.gaps[word+1], at = b.gaps[word]|gap<<bit, gap>>(64-bit), id
 	}
 	return b
 }
 
-// words is how many words the gaps take.
+// words is how many 64-bit words the gaps of the block take.
 func (b block) words() int { return (int(b.n)*int(b.width) + 63) / 64 }
 
-// all gives the ids in ascending order.
+// all yields the block's ids in ascending order.
 func (b block) all(yield func(int64) bool) {
 	id := b.first - 1
 	for i := range int(b.n) {
@@ -61,7 +61,7 @@ func (b block) all(yield func(int64) bool) {
 	}
 }
 
-// Of returns the set of ids, which may be in any order.
+// Of returns the set of the given ids, which may be in any order.
 func Of(ids ...int64) Set {
 	b := Builder{loose: slices.Clone(ids)}
 	return b.Set()
@@ -73,10 +73,11 @@ type Builder struct {
 	loose []int64
 }
 
-// mostLoose is how many ids a builder sorts at once. Those before take few bytes each.
+// mostLoose is how many ids a Builder sorts at once. Ids that were sorted before take few
+// bytes each.
 const mostLoose = 1 << 15
 
-// Add adds an id.
+// Add adds an id to the set.
 func (b *Builder) Add(id int64) {
 	if b.loose = append(b.loose, id); len(b.loose) == mostLoose {
 		b.settle()
@@ -92,14 +93,14 @@ func (b *Builder) settle() {
 	b.sets, b.loose = append(b.sets, p.done()), b.loose[:0]
 }
 
-// Set returns the set of the ids so far.
+// Set returns the set of the ids that were added so far.
 func (b *Builder) Set() Set {
 	b.settle()
 	b.sets = []Set{Union(b.sets...)}
 	return b.sets[0]
 }
 
-// packer makes a set of ids and blocks that come in ascending order. A nil one drops them.
+// packer makes a Set of ids and blocks that come in ascending order. A nil packer drops them.
 type packer struct {
 	ids   Set
 	loose []int64
@@ -114,7 +115,8 @@ func (p *packer) add(id int64) {
 	}
 }
 
-// share adds a block. It joins small ones.
+// share adds a block to the packer's Set, without copying it if it is large. Small blocks are
+// joined.
 func (p *packer) share(b block) {
 	if p == nil {
 		return
@@ -135,10 +137,10 @@ func (p *packer) done() Set {
 	return p.ids
 }
 
-// merge gives the ids that are only in s, only in t and in both to packers. It unpacks only
+// merge gives packers the ids that are only in s, only in t and in both. It unpacks only
 // blocks that overlap.
 func (s Set) merge(t Set, inS, inT, both *packer) {
-	s, t = slices.Clone(s), slices.Clone(t) // cut changes them
+	s, t = slices.Clone(s), slices.Clone(t) // cut changes the copies of s and t
 	for len(s)+len(t) > 0 {
 		switch {
 		case len(t) == 0 || len(s) > 0 && s[0].last < t[0].first:
@@ -167,7 +169,7 @@ func (s Set) merge(t Set, inS, inT, both *packer) {
 	}
 }
 
-// cut takes the ids up to end from the first block.
+// cut takes the ids up to end out of the set's first block, and returns them.
 func (s *Set) cut(end int64) []int64 {
 	ids := slices.AppendSeq(make([]int64, 0, blockIDs), (*s)[0].all)
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] > end })
@@ -179,7 +181,7 @@ func (s *Set) cut(end int64) []int64 {
 	return ids[:n]
 }
 
-// Union returns the ids that are in one of two sets.
+// Union returns the ids that are in s, in t or in both.
 func (s Set) Union(t Set) Set {
 	p := &packer{ids: make(Set, 0, len(s)+len(t))}
 	s.merge(t, p, p, p)
@@ -193,26 +195,26 @@ func (s Set) Intersect(t Set) Set {
 	return p.done()
 }
 
-// Without returns the ids that are not in t.
+// Without returns the ids of s that are not in t.
 func (s Set) Without(t Set) Set {
 	p := &packer{ids: Set{}}
 	s.merge(t, p, nil, nil)
 	return p.done()
 }
 
-// Union returns the ids that are in one of many sets.
+// Union returns the ids that are in at least one of the sets.
 func Union(sets ...Set) Set {
 	switch n := len(sets); n {
 	case 0:
 		return Set{}
 	case 1:
 		return sets[0].Union(nil)
-	default: // each id is merged as often as n can be halved
+	default: // each id is merged as often as the number of sets can be halved
 		return Union(sets[:n/2]...).Union(Union(sets[n/2:]...))
 	}
 }
 
-// Overlap returns the ids that are in one of many sets, and those that are in several.
+// Overlap returns the ids that are in at least one of the sets, and those that are in several.
 func Overlap(sets ...Set) (all, several Set) {
 	n := len(sets) / 2
 	if n == 0 {
@@ -223,7 +225,7 @@ func Overlap(sets ...Set) (all, several Set) {
 	return lower.Union(upper), Union(lower.Intersect(upper), twice, more)
 }
 
-// Between returns the ids from least to most.
+// Between returns the set's ids from least to most, both included.
 func (s Set) Between(least, most int64) Set {
 	p := packer{ids: Set{}}
 	for _, b := range s {
@@ -255,7 +257,7 @@ func (s Set) Contains(id int64) bool {
 	return false
 }
 
-// All gives the ids in ascending order.
+// All yields the set's ids in ascending order.
 func (s Set) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, b := range s {
@@ -268,7 +270,7 @@ func (s Set) All() iter.Seq[int64] {
 	}
 }
 
-// Len returns how many ids there are.
+// Len returns the number of ids in the set.
 func (s Set) Len() (n int) {
 	for _, b := range s {
 		n += int(b.n)
@@ -276,20 +278,20 @@ func (s Set) Len() (n int) {
 	return n
 }
 
-// String shows the ids.
+// String returns the set's ids as text, for tests and messages.
 func (s Set) String() string { return fmt.Sprint(slices.Collect(s.All())) }
 
-// IsEmpty tells whether there are no ids.
+// IsEmpty tells whether the set has no ids.
 func (s Set) IsEmpty() bool { return len(s) == 0 }
 
-// Intersects tells whether an id is in both sets.
+// Intersects tells whether any id is in both sets.
 func (s Set) Intersects(t Set) bool { return !s.Intersect(t).IsEmpty() }
 
 // Equal tells whether two sets hold the same ids.
 func (s Set) Equal(t Set) bool { return s.Len() == t.Len() && s.Without(t).IsEmpty() }
 
-// Min returns the least id. There must be one.
+// Min returns the set's least id. The set must not be empty.
 func (s Set) Min() int64 { return s[0].first }
 
-// Max returns the greatest id. There must be one.
+// Max returns the set's greatest id. The set must not be empty.
 func (s Set) Max() int64 { return s[len(s)-1].last }

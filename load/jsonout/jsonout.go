@@ -26,7 +26,7 @@ import (
 	"github.com/formetl/formetl/load/internal/cells"
 )
 
-// flushAt is the buffer size in bytes at which the encoder writes the buffer out.
+// flushAt is the size in bytes at which the encoder writes its buffer out.
 const flushAt = 64 << 10
 
 // NDJSON describes the format with one JSON object on each line: its name, its
@@ -58,10 +58,10 @@ func opener(name string, array bool) func(io.Writer, *arrow.Schema, load.EncodeO
 
 type encoder struct {
 	w     io.Writer
-	name  string // the format's name, for errors
+	name  string // the format's name, for error messages
 	zone  *time.Location
 	array bool
-	keys  [][]byte // `{"first":`, `,"second":`, …
+	keys  [][]byte // what precedes each value: `{"first":`, `,"second":`, …
 	rows  bool     // at least one row was written
 	out   []byte
 }
@@ -73,7 +73,7 @@ type column struct {
 	append cells.Appender
 }
 
-// Write implements load.Encoder.
+// Write adds the rows of the batch to the JSON file, see load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	columns := make([]column, batch.NumCols())
 	for i, arr := range batch.Columns() {
@@ -109,7 +109,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	return nil
 }
 
-// Close implements load.Encoder.
+// Close writes what is buffered and the end of the JSON, see load.Encoder.
 func (e *encoder) Close() error {
 	switch {
 	case e.array && e.rows:

@@ -11,8 +11,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Commit renames a staged file to its final name. Folders are made with mode 0750 and
-// synced.
+// Commit renames a staged file to its final name. Folders that are missing are made with mode
+// 0750 and synced.
 func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
@@ -25,10 +25,11 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 		}
 		if err == nil {
 			if err = inFolder(root, dir, func() error { return d.publish(ctx, root, p) }); err != nil {
-				prune(root, dir) // it may have been made in vain
+				prune(root, dir) // the folder may have been made in vain
 			}
 		}
-		// Another run made the same part or committed this one, or the name belongs to someone else.
+		// Another run made the same part or committed this part, or the name belongs to someone
+		// else.
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) && !p.Replace {
 			err = d.committed(ctx, p)
 		}
@@ -58,16 +59,17 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared) error {
 	case same:
 		return nil
 	case p.Replace:
-		// This is no conflict, because the name was taken before. The staged
-		// file that should replace it is gone.
+		// It is no conflict that the name is taken: a file of that name was to be replaced. The
+		// staged file that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its staged file is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: a file of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-// publish gives the staged file its final name. With p.Replace it takes the place of a file
-// of that name. Otherwise the name must be free: all that formetl writes there holds the
-// destination's lock meanwhile. A hard link would need none, but not all file systems have them.
+// publish gives the staged file its final name. With p.Replace it replaces a file of that
+// name. Otherwise the name must be free: everything that formetl writes there holds the
+// destination's lock meanwhile. A hard link would need no lock, but not all file systems have
+// them.
 func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepared) error {
 	if p.Replace {
 		if _, err := ordinary(root, p.Name, d.path(p.Name)); err != nil {
@@ -86,8 +88,8 @@ func (d *Destination) publish(ctx context.Context, root *os.Root, p load.Prepare
 	return root.Rename(p.Staged, p.Name)
 }
 
-// Check returns nil if the staged file has the right length and content, or if
-// the final file has. If neither has, the error wraps load.ErrStagedGone.
+// Check returns nil if the staged file, or the file of the final name, has the right length
+// and content. If neither has, the error wraps load.ErrStagedGone.
 func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 	if err := checkPrepared(p); err != nil {
 		return err
@@ -97,7 +99,7 @@ func (d *Destination) Check(ctx context.Context, p load.Prepared) error {
 		return err
 	}
 	err = d.committed(ctx, p)
-	if errors.Is(err, load.ErrConflict) { // another file has the name, which does not matter here
+	if errors.Is(err, load.ErrConflict) { // another file has the name, which matters only to Commit
 		return fmt.Errorf("%s cannot be committed: its staged file is not there as it was written: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return err

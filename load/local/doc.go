@@ -1,13 +1,12 @@
 // Package local is the destination in a folder on a local disk.
 //
-// A staged object is a file under <root>/.formetl/<run>/. Its name has no
-// extension. It holds random letters and the final name, so that leftovers of a
-// killed process can be identified. Prepare writes it, syncs it,
-// checks its length and syncs its folder. Commit renames it to its final name, if that is
-// free or a single file is replaced, and syncs the folders. Put writes small objects to a file in .formetl first
-// and renames it. So a reader sees a whole object or none, and what was reported
-// as done survives a power cut. Files get the mode 0640 and folders 0750, less
-// the umask.
+// A staged object is a file under <root>/.formetl/<run>/. The file's name has no extension. It
+// holds random letters and the final name, so that leftovers of a killed process can be
+// identified. Prepare writes and syncs the file, checks its length and syncs its folder.
+// Commit renames it to its final name, if that is free or a single file is replaced, and syncs
+// the folders. Put writes small objects to a file in .formetl first and renames that file. So
+// a reader sees a whole object or none, and what was reported as done survives a power cut.
+// Files get the mode 0640 and folders 0750, less the umask.
 //
 // Every path is resolved by os.Root. A symbolic link inside the root is followed
 // as long as it stays inside. A link that leads out of it is an error. The root

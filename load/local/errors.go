@@ -16,10 +16,10 @@ var (
 	errLength      = errors.New("the file does not have the length that was written")
 )
 
-// fail turns an error of the operating system into a *load.Error: load.ErrUnusable or, if
-// the device is to blame, load.ErrFailed. ENOSPC is the device's fault even
-// when a file is being created. An error that already is one of these, or is of
-// a cancelled context, stays as it is.
+// fail turns an error of the operating system into a *load.Error: load.ErrUnusable or, if the
+// device is to blame, load.ErrFailed. ENOSPC is the device's fault even when a file is being
+// created. An error that already is a *load.Error, or is of a cancelled context, stays
+// unchanged.
 func fail(op, path string, err error) error {
 	_, told := errors.AsType[*load.Error](err)
 	if err == nil || told || errors.Is(err, load.ErrConflict) || errors.Is(err, load.ErrStagedGone) ||
@@ -30,14 +30,14 @@ func fail(op, path string, err error) error {
 	return &load.Error{Kind: kind, Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// failRead does what fail does, for reading. Its error is never a
+// failRead turns an error of reading into a *load.Error as fail does, but never into a
 // load.ErrUnusable, because the output exists.
 func failRead(op, path string, err error) error {
 	hint, _ := cause(err)
 	return &load.Error{Kind: load.ErrFailed, Op: op, Path: path, Hint: hint, Err: bare(err)}
 }
 
-// cause returns a hint for the user, and what is to blame for the error.
+// cause returns a hint for the user, and the load.Kind of the error: what is to blame.
 func cause(err error) (hint string, kind load.Kind) {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

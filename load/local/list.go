@@ -37,7 +37,7 @@ func (d *Destination) List(ctx context.Context, prefix string) (objects []load.O
 			case err == nil && !info.IsDir():
 				objects = append(objects, load.Object{Name: name, Bytes: info.Size(), Changed: info.ModTime()})
 			case err == nil, link, missing(err):
-				return nil // it is gone, or a link that Get cannot read
+				return nil // the file is gone, or is a link that Get cannot read
 			}
 			return err
 		})
@@ -45,7 +45,7 @@ func (d *Destination) List(ctx context.Context, prefix string) (objects []load.O
 	if unlessMissing(err) != nil {
 		return nil, failRead("list", d.path(prefix), err)
 	}
-	// A walk gives "a/b" before "a-b", which is not the order of their bytes.
+	// A walk of folders gives "a/b" before "a-b", which is not the order of their bytes.
 	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return objects, nil
 }

@@ -23,15 +23,15 @@ const (
 // Destination is a folder. Its methods are safe for concurrent use, also by
 // several Destinations and several processes.
 type Destination struct {
-	root  string        // absolute
-	turn  chan struct{} // holds an element while one of its goroutines has the lock or waits for it
-	state bool          // see NewState
+	root  string        // absolute path of the folder
+	turn  chan struct{} // full while one goroutine of this Destination has the lock or waits for it
+	state bool          // the destination is one for state, see NewState
 }
 
 var _ load.Destination = (*Destination)(nil)
 
-// New returns the destination at the folder root. It touches nothing: the
-// folder is made by the first write.
+// New returns the destination at the folder root. New touches nothing on disk: the first write
+// makes the folder.
 func New(root string) (*Destination, error) {
 	if root == "" {
 		return nil, &load.Error{Kind: load.ErrUnusable, Op: "use", Path: `""`, Hint: "give a folder", Err: errors.New("the path is empty")}
@@ -43,9 +43,9 @@ func New(root string) (*Destination, error) {
 	return &Destination{root: abs, turn: make(chan struct{}, 1)}, nil
 }
 
-// NewState returns the destination for what runs keep from one to the next. Only its owner
-// can read the files. An object that is written whatever its version is neither written in one
-// step nor synced: the system's cache keeps what a killed process wrote, and readers check it.
+// NewState returns the destination for what runs keep from one run to the next. Only its owner
+// can read the files. An object that is written with AnyVersion is neither written in one step
+// nor synced: the system's cache keeps what a killed process wrote, and readers check it.
 func NewState(root string) (*Destination, error) {
 	d, err := New(root)
 	if err == nil {
@@ -54,7 +54,7 @@ func NewState(root string) (*Destination, error) {
 	return d, err
 }
 
-// mode is that of new files.
+// mode returns the permissions of new files.
 func (d *Destination) mode() os.FileMode {
 	if d.state {
 		return 0o600
@@ -62,7 +62,7 @@ func (d *Destination) mode() os.FileMode {
 	return 0o640
 }
 
-// String returns the absolute path of the folder.
+// String returns the absolute path of the destination's folder.
 func (d *Destination) String() string { return d.root }
 
 // path gives the operating system's path of an object, for messages.
@@ -70,10 +70,10 @@ func (d *Destination) path(name string) string {
 	return filepath.Join(d.root, filepath.FromSlash(name))
 }
 
-// open opens the root for an operation op on the object name, unless ctx is
-// cancelled. If create is set, it makes a root that is missing. Each operation opens
-// the root anew. So a Destination needs no Close, and always uses the folder
-// that has the root's name now.
+// open opens the destination's folder, the root, for an operation op on the object name,
+// unless ctx is cancelled. If create is set, it makes a root that is missing. Each operation
+// opens the root anew. So a Destination needs no Close, and always uses the folder that has
+// the root's name now.
 func (d *Destination) open(ctx context.Context, op, name string, create bool) (*os.Root, error) {
 	if err := checkContext(ctx, op, name); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (d *Destination) open(ctx context.Context, op, name string, create bool) (*
 	return root, fail("open the folder", d.root, err)
 }
 
-// openFolder does what os.OpenRoot does. If something else lies in the folder's place, its
-// error is ENOTDIR, which os.OpenRoot tells by a text of its own.
+// openFolder opens a folder as os.OpenRoot does. If something else than a folder has the path,
+// the error is ENOTDIR, where os.OpenRoot has only a text of its own.
 func openFolder(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if info, there := os.Stat(dir); err != nil && there == nil && !info.IsDir() {
@@ -98,18 +98,18 @@ func openFolder(dir string) (*os.Root, error) {
 	return root, err
 }
 
-// in calls do in the root, for an operation op on the object name. If the root is missing, the
-// error is one that missing tells.
+// in calls do with the destination's folder, the root, for an operation op on the object name.
+// If the root is missing, the function missing returns true for the error.
 func (d *Destination) in(ctx context.Context, op, name string, do func(root *os.Root) error) error {
 	root, err := d.open(ctx, op, name, false)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = root.Close() }() // the root only resolves paths
 	return do(root)
 }
 
-// unlessMissing returns nil for an error that missing tells, of an operation that has nothing to do then.
+// unlessMissing returns nil if err says that there is no such file, and else err.
 func unlessMissing(err error) error {
 	if missing(err) {
 		return nil
@@ -137,8 +137,8 @@ func makeRoot(dir string) error {
 	return errors.Join(makeFolder(root, below), root.Close())
 }
 
-// inFolder calls do, which writes to dir. It makes dir if that is missing, and calls do
-// again. It repeats both if another run removes the empty folder in between.
+// inFolder calls do, which writes to the folder dir. If dir is missing, inFolder makes it and
+// calls do again. It repeats both if another run removes the empty folder in between.
 func inFolder(root *os.Root, dir string, do func() error) error {
 	var err error
 	for range attempts {
@@ -147,7 +147,7 @@ func inFolder(root *os.Root, dir string, do func() error) error {
 		}
 		made := makeFolder(root, dir)
 		switch {
-		case errors.Is(made, fs.ErrExist): // it was there and is removed, or something else is there for good
+		case errors.Is(made, fs.ErrExist): // it vanished again, or is no folder
 			err = made
 		case made != nil && !errors.Is(made, fs.ErrNotExist):
 			return made
@@ -166,8 +166,8 @@ func makeFolder(root *os.Root, dir string) error {
 	return err
 }
 
-// prune removes dir and its parents below the root as long as they are empty.
-// It ignores errors, because an empty folder that stays does no harm.
+// prune removes the folder dir and its parents below the root as long as they are empty. It
+// ignores errors, because an empty folder that stays does no harm.
 func prune(root *os.Root, dir string) {
 	for ; dir != "." && dir != "/"; dir = path.Dir(dir) {
 		// Remove would also remove a file or a link to a folder, so only a

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	lockName = "lock" // file that is locked while a small object is written
+	lockName = "lock" // a file that is locked while a small object is written
 	// lockRetry is the pause before the next attempt to take a lock. Its holder
 	// keeps it for one small write.
 	lockRetry = 2 * time.Millisecond
@@ -25,9 +25,9 @@ const (
 	leaseWait = 300 * time.Millisecond
 )
 
-// lock takes the destination's lock for one small write. The caller must call
-// unlock. One goroutine at a time tries to: each holder removes the lock file, so
-// that all who wait for it would begin again.
+// lock takes the destination's lock for one small write. The caller must call unlock. Only one
+// goroutine at a time tries to lock: each holder removes the lock file, so that all goroutines
+// that wait for it would begin again.
 func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
 	name := path.Join(load.ControlFolder, lockName)
 	select {
@@ -46,8 +46,8 @@ func (d *Destination) lock(ctx context.Context, root *os.Root) (unlock func(), e
 	}, nil
 }
 
-// hold locks the file of that name, and waits for it as long as ctx lasts. Holders remove
-// their lock file, so a lock is valid only if the name still leads to the locked file.
+// hold locks the file of that name, and waits for the lock as long as ctx lasts. Holders
+// remove their lock file, so a lock is valid only if the name still leads to the locked file.
 func (d *Destination) hold(ctx context.Context, root *os.Root, name string) (held *flock.Flock, err error) {
 	err = inFolder(root, path.Dir(name), func() error {
 		// os.Root refuses a control folder that is a link out of the destination.
@@ -60,7 +60,7 @@ func (d *Destination) hold(ctx context.Context, root *os.Root, name string) (hel
 			return err
 		}
 		lock := flock.New(d.path(name), flock.SetFlag(os.O_RDWR))
-		locked, err := lock.TryLock() // also where a slow device has used up the time
+		locked, err := lock.TryLock() // tried also if a slow device has used up ctx's time
 		if !locked && err == nil {
 			_, err = lock.TryLockContext(ctx, lockRetry)
 		}
@@ -117,11 +117,11 @@ func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) 
 		return nil, err
 	}
 	if info, err := root.Stat(scope); scope != "" && err == nil && info.IsDir() {
-		_ = root.Close() // it only resolves paths: an error here loses nothing
+		_ = root.Close() // the root only resolves paths: an error of Close loses nothing
 		return nil, fail("create", d.path(scope), syscall.EISDIR)
 	}
 	name := load.ScopeName(load.LeaseName, scope)
-	// Who asks whether a lease is held locks it for a moment, so one attempt is not enough.
+	// A look at whether a lease is held locks its file for a moment, so one attempt is not enough.
 	while, cancel := context.WithTimeout(ctx, leaseWait)
 	defer cancel()
 	held, err := d.hold(while, root, name)
@@ -165,7 +165,7 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 			}
 			if !free {
 				h := readLease(root, name)
-				if name != load.ScopeName(load.LeaseName, h.Scope) { // it is not written yet
+				if name != load.ScopeName(load.LeaseName, h.Scope) { // the file holds no holder yet
 					h.Scope = "unknown"
 				}
 				held = append(held, h)
@@ -179,13 +179,13 @@ func (d *Destination) Holders(ctx context.Context) (held []load.ScopedHolder, er
 	return held, nil
 }
 
-// leaseFree tells whether no run holds a lease, by taking a shared lock for a
+// leaseFree tells whether no run holds a lease, by taking a shared lock on its file for a
 // moment. It neither makes nor removes the file.
 func (d *Destination) leaseFree(name string) (bool, error) {
 	lock := flock.New(d.path(name), flock.SetFlag(os.O_RDONLY))
 	shared, err := lock.TryRLock()
 	if err = errors.Join(err, lock.Close()); missing(err) {
-		return true, nil // it was released meanwhile
+		return true, nil // the lease was released meanwhile
 	}
 	return shared, err
 }
@@ -205,11 +205,11 @@ func readLease(root *os.Root, name string) load.ScopedHolder {
 // its process.
 func (l *lease) Lost() <-chan struct{} { return nil }
 
-// Release removes the lease file and unlocks.
+// Release removes the lease file and unlocks it.
 func (l *lease) Release(context.Context) error {
 	l.once.Do(func() {
 		release(l.root, l.name, l.lock)
-		_ = l.root.Close() // it only resolves paths: an error here loses nothing
+		_ = l.root.Close() // the root only resolves paths: an error of Close loses nothing
 	})
 	return nil
 }

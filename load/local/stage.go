@@ -17,8 +17,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// bufferSize is how many bytes an upload buffers before it hashes and writes
-// them.
+// bufferSize is how many bytes an upload buffers before it hashes and writes them to its file.
 const bufferSize = 64 << 10
 
 // upload is a staged file that is being written. One goroutine uses it.
@@ -28,9 +27,9 @@ type upload struct {
 	file   *os.File
 	buffer *bufio.Writer
 	hash   hash.Hash
-	bytes  int64  // passed to Write
-	name   string // final name
-	staged string // path below the root
+	bytes  int64  // number of bytes passed to Write
+	name   string // final name of the object
+	staged string // path of the staged file, below the root
 	ended  bool
 }
 
@@ -54,7 +53,7 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 		return err
 	})
 	if err != nil {
-		_ = root.Close() // the first error is returned
+		_ = root.Close() // the error of making the file is returned, not that of Close
 		return nil, fail("create", d.path(u.staged), err)
 	}
 	u.buffer = bufio.NewWriterSize(io.MultiWriter(u.file, u.hash), bufferSize)
@@ -71,7 +70,7 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, fail("write", u.d.path(u.staged), err)
 }
 
-// Prepare writes what is buffered, syncs and closes the file, checks its
+// Prepare writes what is buffered to the staged file, syncs and closes the file, checks its
 // length, and syncs its folder.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
@@ -81,7 +80,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		return load.Prepared{}, err
 	}
 	if err := u.finish(); err != nil {
-		_ = u.Abort() // the first error is returned
+		_ = u.Abort() // the error of writing is returned, not that of Abort
 		return load.Prepared{}, fail("write", u.d.path(u.staged), err)
 	}
 	u.ended = true
@@ -114,13 +113,13 @@ func (u *upload) finish() error {
 	return syncDir(u.root, path.Dir(u.staged))
 }
 
-// Abort removes the staged file. After Prepare it does nothing.
+// Abort removes the staged file and ends the upload. After Prepare it does nothing.
 func (u *upload) Abort() error {
 	if u.ended {
 		return nil
 	}
 	u.ended = true
-	defer func() { _ = u.root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = u.root.Close() }() // the root only resolves paths
 	_ = u.file.Close()                    // the file is removed, so its content does not matter
 	return removeStaged(u.root, u.staged, u.d.path(u.staged))
 }
@@ -136,7 +135,7 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	}))
 }
 
-// removeStaged removes a staged file and the folders that it leaves empty. named is its
+// removeStaged removes a staged file and the folders that it leaves empty. named is the file's
 // path in errors.
 func removeStaged(root *os.Root, staged, named string) error {
 	if err := root.Remove(staged); err != nil && !missing(err) {
@@ -146,9 +145,9 @@ func removeStaged(root *os.Root, staged, named string) error {
 	return nil
 }
 
-// checkPrepared refuses a prepared object that this package cannot have made. The
-// record of a commit may be damaged or written by anyone, and must not lead to
-// other files.
+// checkPrepared refuses a prepared object that this package cannot have made. The record of a
+// commit may be damaged or written by anyone, and must not lead to files outside the
+// destination's staged ones.
 func checkPrepared(p load.Prepared) error {
 	if err := load.CheckObjectName(p.Name); err != nil {
 		return err
@@ -166,7 +165,7 @@ func checkStaged(name string) error {
 	return nil
 }
 
-// holds tells whether a file has the length and the content that were prepared.
+// holds tells whether the file of an object has the length and the content that were prepared.
 func (d *Destination) holds(ctx context.Context, name string, p load.Prepared) (bool, error) {
 	bytes, digest, err := load.Digest(ctx, d, name)
 	return err == nil && bytes == p.Bytes && digest == p.SHA256, err
@@ -175,8 +174,8 @@ func (d *Destination) holds(ctx context.Context, name string, p load.Prepared) (
 const maxBase = 255 // bytes of a file's name on common file systems
 
 // stagedName makes the name of a run's staged file from a random text and the final name in
-// base64, which has no dot. All this is in the name, because the name exists as soon as the
-// file does. A final name that is too long is left out.
+// base64, which has no dot. The run and the final name are in the name, because the name
+// exists as soon as the file does. A final name that is too long is left out.
 func stagedName(run, final string) string {
 	name := load.StagedName(run, rand.Text())
 	if encoded := base64.RawURLEncoding.EncodeToString([]byte(final)); len(path.Base(name))+1+len(encoded) <= maxBase {
@@ -185,8 +184,8 @@ func stagedName(run, final string) string {
 	return name
 }
 
-// stagedFor reads the final name from what load.ParseStagedName returned of a name that
-// stagedName made. It is "" if it cannot be read.
+// stagedFor returns the final name in the name of a staged file. id is what
+// load.ParseStagedName returned for that file. The final name is "" if id does not hold it.
 func stagedFor(id string) string {
 	_, encoded, _ := strings.Cut(id, "-")
 	name, err := base64.RawURLEncoding.DecodeString(encoded)

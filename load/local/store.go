@@ -15,13 +15,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Get reads an object. Its version is the SHA-256 of its content.
+// Get reads an object. The returned version is the SHA-256 of the object's content.
 func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
 	file, err := d.Open(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = file.Close() }() // read only
+	defer func() { _ = file.Close() }() // the file is only read
 	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, "", failRead("read", d.path(name), err)
@@ -30,9 +30,9 @@ func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, err
 	return data, hex.EncodeToString(digest[:]), nil
 }
 
-// Put writes an object to a temporary file, syncs it and renames it. It checks
-// the version and writes under the destination's lock, so that the condition
-// also holds between processes.
+// Put writes an object to a temporary file, syncs the file and renames it. It checks the
+// version and writes under the destination's lock, so that the condition also holds between
+// processes.
 func (d *Destination) Put(ctx context.Context, name string, data []byte, version string) error {
 	if err := load.CheckName(name); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it only resolves paths: an error here loses nothing
+	defer func() { _ = root.Close() }() // the root only resolves paths
 	if d.state && version == load.AnyVersion {
 		return fail("write", d.path(name), inFolder(root, path.Dir(name), func() error { return root.WriteFile(name, data, d.mode()) }))
 	}
@@ -62,7 +62,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	return fail("write", d.path(name), d.write(root, name, data))
 }
 
-// Open implements load.Opener by an *os.File.
+// Open opens the file of a data object for reading.
 func (d *Destination) Open(ctx context.Context, name string) (file io.ReadCloser, err error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d *Destination) Open(ctx context.Context, name string) (file io.ReadCloser
 	return file, nil
 }
 
-// Stat describes a file by what the system says of it.
+// Stat describes the file of an object by what the system says of the file.
 func (d *Destination) Stat(ctx context.Context, name string) (o load.Object, err error) {
 	if err := load.CheckName(name); err != nil {
 		return o, err
@@ -105,8 +105,9 @@ func (d *Destination) Stat(ctx context.Context, name string) (o load.Object, err
 	return o, err
 }
 
-// ordinary describes what has a name. It returns nil and no error if nothing does, and an error
-// if it is neither a file nor a folder: see load.NotOrdinary. path names the file in errors.
+// ordinary describes the file or folder of a name. It returns nil and no error if nothing has
+// the name, and an error if something else has it: see load.NotOrdinary. path names the file
+// in errors.
 func ordinary(root *os.Root, name, path string) (os.FileInfo, error) {
 	info, err := root.Lstat(name)
 	switch {
@@ -118,9 +119,9 @@ func ordinary(root *os.Root, name, path string) (os.FileInfo, error) {
 	return info, load.NotOrdinary(path, info, func() (string, error) { return root.Readlink(name) })
 }
 
-// write replaces the object of that name. The temporary file lies in the
-// control folder, where Clean finds it. The library renameio would put it
-// beside the data, and does not sync the folder.
+// write replaces the object of that name. Its temporary file lies in the control folder, where
+// Clean finds it. The library renameio would put the file beside the data, and does not sync
+// the folder.
 func (d *Destination) write(root *os.Root, name string, data []byte) error {
 	if _, err := ordinary(root, name, d.path(name)); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (d *Destination) write(root *os.Root, name string, data []byte) error {
 		err = inFolder(root, path.Dir(name), func() error { return root.Rename(temp, name) })
 	}
 	if err != nil {
-		_ = root.Remove(temp) // the first error is returned
+		_ = root.Remove(temp) // the error of writing is returned
 		return err
 	}
 	return syncDir(root, path.Dir(name))

@@ -56,7 +56,7 @@ const (
 	createdBy = "formetl version 1"
 )
 
-// codecSnappy is a codec that Parquet alone has.
+// codecSnappy is the name of a codec that Parquet has and no other format.
 const codecSnappy = "snappy"
 
 // Format describes Parquet: its name, its file extension and its encoder.
@@ -108,7 +108,7 @@ func New(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (load.Encoder,
 }
 
 type encoder struct {
-	// out gathers small writes. It also hides Close of the writer beneath it, which
+	// out gathers small writes to the file. It also hides Close of the writer beneath it, which
 	// pqarrow would call.
 	out        *bufio.Writer
 	schema     *arrow.Schema
@@ -119,14 +119,14 @@ type encoder struct {
 
 	groupRows  int                 // number of rows in the open row group
 	groupBytes int                 // bytes of values in the open row group
-	first      []arrow.RecordBatch // steps before the file begins
-	file       *pqarrow.FileWriter // nil until it begins
+	first      []arrow.RecordBatch // the steps of rows that are kept until the file begins
+	file       *pqarrow.FileWriter // writes the Parquet file; nil until the file begins
 }
 
-// Write implements load.Encoder.
+// Write adds the batch's rows to the Parquet file, see load.Encoder.
 func (e *encoder) Write(batch arrow.RecordBatch) error { return e.steps.Write(batch) }
 
-// Close implements load.Encoder.
+// Close writes the rows that are buffered and the file's footer, see load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.steps.Flush(); err != nil {
 		return fmt.Errorf("parquet: %w", err)
@@ -145,13 +145,14 @@ func (e *encoder) Close() error {
 	return nil
 }
 
-// Discard releases the rows that were not written.
+// Discard releases the rows that the encoder did not write.
 func (e *encoder) Discard() {
 	e.steps.Discard()
 	e.first = cells.Release(e.first)
 }
 
-// endStep writes the rows of a step, or keeps them for the sample.
+// endStep writes the rows of a step to the file, or keeps them for the sample of the first
+// rows.
 func (e *encoder) endStep(step arrow.RecordBatch, bytes int) error {
 	if e.groupRows >= groupRows || e.groupBytes >= groupBytes {
 		if err := e.file.NewBufferedRowGroupChecked(); err != nil {
@@ -172,7 +173,7 @@ func (e *encoder) endStep(step arrow.RecordBatch, bytes int) error {
 	return e.begin()
 }
 
-// begin begins the file. The first steps decide which columns get a dictionary.
+// begin begins the Parquet file. The steps kept so far decide which columns get a dictionary.
 func (e *encoder) begin() error {
 	for i, pays := range dictionaries(e.schema, e.first, e.groupBytes) {
 		if pays {

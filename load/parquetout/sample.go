@@ -14,8 +14,8 @@ import (
 // quarter of them, but at least at leastSample and at most at mostSample. They are
 // spread evenly.
 //
-// A part of fewer than fewRows rows and less than firstBytes has no dictionaries. Many of
-// them are written where a dataset is divided by day, and to fill a hash table and write a
+// A part of fewer than fewRows rows and less than firstBytes has no dictionaries. Where a
+// dataset is divided by day, many such parts are written, and to fill a hash table and write a
 // page more for each column took a sixth of the processors' time, for a fifth of the size.
 const (
 	firstRows   = 4096
@@ -25,8 +25,8 @@ const (
 	mostSample  = 1024
 )
 
-// dictionaries returns, for each column, whether it gets a dictionary, by a sample of
-// the batches' rows, whose values take so many bytes.
+// dictionaries returns, for each column, whether it gets a dictionary, by a sample of the
+// batches' rows. bytes is how many bytes all values of the batches take.
 func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch, bytes int) []bool {
 	n := 0
 	for _, b := range batches {
@@ -36,7 +36,7 @@ func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch, bytes int) 
 		return nil
 	}
 	size := min(n, max(leastSample, min(n/4, mostSample)))
-	sample := make([][]int, len(batches)) // the rows of each batch
+	sample := make([][]int, len(batches)) // indices of the sampled rows of each batch
 	for k, at, base := 0, 0, 0; k < size; k++ {
 		row := sampled(k, n, size)
 		for row >= base+int(batches[at].NumRows()) {
@@ -58,9 +58,9 @@ func dictionaries(schema *arrow.Schema, batches []arrow.RecordBatch, bytes int) 
 	return pays
 }
 
-// sampled returns the k-th row of a sample of size rows out of n. Each of size equal
-// stretches gives one row, from a place that differs between stretches. So values
-// that repeat every few rows do not mislead.
+// sampled returns the index of the k-th row of a sample of size rows out of n. The n rows are
+// divided into size equal stretches. Each gives one row, from a place that differs between
+// stretches. So values that repeat every few rows do not mislead.
 func sampled(k, n, size int) int {
 	from, to := k*n/size, (k+1)*n/size
 	return from + int(uint32(k)*2654435761>>16)%(to-from)
@@ -72,13 +72,13 @@ type tally struct {
 	plain  int             // bytes of all values
 	stored int             // bytes of the distinct values, as a dictionary stores them
 	once   int             // number of values that occur once
-	often  map[uint64]bool // of each distinct value's bits or hash: whether it occurs more than once
+	often  map[uint64]bool // whether a value, by its bits or hash, occurs more than once
 }
 
-// pays tells whether the column gets a dictionary, by sampled of n rows. On average
-// each distinct value must occur at least four times, and the dictionary must halve
-// the bytes. zstd compresses values that repeat less often just as well, in less
-// time than a hash table takes.
+// pays tells whether a column gets a dictionary, by a sample of sampled rows out of n. On
+// average each distinct value must occur at least four times, and the dictionary must halve
+// the bytes. zstd compresses values that repeat less often just as well, in less time than a
+// hash table takes.
 //
 // The number of distinct values in all n rows is estimated as Charikar and others
 // do (GEE, PODS 2000). Values seen more than once are all there are of their kind.
@@ -97,8 +97,8 @@ func (t *tally) pays(n, sampled int) bool {
 	return (t.stored*distinct/seen+indexes)*2 <= t.plain*n/sampled
 }
 
-// count counts the values of rows, or each element of their lists. Booleans never get a
-// dictionary, so they have no values here.
+// count counts the values of an array's rows, or each element of their lists. Booleans never
+// get a dictionary, so count skips them.
 func (t *tally) count(arr arrow.Array, rows []int) {
 	note := func(size int, bits func(row int) uint64) {
 		for _, row := range rows {
@@ -136,7 +136,7 @@ func (t *tally) count(arr arrow.Array, rows []int) {
 	}
 }
 
-// note counts a value of size bytes by its bits or its hash.
+// note counts a value that takes size bytes, by its bits or its hash.
 func (t *tally) note(bits uint64, size int) {
 	t.values++
 	t.plain += size

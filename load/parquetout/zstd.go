@@ -12,9 +12,9 @@ import (
 // size. Each page is compressed by itself, so a longer window would only cost memory.
 const zstdWindow = 128 << 10
 
-// lastingZstd has Arrow compress pages by encoders that stay. Arrow's own codec makes a new one
-// after each page, with a window of 4 MiB, which costs CPU and memory. RegisterCodec is
-// the place that Arrow has for this.
+// lastingZstd makes Arrow compress pages by encoders that are used again. Arrow's own codec
+// makes a new encoder for each page, with a window of 4 MiB, which costs CPU and memory.
+// RegisterCodec is the place that Arrow has for another codec.
 var lastingZstd = sync.OnceValue(func() error {
 	codec, err := compress.GetCodec(compress.Codecs.Zstd)
 	if err != nil {

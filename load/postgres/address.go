@@ -11,24 +11,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Scheme begins the addresses of tables.
+// Scheme begins the addresses of tables in PostgreSQL.
 const Scheme = "postgres"
 
 const defaultPort = 5432
 
-// ErrDSN means that a text is no connection string. The text is not shown, because it may
-// hold a password.
+// ErrDSN means that a text is no connection string. The error does not show the text, because
+// it may hold a password.
 var ErrDSN = errors.New("the dsn is no connection string of PostgreSQL, such as postgres://user@host:5432/database?sslmode=verify-full")
 
-// Address returns the address of a database for people, such as postgres://host/database.
-// It holds no user and no password.
+// Address returns the address of a database for people, such as postgres://host/database. The
+// address holds no user and no password.
 func Address(dsn string) (string, error) {
 	config, err := pgconn.ParseConfig(dsn)
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return "", fmt.Errorf("the dsn, or a variable of PostgreSQL, names a file that cannot be read: %w", file)
 	}
 	if err != nil {
-		return "", ErrDSN // the cause may hold the password
+		return "", ErrDSN // the error's cause may hold the password
 	}
 	host := escaped(config.Host)
 	if config.Port != 0 && config.Port != defaultPort {
@@ -36,7 +36,7 @@ func Address(dsn string) (string, error) {
 	}
 	database := config.Database
 	if database == "" {
-		database = config.User // as the server does
+		database = config.User // the server, too, takes the user's name then
 	}
 	return Scheme + "://" + host + "/" + escaped(database), nil
 }

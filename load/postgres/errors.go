@@ -15,13 +15,13 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// failure is the kind of a failed statement, and what the user is told of it.
+// failure says what is at fault when a statement failed, and what the user is told.
 type failure struct {
 	kind       load.Kind
 	what, hint string
 }
 
-// states are the explanations by SQLSTATE, or by its first two characters.
+// states returns the explanations of failures by SQLSTATE, or by its first two characters.
 func states() map[string]failure {
 	later := "try again later"
 	rights := "allow the role USAGE and CREATE on the schema, and all rights on the tables there that formetl made (`formetl help databases`)"
@@ -47,8 +47,8 @@ func states() map[string]failure {
 	}
 }
 
-// failed turns an error of the driver into one with a kind, an explanation and a hint. It
-// says that op failed on the table. Errors of package load stay as they are.
+// failed turns an error of the driver into a *load.Error with a Kind, an explanation and a
+// hint, which says that op failed on the table. Errors of package load stay unchanged.
 func (t *Table) failed(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
@@ -65,20 +65,20 @@ func (t *Table) failed(ctx context.Context, op string, err error) error {
 	return t.refused(op, f, stateOf(err), err)
 }
 
-// refusal is the error for a state that the server would answer with.
+// refusal returns the error of op that the server would answer with this SQLSTATE.
 func (t *Table) refusal(op, state string) error { return t.refused(op, states()[state], state, nil) }
 
-// refused is the error of a failure.
+// refused returns the error of op for a failure. state is the SQLSTATE, "" for none.
 func (t *Table) refused(op string, f failure, state string, cause error) error {
-	r := &load.Refusal{What: f.what, Err: cause} // the text of cause may hold values of rows
+	r := &load.Refusal{What: f.what, Err: cause} // the text of the cause may hold values of rows
 	if state != "" {
 		r.Code = "SQLSTATE " + state
 	}
 	return &load.Error{Kind: f.kind, Op: op, Path: t.String(), Hint: f.hint, Err: r}
 }
 
-// explained tells whether an error says by itself what went wrong: one with a kind and an
-// explanation, or a sentinel of package load.
+// explained tells whether an error says by itself what went wrong: an error of a load.Kind
+// with an explanation, or one of the errors that package load declares.
 func explained(err error) bool {
 	_, told := errors.AsType[*load.Error](err)
 	_, manifest := errors.AsType[*load.ManifestError](err)
@@ -105,7 +105,7 @@ func explain(err error) (failure, bool) {
 		}
 		e, _ := errors.AsType[*pgconn.PgError](err)
 		if ok {
-			if f.kind == load.ErrFailed && code[:2] != "22" { // the message names the object, and holds no value
+			if f.kind == load.ErrFailed && code[:2] != "22" { // the message holds no value
 				f.what += ": " + e.Message
 			}
 			if e.Routine == "check_enable_rls" {
@@ -122,8 +122,8 @@ func explain(err error) (failure, bool) {
 	return unreachable(err)
 }
 
-// unreachable explains why there is no answer. A wrong host or certificate stays wrong. Any
-// other failure may be temporary.
+// unreachable explains why the database gave no answer. A wrong host or certificate stays
+// wrong. Any other failure may be temporary.
 func unreachable(err error) (failure, bool) {
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	_, isCert := errors.AsType[*tls.CertificateVerificationError](err)

@@ -15,42 +15,42 @@ import (
 
 // What PostgreSQL allows (manual, "Limits" and "System Columns").
 const (
-	maxName    = 63 // bytes of a name; the rest is cut off
+	maxName    = 63 // bytes of a name; PostgreSQL cuts off the rest
 	maxColumns = 1600
 )
 
-// systemColumns are names that no column may have.
+// systemColumns are names of PostgreSQL's own columns, which no other column may have.
 var systemColumns = []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 
-// column is a column of a table.
+// column is a column of a table of the database.
 type column struct {
-	name, kind string // type as the server prints it
+	name, kind string // kind is the column's type, as the server prints it
 	comment    string
-	computed   bool // nobody can give it values
-	needed     bool // a row cannot be inserted without a value for it
+	computed   bool // the server computes the column's values, so none can be given
+	needed     bool // a row cannot be inserted without a value for this column
 }
 
-// target is the table that rows go to.
+// target is a table that a load writes rows to: that of the results, or of an exploded list.
 type target struct {
 	schema, table string
-	list          string   // the exploded list whose elements it holds, "" for results
-	temporary     string   // the table with the rows of this load
-	columns       []column // of the rows
+	list          string   // the exploded list whose elements the table holds, "" for results
+	temporary     string   // the temporary table with the rows of this load
+	columns       []column // the columns of the rows to load
 	id, position  string   // names of the columns that are the key; position is "" for results
-	softly        bool     // it has the column deleted_at
-	owned         bool     // the role owns the table that is there
-	dropped       []string // columns that earlier loads wrote and this one does not
+	softly        bool     // the table has the column deleted_at
+	owned         bool     // the database role owns the table, which exists already
+	dropped       []string // columns that earlier loads wrote and this load does not
 }
 
 func (t *target) sql() string { return quote(t.schema, t.table) }
 
-// misfit is the error of a table that rows cannot be loaded into.
+// misfit returns the error of a table that the rows of a load do not fit into.
 func (t *target) misfit(hint, problem string, args ...any) error {
 	return unfit(t.schema+"."+t.table, hint, problem, args...)
 }
 
-// unfit is the error of a table that cannot hold the results as they are declared, or that is
-// not as formetl made it.
+// unfit returns the error of a table that cannot hold the results as they are declared, or
+// that is not as formetl made it.
 func unfit(table, hint, problem string, args ...any) error {
 	return &load.Error{Kind: load.ErrConfig, Op: "load into", Path: "the table " + table, Err: fmt.Errorf("it "+problem, args...), Hint: hint}
 }
@@ -58,7 +58,7 @@ func unfit(table, hint, problem string, args ...any) error {
 // temp returns the temporary table, as SQL names it.
 func (t *target) temp() string { return quote("pg_temp", t.temporary) }
 
-// key lists the columns of the key, each behind a prefix.
+// key lists the columns of the table's unique key for SQL, each behind a prefix such as "t.".
 func (t *target) key(prefix string) string {
 	if t.position == "" {
 		return prefix + quote(t.id)
@@ -66,7 +66,8 @@ func (t *target) key(prefix string) string {
 	return prefix + quote(t.id) + ", " + prefix + quote(t.position)
 }
 
-// same compares the keys of the table t and the temporary table n.
+// same returns the SQL condition that a row of the table t and one of the temporary table n
+// have equal keys.
 func (t *target) same() string {
 	same := "t." + quote(t.id) + " = n." + quote(t.id)
 	if t.position != "" {
@@ -75,8 +76,8 @@ func (t *target) same() string {
 	return same
 }
 
-// CheckNames finds names that PostgreSQL does not take, without a server. The error is a
-// load.ErrConfig.
+// CheckNames returns an error if PostgreSQL does not take the name of the table or of a
+// column. It needs no server. The error is a load.ErrConfig.
 func CheckNames(table string, columns []string) error {
 	schema, name, _ := strings.Cut(table, ".")
 	if len(schema) > maxName || len(name) > maxName {
@@ -100,7 +101,7 @@ func CheckNames(table string, columns []string) error {
 	return nil
 }
 
-// targetOf describes the table of some rows.
+// targetOf describes the table that rows of a load go to: that of the results or of a list.
 func (t *Table) targetOf(r load.TableRows) (*target, error) {
 	to := &target{schema: t.schema, table: t.tableOf(r.List), list: r.List}
 	names := make([]string, 0, len(r.Columns))
@@ -126,14 +127,15 @@ func (t *Table) targetOf(r load.TableRows) (*target, error) {
 	return to, CheckNames(to.schema+"."+to.table, names)
 }
 
-// Columns of a table besides those of the rows.
+// Names of the columns that formetl adds to those of the results.
 const (
 	deletedAt = "deleted_at"
 	loadedAt  = "loaded_at"
 	runID     = "run_id"
 )
 
-// extras are the columns besides those of the rows.
+// extras are the columns that formetl adds to those of the results: deleted_at with
+// SoftDelete, loaded_at and run_id with Audit.
 func (t *Table) extras() (extras []column) {
 	if t.SoftDelete {
 		extras = append(extras, column{name: deletedAt, kind: "timestamp with time zone"})
@@ -144,7 +146,7 @@ func (t *Table) extras() (extras []column) {
 	return extras
 }
 
-// columnsOf returns the columns of a table, none if it is not there.
+// columnsOf returns the columns of a table, none if the table does not exist.
 func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]column, error) {
 	rows, err := q.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod), coalesce(col_description(attrelid, attnum), ''),
 		attgenerated <> '' OR attidentity = 'a', attnotnull AND NOT atthasdef AND attidentity = ''
@@ -158,15 +160,15 @@ func (t *Table) columnsOf(ctx context.Context, q querier, table string) ([]colum
 	})
 }
 
-// changes returns the statements that make the table take rows. full tells that all rows are
-// replaced, so that types may change.
+// changes returns the SQL statements that make the table fit the rows of a load. full tells
+// that all rows are replaced, so that types of columns may change.
 func (t *Table) changes(ctx context.Context, q querier, to *target, k known, full bool) (statements []string, err error) {
 	before := k.manifest
 	there, err := t.columnsOf(ctx, q, to.sql())
 	if err != nil {
 		return nil, err
 	}
-	key := []string{to.id} // as the table calls it now
+	key := []string{to.id} // the column with the ids, by its name in the table now
 	named := func(name string) func(column) bool { return func(c column) bool { return c.name == name } }
 	if before != nil { // the column with the ids may have another name now
 		was, err := idOf(before)
@@ -241,7 +243,7 @@ func (t *target) madeBy(before *load.Manifest) bool {
 	return before != nil && (t.list == "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Explode && c.Name == t.list }))
 }
 
-// had tells whether the last load wrote a column.
+// had tells whether the last load wrote the column with this name to the table.
 func (t *target) had(before *load.Manifest, name string) bool {
 	return t.list != "" || slices.ContainsFunc(before.Schema, func(c load.Column) bool { return c.Name == name })
 }
@@ -272,7 +274,8 @@ func (t *Table) takesRows(ctx context.Context, q querier, to *target, there []co
 	return err
 }
 
-// cast turns the values of a column into another type; into nulls where that is not certain.
+// cast returns the SQL that turns a column's values into another type, or into nulls if that
+// may fail.
 // A full load brings the values of all results, but for those that were deleted softly, if the
 // table keeps these. No view may use the column.
 func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was string, softly bool) (using string, err error) {
@@ -304,7 +307,7 @@ func (t *Table) cast(ctx context.Context, q querier, to *target, c column, was s
 	return "NULL::" + c.kind, err
 }
 
-// alter makes the table take the rows.
+// alter changes the table, in the load's transaction, so that the rows of the load fit.
 func (l *loading) alter(ctx context.Context, to *target, before known) error {
 	statements, err := l.changes(ctx, l.tx, to, before, l.load.Full)
 	if err != nil {
@@ -325,7 +328,7 @@ func (l *loading) alter(ctx context.Context, to *target, before known) error {
 	return nil
 }
 
-// Fit finds what a load would fail of.
+// Fit returns the error that a load of these rows would end with, as far as it can be known before.
 func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error {
 	return t.with(ctx, "use", func(c *pgx.Conn) error {
 		_, tables, err := t.ready(ctx, c)
@@ -353,8 +356,8 @@ func (t *Table) Fit(ctx context.Context, rows []load.TableRows, full bool) error
 	})
 }
 
-// allowed returns an error if the role may not do what a load does: change rows, and where
-// the table must change, that.
+// allowed returns an error if the role may not do what a load does: change the table's rows
+// and, with changes, the table itself.
 func (t *Table) allowed(ctx context.Context, c *pgx.Conn, to *target, changes bool) error {
 	var schema, table, rows, owner, create, hidden bool
 	err := c.QueryRow(ctx, `SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL,

@@ -20,7 +20,7 @@ func (t *Table) Acquire(ctx context.Context, _ string, h load.Holder) (load.Leas
 	if err := t.with(ctx, "use", func(c *pgx.Conn) error { return t.prepare(ctx, c) }); err != nil {
 		return nil, err
 	}
-	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // its connection waits for nothing else
+	own := &Table{Settings: t.Settings, address: t.address, schema: t.schema, name: t.name, keep: true} // a connection for leases alone
 	taken, err := lease.Take(ctx, leaseRow{own}, lease.DefaultTimes(), lease.Record{Holder: h}, t.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		own.close(ctx)
@@ -47,12 +47,12 @@ func (h *tableLease) Release(ctx context.Context) error {
 	return err
 }
 
-// Holder returns who holds the lease, nil if nobody does.
+// Holder returns the holder of the table's lease, nil if nobody holds it.
 func (t *Table) Holder(ctx context.Context) (*load.Holder, error) {
 	r, _, age, err := leaseRow{t}.Read(ctx)
 	switch {
 	case errors.Is(err, load.ErrNotExist) || err == nil && lease.DefaultTimes().Free(r, age):
-		return nil, nil //nolint:nilnil // as the comment says
+		return nil, nil //nolint:nilnil // as Holder's comment says, nobody holds the lease
 	case err != nil:
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (t *Table) Holder(ctx context.Context) (*load.Holder, error) {
 // leaseRow keeps the table's lease as a lease.Store.
 type leaseRow struct{ t *Table }
 
-// Read implements lease.Store.
+// Read reads the lease's row, see lease.Store.
 func (l leaseRow) Read(ctx context.Context) (r lease.Record, version string, age time.Duration, err error) {
 	err = l.t.with(ctx, "read the lease of", func(c *pgx.Conn) error {
 		var number int64
@@ -73,7 +73,7 @@ func (l leaseRow) Read(ctx context.Context) (r lease.Record, version string, age
 		if errors.Is(err, pgx.ErrNoRows) || noTable(err) {
 			return fmt.Errorf("the lease: %w", load.ErrNotExist)
 		}
-		if json.Unmarshal(holder, &r) != nil { // somebody changed it
+		if json.Unmarshal(holder, &r) != nil { // somebody changed the lease's row by hand
 			r = lease.Record{}
 		}
 		version, age = strconv.FormatInt(number, 10), time.Duration(seconds*float64(time.Second))
@@ -82,7 +82,7 @@ func (l leaseRow) Read(ctx context.Context) (r lease.Record, version string, age
 	return r, version, age, err
 }
 
-// Write implements lease.Store.
+// Write writes the lease's row, see lease.Store.
 func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (written string, err error) {
 	holder, err := json.Marshal(r)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l leaseRow) Write(ctx context.Context, r lease.Record, version string) (wr
 	return written, err
 }
 
-// Remove implements lease.Store.
+// Remove deletes the lease's row, see lease.Store.
 func (l leaseRow) Remove(ctx context.Context) error {
 	return l.t.with(ctx, "give back the lease of", func(c *pgx.Conn) error {
 		_, err := c.Exec(ctx, "DELETE FROM "+l.t.own("leases")+" WHERE dataset = $1", l.t.dataset())

@@ -21,7 +21,7 @@ import (
 const mostTries = 4
 
 // Load carries a load out in one transaction. If the connection is lost, also while the server
-// commits, it is done again: the manifest tells whether it was committed.
+// commits, the load is done again: the manifest tells whether the first try was committed.
 func (t *Table) Load(ctx context.Context, l load.TableLoad) (change load.TableChange, err error) {
 	for try := 1; ; try++ {
 		var cut bool
@@ -29,11 +29,12 @@ func (t *Table) Load(ctx context.Context, l load.TableLoad) (change load.TableCh
 		if !cut || try == mostTries || ctx.Err() != nil {
 			return change, t.failed(ctx, "load into", err)
 		}
-		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try fails where ctx has ended
+		_ = load.Pause(ctx, time.Duration(try*try)*200*time.Millisecond) // the next try sees whether ctx ended
 	}
 }
 
-// loadOnce does Load once. cut tells that the connection was lost, so that it may have been done.
+// loadOnce tries Load once. cut tells that the connection was lost, so that the load may have
+// been committed.
 func (t *Table) loadOnce(ctx context.Context, l load.TableLoad) (change load.TableChange, cut bool, err error) {
 	conn, err := t.connect(ctx)
 	if err != nil {
@@ -54,10 +55,10 @@ type loading struct {
 	load load.TableLoad
 	tx   pgx.Tx
 
-	vanished []int64 // results whose rows go
+	vanished []int64 // ids of results whose rows are deleted
 }
 
-// exec does one statement and returns how many rows it changed.
+// exec executes one SQL statement and returns how many rows it changed.
 func (l *loading) exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	tag, err := l.tx.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), err
@@ -70,7 +71,7 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	if before, err := l.last(ctx, l.tx, ""); err != nil || l.did(before.manifest) {
 		return l.done(ctx, err)
 	}
-	// The rows are copied before anything is locked that others wait for.
+	// The rows are copied before anything is locked that other transactions wait for.
 	targets := make([]*target, len(l.load.Rows))
 	for i, r := range l.load.Rows {
 		if targets[i], err = l.stage(ctx, i, r); err != nil {
@@ -98,13 +99,13 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 			return change, err
 		}
 	}
-	// Rows of lists may refer to those of results.
+	// Rows of lists may refer to rows of results, so rows of results are deleted last.
 	for i := len(targets) - 1; i >= 0; i-- {
 		n, err := l.remove(ctx, targets[i], targets[0])
 		if err != nil {
 			return change, err
 		}
-		change.Deleted = n // in the end that of the results
+		change.Deleted = n // after the last table, the number of deleted results
 	}
 	for i, target := range targets {
 		updated, inserted, err := l.merge(ctx, target)
@@ -134,7 +135,7 @@ func (l *loading) run(ctx context.Context) (change load.TableChange, err error) 
 	return change, l.leased(ctx)
 }
 
-// doAfter does the SQL of the definition, which must stay in the transaction.
+// doAfter executes the SQL of the definition's after:, which must stay in the transaction.
 func (l *loading) doAfter(ctx context.Context) error {
 	if l.After == "" {
 		return nil
@@ -161,18 +162,19 @@ func (l *loading) doAfter(ctx context.Context) error {
 	return err
 }
 
-// settings are what statements rely on, and that a computer which vanished is noticed. A row
-// that a policy hides ends the load: it would not be deleted, or be inserted again.
+// settings are session settings that the load's SQL relies on, or by which the server notices
+// a client that vanished. A row that a policy hides makes the load fail: it would not be
+// deleted, or be inserted again.
 const settings = "SET LOCAL row_security = off; SET LOCAL client_encoding = 'UTF8'; SET LOCAL standard_conforming_strings = on; " +
 	"SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 4"
 
-// did tells whether the manifest is that of this load: an earlier try was committed.
+// did tells whether m is the manifest of this load, so that an earlier try was committed.
 func (l *loading) did(m *load.Manifest) bool { return m != nil && m.RunID == l.load.Manifest.RunID }
 
-// conflict says that another run loaded the table meanwhile.
+// conflict returns the error that another run loaded the table meanwhile, an ErrConflict.
 func (l *loading) conflict() error { return fmt.Errorf("%s: %w", l, load.ErrConflict) }
 
-// stage copies the rows into a temporary table.
+// stage copies the rows of a load into a temporary table.
 func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, error) {
 	target, err := l.targetOf(r)
 	if err != nil {
@@ -195,8 +197,8 @@ func (l *loading) stage(ctx context.Context, i int, r load.TableRows) (*target, 
 	return target, err
 }
 
-// remove removes the rows of vanished results, and those of elements that a list lost. results
-// is the table of the results.
+// remove removes the rows of vanished results from the table of, and the rows of elements that
+// a list lost. results is the table of the results.
 func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err error) {
 	missing := "NOT EXISTS (SELECT 1 FROM " + of.temp() + " n WHERE " + of.same() + ")"
 	gone := "t." + quote(of.id) + " = ANY($1::bigint[])"
@@ -215,7 +217,7 @@ func (l *loading) remove(ctx context.Context, of, results *target) (n int64, err
 	return l.exec(ctx, "UPDATE "+of.sql()+" t SET deleted_at = now()"+l.audited()+" WHERE deleted_at IS NULL AND ("+gone+")", args...)
 }
 
-// merge updates rows that differ, and inserts missing ones.
+// merge updates the table's rows that differ from those read, and inserts missing rows.
 func (l *loading) merge(ctx context.Context, into *target) (updated, inserted int64, err error) {
 	var set, was, is, names, values []string
 	for _, c := range into.columns {
@@ -226,7 +228,7 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 		}
 		set, was, is = append(set, name+" = n."+name), append(was, "t."+name), append(is, "n."+name)
 	}
-	for _, name := range into.dropped { // columns that the results do not have any more
+	for _, name := range into.dropped { // columns that the results no longer have
 		set, was, is = append(set, quote(name)+" = NULL"), append(was, "t."+quote(name)), append(is, "NULL")
 	}
 	differs := "ROW(" + strings.Join(was, ", ") + ") IS DISTINCT FROM ROW(" + strings.Join(is, ", ") + ")"
@@ -250,8 +252,8 @@ func (l *loading) merge(ctx context.Context, into *target) (updated, inserted in
 	return updated, inserted, err
 }
 
-// holds returns an error unless the table holds all rows that were loaded. A trigger or a rule may
-// leave some out.
+// holds returns an error unless the table holds all rows that were loaded. A trigger or a rule
+// of the database may leave some rows out.
 func (l *loading) holds(ctx context.Context, into *target) error {
 	lacks := false
 	err := l.tx.QueryRow(ctx, "SELECT CASE WHEN relhastriggers OR relhasrules THEN EXISTS (SELECT FROM "+into.temp()+" n WHERE NOT EXISTS (SELECT FROM "+into.sql()+" t WHERE "+into.same()+
@@ -262,7 +264,7 @@ func (l *loading) holds(ctx context.Context, into *target) error {
 	return err
 }
 
-// audited sets the columns of audit in an update.
+// audited returns the SQL that sets the columns of Audit, loaded_at and run_id, in an update.
 func (l *loading) audited() string {
 	if !l.Audit {
 		return ""
@@ -270,11 +272,11 @@ func (l *loading) audited() string {
 	return ", loaded_at = now(), run_id = " + literal(l.load.Manifest.RunID)
 }
 
-// literal is a text in SQL.
+// literal returns a text as a string literal of SQL.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// note writes down what the load did: manifest, parts, dead letters and the run. lost are the
-// lists that lacked rows, which may not all have come back.
+// note records in formetl's own tables what the load did: manifest, parts, dead letters and the
+// run. lost are the exploded lists that lacked rows, which may not all have come back.
 func (l *loading) note(ctx context.Context, change load.TableChange, before known, lost map[string]int64) error {
 	m := &l.load.Manifest
 	lists := map[string]int64{}
@@ -289,7 +291,7 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 		}
 	}
 	counted, _ := json.Marshal(lists) // texts and numbers are encoded without errors
-	// Two first loads may meet here: one waits for the other, and finds its version.
+	// Two first loads of a table may meet here: one waits for the other, and finds its version.
 	n, err := l.exec(ctx, "INSERT INTO "+l.own("datasets")+` AS d VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, $9, now())
 		ON CONFLICT (dataset) DO UPDATE SET version = d.version + 1, pipeline = excluded.pipeline, form = excluded.form, run_id = excluded.run_id, watermark = excluded.watermark,
 		rows = excluded.rows, rejected = excluded.rejected, lists = excluded.lists, manifest = excluded.manifest, changed_at = now() WHERE d.version::text = $10`,
@@ -328,7 +330,8 @@ func (l *loading) note(ctx context.Context, change load.TableChange, before know
 	return l.tx.SendBatch(ctx, batch).Close()
 }
 
-// leased returns an error unless the lease is the run's. It stays so until the commit.
+// leased returns an error unless this run holds the table's lease. The lease then stays this
+// run's until the commit.
 func (l *loading) leased(ctx context.Context) error {
 	n, err := l.exec(ctx, "SELECT 1 FROM "+l.own("leases")+" WHERE dataset = $1 AND holder->>'run_id' = $2 FOR UPDATE", l.dataset(), l.load.Manifest.RunID)
 	if err == nil && n == 0 {
@@ -337,14 +340,15 @@ func (l *loading) leased(ctx context.Context) error {
 	return err
 }
 
-// done returns what a load did whose commit was not answered. It passes an error on.
+// done returns what this load changed, when an earlier try of it was committed without an
+// answer. If err is not nil, it returns err.
 func (l *loading) done(ctx context.Context, err error) (c load.TableChange, _ error) {
 	if err != nil {
 		return c, err
 	}
 	err = l.tx.QueryRow(ctx, "SELECT inserted, updated, deleted FROM "+l.own("runs")+" WHERE dataset = $1 AND run_id = $2", l.dataset(), l.load.Manifest.RunID).
 		Scan(&c.Inserted, &c.Updated, &c.Deleted)
-	if errors.Is(err, pgx.ErrNoRows) { // somebody emptied the table of runs
+	if errors.Is(err, pgx.ErrNoRows) { // the table of runs was emptied
 		err = nil
 	}
 	return c, err

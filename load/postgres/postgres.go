@@ -40,7 +40,7 @@ const ControlSchema = "formetl"
 type Settings struct {
 	DSN     string
 	Control string // schema of formetl's own tables; "" for ControlSchema
-	Adopt   bool   // a table that formetl did not make may be used
+	Adopt   bool   // rows may go to a table that formetl did not make
 	// SoftDelete keeps the rows of vanished results, and says in deleted_at when they went.
 	SoftDelete bool
 	Audit      bool   // rows say in loaded_at and run_id when and by which run they changed
@@ -50,12 +50,12 @@ type Settings struct {
 // Table is a table of a database. Several goroutines may use it at once.
 type Table struct {
 	Settings
-	address string // of the database, for people
+	address string // address of the database, for people
 	schema  string
 	name    string
 
 	mu   sync.Mutex
-	conn *pgx.Conn // for all but loads and leases; nil until it is needed
+	conn *pgx.Conn // the connection for all but loads and leases; nil until one is needed
 	keep bool      // the connection stays open until the lease is given back
 }
 
@@ -83,10 +83,10 @@ func New(at string, s Settings) (*Table, error) {
 // String returns the address of the table, for messages.
 func (t *Table) String() string { return t.address + "/" + t.dataset() + "/" }
 
-// dataset is the table's name in formetl's own tables.
+// dataset returns the name by which formetl's own tables know the table: schema.table.
 func (t *Table) dataset() string { return t.schema + "." + t.name }
 
-// own returns one of formetl's own tables, as SQL names it.
+// own returns the name of one of formetl's own tables, such as runs, for SQL.
 func (t *Table) own(name string) string { return quote(t.Control) + "." + quote(name) }
 
 // quote quotes a name for SQL.
@@ -106,7 +106,7 @@ func (t *Table) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// with calls do with the table's connection, one call at a time. op is for messages.
+// with calls do with the table's connection, one call at a time. op names the action in messages.
 func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *Table) with(ctx context.Context, op string, do func(c *pgx.Conn) error)
 	}
 	defer func() {
 		if !t.keep {
-			_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+			_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how the connection ends
 		}
 	}()
 	return t.failed(ctx, op, do(t.conn))
@@ -130,7 +130,7 @@ func (t *Table) close(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.keep = false; t.conn != nil {
-		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how it ends
+		_ = t.conn.Close(context.WithoutCancel(ctx)) // nothing depends on how the connection ends
 		t.conn = nil
 	}
 }

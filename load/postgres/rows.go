@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// typeOf returns the type of a column, as the server prints it.
+// typeOf returns the PostgreSQL type of a column, as the server prints it.
 func typeOf(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.Int64Type:
@@ -36,10 +36,11 @@ func typeOf(t arrow.DataType) string {
 	return "text"
 }
 
-// errStopped ends the reading of rows that nobody wants any more.
+// errStopped ends the reading of rows that no load needs any more.
 var errStopped = errors.New("no more rows are wanted")
 
-// copyRows copies rows into a table. An error of reading them is a *readError.
+// copyRows copies the rows of a load into a table. An error of reading the rows is a
+// *readError.
 func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.TableRows) error {
 	var failed error
 	next, stop := iter.Pull(func(yield func(arrow.RecordBatch) bool) {
@@ -81,13 +82,13 @@ func copyRows(ctx context.Context, c *pgx.Conn, into pgx.Identifier, r load.Tabl
 	return err
 }
 
-// readError is an error of reading what is to be loaded. It is none of the database.
+// readError is an error of reading the rows that are to be loaded, not of the database.
 type readError struct{ err error }
 
 func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
-// cellsOf returns the values of a column as the driver takes them.
+// cellsOf returns a function that gives the values of a column as the driver takes them.
 func cellsOf(column arrow.Array) func(row int) any {
 	value := valuesOf(column)
 	return func(row int) any {
@@ -98,7 +99,7 @@ func cellsOf(column arrow.Array) func(row int) any {
 	}
 }
 
-// textOf is a text as the server takes it: without NUL characters, and valid UTF-8.
+// textOf returns a text as the server takes it: without NUL characters, and in valid UTF-8.
 func textOf(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

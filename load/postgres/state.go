@@ -15,7 +15,7 @@ import (
 	"github.com/formetl/formetl/load/idset"
 )
 
-// Last returns what the last load left.
+// Last returns the manifest that the last load left, and its version, as load.Table says.
 func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err error) {
 	err = t.with(ctx, "read the manifest of", func(c *pgx.Conn) error {
 		if _, tables, err := t.ready(ctx, c); err != nil || !tables {
@@ -30,20 +30,21 @@ func (t *Table) Last(ctx context.Context) (m *load.Manifest, version string, err
 	return m, version, err
 }
 
-// querier is a connection or a transaction.
+// querier is a database connection or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// known is what the last load left, beside the rows.
+// known is what formetl's own tables hold of a table since its last load.
 type known struct {
-	manifest *load.Manifest // nil if there was no load
+	manifest *load.Manifest // the last load's manifest, nil if there was no load
 	version  string
-	lists    map[string]int64 // rows of each list that was ever exploded
+	lists    map[string]int64 // number of rows of each list that was ever exploded
 }
 
-// last reads what is known. lock is "FOR UPDATE" within a load.
+// last reads what formetl's own tables hold of the table. lock is "FOR UPDATE" within a load,
+// else "".
 func (t *Table) last(ctx context.Context, q querier, lock string) (k known, err error) {
 	var text, lists []byte
 	var number int64
@@ -80,7 +81,7 @@ func wallOf(t *time.Time) load.WallTime {
 	return load.Wall(*t)
 }
 
-// timeOf is a wall-clock time as a parameter; null for no bound.
+// timeOf returns a wall-clock time as a parameter of SQL; null for no bound.
 func timeOf(w load.WallTime) *time.Time {
 	if w.IsZero() {
 		return nil
@@ -103,8 +104,8 @@ func (t *Table) IDs(ctx context.Context, p load.Part) (ids idset.Set, err error)
 	return idset.Decode(data)
 }
 
-// Lacking returns the parts of which results are missing in the table: all of them where rows of
-// an exploded list are missing.
+// Lacking returns the parts of which results are missing in the table. It returns all parts
+// where rows of an exploded list are missing.
 func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.Part, err error) {
 	id, err := idOf(m)
 	if err != nil {
@@ -163,13 +164,13 @@ func (t *Table) Lacking(ctx context.Context, m *load.Manifest) (lacking []load.P
 	return lacking, nil
 }
 
-// lost returns the lists that the last load exploded and that have fewer rows now, with the rows
-// that they had.
+// lost returns the lists that the last load exploded and that have fewer rows now, with the
+// number of rows that each had.
 func (t *Table) lost(ctx context.Context, q querier, k known) (map[string]int64, error) {
 	lost := map[string]int64{}
 	for list, n := range k.lists {
 		if !(&target{list: list}).madeBy(k.manifest) {
-			continue // it stays as it was
+			continue // the last load did not write the list's table
 		}
 		is, err := t.elements(ctx, q, list)
 		if err != nil {
@@ -191,8 +192,8 @@ func (t *Table) elements(ctx context.Context, q querier, list string) (n int64, 
 	return n, err
 }
 
-// live is the end of a query of those rows of a table that were not deleted softly. It is empty
-// if there is no such table, or if it lacks the column that is needed, "" for none.
+// live returns the end of a query for the rows of a table that were not deleted softly. It is
+// empty if there is no such table, or if the table lacks the column needs; "" needs no column.
 func (t *Table) live(ctx context.Context, q querier, table, needs string) (string, error) {
 	there, err := t.columnsOf(ctx, q, quote(t.schema, table))
 	has := func(name string) bool {
@@ -207,7 +208,7 @@ func (t *Table) live(ctx context.Context, q querier, table, needs string) (strin
 	return " FROM " + quote(t.schema, table) + " WHERE true", nil
 }
 
-// idOf returns the name of the column with the result's id.
+// idOf returns the name of the manifest's column with the results' ids.
 func idOf(m *load.Manifest) (string, error) {
 	at := slices.IndexFunc(m.Schema, func(c load.Column) bool { return c.From == "result_id" })
 	if at < 0 {
@@ -233,7 +234,7 @@ func (t *Table) Letters(ctx context.Context, p load.Part) (lines []byte, err err
 	return lines, err
 }
 
-// Amend replaces the manifest and leaves parts and rows.
+// Amend replaces the table's manifest and leaves parts and rows.
 func (t *Table) Amend(ctx context.Context, m *load.Manifest, version string) error {
 	return t.with(ctx, "change the manifest of", func(c *pgx.Conn) error {
 		tag, err := c.Exec(ctx, "UPDATE "+t.own("datasets")+" SET version = version + 1, watermark = $3, manifest = $4, changed_at = now() WHERE dataset = $1 AND version = $2::bigint",
@@ -245,7 +246,8 @@ func (t *Table) Amend(ctx context.Context, m *load.Manifest, version string) err
 	})
 }
 
-// manifestText is the manifest without its parts, which are rows of their own.
+// manifestText returns the manifest as JSON without its parts, which are rows of a table of
+// their own.
 func manifestText(m *load.Manifest) string {
 	without := *m
 	without.Parts = nil

@@ -20,23 +20,22 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// configure sets what differs from the SDK's defaults. Endpoints other than
-// AWS's get checksums only where the protocol requires them, because many do
-// not know the newer checksums.
+// configure sets the SDK's options that differ from its defaults. Endpoints other than AWS's
+// get checksums only where the protocol requires them, because many do not know the newer
+// checksums.
 func (d *Destination) configure(o *awss3.Options, guard stallGuard) {
 	if d.options.Endpoint != "" {
 		o.BaseEndpoint = &d.options.Endpoint // the definition overrides AWS_ENDPOINT_URL_S3
 	}
 	if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
-		// This must not be done in loadConfig, because the SDK sets its own
-		// dialer after that.
+		// The dialer must not be set in loadConfig, because the SDK sets its own dialer after that.
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.DialContext = guard.wrap(t.DialContext) })
 		d.patient = client.WithTransportOptions(func(t *http.Transport) {
 			slow := stallGuard{write: guard.write, read: guard.read + completeTimeout - answerTimeout}
 			t.DialContext, t.ResponseHeaderTimeout = slow.wrap(t.DialContext), completeTimeout
 		})
 	}
-	o.DisableLogOutputChecksumValidationSkipped = true // otherwise it logs each object without a checksum
+	o.DisableLogOutputChecksumValidationSkipped = true // the SDK would log objects without one
 	o.UsePathStyle = d.options.PathStyle
 	if d.custom = o.BaseEndpoint != nil; d.custom {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -54,8 +53,8 @@ func (d *Destination) configure(o *awss3.Options, guard stallGuard) {
 	}), conflictCode)
 }
 
-// loopback tells whether an endpoint is on this machine. There a bucket has no
-// host name of its own, so it must stand in the path.
+// loopback tells whether an endpoint is on this machine. There a bucket has no host name of
+// its own, so its name must stand in the path.
 func loopback(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -68,12 +67,12 @@ func loopback(endpoint string) bool {
 // String returns the destination's address, for messages.
 func (d *Destination) String() string { return Scheme + "://" + d.name + "/" + d.prefix }
 
-// path is an object's address, for messages.
+// path returns an object's address, for messages.
 func (d *Destination) path(name string) string { return d.String() + name }
 
 func (d *Destination) key(name string) *string { return aws.String(d.prefix + name) }
 
-// optional returns a pointer to the text, or nil for "", as the SDK wants it.
+// optional returns a pointer to the text, or nil if the text is "", as the SDK wants it.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -88,9 +87,9 @@ func (d *Destination) encryption() (types.ServerSideEncryption, *string) {
 	return kinds[d.options.SSE], optional(d.options.KMSKeyID)
 }
 
-// checksum returns the checksum algorithm of an upload's parts, "" for none.
-// The upload must be created with the same one: by default the SDK sets CRC32
-// for parts and none for the upload.
+// checksum returns the checksum algorithm of an upload's parts, "" for none. The upload must
+// be created with the same algorithm: by default the SDK sets CRC32 for parts and none for the
+// upload.
 func (d *Destination) checksum() types.ChecksumAlgorithm {
 	if d.client.Options().RequestChecksumCalculation == aws.RequestChecksumCalculationWhenSupported {
 		return types.ChecksumAlgorithmCrc32
@@ -98,8 +97,8 @@ func (d *Destination) checksum() types.ChecksumAlgorithm {
 	return ""
 }
 
-// checkContext returns an error if the context is cancelled. Operations that
-// send a request at once need no call, because their request fails.
+// checkContext returns an error if the context is cancelled. Operations that send a request at
+// once need not call it, because their request fails.
 func (d *Destination) checkContext(ctx context.Context, op, name string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
@@ -107,12 +106,12 @@ func (d *Destination) checkContext(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// object is a small object that was read.
+// object is a small object that was read from the bucket.
 type object struct {
 	data    []byte
 	version string
 	id      string        // value of the metadata key formetl-id
-	age     time.Duration // by the store's own clock; negative if unknown
+	age     time.Duration // age of the object by the store's own clock; negative if unknown
 }
 
 func (d *Destination) get(ctx context.Context, name string) (object, error) {
@@ -120,7 +119,7 @@ func (d *Destination) get(ctx context.Context, name string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	defer func() { _ = out.Body.Close() }() // read only
+	defer func() { _ = out.Body.Close() }() // the body is only read
 	data, err := io.ReadAll(out.Body)
 	if err != nil {
 		return object{}, err
@@ -136,7 +135,7 @@ func (d *Destination) head(ctx context.Context, name string) (*awss3.HeadObjectO
 	return d.client.HeadObject(ctx, &awss3.HeadObjectInput{Bucket: &d.name, Key: d.key(name)})
 }
 
-// Open implements load.Opener by the body of an answer.
+// Open returns a data object's content, which is the body of the store's answer.
 func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, err
@@ -148,13 +147,13 @@ func (d *Destination) Open(ctx context.Context, name string) (io.ReadCloser, err
 	return out.Body, nil
 }
 
-// body is an object's content, whose errors have a class.
+// body is the content of an object. It turns errors of reading into errors of package load.
 type body struct {
 	io.ReadCloser
 	fail func(error) error
 }
 
-// Read implements io.Reader.
+// Read reads the object's content; its errors are those of package load.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader gives EOF itself
@@ -163,7 +162,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answer begins to read an object. The caller closes its body.
+// answer requests an object and returns the store's answer. The caller closes the answer's
+// body.
 func (d *Destination) answer(ctx context.Context, name string) (*awss3.GetObjectOutput, error) {
 	out, err := d.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &d.name, Key: d.key(name)})
 	switch {
@@ -176,7 +176,7 @@ func (d *Destination) answer(ctx context.Context, name string) (*awss3.GetObject
 	return out, nil
 }
 
-// Stat describes an object by its metadata.
+// Stat describes an object by the metadata that the store has of it.
 func (d *Destination) Stat(ctx context.Context, name string) (load.Object, error) {
 	if err := load.CheckName(name); err != nil {
 		return load.Object{}, err

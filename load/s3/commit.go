@@ -14,18 +14,17 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Commit looks several times for the object of an upload that is gone. The
+// How often Commit looks for the object of an upload that is gone, and the first pause. The
 // pauses double; they add up to 1.55 s.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 800 * time.Millisecond
 )
 
-// Commit completes the upload under its final name. Unless p.Replace is set,
-// the request has the condition that the name is free. Commit then looks at the
-// object of that name, whatever the store answered. Versitygw, for one, reports
-// success for an upload that is gone if any object has its name. An upload that
-// can no longer be used is aborted.
+// Commit completes the upload under its final name. Unless p.Replace is set, the request has
+// the condition that the name is free. Whatever the store answers, Commit then looks at the
+// object of that name: Versitygw, for one, reports success for an upload that is gone if any
+// object has its name. An upload that can no longer be used is aborted.
 func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	s, err := checkStaged(p)
 	if err != nil {
@@ -36,7 +35,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 	}
 	ctx, cancel := load.Lingering(ctx, cleanupTimeout)
 	defer cancel()
-	if err := d.unmark(ctx, s); err != nil { // the object is committed all the same
+	if err := d.unmark(ctx, s); err != nil { // the object is committed, though its marker stays
 		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the marker of an upload that has ended could not be removed; formetl clean removes it",
 			slog.String("path", d.path(p.Name)), slog.String("error", err.Error()))
 	}
@@ -44,7 +43,7 @@ func (d *Destination) Commit(ctx context.Context, p load.Prepared) error {
 }
 
 func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) error {
-	var unless *string // the condition of the request
+	var unless *string // If-None-Match: "*" where the name must be free; nil to replace
 	if !p.Replace {
 		unless = aws.String("*")
 	}
@@ -68,9 +67,8 @@ func (d *Destination) commit(ctx context.Context, p load.Prepared, s staged) err
 	}
 }
 
-// taken ends a commit whose final name is taken. It returns nil if that object
-// is the prepared one. The store keeps an upload that it refused to complete,
-// so taken aborts it.
+// taken ends a commit whose final name is taken. It returns nil if the object of that name is
+// the prepared one. The store keeps an upload that it refused to complete, so taken aborts it.
 func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) error {
 	err := d.shown(ctx, p, s)
 	switch {
@@ -82,7 +80,8 @@ func (d *Destination) taken(ctx context.Context, p load.Prepared, s staged) erro
 	return d.abort(ctx, p.Name, s.Upload)
 }
 
-// complete completes the upload. unless is the value of If-None-Match, nil for none.
+// complete completes the upload. unless is the value of If-None-Match in the request, nil for
+// none.
 func (d *Destination) complete(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	parts := make([]types.CompletedPart, len(s.Parts))
 	for i, part := range s.Parts {
@@ -100,8 +99,8 @@ func (d *Destination) complete(ctx context.Context, p load.Prepared, s staged, u
 	return err
 }
 
-// putEmpty writes an empty data object, because an upload needs at least one
-// byte.
+// putEmpty writes an empty data object in one request, because a multipart upload needs at
+// least one byte.
 func (d *Destination) putEmpty(ctx context.Context, p load.Prepared, s staged, unless *string) error {
 	in := d.putInput(p.Name, nil, s.ID)
 	in.IfNoneMatch = unless
@@ -109,8 +108,8 @@ func (d *Destination) putEmpty(ctx context.Context, p load.Prepared, s staged, u
 	return err
 }
 
-// committed returns nil if the final name holds exactly what was prepared: the
-// object has the upload's id, or the same length and SHA-256.
+// committed returns nil if the final name holds exactly what was prepared: an object that has
+// the upload's id, or the same length and SHA-256.
 func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) error {
 	final, err := d.head(ctx, p.Name)
 	switch {
@@ -121,23 +120,22 @@ func (d *Destination) committed(ctx context.Context, p load.Prepared, s staged) 
 	case final.Metadata[idMetadata] == s.ID && aws.ToInt64(final.ContentLength) == p.Bytes:
 		return nil
 	}
-	if aws.ToInt64(final.ContentLength) == p.Bytes { // another process may have made the same part, which is rare
+	if aws.ToInt64(final.ContentLength) == p.Bytes { // rarely, another process made the same part
 		if _, digest, err := load.Digest(ctx, d, p.Name); err != nil || digest == p.SHA256 {
 			return err
 		}
 	}
 	if p.Replace {
-		// This is no conflict, because the name was taken before. The upload
-		// that should replace it is gone.
+		// It is no conflict that the name is taken: an object of that name was to be replaced. The
+		// upload that should replace it is gone.
 		return fmt.Errorf("cannot replace %s: its upload is gone: %w", d.path(p.Name), load.ErrStagedGone)
 	}
 	return fmt.Errorf("cannot commit %s: an object of that name is there with other content, and nothing is overwritten: %w", d.path(p.Name), load.ErrConflict)
 }
 
-// completedElsewhere returns nil if another process completed the upload, which
-// is gone. A store may remove the upload before it shows the object. So this
-// function looks for the object for a while, unless this Destination ended the
-// upload itself.
+// completedElsewhere returns nil if another process completed the upload, so that the upload
+// is gone. A store may remove the upload before it shows the object. So this function looks
+// for the object for a while, unless this Destination ended the upload itself.
 func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s staged) error {
 	if _, ended := d.ended.Load(s.Upload); ended {
 		return d.committed(ctx, p, s)
@@ -145,8 +143,8 @@ func (d *Destination) completedElsewhere(ctx context.Context, p load.Prepared, s
 	return d.shown(ctx, p, s)
 }
 
-// shown does what committed does. If the object is missing, it tries again for
-// a while, because the store may not show it yet.
+// shown returns what committed returns. If the object is missing, it tries again for a while,
+// because the store may not show the object yet.
 func (d *Destination) shown(ctx context.Context, p load.Prepared, s staged) error {
 	err := d.committed(ctx, p, s)
 	for pause := firstLook; pause <= lastLook && errors.Is(err, load.ErrStagedGone); pause *= 2 {

@@ -1,12 +1,11 @@
 // Package s3 is the destination in a bucket: a prefix of Amazon S3 or of a store
 // that speaks its protocol.
 //
-// A staged object is a multipart upload whose parts are all sent and which is
-// not completed, so no listing of objects shows it. Prepared.Staged holds the
-// upload's id and the ETags of its parts, so any process can complete or abort
-// it. Commit completes it on condition that the final name is free
-// (If-None-Match: *), unless it replaces a single file. An upload needs at least
-// one byte, so an empty object is written only at commit.
+// A staged object is a multipart upload whose parts are all sent and which is not completed,
+// so no listing of objects shows it. Prepared.Staged holds the upload's id and the ETags of
+// its parts, so any process can complete or abort the upload. Commit completes the upload on
+// condition that the final name is free (If-None-Match: *), unless it replaces a single file.
+// An upload needs at least one byte, so an empty object is written only at commit.
 //
 // No store tells which program began an upload, and not every store lists
 // uploads. So each upload has a marker, .formetl/<run>/staged-<id>, from before
@@ -23,10 +22,10 @@
 // conditions. Put sets an id too. So it is no conflict if the SDK's retry meets
 // the object that its first attempt wrote.
 //
-// AWS honours conditions. Any other store is asked once for each Destination, after the
-// first write with a condition: it must refuse two more of the same object whose
-// conditions do not hold. A store that does not is refused, because nothing would keep
-// two runs apart there.
+// AWS honours the conditions of writes. Any other store is asked once for each Destination,
+// after the first write with a condition: it must refuse two more writes of the same object
+// whose conditions do not hold. A store that does not refuse them cannot be used, because
+// nothing would keep two runs apart there.
 //
 // The lease is an object in the control folder. It is written on condition and
 // renewed every 15 s, and others may take it 60 s after its last renewal. Its age

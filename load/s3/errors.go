@@ -24,24 +24,24 @@ const conflictCode = "ConditionalRequestConflict"
 
 const credentialsHint = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the profile, or the machine's role"
 
-// failure is the kind of a failed request, and what the user is told of it.
+// failure says what is at fault when a request failed, and what the user is told.
 type failure struct {
 	kind       load.Kind
 	what, hint string
 }
 
-// errLate means that the deadline of a request passed. It wraps
+// errLate means that the store did not answer before the request's deadline. It wraps
 // context.DeadlineExceeded.
 var errLate = fmt.Errorf("the store did not answer in time: %w", context.DeadlineExceeded)
 
-// fail turns an error of the SDK into one with a kind, an explanation and a
-// hint. The new error says that op failed on the object name.
+// fail turns an error of the SDK into a *load.Error with a kind, an explanation and a hint,
+// which says that op failed on the object name.
 func (d *Destination) fail(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the deadline of cleaning up or of a lease
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // of cleaning up, or of a lease
 		return &load.Error{Kind: load.ErrAway, Op: op, Path: d.path(name), Hint: "try again later", Err: errLate}
 	case ctx.Err() != nil:
 		return fmt.Errorf("cannot %s %s: %w", op, d.path(name), context.Cause(ctx))
@@ -77,9 +77,8 @@ func (d *Destination) explain(err error) failure {
 	return failure{load.ErrFailed, what, "check the endpoint and the output's s3: settings"}
 }
 
-// byCode explains an error by its code. It returns false if the code is missing
-// or unknown. A redirection may have no code, so its status stands for the
-// code.
+// byCode explains an error by the store's code. It returns false if the code is missing or
+// unknown. A redirection may have no code, so its HTTP status stands for the code.
 func byCode(err error) (failure, bool) {
 	c := code(err)
 	s, header := httpAnswer(err)
@@ -149,7 +148,7 @@ func unreachable(cause error) failure {
 	return failure{load.ErrFailed, "the request could not be made: " + cause.Error(), "check the output's s3: settings and the AWS configuration"}
 }
 
-// code returns the store's code of an error, "" if it gave none.
+// code returns the store's code in an error, "" if there is none.
 func code(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
@@ -171,9 +170,9 @@ func status(err error) int {
 	return s
 }
 
-// noKey tells whether an error means that the object is missing. The status 404
-// does not suffice: it may mean the bucket or, with versitygw, the user. An
-// answer to HEAD has no code, so the SDK sets the code NotFound.
+// noKey tells whether an error means that the object is missing. The HTTP status 404 does not
+// suffice: it may mean that the bucket or, with versitygw, the user is missing. An answer to
+// HEAD has no code, so the SDK sets the code NotFound.
 func noKey(err error) bool {
 	c := code(err)
 	return c == "NoSuchKey" || c == "NotFound"
@@ -181,7 +180,7 @@ func noKey(err error) bool {
 
 func noUpload(err error) bool { return code(err) == "NoSuchUpload" }
 
-// unmet tells whether an error means that a write's condition did not hold.
+// unmet tells whether an error means that the condition of a write did not hold.
 func unmet(err error) bool {
 	return code(err) == "PreconditionFailed" || status(err) == http.StatusPreconditionFailed
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/formetl/formetl/load/internal/lease"
 )
 
-// leaseObject is a lease.Store in a bucket.
+// leaseObject keeps a lease in an object of a bucket, as a lease.Store.
 type leaseObject struct {
 	d    *Destination
 	name string
 }
 
-// Read implements lease.Store.
+// Read reads the lease's object, see lease.Store.
 func (o leaseObject) Read(ctx context.Context) (lease.Record, string, time.Duration, error) {
 	got, err := o.d.get(ctx, o.name)
 	if err != nil {
@@ -29,18 +29,18 @@ func (o leaseObject) Read(ctx context.Context) (lease.Record, string, time.Durat
 	return r, got.version, got.age, nil
 }
 
-// Write implements lease.Store.
+// Write writes the lease's object on condition of its version, see lease.Store.
 func (o leaseObject) Write(ctx context.Context, r lease.Record, version string) (string, error) {
 	data, _ := json.Marshal(r) // encoding strings, numbers and times cannot fail
 	return o.d.put(ctx, o.name, append(data, '\n'), version)
 }
 
-// Remove implements lease.Store.
+// Remove removes the lease's object, see lease.Store.
 func (o leaseObject) Remove(ctx context.Context) error { return o.d.remove(ctx, o.name) }
 
-// Acquire takes the lease of a scope, an object in the control folder, by a conditional write. It replaces a holder that did
-// not renew in time. If the holder ran on this host and its process is gone,
-// Acquire replaces it at once.
+// Acquire takes the lease of a scope, an object in the control folder, by a conditional write.
+// It replaces a holder that did not renew in time. If the holder ran on this host and its
+// process is gone, Acquire replaces it at once.
 func (d *Destination) Acquire(ctx context.Context, scope string, h load.Holder) (load.Lease, error) {
 	if scope != "" {
 		if err := load.CheckObjectName(scope); err != nil {
@@ -71,7 +71,7 @@ func (d *Destination) Holders(ctx context.Context) ([]load.ScopedHolder, error) 
 		}
 		r, _, age, err := leaseObject{d, name}.Read(ctx)
 		switch {
-		case errors.Is(err, load.ErrNotExist): // it was released meanwhile
+		case errors.Is(err, load.ErrNotExist): // the lease was released meanwhile
 		case err != nil:
 			return nil, err
 		case !d.times.Free(r, age):

@@ -9,8 +9,8 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Limits of multipart uploads (Amazon S3 user guide, "multipart upload
-// limits"), and the defaults.
+// Limits of multipart uploads (Amazon S3 user guide, "multipart upload limits"), and the
+// defaults of Options.
 const (
 	MinPartSize          = 5 << 20
 	MaxPartSize          = 5 << 30
@@ -19,23 +19,24 @@ const (
 	DefaultPartsInFlight = 4
 )
 
-// How objects are encrypted at rest, if not in the way that the bucket sets.
+// Values of Options.SSE: how objects are encrypted at rest, if not in the way that the bucket
+// sets.
 const (
-	SSES3  = "s3"  // with keys that S3 manages
-	SSEKMS = "kms" // with a key of KMS
+	SSES3  = "s3"  // encryption with keys that S3 manages
+	SSEKMS = "kms" // encryption with a key of KMS
 )
 
 // Options are a destination's settings. The zero value is AWS with the SDK's
 // own configuration (environment, profile, web identity, instance role).
 type Options struct {
 	Endpoint      string       // URL of the server, "" for AWS or what the SDK's configuration names
-	Region        string       // "" for the SDK's; us-east-1 on an endpoint that has none
-	PathStyle     bool         // bucket in the path instead of the host name
-	SSE           string       // "", SSES3 or SSEKMS
-	KMSKeyID      string       // with SSEKMS: key id or ARN, "" for the account's default key
+	Region        string       // the region; "" for the SDK's, or us-east-1 if it has none
+	PathStyle     bool         // the bucket stands in the path instead of the host name
+	SSE           string       // encryption at rest: "", SSES3 or SSEKMS
+	KMSKeyID      string       // key id or ARN for SSEKMS, "" for the account's default key
 	PartSize      int64        // bytes of a part, 0 for DefaultPartSize
 	PartsInFlight int          // parts of one upload in memory at once, 0 for DefaultPartsInFlight
-	Logger        *slog.Logger // nil: nothing is logged
+	Logger        *slog.Logger // receives warnings; nil: nothing is logged
 }
 
 // complete checks the options and fills in the defaults.
@@ -65,8 +66,7 @@ func (o Options) complete() (Options, error) {
 // Scheme begins the addresses of buckets.
 const Scheme = "s3"
 
-// parseRoot splits s3://bucket/prefix. The prefix that it returns is empty or
-// ends with "/".
+// parseRoot splits s3://bucket/prefix. The returned prefix is empty or ends with "/".
 func parseRoot(root string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(root, Scheme+"://")
 	if !ok {

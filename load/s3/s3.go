@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	defaultRegion = "us-east-1" // for endpoints that have no regions
+	defaultRegion = "us-east-1" // region for endpoints that have no regions
 	// attempts is how often the SDK sends one request, unless
 	// AWS_MAX_ATTEMPTS or the profile says otherwise.
 	attempts = 5
@@ -29,8 +29,8 @@ const (
 	// because some stores copy all its parts.
 	answerTimeout   = 45 * time.Second
 	completeTimeout = 3 * time.Minute
-	// cleanupTimeout is how long one cleaning step may go on after a run was stopped.
-	// Its process ends soon, whatever is left to clean.
+	// cleanupTimeout is how long one cleaning step may go on after a run was stopped. The run's
+	// process ends soon, whatever is left to clean.
 	cleanupTimeout = 2 * time.Second
 	// A connection may accept no bytes for stallTimeout. It may be silent in
 	// both directions for readTimeout, which is longer than answerTimeout.
@@ -46,12 +46,12 @@ type Destination struct {
 	patient  awss3.HTTPClient // waits longer, to complete uploads; nil if the configuration sets a client
 	options  Options
 	name     string
-	prefix   string // "" or ends with "/"
-	custom   bool   // not AWS
+	prefix   string // prefix of the keys of objects, "" or ends with "/"
+	custom   bool   // the endpoint is not AWS
 	times    lease.Times
 	maxParts int
-	honours  atomic.Bool // it was seen that the store honours the conditions of writes
-	untold   sync.Once   // logs once that the store does not support Check
+	honours  atomic.Bool // the store was seen to honour the conditions of writes
+	untold   sync.Once   // makes one log message say that the store does not support Check
 	// ended holds the ids of uploads that this Destination completed or
 	// aborted. No other process can still complete them.
 	ended sync.Map
@@ -98,7 +98,7 @@ func newDestination(ctx context.Context, root string, o Options, guard stallGuar
 	return d, nil
 }
 
-// sdkLogger logs the SDK's own messages, which would go to standard error
+// sdkLogger returns a logger for the SDK's own messages, which would go to standard error
 // otherwise.
 func sdkLogger(log *slog.Logger) logging.Logger {
 	return logging.LoggerFunc(func(c logging.Classification, format string, v ...any) {
@@ -118,5 +118,5 @@ func loadConfig(ctx context.Context, o Options) (aws.Config, error) {
 		t.ResponseHeaderTimeout = answerTimeout
 	})
 	return config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithLogger(sdkLogger(o.Logger)),
-		config.WithRegion(o.Region), config.WithBaseEndpoint(o.Endpoint)) // these two change nothing if empty
+		config.WithRegion(o.Region), config.WithBaseEndpoint(o.Endpoint)) // empty ones change nothing
 }

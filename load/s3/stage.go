@@ -20,8 +20,8 @@ import (
 // idMetadata is the metadata key of an object's id.
 const idMetadata = "formetl-id"
 
-// firstBuffer is the memory that an upload gets at first, because many uploads
-// are small.
+// firstBuffer is how many bytes of memory an upload gets at first, because many uploads are
+// small.
 const firstBuffer = 64 << 10
 
 // upload is a multipart upload that is being written. One goroutine uses it;
@@ -33,10 +33,10 @@ type upload struct {
 	run    string
 	name   string
 	id     string // value of the metadata key formetl-id
-	upload string // the store's id, "" before the first part
+	upload string // the store's id of the multipart upload, "" before the first part
 	hash   hash.Hash
 	bytes  int64
-	part   []byte // being filled
+	part   []byte // the part that is being filled
 	ended  bool
 	flight flight
 }
@@ -47,7 +47,7 @@ type flight struct {
 	sending sync.WaitGroup
 
 	mu    sync.Mutex
-	parts []stagedPart // the entry of a part that is on its way is empty
+	parts []stagedPart // parts in order; the entry of a part on its way is empty
 	err   error        // the first failure of a part
 }
 
@@ -70,8 +70,8 @@ func (d *Destination) Stage(ctx context.Context, run, name string) (load.Upload,
 	return u, nil
 }
 
-// Write appends to the object. It waits while the allowed number of parts is in
-// flight. An error is returned by every later call.
+// Write appends to the object. It waits while the allowed number of parts is in flight. After
+// an error every later call returns the error.
 func (u *upload) Write(p []byte) (int, error) {
 	if u.ended {
 		return 0, fmt.Errorf("cannot write to %s: the upload has ended", u.d.path(u.name))
@@ -94,8 +94,8 @@ func (u *upload) Write(p []byte) (int, error) {
 	return written, u.flight.failure()
 }
 
-// fill copies bytes into the part and returns how many fit. The memory of the
-// first part grows; that of later parts is allocated at once.
+// fill copies bytes of p into the part that is being filled, and returns how many fit. The
+// memory of the first part grows; that of later parts is allocated at once.
 func (u *upload) fill(p []byte) int {
 	size := int(u.d.options.PartSize)
 	n := min(len(p), size-len(u.part))
@@ -134,7 +134,7 @@ func (u *upload) send() error {
 		u.flight.parts[sent] = part
 		u.flight.mu.Unlock()
 		if err != nil {
-			_ = u.fail(err) // Write and Prepare return it
+			_ = u.fail(err) // Write and Prepare return the failure
 		}
 		u.flight.free <- data[:0]
 	})
@@ -156,9 +156,9 @@ func (u *upload) tooLarge() error {
 	}
 }
 
-// begin creates the multipart upload and its marker. A run that is stopped
-// meanwhile waits a while for the answer, because nobody could abort an upload
-// whose id is unknown.
+// begin creates the multipart upload and its marker. If the run is stopped meanwhile, begin
+// waits a while for the store's answer, because an upload whose id is unknown could not be
+// aborted.
 func (u *upload) begin() error {
 	d := u.d
 	ctx, cancel := load.Lingering(u.ctx, cleanupTimeout)
@@ -182,7 +182,7 @@ func (u *upload) begin() error {
 	return d.mark(ctx, u.run, u.id, marker{Name: u.name, Upload: u.upload})
 }
 
-// put sends one part. The SDK can read its body again for a retry.
+// put sends one part to the store. The SDK can read the part's bytes again for a retry.
 func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	d := u.d
 	out, err := d.client.UploadPart(u.ctx, &awss3.UploadPartInput{
@@ -200,7 +200,7 @@ func (u *upload) put(number int, data []byte) (stagedPart, error) {
 	return part, nil
 }
 
-// fail keeps the first failure and stops sending. It returns the first failure.
+// fail keeps an upload's first failure and stops sending. It returns the first failure.
 func (u *upload) fail(err error) error {
 	u.flight.mu.Lock()
 	defer u.flight.mu.Unlock()
@@ -217,7 +217,7 @@ func (f *flight) failure() error {
 	return f.err
 }
 
-// Prepare sends the last part and waits until all parts have arrived.
+// Prepare sends the object's last part and waits until all parts have arrived.
 func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 	if u.ended {
 		return load.Prepared{}, fmt.Errorf("cannot prepare %s: the upload has ended", u.d.path(u.name))
@@ -231,7 +231,7 @@ func (u *upload) Prepare(ctx context.Context) (load.Prepared, error) {
 		err = u.d.checkContext(ctx, "prepare", u.name)
 	}
 	if err != nil {
-		_ = u.Abort() // the first error is returned
+		_ = u.Abort() // the error of finish is returned, not that of Abort
 		return load.Prepared{}, err
 	}
 	u.ended = true
@@ -248,18 +248,18 @@ func (u *upload) staged() staged {
 	return s
 }
 
-// finish sends the last part and waits until all parts have arrived.
+// finish sends the upload's last part and waits until all parts have arrived.
 func (u *upload) finish() error {
 	if len(u.part) > 0 && u.flight.failure() == nil {
 		if err := u.send(); err != nil {
-			_ = u.fail(err) // returned below
+			_ = u.fail(err) // the failure is returned below
 		}
 	}
 	u.flight.sending.Wait()
 	return u.flight.failure()
 }
 
-// Abort aborts the upload. After Prepare it does nothing.
+// Abort aborts the multipart upload. After Prepare it does nothing.
 func (u *upload) Abort() error {
 	if u.ended {
 		return nil
@@ -273,13 +273,13 @@ func (u *upload) Abort() error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), cleanupTimeout) // u.ctx is cancelled by now
 	defer cancel()
-	if u.flight.err != nil { // the store may still be writing a part whose sending was broken off, and keep the upload for it
+	if u.flight.err != nil { // the store may still be writing a part whose sending was broken off
 		if err := u.d.abort(ctx, u.name, u.upload); err != nil {
 			return err
 		}
-		_ = load.Pause(ctx, abortPause) // nothing stops it
+		_ = load.Pause(ctx, abortPause) // the pause has no context that could end it
 	}
 	s := u.staged()
-	s.Parts = nil // those that did not arrive have no ETag
+	s.Parts = nil // parts that did not arrive have no ETag
 	return u.d.Abort(ctx, load.Prepared{Name: u.name, Staged: s.encode()})
 }

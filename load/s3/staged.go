@@ -19,20 +19,20 @@ import (
 // staged is the content of Prepared.Staged. It describes an upload with its
 // parts, or an empty object, of which the store holds nothing yet.
 type staged struct {
-	ID     string       `json:"id,omitempty"`     // the id in the object's metadata, and of the marker; "" if unknown
+	ID     string       `json:"id,omitempty"`     // formetl's id of the object; "" if unknown
 	Run    string       `json:"run,omitempty"`    // run whose folder holds the upload's marker, "" if there is none
-	Upload string       `json:"upload,omitempty"` // the store's id, "" for an empty object
-	Parts  []stagedPart `json:"parts,omitempty"`  // in order, from number 1
+	Upload string       `json:"upload,omitempty"` // the store's id of the upload; "" for none
+	Parts  []stagedPart `json:"parts,omitempty"`  // the upload's parts in order, from number 1
 }
 
 // stagedPart is what CompleteMultipartUpload needs of a part. Its JSON is a
 // list, which is short: an upload may have 10,000 parts.
 type stagedPart struct {
 	ETag  string
-	CRC32 string // base64, "" if none was sent
+	CRC32 string // checksum of the part in base64, "" if none was sent
 }
 
-// MarshalJSON writes ["etag"] or ["etag","crc32"].
+// MarshalJSON writes the staged part as ["etag"] or ["etag","crc32"].
 func (p stagedPart) MarshalJSON() ([]byte, error) {
 	if p.CRC32 == "" {
 		return json.Marshal([]string{p.ETag})
@@ -40,7 +40,7 @@ func (p stagedPart) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string{p.ETag, p.CRC32})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads a staged part from ["etag"] or ["etag","crc32"].
 func (p *stagedPart) UnmarshalJSON(data []byte) error {
 	var list []string
 	if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 || len(list) > 2 {
@@ -53,7 +53,7 @@ func (p *stagedPart) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// stagedScheme begins Prepared.Staged, with a version.
+// stagedScheme is the prefix of a Prepared.Staged that this package made. It names a version.
 const stagedScheme = "s3-1:"
 
 func (s staged) encode() string {
@@ -63,7 +63,7 @@ func (s staged) encode() string {
 
 var errNotStaged = errors.New("it is not a staged object of an S3 destination")
 
-// decodeStaged reads what encode wrote. It refuses anything else, because
+// decodeStaged reads the text that staged.encode returned. It refuses any other text, because
 // records may have been damaged or written by anyone.
 func decodeStaged(text string) (s staged, err error) {
 	encoded, ok := strings.CutPrefix(text, stagedScheme)
@@ -90,8 +90,8 @@ func isID(text string) bool {
 // restart, and no store tells which program began them. The marker is written
 // as soon as the upload has an id, and removed after the upload has ended.
 type marker struct {
-	Name   string `json:"name"`   // the final name
-	Upload string `json:"upload"` // the store's id
+	Name   string `json:"name"`   // the object's final name
+	Upload string `json:"upload"` // the store's id of the multipart upload
 }
 
 func (d *Destination) mark(ctx context.Context, run, id string, m marker) error {
@@ -121,7 +121,7 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 	if err != nil {
 		return nil, err
 	}
-	marked := map[string]bool{} // ids of uploads
+	marked := map[string]bool{} // the store's ids of the uploads that have a marker
 	for _, o := range objects {
 		run, id, ok := load.ParseStagedName(o.Name)
 		if !ok || !isID(id) {
@@ -129,14 +129,14 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 		}
 		data, _, err := d.Get(ctx, o.Name)
 		if errors.Is(err, load.ErrNotExist) {
-			continue // it ended meanwhile
+			continue // the upload ended meanwhile, so its marker is gone
 		}
 		if err != nil {
 			return nil, err
 		}
 		var m marker
 		if json.Unmarshal(data, &m) != nil || m.Upload == "" || load.CheckObjectName(m.Name) != nil {
-			m = marker{} // anyone may have written it: all that can be removed is the marker
+			m = marker{} // an unknown text: only the marker can go
 		}
 		l := d.leftover(m.Name, staged{ID: id, Run: run, Upload: m.Upload}, o.Changed)
 		if m.Upload == "" {
@@ -145,12 +145,12 @@ func (d *Destination) Staged(ctx context.Context) (found []load.Leftover, err er
 		found, marked[m.Upload] = append(found, l), true
 	}
 	for _, l := range uploads {
-		s, _ := decodeStaged(l.Staged) // it was encoded just now
+		s, _ := decodeStaged(l.Staged) // the text was encoded just now, so it is valid
 		if marked[s.Upload] {
 			continue
 		}
 		if err := d.ask(ctx, l.Name, s.Upload); noUpload(err) {
-			continue // it ended meanwhile
+			continue // the upload ended meanwhile
 		}
 		found = append(found, l)
 	}
@@ -163,8 +163,8 @@ func (d *Destination) leftover(name string, s staged, since time.Time) load.Left
 	}
 }
 
-// uploads lists the unfinished uploads. A store that does not list them, or does not permit it,
-// has none to tell of.
+// uploads lists the unfinished multipart uploads. It returns none if the store does not list
+// uploads, or does not permit it.
 func (d *Destination) uploads(ctx context.Context) (found []load.Leftover, err error) {
 	pages := awss3.NewListMultipartUploadsPaginator(d.client, &awss3.ListMultipartUploadsInput{Bucket: &d.name, Prefix: &d.prefix})
 	for pages.HasMorePages() {
@@ -194,7 +194,7 @@ func tellsNothing(err error) bool {
 	return false
 }
 
-// ask returns nil if an upload is there. The error is the SDK's.
+// ask returns nil if the store knows the upload. Any error is the SDK's.
 func (d *Destination) ask(ctx context.Context, name, uploadID string) error {
 	_, err := d.client.ListParts(ctx, &awss3.ListPartsInput{
 		Bucket: &d.name, Key: d.key(name), UploadId: &uploadID, MaxParts: aws.Int32(1),
@@ -202,16 +202,14 @@ func (d *Destination) ask(ctx context.Context, name, uploadID string) error {
 	return err
 }
 
-// An upload is aborted several times, with pauses, because a part of it may
-// still arrive.
+// How often an upload is aborted, and the pause between: a part of it may still arrive.
 const (
 	abortAttempts = 4
 	abortPause    = 200 * time.Millisecond
 )
 
-// Abort aborts the upload, then removes its marker. It is no error if they are
-// gone. If ctx is cancelled, Abort still has 2 s, because it cleans up after
-// stopped runs.
+// Abort aborts the upload, then removes its marker. It is no error if they are gone. If ctx is
+// cancelled, Abort still has 2 s, because it cleans up after stopped runs.
 func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	s, err := decodeStaged(p.Staged)
 	if err != nil {
@@ -230,16 +228,16 @@ func (d *Destination) Abort(ctx context.Context, p load.Prepared) error {
 	return d.unmark(ctx, s)
 }
 
-// abort aborts an upload until the store no longer knows it, because a part
-// that still arrives can keep it (Amazon S3 API reference, AbortMultipartUpload). It notes that
-// no process can complete the upload any more.
+// abort aborts an upload until the store no longer knows it, because a part that still arrives
+// can keep the upload (Amazon S3 API reference, AbortMultipartUpload). It remembers that no
+// process can complete the upload any more.
 func (d *Destination) abort(ctx context.Context, name, uploadID string) error {
 	for range abortAttempts {
 		_, err := d.client.AbortMultipartUpload(ctx, &awss3.AbortMultipartUploadInput{Bucket: &d.name, Key: d.key(name), UploadId: &uploadID})
 		gone := noUpload(err)
 		if err == nil {
 			err = d.ask(ctx, name, uploadID)
-			gone = noUpload(err) || tellsNothing(err) // then the store does not tell whether it is
+			gone = noUpload(err) || tellsNothing(err) // true also if the store does not tell
 		}
 		if gone {
 			d.ended.Store(uploadID, true)

@@ -28,8 +28,8 @@ func (g stallGuard) wrap(dial dialFunc) dialFunc {
 	}
 }
 
-// guardedConn is a connection that fails with a timeout if it stands still. It
-// may set deadlines, because the HTTP transport sets none on connections.
+// guardedConn is a connection that fails with a timeout if no bytes move for too long. It may
+// set deadlines, because the HTTP transport sets none on connections.
 type guardedConn struct {
 	net.Conn
 	guard stallGuard

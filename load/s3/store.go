@@ -13,7 +13,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// Get reads an object. Its version is its ETag.
+// Get reads an object. The returned version is the object's ETag.
 func (d *Destination) Get(ctx context.Context, name string) ([]byte, string, error) {
 	if err := load.CheckName(name); err != nil {
 		return nil, "", err
@@ -31,7 +31,7 @@ func (d *Destination) Put(ctx context.Context, name string, data []byte, version
 	return err
 }
 
-// put does what Put does, and also returns the new version.
+// put writes an object as Put does, and also returns the object's new version.
 func (d *Destination) put(ctx context.Context, name string, data []byte, version string) (string, error) {
 	in := d.putInput(name, data, rand.Text())
 	switch version {
@@ -55,9 +55,9 @@ func (d *Destination) put(ctx context.Context, name string, data []byte, version
 	return "", d.fail(ctx, "write", name, err)
 }
 
-// checkConditions checks that the store honours conditions, after it wrote an object. It asks
-// for two more writes of the same object, whose conditions do not hold: that nothing is there,
-// and another version. AWS honours conditions, and another store is asked once.
+// checkConditions checks, after the store wrote an object, that it honours conditions. It asks
+// for two more writes of the same object whose conditions do not hold: that there is no
+// object, and that it has another version. AWS is not asked, and any other store once.
 func (d *Destination) checkConditions(ctx context.Context, name string, data []byte) error {
 	if !d.custom || d.honours.Load() {
 		return nil
@@ -68,7 +68,7 @@ func (d *Destination) checkConditions(ctx context.Context, name string, data []b
 		_, err := d.client.PutObject(ctx, in)
 		switch {
 		case err == nil || code(err) == "NotImplemented":
-			_ = d.remove(ctx, name) // that the store cannot be used says more
+			_ = d.remove(ctx, name) // the error that the store cannot be used says more
 			return d.ignoresConditions(err)
 		case !unmet(err):
 			return d.fail(ctx, "write", name, err)
@@ -78,8 +78,8 @@ func (d *Destination) checkConditions(ctx context.Context, name string, data []b
 	return nil
 }
 
-// ignoresConditions is the error of a store that writes although a condition does not hold.
-// Nothing would keep two runs apart there.
+// ignoresConditions is the error of a store that writes although a condition does not hold. In
+// such a store nothing would keep two runs apart.
 func (d *Destination) ignoresConditions(err error) error {
 	return &load.Error{
 		Kind: load.ErrUnusable, Op: "use", Path: d.String(), Hint: "use a store, or a version of it, that honours If-None-Match and If-Match, and look whether a proxy drops these headers",
@@ -87,9 +87,9 @@ func (d *Destination) ignoresConditions(err error) error {
 	}
 }
 
-// wrote returns the object's version if the request in wrote the object,
-// otherwise ErrConflict. The answer to a first attempt may have been lost, so
-// that the SDK's retry found the object already there.
+// wrote returns the object's new version if the request in wrote the object, otherwise
+// ErrConflict. The answer to a first attempt may have been lost, so that the SDK's retry found
+// the object already there.
 func (d *Destination) wrote(ctx context.Context, name string, in *awss3.PutObjectInput) (string, error) {
 	now, err := d.head(ctx, name)
 	if err != nil && !noKey(err) {
@@ -118,8 +118,8 @@ func (d *Destination) List(ctx context.Context, prefix string) ([]load.Object, e
 	return d.list(ctx, prefix, 0)
 }
 
-// list returns the objects whose names begin with prefix. If most is not 0, it
-// may stop after that many.
+// list returns the objects whose names begin with prefix. If most is not 0, it may stop after
+// that many objects.
 func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]load.Object, error) {
 	in := &awss3.ListObjectsV2Input{Bucket: &d.name, Prefix: d.key(prefix)}
 	if most > 0 {
@@ -139,7 +139,7 @@ func (d *Destination) list(ctx context.Context, prefix string, most int32) ([]lo
 			}
 		}
 	}
-	// Directory buckets do not list in order.
+	// Directory buckets of S3 do not list in order.
 	slices.SortFunc(objects, func(a, b load.Object) int { return strings.Compare(a.Name, b.Name) })
 	return objects, nil
 }

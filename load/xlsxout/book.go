@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// sheetName is the name of the first sheet. Later ones get a number.
+// sheetName is the name of the first sheet. The names of later sheets end with a number.
 const sheetName = "Results"
 
 // Parts of a workbook's XML (ISO/IEC 29500-1 and -2).
@@ -24,18 +24,18 @@ const (
 	linksMedia = "application/vnd.openxmlformats-package.relationships+xml"
 )
 
-// book is a workbook that is written sheet by sheet. What tells of the sheets follows them,
-// since their number is known at the end.
+// book is a workbook that is written sheet by sheet. The parts that list the sheets follow
+// them, since the number of sheets is known only at the end.
 type book struct {
 	archive *zip.Writer
 	columns []column
 	styles  styles
 
-	sheet *sheet   // the last one
-	names []string // of the sheets so far
+	sheet *sheet   // the sheet that is being written
+	names []string // names of the sheets so far
 }
 
-// newBook begins a workbook and its first sheet.
+// newBook begins a workbook, and its first sheet with the heading.
 func newBook(w io.Writer, columns []column) (*book, error) {
 	b := &book{archive: zip.NewWriter(w), columns: columns, styles: newStyles(columns)}
 	b.archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
@@ -55,7 +55,7 @@ func (b *book) next() error {
 		name += " " + strconv.Itoa(number)
 	}
 	b.names = append(b.names, name)
-	w, err := b.archive.Create(sheetPath(number)) // the entry gets no time
+	w, err := b.archive.Create(sheetPath(number)) // the archive's entry gets no time
 	if err == nil {
 		b.sheet, err = newSheet(w, &b.styles, b.columns, number == 1)
 	}
@@ -76,7 +76,7 @@ func (b *book) row(cells []cell) error {
 	return nil
 }
 
-// end ends the current sheet, if there is one.
+// end ends the workbook's current sheet, if there is one.
 func (b *book) end() error {
 	if b.sheet == nil {
 		return nil
@@ -113,7 +113,7 @@ func (b *book) close() error {
 	return nil
 }
 
-// workbook returns the list of the sheets.
+// workbook returns the XML part that lists the workbook's sheets.
 func (b *book) workbook() string {
 	var sheets strings.Builder
 	for i, name := range b.names {
@@ -123,7 +123,8 @@ func (b *book) workbook() string {
 		`<sheets>` + sheets.String() + `</sheets></workbook>`
 }
 
-// links returns where the workbook's sheets and styles lie.
+// links returns the XML part that says where the workbook's sheets and styles lie in the
+// archive.
 func (b *book) links() string {
 	var list []string
 	for i := range b.names {
@@ -140,7 +141,7 @@ func links(list ...string) string {
 	return xmlHeader + `<Relationships xmlns="` + linkSpace + `">` + strings.Join(list, "") + `</Relationships>`
 }
 
-// media returns the media types of all parts of the archive.
+// media returns the XML part with the media types of all parts of the archive.
 func (b *book) media() string {
 	var list strings.Builder
 	add := func(path, media string) {

@@ -11,8 +11,8 @@ import (
 // column is a column of the sheet: a field, or one choice of a list.
 type column struct {
 	heading string
-	kind    arrow.DataType // type of its cells
-	width   int            // in characters
+	kind    arrow.DataType // type of the cells in the column
+	width   int            // width of the column in characters
 }
 
 // columnsOf returns the sheet's columns. fields say how the schema's fields are written.

@@ -21,14 +21,14 @@ const (
 type sheet struct {
 	w       io.Writer
 	styles  *styles
-	letters []string // of the columns: A, B, …
-	rows    int64    // rows so far, including the heading
-	written int64    // bytes so far
-	buf     []byte   // what is not written yet
+	letters []string // letters of the columns: A, B, …
+	rows    int64    // rows written so far, including the heading
+	written int64    // bytes written so far
+	buf     []byte   // bytes that are not written yet
 }
 
 // newSheet begins a sheet with the widths of its columns and the heading. The heading is
-// frozen, so that it stays in view. The first sheet of a book is selected.
+// frozen, so that it stays in view. The first sheet of a workbook is selected.
 func newSheet(w io.Writer, styles *styles, columns []column, first bool) (*sheet, error) {
 	s := &sheet{w: w, styles: styles}
 	s.add(xmlHeader, `<worksheet xmlns="`, mainSpace, `"><sheetViews><sheetView`)
@@ -51,7 +51,7 @@ func newSheet(w io.Writer, styles *styles, columns []column, first bool) (*sheet
 	return s, s.row(headings, headingStyle)
 }
 
-// letters returns the letters of a column, which is numbered from 1.
+// letters returns the letters that name a column, which is numbered from 1: A, B, …, AA.
 func letters(column int) string {
 	var name string
 	for ; column > 0; column = (column - 1) / 26 {
@@ -66,7 +66,8 @@ func (s *sheet) add(texts ...string) {
 	}
 }
 
-// row appends a row. Numbers have the style of their column, and other cells have style.
+// row appends a row to the sheet. Numbers have the style of their column, and other cells have
+// style.
 func (s *sheet) row(cells []cell, style int) error {
 	s.rows++
 	row := strconv.FormatInt(s.rows, 10)
@@ -102,13 +103,14 @@ func (s *sheet) row(cells []cell, style int) error {
 	return s.flush()
 }
 
-// end ends the sheet.
+// end ends the sheet's XML and writes the rest of it.
 func (s *sheet) end() error {
 	s.add(`</sheetData></worksheet>`)
 	return s.flush()
 }
 
-// flush writes what was collected. A sheet that becomes too large is a load.ErrData.
+// flush writes the bytes that were collected. A sheet that becomes too large is a
+// load.ErrData.
 func (s *sheet) flush() error {
 	if s.written += int64(len(s.buf)); s.written > maxSheet {
 		return &load.Error{

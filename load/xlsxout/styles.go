@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The first styles of each workbook, by their numbers. Those of number formats follow.
+// The first styles of each workbook, by their numbers. The styles of number formats follow.
 const (
-	plainStyle   = 1 // texts begin at the top of their cell
+	plainStyle   = 1 // for texts, which begin at the top of their cell
 	headingStyle = 2
 	formatStyles = 3
 )
@@ -18,11 +18,11 @@ const (
 // fractionFormat is the number format of timestamps with a fraction of a second.
 const fractionFormat = "yyyy-mm-dd hh:mm:ss.000"
 
-// styles are the styles of cells.
+// styles are the styles of a workbook's cells, by their numbers.
 type styles struct {
 	formats  []string // number formats of the styles from formatStyles on
-	columns  []int    // for the numbers of each column
-	fraction int      // for timestamps with a fraction of a second
+	columns  []int    // for each column, the style of its numbers
+	fraction int      // the style of timestamps with a fraction of a second
 }
 
 // newStyles returns the styles that the columns need.
@@ -37,7 +37,7 @@ func newStyles(columns []column) styles {
 	return s
 }
 
-// of returns the style with a number format. Equal formats have one style.
+// of returns the number of the style with a number format. Equal formats have one style.
 func (s *styles) of(format string) int {
 	if format == "" {
 		return plainStyle
@@ -54,7 +54,7 @@ func (s *styles) of(format string) int {
 func formatOf(kind arrow.DataType) string {
 	switch kind := kind.(type) {
 	case *arrow.Int64Type:
-		return "0" // otherwise 12 digits would be shown with an exponent
+		return "0" // with another format 12 digits would be shown with an exponent
 	case *arrow.Decimal128Type:
 		if kind.Scale > 0 && kind.Scale <= maxDigits {
 			return "0." + strings.Repeat("0", int(kind.Scale))
@@ -68,10 +68,10 @@ func formatOf(kind arrow.DataType) string {
 	return ""
 }
 
-// xml returns the workbook's part with the styles (ISO/IEC 29500-1, 18.8).
+// xml returns the part of the workbook that holds the styles (ISO/IEC 29500-1, 18.8).
 func (s *styles) xml() string {
 	const (
-		firstFormat = 164 // smaller numbers are the spreadsheet's own formats
+		firstFormat = 164 // smaller numbers are the spreadsheet's own number formats
 		font        = `<sz val="11"/><name val="Calibri"/><family val="2"/></font>`
 	)
 	var b strings.Builder
@@ -83,7 +83,7 @@ func (s *styles) xml() string {
 		}
 		b.WriteString(`</numFmts>`)
 	}
-	// The two fills are those that spreadsheets expect in this order.
+	// Spreadsheets expect these two fills, in this order.
 	b.WriteString(`<fonts count="2"><font>` + font + `<font><b/>` + font + `</fonts>` +
 		`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>` +
 		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +

@@ -19,7 +19,7 @@ func appendText[T ~string | ~[]byte](dst []byte, s T) []byte {
 			instead = "&gt;"
 		case '"':
 			instead = "&quot;"
-		case '\r': // a parser would make it a line feed
+		case '\r': // a parser would turn CR into a line feed
 			instead = "&#xD;"
 		case '_':
 			if !isCoded(s[i:]) {

@@ -30,19 +30,19 @@ const (
 	dayMicros = 86_400_000_000
 )
 
-// cell is what a sheet holds at one place.
+// cell is what a sheet holds in one row and column.
 type cell struct {
 	kind kind
 	text []byte // the text, the number's digits, or 0 and 1 for a boolean
 }
 
-// kind is the kind of a cell.
+// kind says what a cell holds.
 type kind int
 
 const (
 	none     kind = iota // there is no cell
-	text                 // shown as it is
-	number               // shown in the format of its column
+	text                 // a text, shown unchanged
+	number               // a number, shown in the format of its column
 	fraction             // a time with a fraction of a second
 	boolean
 )
@@ -81,7 +81,7 @@ func (e *encoder) values(batch arrow.RecordBatch) ([]value, error) {
 	return list, nil
 }
 
-// optional returns v, but with no cell in the rows where arr is null.
+// optional returns a value that is v, except that null elements of arr have no cell.
 func optional(arr arrow.Array, v value) value {
 	if arr.NullN() == 0 {
 		return v
@@ -94,10 +94,10 @@ func optional(arr arrow.Array, v value) value {
 	}
 }
 
-// scalar returns a function that makes the cells of an array of scalars.
-// Columns have no types but these.
+// scalar returns a function that makes the cells of an array of scalars. It handles all types
+// that columns may have.
 func (e *encoder) scalar(arr arrow.Array) value {
-	var scratch []byte // of the cell
+	var scratch []byte // memory for the text of a cell
 	of := func(render func(dst []byte, row int) (kind, []byte)) value {
 		return func(row int) (cell, error) {
 			var c cell
@@ -136,7 +136,7 @@ func booleanCell(b bool) cell {
 	return cell{kind: boolean, text: []byte("0")}
 }
 
-// appendInteger appends an integer, which is text where a spreadsheet would round it.
+// appendInteger appends an integer to a cell, as text where a spreadsheet would round it.
 func appendInteger(dst []byte, n int64) (kind, []byte) {
 	dst = strconv.AppendInt(dst, n, 10)
 	if n < -maxInteger || n > maxInteger {
@@ -145,7 +145,7 @@ func appendInteger(dst []byte, n int64) (kind, []byte) {
 	return number, dst
 }
 
-// appendFloat appends a float, which is text where a spreadsheet cannot hold it.
+// appendFloat appends a float to a cell, as text where a spreadsheet cannot hold it.
 func appendFloat(dst []byte, f float64) (kind, []byte) {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f):
@@ -160,14 +160,14 @@ func appendFloat(dst []byte, f float64) (kind, []byte) {
 	return number, cells.AppendFloat(dst, f)
 }
 
-// appendDecimal appends a decimal as a number if a spreadsheet keeps all its
+// appendDecimal appends a decimal to a cell, as a number if a spreadsheet keeps all its
 // digits, otherwise as text.
 func appendDecimal(dst []byte, d decimal128.Num, scale int) (kind, []byte) {
 	dst = cells.AppendDecimal(dst, d, scale)
 	whole, part, _ := bytes.Cut(bytes.TrimPrefix(dst, []byte("-")), []byte("."))
 	part = bytes.TrimRight(part, "0")
 	digits := len(bytes.TrimLeft(whole, "0")) + len(part)
-	if digits == len(part) { // below one
+	if digits == len(part) { // the number is below one
 		digits = len(bytes.TrimLeft(part, "0"))
 	}
 	if digits > maxDigits {
@@ -176,7 +176,8 @@ func appendDecimal(dst []byte, d decimal128.Num, scale int) (kind, []byte) {
 	return number, dst
 }
 
-// appendDate appends the number of a day since 1970-01-01 as sheets number days.
+// appendDate appends a day, counted from 1970-01-01, to a cell as the number that sheets give
+// the day.
 func appendDate(dst []byte, day int32) (kind, []byte) {
 	if day < firstDay || day > lastDay {
 		return text, cells.AppendDate(dst, day)
@@ -184,8 +185,8 @@ func appendDate(dst []byte, day int32) (kind, []byte) {
 	return number, strconv.AppendInt(dst, int64(day)-epochDay, 10)
 }
 
-// appendTime appends an instant as the zone's wall-clock time, or as text if a sheet cannot hold
-// that.
+// appendTime appends an instant to a cell as the zone's wall-clock time, or as text if a sheet
+// cannot hold the time.
 func appendTime(dst []byte, us int64, zone *time.Location) (kind, []byte) {
 	_, offset := time.UnixMicro(us).In(zone).Zone()
 	wall := us + int64(offset)*1_000_000

@@ -79,8 +79,8 @@ func newEncoder(w io.Writer, schema *arrow.Schema, o load.EncodeOptions) (*encod
 	return e, nil
 }
 
-// These metadata mark the field with the results' ids. They must equal those of
-// package schemas, which this package does not import.
+// The key and value of the metadata that mark the field with the results' ids. They must equal
+// those in package schemas, which this package does not import.
 const (
 	metaFrom     = "formetl.from"
 	fromResultID = "result_id"
@@ -90,14 +90,14 @@ type encoder struct {
 	w       io.Writer
 	schema  *arrow.Schema
 	zone    *time.Location
-	fields  []cells.Field // one for each field of the schema
+	fields  []cells.Field // how each field of the schema is written
 	columns []column
 	maxRows int64 // rows of a sheet, including the heading
 
-	book *book // nil before the first Write or Close
+	book *book // the workbook; nil before the first Write or Close
 }
 
-// Write implements load.Encoder. It begins a new sheet whenever one is full.
+// Write adds the batch's rows to the workbook. It begins a new sheet whenever a sheet is full.
 func (e *encoder) Write(batch arrow.RecordBatch) error {
 	if err := e.begin(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (e *encoder) Write(batch arrow.RecordBatch) error {
 	if err != nil {
 		return err
 	}
-	cells := make([]cell, len(values)) // of a row
+	cells := make([]cell, len(values)) // the cells of one row
 	for row := range int(batch.NumRows()) {
 		if e.book.sheet.rows >= e.maxRows {
 			if err := e.book.next(); err != nil {
@@ -162,7 +162,7 @@ func (e *encoder) resultID(batch arrow.RecordBatch, row int) string {
 	return ""
 }
 
-// Close implements load.Encoder.
+// Close ends the last sheet and the workbook, see load.Encoder.
 func (e *encoder) Close() error {
 	if err := e.begin(); err != nil {
 		return err

@@ -19,19 +19,19 @@ import (
 type Table struct {
 	Name    []string // the names of the database and the schema, if given, then the table's own
 	Comment string
-	Columns []schemas.Column // dropped ones (pii: drop) are left out
+	Columns []schemas.Column // the table's columns; dropped ones (pii: drop) are left out
 	Child   bool             // the rows are the elements of a list: a result's id may occur several times
 }
 
-// Dialect writes one engine's SQL.
+// Dialect writes the SQL of one engine.
 type Dialect struct {
-	Name string // as --dialect spells it
+	Name string // the dialect's name, as --dialect spells it
 
 	quote func(string) string // quotes an identifier
 	text  func(string) string // makes a string literal
 	limit limits
 	types types
-	// constraint returns what follows a column's type, with a blank before it.
+	// constraint returns the SQL that follows a column's type, with a blank before it.
 	constraint func(t Table, c schemas.Column) string
 	// columnComment and tableComment are the formats of comments within CREATE
 	// TABLE. If they are "", comments have statements of their own.
@@ -102,7 +102,7 @@ func notNull(_ Table, c schemas.Column) string {
 // path returns the quoted name of a table.
 func (d *Dialect) path(names []string) string { return strings.Join(each(names, d.quote), ".") }
 
-// each returns the result of text for each element of list.
+// each returns the results of text for all elements of list.
 func each[T any](list []T, text func(T) string) []string {
 	texts := make([]string, len(list))
 	for i, element := range list {

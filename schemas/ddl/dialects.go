@@ -8,7 +8,7 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// Dialects returns all dialects.
+// Dialects returns all dialects of SQL that formetl writes.
 func Dialects() []*Dialect {
 	return []*Dialect{duckDB(), postgres(), snowflake(), bigQuery(), redshift()}
 }
@@ -20,7 +20,7 @@ func duckDB() *Dialect {
 			text: "VARCHAR", integer: "BIGINT", float: "DOUBLE", boolean: "BOOLEAN", date: "DATE",
 			timestamp: "TIMESTAMP WITH TIME ZONE", decimal: "DECIMAL(%d, %d)", list: "%s[]",
 		},
-		// There is no primary key. DuckDB checks it before a transaction ends, so one
+		// The table has no primary key. DuckDB checks keys before a transaction ends, so one
 		// transaction could not delete and load the same ids.
 		constraint: notNull,
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// limits are what an engine can hold.
+// limits are what an engine of SQL can hold.
 type limits struct {
-	columns  int                 // of a table, 0 for no limit
-	bytes    int                 // of a name, 0 for no limit
-	runes    int                 // of a name, 0 for no limit
-	scale    int32               // of a decimal, 0 for no limit
+	columns  int                 // most columns of a table, 0 for no limit
+	bytes    int                 // most bytes of a name, 0 for no limit
+	runes    int                 // most characters of a name, 0 for no limit
+	scale    int32               // most digits after the point of a decimal, 0 for no limit
 	reserved []string            // names that no column can have, even quoted
 	problem  func(string) string // returns what else is wrong with a column's name; nil: nothing
 }
@@ -31,10 +31,10 @@ type UnfitError struct {
 	Problems []string
 }
 
-// maxShown is how many problems an error shows.
+// maxShown is how many problems an UnfitError shows at most.
 const maxShown = 10
 
-// Error returns the problems and what to do.
+// Error returns the problems of the table and what to do.
 func (e *UnfitError) Error() string {
 	shown := e.Problems
 	more := ""
@@ -46,7 +46,7 @@ func (e *UnfitError) Error() string {
 		e.Dialect, e.Table, strings.Join(shown, "\n  "), more)
 }
 
-// ExitCode is 65: because the fault is in the schema and not in the call.
+// ExitCode is 65, because the fault is in the schema and not in the call.
 func (e *UnfitError) ExitCode() int { return 65 }
 
 // check returns an *UnfitError if the engine cannot hold the table, otherwise nil.
@@ -97,7 +97,7 @@ func (l limits) length(name string) string {
 	return ""
 }
 
-// column returns what is wrong with a column's name, or "".
+// column returns what is wrong with a column's name for the engine, or "".
 func (l limits) column(name string) string {
 	if problem := l.length(name); problem != "" {
 		return problem

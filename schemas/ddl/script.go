@@ -8,10 +8,10 @@ import (
 	"github.com/formetl/formetl/schemas/plain"
 )
 
-// script collects statements.
+// script collects SQL statements.
 type script struct{ strings.Builder }
 
-// line writes a line, formatted as by fmt.
+// line writes a line of the script, formatted as by fmt.
 func (s *script) line(format string, args ...any) {
 	fmt.Fprintf(&s.Builder, format+"\n", args...)
 }
@@ -21,12 +21,12 @@ func (s *script) note(format string, args ...any) {
 	s.line("-- %s", plain.Line(fmt.Sprintf(format, args...)))
 }
 
-// items writes open, the items with commas between them, and end.
+// items writes the text open, the items with commas between them, and the text end.
 func (s *script) items(open string, items []string, end string) {
 	s.line("%s\n  %s\n%s", open, strings.Join(items, ",\n  "), end)
 }
 
-// maxComment is the most characters of a comment. BigQuery takes 1,024.
+// maxComment is the most characters of a comment in SQL. BigQuery takes 1,024.
 const maxComment = 1000
 
 // comment returns the text of a column's comment: its label and its source.
@@ -52,21 +52,22 @@ func backslashed(quote string) func(string) string {
 	return func(text string) string { return quote + replacer.Replace(text) + quote }
 }
 
-// doubledEscaped makes a literal like doubled, for engines in whose literals a backslash escapes.
+// doubledEscaped makes a literal as doubled does, for engines in whose literals a backslash
+// escapes.
 func doubledEscaped(text string) string {
 	return doubled("'")(strings.ReplaceAll(text, `\`, `\\`))
 }
 
-// types are the names that an engine has for types.
+// types are the names that an engine of SQL has for column types.
 type types struct {
 	text, integer, float, boolean, date, timestamp string
 
-	decimal string // a format for precision and scale
-	wide    string // the same for more than 29 digits before the point or 9 after it; "": decimal
-	list    string // a list, where %s stands for the element's type
+	decimal string // a format of fmt for the precision and scale of a decimal
+	wide    string // as decimal, for over 29 digits before the point or 9 after; "": decimal
+	list    string // a list type, where %s stands for the element's type
 }
 
-// of returns the engine's name of a type.
+// of returns the engine's name of a column type.
 func (n types) of(t schemas.Type) string {
 	switch t.Kind {
 	case schemas.List:

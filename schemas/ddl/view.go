@@ -9,9 +9,9 @@ import (
 
 // Files are the data files of one output.
 type Files struct {
-	Path      string // the file, or a dataset's folder with a slash at its end; absolute, or with a scheme
-	Format    string // one of ViewFormats
-	Extension string // of a dataset's parts, such as .csv.gz
+	Path      string // path of the file, or of a dataset's folder with a slash at its end
+	Format    string // format of the files, one of ViewFormats
+	Extension string // extension of a dataset's parts, such as .csv.gz
 	Folders   bool   // the parts lie in folders dt=…
 }
 
@@ -90,7 +90,7 @@ func (d *Dialect) fromCSV(c schemas.Column, alone bool) string {
 	return fmt.Sprintf("CAST(%s AS %s) AS %s", name, d.types.of(c.Type), d.quote(c.Name))
 }
 
-// literalGlob returns the pattern that matches only this path.
+// literalGlob returns the glob pattern that matches only the given path.
 func literalGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }

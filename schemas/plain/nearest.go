@@ -2,12 +2,12 @@ package plain
 
 import "strings"
 
-// mostEdits is the most edits by which a suggestion may differ.
+// mostEdits is the most edits by which a suggested word may differ from the unknown one.
 const mostEdits = 3
 
-// Nearest returns the one of words that is the fewest edits away from word, ignoring case, the
-// kind of dashes, and the dashes or braces around it. It returns "" if none is near. A near
-// word is at most three edits away, or at most one more than a third of the letters,
+// Nearest returns the word of words that is the fewest edits away from word, ignoring case,
+// the kind of dashes, and the dashes or braces around it. It returns "" if none is near. A
+// near word is at most three edits away, or at most one more than a third of the letters,
 // whichever is less.
 func Nearest(word string, words []string) string {
 	word = bare(word)
@@ -23,8 +23,8 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// Hint returns what the message about an unknown word ends with: "; did you mean it?" with
-// the nearest of words, or "" if none is near.
+// Hint returns the end of a message about an unknown word: "; did you mean it?" with the
+// nearest of words in place of "it", or "" if none is near.
 func Hint(word string, words []string) string {
 	if near := Suggest(word, words); near != "" {
 		return "; " + near
@@ -32,7 +32,8 @@ func Hint(word string, words []string) string {
 	return ""
 }
 
-// Suggest returns "did you mean it?" with the nearest of words, or "" if none is near.
+// Suggest returns "did you mean it?" with the nearest of words in place of "it", or "" if none
+// is near.
 func Suggest(word string, words []string) string {
 	if near := Nearest(word, words); near != "" {
 		return "did you mean " + near + "?"
@@ -40,14 +41,14 @@ func Suggest(word string, words []string) string {
 	return ""
 }
 
-// bare is a word without what people get wrong about it by habit.
+// bare returns a word in lower case, without the dashes or braces that people add by habit.
 func bare(s string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.Trim(s, "-{} ")))
 }
 
-// Distance returns the number of insertions, deletions, replacements and swaps
-// of neighbouring bytes that turn a into b (optimal string alignment). It
-// compares only the first 64 bytes of each.
+// Distance returns the number of insertions, deletions, replacements and swaps of neighbouring
+// bytes that turn a into b (optimal string alignment). It compares only the first 64 bytes of
+// a and of b.
 func Distance(a, b string) int {
 	const most = 64
 	a, b = a[:min(len(a), most)], b[:min(len(b), most)]

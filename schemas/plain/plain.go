@@ -1,9 +1,9 @@
 // Package plain makes texts of the service fit to be shown to people. Labels, names, messages
 // and values may hold anything: what steers a terminal, breaks a line of YAML or SQL, or
 // reverses the text around it. Whatever comes from the service and reaches a terminal, a
-// comment or a file name goes through here. It also finds the word that somebody most likely
+// comment or a file name goes through it. It also finds the word that a user most likely
 // meant, for keys and words of definitions, types of schemas, and flags of the command line;
-// it knows no language and only counts edits.
+// for that it knows no language and only counts edits.
 //
 // Begin reading with Unsafe and Nearest.
 package plain
@@ -28,7 +28,8 @@ func Line(text string) string {
 	}), " ")
 }
 
-// Lines is Line for a text of our own that may have several lines, with blanks that count.
+// Lines does what Line does, for a text of formetl's own that may have several lines, with
+// blanks that count.
 func Lines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if Unsafe(r) && r != '\n' && r != '\t' {
@@ -38,7 +39,7 @@ func Lines(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// Cut shortens a text to so many characters, of which the last is then an ellipsis.
+// Cut shortens a text to most characters, of which the last is then an ellipsis.
 func Cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Appender appends the text of element i of an array. The element is not null.
+// Appender appends the text of element i of an array to dst. The element is not null.
 type Appender func(dst []byte, i int) []byte
 
 // Text returns the Appender of an array of scalars other than strings. It writes
@@ -81,7 +81,8 @@ func AppendList(dst []byte, a *array.List, i int, between byte, null string, ele
 }
 
 // appendAnyFloat appends f, which may be NaN or infinite. formetl's own columns hold only
-// finite numbers. Others are written in a form that DuckDB, PostgreSQL and strconv read.
+// finite numbers. NaN and infinities are written in a form that DuckDB, PostgreSQL and strconv
+// read.
 func appendAnyFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -37,11 +37,10 @@ func AppendFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// AppendTimestamp appends the instant of us microseconds since 1970 UTC as RFC
-// 3339 with the zone's offset. Six digits of a second follow only if they are
-// not zero. RFC 3339 allows no seconds in an offset. If the zone's offset has
-// seconds (local mean time, before about 1900), the instant is written in UTC.
-// So it stays exact.
+// AppendTimestamp appends the instant of us microseconds since 1970 UTC as RFC 3339 with the
+// zone's offset. Six digits of a second's fraction follow only if they are not zero. RFC 3339
+// allows no seconds in an offset. If the zone's offset has seconds (local mean time, before
+// about 1900), the instant is written in UTC, so that it stays exact.
 func AppendTimestamp(dst []byte, us int64, zone *time.Location) []byte {
 	t := time.UnixMicro(us).In(zone)
 	if _, offset := t.Zone(); offset%60 != 0 {

@@ -16,7 +16,7 @@ const (
 	metaChoices = "formetl.choices"
 )
 
-// The ways to write a list. The default is joined.
+// The ways to write a list in a table. The default is joined.
 const (
 	ListJoined  = "joined"
 	ListJSON    = "json"
@@ -26,14 +26,14 @@ const (
 // Field says how a field of the schema is written: as one column, or as one
 // column for each choice.
 type Field struct {
-	As       string   // "" where the field is no list
+	As       string   // the way to write a list; "" where the field is no list
 	Headings []string // the field's name, or the headings of its choices
-	// choices maps each value that has a column to the index of its heading.
+	// choices maps each value of a list that has a column to the index of its heading.
 	choices map[string]int
 }
 
-// Fields returns, for each field of the schema, how it is written. It returns an
-// error if two headings are equal or if the schema gives no heading at all.
+// Fields returns, for each field of the schema, how the field is written. It returns an error
+// if two headings are equal or if the schema gives no heading at all.
 func Fields(schema *arrow.Schema) ([]Field, error) {
 	fields := make([]Field, schema.NumFields())
 	taken := map[string]bool{}
@@ -88,10 +88,10 @@ func field(f arrow.Field) (Field, error) {
 	return shown, nil
 }
 
-// Chosen returns a function that returns, for each element of a row's list, the index of its
-// heading. The index is -1 for a null or an empty text, unless that text is a listed choice.
-// It is an error if another value has no column, because a file would lose it. f.As must be
-// ListColumns.
+// Chosen returns a function that returns, for each element of a row's list, the index of the
+// heading of its choice. The index is -1 for a null or an empty text, unless that text is a
+// listed choice. It is an error if another value has no column, because a file would lose the
+// value. f.As must be ListColumns.
 func (f Field) Chosen(a *array.List) (func(row int) []int, error) {
 	if a.Len() == 0 {
 		return nil, nil
@@ -124,8 +124,8 @@ func (f Field) Chosen(a *array.List) (func(row int) []int, error) {
 	}, nil
 }
 
-// Text returns an appender for a list that is written as one text. timestamp
-// appends an instant, as for Text. JSON uses the zone instead.
+// Text returns an appender for a list that is written as one text. timestamp appends an
+// instant, as for the function Text. A list that is written as JSON uses the zone instead.
 func (f Field) Text(a *array.List, zone *time.Location, timestamp func(dst []byte, us int64) []byte) Appender {
 	if f.As == ListJSON {
 		return JSON(a, zone)

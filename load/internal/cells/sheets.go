@@ -50,10 +50,10 @@ func Thousands(n int64) string {
 // negative matches a plain negative number, which is no formula.
 var negative = regexp.MustCompile(`^-\d+(\.\d+)?$`)
 
-// Guarded tells whether a text needs a ' in front, because a spreadsheet would run it
-// as a formula. It does if it begins with = + - or @, in ASCII or full width, perhaps
-// after blanks, which some spreadsheets remove. It does too if it begins with TAB, CR
-// or LF. A plain negative number does not.
+// Guarded tells whether a text needs a ' in front, because a spreadsheet would run it as a
+// formula. It does if it begins with = + - or @, in ASCII or full width, perhaps after blanks,
+// which some spreadsheets remove. It also does if it begins with TAB, CR or LF. A plain
+// negative number needs none.
 func Guarded[T text](s T) bool {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))

@@ -9,11 +9,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Steps gathers the rows of batches. A step ends at Rows rows, or with the row that passes Bytes
-// bytes of values. So equal rows give equal files, however they are divided into batches.
+// Steps gathers the rows of batches into steps. A step ends at Rows rows, or with the row that
+// passes Bytes bytes of values. So equal rows give equal files, however they are divided into
+// batches.
 type Steps struct {
 	Rows, Bytes int
-	// End takes a step, as one batch of so many bytes of values. The batch is released after the call.
+	// End takes a step as one batch, whose values take so many bytes. The batch is released after
+	// the call.
 	End func(step arrow.RecordBatch, bytes int) error
 
 	open  []arrow.RecordBatch // rows of the open step

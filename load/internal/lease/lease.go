@@ -1,4 +1,4 @@
-// Package lease keeps leases in stores that nobody tells of the end of a process: the holder
+// Package lease keeps leases in stores that do not learn when a process ends: the holder
 // renews the lease, and others may take it once it was not renewed for a minute.
 //
 // Begin reading with Take.
@@ -36,29 +36,29 @@ type Record struct {
 	Scope string `json:"scope,omitempty"`
 	load.Holder
 	Process  Process   `json:"process"`
-	Token    string    `json:"token"`    // random, different for each lease
-	Renewals int       `json:"renewals"` // counted, so that every renewal has another ETag
-	Renewed  time.Time `json:"renewed"`  // by the holder's clock
+	Token    string    `json:"token"`    // a random text, different for each lease
+	Renewals int       `json:"renewals"` // number of renewals; it makes each ETag differ
+	Renewed  time.Time `json:"renewed"`  // time of the last renewal, by the holder's clock
 }
 
 // Store reads and writes one lease.
 type Store interface {
-	// Read returns the record, its version and its age by the store's clock.
-	// The age is negative if unknown. A damaged record is returned as empty. The
-	// error wraps load.ErrNotExist if there is no lease.
+	// Read returns the lease's record, its version and its age by the store's clock. The age is
+	// negative if unknown. A damaged record is returned as empty. The error wraps load.ErrNotExist
+	// if there is no lease.
 	Read(ctx context.Context) (r Record, version string, age time.Duration, err error)
-	// Write writes the record and returns its new version. If the object no
-	// longer has the given version, the error wraps load.ErrConflict.
+	// Write writes the lease's record and returns its new version. If the object no longer has the
+	// given version, the error wraps load.ErrConflict.
 	Write(ctx context.Context, r Record, version string) (string, error)
 	// Remove deletes the lease, whatever its version.
 	Remove(ctx context.Context) error
 }
 
-// Lease is a lease that is held.
+// Lease is a lease that this process holds and renews in the background.
 type Lease struct {
 	store   Store
 	times   Times
-	record  Record // used by the renewing goroutine alone after take
+	record  Record // what the store keeps; used by the renewing goroutine alone after take
 	version string
 	log     *slog.Logger
 
@@ -100,16 +100,16 @@ func (l *Lease) take(ctx context.Context, where string) error {
 		held, current, age, err := l.store.Read(ctx)
 		switch {
 		case errors.Is(err, load.ErrNotExist):
-			version = load.NoVersion // it was released meanwhile
+			version = load.NoVersion // the lease was released meanwhile
 		case err != nil:
 			return err
-		case l.times.Free(held, age), l.own(held): // the answer to an earlier attempt was lost
+		case l.times.Free(held, age), l.own(held): // own: a write's answer was lost
 			version = current
 		default:
 			return &load.HeldError{Path: where, Holder: held.Holder}
 		}
 	}
-	return &load.HeldError{Path: where} // others took it first each time
+	return &load.HeldError{Path: where} // other runs took the lease first, at each attempt
 }
 
 // Free tells whether another run may take a lease: it has expired, or its holder's
@@ -177,7 +177,7 @@ func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 	l.record.Renewals++
 	l.record.Renewed = now.UTC()
 	version, err := l.store.Write(ctx, l.record, l.version)
-	if errors.Is(err, load.ErrConflict) { // or the answer to an earlier renewal was lost
+	if errors.Is(err, load.ErrConflict) { // another run has it, or a renewal's answer was lost
 		held, current, _, unread := l.store.Read(ctx)
 		if unread != nil && !errors.Is(unread, load.ErrNotExist) {
 			return unread
@@ -193,7 +193,8 @@ func (l *Lease) renew(ctx context.Context, now, deadline time.Time) error {
 }
 
 // Lost returns a channel that is closed when another run has taken the lease or may take it. A
-// process that was stopped and goes on learns it here before its next renewal fails.
+// process that was suspended learns here that it lost the lease, before its next renewal
+// fails.
 func (l *Lease) Lost() <-chan struct{} {
 	if time.Now().Round(0).Sub(l.renewed.Load().Round(0)) > l.times.Hold { // a machine that sleeps stops the monotonic clock
 		return expired
@@ -201,7 +202,7 @@ func (l *Lease) Lost() <-chan struct{} {
 	return l.lost
 }
 
-// expired is closed.
+// expired is a closed channel, for Lost of a lease that was not renewed in time.
 var expired = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -221,7 +222,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		<-l.ended
 		select {
 		case <-l.Lost():
-			return // another run has it, or may take it
+			return // another run has the lease, or may take it
 		default:
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)

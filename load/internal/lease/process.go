@@ -9,20 +9,20 @@ import (
 	"syscall"
 )
 
-// Process identifies a process of one machine, so that a later process there
-// can tell whether it has ended. Containers have host names and process ids of
-// their own, so Space tells them apart.
+// Process identifies a process of one machine, so that a later process on the machine can tell
+// whether the first one has ended. Containers have host names and process ids of their own, so
+// Space tells them apart.
 type Process struct {
 	Host  string `json:"host,omitempty"`
 	Space string `json:"space,omitempty"` // boot id and process id namespace, "" if unknown
 	PID   int    `json:"pid,omitempty"`
-	Start string `json:"start,omitempty"` // when it started, in the system's own units, "" if unknown
+	Start string `json:"start,omitempty"` // when the process started, in the system's units
 }
 
 // ThisProcess returns the identity of this process.
 func ThisProcess() Process {
 	pid := os.Getpid()
-	host, _ := os.Hostname() // "" if unknown
+	host, _ := os.Hostname() // the host is "" if unknown
 	return Process{Host: host, Space: processSpace(), PID: pid, Start: processStart(pid)}
 }
 
@@ -35,14 +35,14 @@ func (p Process) Gone() bool {
 	}
 	found, err := os.FindProcess(p.PID)
 	if err != nil {
-		return true // on Windows
+		return true // on Windows: no process has the id
 	}
 	err = found.Signal(syscall.Signal(0))
 	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
 		return true
 	}
 	start := processStart(p.PID)
-	return p.Start != "" && start != "" && p.Start != start // another process has the id now
+	return p.Start != "" && start != "" && p.Start != start // another process has the PID now
 }
 
 // processSpace identifies the running system and its process id namespace. It
