@@ -37,8 +37,8 @@ import (
 // service's clock may be set back by an hour when summer time ends.
 const changesMargin = 2 * time.Hour
 
-// daily is how long runs rely on an earlier look for a proof that the service
-// sorts, whether there was one or not.
+// daily is how long runs rely on what an earlier run found when it looked for a proof that
+// the service sorts by fs_sort: that there is a proof, or that there is none.
 const daily = 24 * time.Hour
 
 // second is the resolution of date_update, see extract.WireTime.
@@ -48,24 +48,25 @@ const second = time.Second
 type Changes struct {
 	// Named are changes that some dataset does not hold yet, newest first.
 	Named []extract.Change
-	// Usable tells whether the feed can be asked for what changes from now on.
+	// Usable tells whether the feed (the results that changed last) can be asked for what
+	// changes from now on.
 	Usable bool
 	// Continues tells whether the datasets hold everything but Named.
 	Continues bool
 	// AllStale is set if the service sorts and it is still not known what changed.
 	// Then every part may be stale.
 	AllStale bool
-	// Counted is the service's count of all results that the datasets should hold. It
-	// was asked for before the feed. So a result that is counted and new is named too,
-	// and cannot hide that another one was deleted.
+	// Counted is the service's count of all results that the datasets should hold. The count
+	// was asked for before the feed of changes. So a new result in the count is in the feed
+	// too, and cannot hide that another result was deleted.
 	Counted int64
-	// Reason says why the feed does not tell what changed; "" if it does.
+	// Reason says why the feed does not tell what changed; "" if the feed tells it.
 	Reason string
 
-	base   load.Changes     // what the manifests say together
-	state  load.Changes     // what the next manifests say, as far as it is known yet
-	margin []extract.Change // the changes of the margin, newest first
-	newest time.Time        // of the feed that the run asked for first
+	base   load.Changes     // what the manifests of all datasets say together of changes
+	state  load.Changes     // what the manifests after this run say of changes, as far as known
+	margin []extract.Change // the changes since changesMargin before KnownTo, newest first
+	newest time.Time        // the newest change in the feed that the run asked for first
 	// open is the second of the newest change, if that second was perhaps not over when
 	// the run went on. A further change of the same result would look the same.
 	open time.Time
@@ -73,28 +74,29 @@ type Changes struct {
 
 // ChangesSince says what a run knows before it asks what changed. Manifests are those of
 // all its datasets, nil for one that no run has committed. Lookback is the range
-// that the run reads if the service does not tell.
+// that the run reads if the service does not tell what changed.
 type ChangesSince struct {
 	Manifests []*load.Manifest
 	Lookback  extract.Window
 	// Continues tells whether the run continues the datasets. Whole is the time of all
-	// results that they should hold then.
+	// results that the datasets should hold after such a run.
 	Continues bool
 	Whole     extract.Window
-	// Later tells whether a later run continues this one, so that it needs to
-	// know the changes of the margin.
+	// Later tells whether a later run continues this one. Then the manifests list the
+	// changes of the last changesMargin.
 	Later bool
 }
 
-// NoChanges returns the start of a run that does not ask the service, and why.
+// NoChanges returns the Changes of a run that does not ask the service what changed. reason
+// says why it does not ask.
 func NoChanges(manifests []*load.Manifest, reason string) *Changes {
 	base, _ := KnownChanges(manifests)
 	return &Changes{base: base, state: base, Reason: reason}
 }
 
-// ChangesInDoubt returns the start of a run that does not ask the service, because an answer of
-// the service lacked a new result. Its clock may have been set back. So
-// the time of that result's change bounds up to when changes are known.
+// ChangesInDoubt returns the Changes of a run that does not ask the service what changed,
+// because its answer to an earlier run lacked a new result. The service's clock may have been
+// set back. So the time of that result's change bounds up to when changes are known.
 func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedError) *Changes {
 	s := NoChanges(manifests, e.Problem)
 	if e.Newest.IsZero() {
@@ -105,8 +107,9 @@ func ChangesInDoubt(manifests []*load.Manifest, f reading.Form, e *extract.FeedE
 	return s
 }
 
-// ResumeChanges returns the start of a run that reads everything and takes over what an
-// earlier run read. state is that run's; nil if the service could not be asked.
+// ResumeChanges returns the Changes of a run that reads everything and takes over what an
+// earlier run read. state is what Changes.State returned in the earlier run; nil if the
+// service could not be asked what changed.
 func ResumeChanges(manifests []*load.Manifest, state *load.Changes) *Changes {
 	s := NoChanges(manifests, "")
 	if state == nil {
@@ -118,7 +121,8 @@ func ResumeChanges(manifests []*load.Manifest, state *load.Changes) *Changes {
 	return s
 }
 
-// AskChanges asks the service what changed. The error is that of a request.
+// AskChanges asks the service what changed. The error is that of a request. Where the service
+// does not tell what changed, there is no error, and Changes.Reason says why.
 func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Changes, error) {
 	base, known := KnownChanges(since.Manifests)
 	known = known && since.Continues
@@ -178,12 +182,13 @@ func AskChanges(ctx context.Context, f reading.Form, since ChangesSince) (*Chang
 func (s *Changes) close(ctx context.Context, f reading.Form, read []extract.Change, newest time.Time) error {
 	s.open = time.Time{}
 	if !slices.ContainsFunc(read, func(c extract.Change) bool { return c.At.Equal(newest) }) {
-		return nil // earlier runs waited
+		return nil // the results of that second are not read, and the runs that read them waited
 	}
 	return f.Wait(ctx, second)
 }
 
-// take divides the changes of a feed into those that all datasets hold and Named.
+// take appends the changes of a feed to margin, and those that some dataset does not hold yet
+// to Named.
 func (s *Changes) take(feed *extract.Feed, manifests []*load.Manifest, known bool) {
 	for _, c := range feed.Changes {
 		if known && c.At.Before(knownFrom(s.base)) {
@@ -196,14 +201,14 @@ func (s *Changes) take(feed *extract.Feed, manifests []*load.Manifest, known boo
 	}
 }
 
-// askOlder asks what changed of the results before the lookback, because too many
-// results changed in all. The lookback itself is read.
+// askOlder asks what changed of the results before the lookback, because more results
+// changed in all than the service lists. The lookback itself is read.
 func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSince, failed *extract.FeedError, back func(time.Time) time.Time, now time.Time) error {
 	s.Reason = failed.Problem
 	s.state.KnownTo, s.state.Known = load.Wall(extract.Earlier(failed.Newest, now)), nil
-	s.state.KnownFrom = s.state.KnownTo // else the next run meets the same changes again
+	s.state.KnownFrom = s.state.KnownTo // without it the next run meets the same changes again
 	if !failed.Newest.After(s.base.KnownTo.Time) {
-		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second)) // their second is long over
+		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second)) // the second of the newest changes is long over
 	}
 	if s.base.KnownTo.IsZero() || !since.Continues || since.Lookback.From.IsZero() {
 		return nil // nothing was known before, or everything is read
@@ -222,9 +227,9 @@ func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSin
 	return nil
 }
 
-// proveOrder looks for the proof that the service sorts. If a later run continues this one,
-// proveOrder makes sure too that no result lacks the time of its change. In other runs the
-// results that are read show it. A proof is remembered, and looked at again once a day.
+// proveOrder looks for the proof that the service sorts by fs_sort. If a later run continues
+// this one, proveOrder makes sure too that no result lacks a date_update. In other runs the
+// results that are read show that. Manifests keep a proof, and runs look again once a day.
 func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.Feed, later bool) error {
 	at := f.Now().UTC()
 	recent := at.Sub(s.base.WitnessAt).Abs() < daily
@@ -258,7 +263,8 @@ func (s *Changes) proveOrder(ctx context.Context, f reading.Form, feed *extract.
 	return nil
 }
 
-// knownFrom returns where the feed is read back to if this is known.
+// knownFrom returns how far back the feed is read if a manifest says c of changes: to
+// changesMargin before KnownTo, but not further than KnownFrom.
 func knownFrom(c load.Changes) time.Time {
 	if back := floor(c.KnownTo.Time); back.After(c.KnownFrom.Time) {
 		return back
@@ -266,17 +272,19 @@ func knownFrom(c load.Changes) time.Time {
 	return c.KnownFrom.Time
 }
 
-// floor returns where the feed is read back to for a moment that is known.
+// floor returns how far back the feed is read if changes are known up to t: to changesMargin
+// before t.
 func floor(t time.Time) time.Time { return t.Add(-changesMargin) }
 
-// Void gives the feed up, because results carry no time of change.
+// Void marks the feed of changes as unusable, because results carry no date_update.
 func (s *Changes) Void(f reading.Form, reason string) {
 	s.Usable, s.Reason = false, reason
 	s.state.Witness, s.state.WitnessAt = "", f.Now().UTC()
 }
 
-// More asks what changed since the feed was asked before, and adds it to Named. That
-// was a moment ago, so it reads the margin only as far as one page reaches. The error is a *extract.FeedError if the service does not tell.
+// More asks what changed since the run asked for the feed, and adds those changes to Named.
+// That was a moment ago, so one page of the feed is mostly enough. The error is a
+// *extract.FeedError if the service does not tell what changed.
 func (s *Changes) More(ctx context.Context, f reading.Form) (more []extract.Change, err error) {
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return s.newest })
 	if err != nil {
@@ -288,8 +296,9 @@ func (s *Changes) More(ctx context.Context, f reading.Form) (more []extract.Chan
 	return more, s.close(ctx, f, more, feed.Newest())
 }
 
-// Since asks what changed since the run began, and in the margin before. The newest
-// change is the first. The error is a *extract.FeedError if the service does not tell.
+// Since asks what changed since the run began, and in changesMargin before that. The newest
+// change is the first. The error is a *extract.FeedError if the service does not tell what
+// changed.
 func (s *Changes) Since(ctx context.Context, f reading.Form) ([]extract.Change, error) {
 	back := knownFrom(s.state)
 	feed, err := extract.ReadFeed(ctx, f.Client, f.Name, reading.Query(f.Def.Extract), func(time.Time) time.Time { return back })
@@ -299,8 +308,8 @@ func (s *Changes) Since(ctx context.Context, f reading.Form) ([]extract.Change, 
 	return slices.DeleteFunc(feed.Changes, func(c extract.Change) bool { return c.At.Before(back) }), nil
 }
 
-// KnownChanges returns what manifests say together of changes. known is false if one of
-// them does not say up to when it knows them.
+// KnownChanges returns what the manifests of all datasets say together of changes. known is
+// false if a manifest does not say up to when changes are known.
 func KnownChanges(manifests []*load.Manifest) (all load.Changes, known bool) {
 	known = len(manifests) > 0
 	for i, m := range manifests {
@@ -327,21 +336,21 @@ func KnownChanges(manifests []*load.Manifest) (all load.Changes, known bool) {
 	return all, known
 }
 
-// heldByAll tells whether all datasets hold a change: it lies before the margin,
-// or the manifest lists it.
+// heldByAll tells whether all datasets hold a change: in each, the change is older than the
+// margin that the manifest covers (see knownFrom), or the manifest lists it.
 func heldByAll(manifests []*load.Manifest, c extract.Change) bool {
 	return !slices.ContainsFunc(manifests, func(m *load.Manifest) bool {
 		return !c.At.Before(knownFrom(*m.Changes)) && !slices.Contains(m.Changes.Known, entry(c))
 	})
 }
 
-// entry returns a change as manifests list it.
+// entry returns a change in the form in which manifests list changes.
 func entry(c extract.Change) load.ChangedResult {
 	return load.ChangedResult{ID: c.ID, At: load.Wall(c.At)}
 }
 
-// continues tells whether the datasets hold everything but Named. Nobody asked for changes
-// if s is nil.
+// continues tells whether the datasets hold everything but Named. s is nil if the run did not
+// ask what changed.
 func (s *Changes) continues() bool { return s != nil && s.Continues }
 
 // ids returns the ids of the results that the service named as changed, and of those that
@@ -353,8 +362,8 @@ func (s *Changes) ids() idset.Set {
 	return idsOf(s.Named).Union(s.laterThan(time.Time{}))
 }
 
-// laterThan returns those of ids whose results probably lie at a time or later: they did so
-// before, or their date says so.
+// laterThan returns the ids of changed results that probably lie at a time or later: an
+// earlier run found them after its range, or their date says so.
 func (s *Changes) laterThan(at time.Time) idset.Set {
 	var ids idset.Builder
 	if s == nil {
@@ -379,14 +388,15 @@ func idsOf(changed []extract.Change) idset.Set {
 	return ids.Set()
 }
 
-// Saw tells whether the feed already held a change when the run began. It is false
-// where a further change of the same second may look the same.
+// Saw tells whether the feed already held a change when the run began. It is false for the
+// changes of a second that was not over, because a later change may look the same.
 func (s *Changes) Saw(c extract.Change) bool {
 	return !c.At.Equal(s.open) && slices.ContainsFunc(s.margin, c.Same)
 }
 
 // State returns what a run that resumes this one needs to know: the moment up to
-// which changes were known when it began.
+// which changes were known when this run began. It is nil if the feed was not usable, or if
+// the run continues the datasets.
 func (s *Changes) State() *load.Changes {
 	if !s.Usable || s.Continues {
 		return nil
@@ -394,7 +404,8 @@ func (s *Changes) State() *load.Changes {
 	return &load.Changes{KnownTo: s.state.KnownTo, Witness: s.state.Witness, WitnessAt: s.state.WitnessAt}
 }
 
-// Unnamed tells whether results after the watermark may be new that no change names.
+// Unnamed tells whether results after the watermark may be new without being among the named
+// changes.
 func (s *Changes) Unnamed(watermark time.Time) bool { return watermark.Before(s.base.UnnamedTo.Time) }
 
 // NamesSince tells whether a changed result may be dated since the watermark.
@@ -412,23 +423,24 @@ func (s *Changes) Latest() (latest time.Time) {
 	return latest
 }
 
-// changesEnd is what a run did with the changes.
+// changesEnd is what a run did with the changes that the service named.
 type changesEnd struct {
-	Seen  idset.Set // the results that it read, or did not find in its range
-	Later []int64   // results that changed, and lie after the range
-	// Older is set if the run took over what was read before the feed was asked.
-	// Then it does not know later changes than the manifests did.
+	Seen  idset.Set // the results that the run read, or did not find in its range
+	Later []int64   // results that changed, and lie after the run's range
+	// Older is set if the run took over results that were read before the feed was asked.
+	// Then the run knows no later changes than the manifests did.
 	Older bool
-	// Lookback is set if the run read only its lookback of what was before.
+	// Lookback is set if the run read again only its lookback of what the datasets held.
 	Lookback bool
-	// To is the end of the range.
+	// To is the end of the range that the run read.
 	To time.Time
-	// Aside is set if the run read a range of its own. It leaves what the manifests say.
+	// Aside is set if the run did not continue the datasets but read a range of its own.
+	// Then the manifests say of changes what they said before.
 	Aside bool
 }
 
-// manifest returns what the manifests say of changes after the run, or nil if they
-// stay as they are.
+// manifest returns what the manifests say of changes after the run, or nil if what they say
+// now does not change.
 func (s *Changes) manifest(e changesEnd) *load.Changes {
 	m := s.state
 	m.Later = e.Later
@@ -455,9 +467,9 @@ func (s *Changes) manifest(e changesEnd) *load.Changes {
 	return &m
 }
 
-// known lists the changes of the margin that the datasets hold after the run:
-// those that they held before, and those whose results were seen since. It leaves
-// out a second that was perhaps not over.
+// known lists the changes of the margin, from since on, that the datasets hold after the
+// run: those that they held before, and those whose results the run saw. It leaves
+// out the changes of a second that was perhaps not over.
 func (s *Changes) known(since time.Time, seen idset.Set) (list []load.ChangedResult) {
 	unseen := idsOf(s.Named).Without(seen)
 	for _, c := range s.margin {
@@ -471,18 +483,18 @@ func (s *Changes) known(since time.Time, seen idset.Set) (list []load.ChangedRes
 
 // MostFeedRequests returns how many Get Results requests AskChanges sends at most at the
 // instant now, if the feed has one page. base is what KnownChanges returned, and later is
-// ChangesSince.Later. Without a witness the service shows perhaps that it sorts, and perhaps not.
+// ChangesSince.Later. Without a witness in base the requests that look for one are included.
 func MostFeedRequests(base load.Changes, now time.Time, later bool) (n int) {
 	recent := now.Sub(base.WitnessAt).Abs() < daily
 	if recent && base.Witness == "" {
-		return 0 // a run of the last day found that the service does not tell
+		return 0 // a run of the last day found that the service does not tell what changed
 	}
 	n = 1 // the feed's page
 	if !recent && later {
-		n++ // whether a result without a date_update is at the other end
+		n++ // for the other end of the feed, where a result without a date_update would be
 	}
 	if base.Witness == "" {
-		n += 2 // whether the service sorts by other metas
+		n += 2 // to find out whether the service sorts by other metas
 	}
 	return n
 }

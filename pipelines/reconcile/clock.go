@@ -9,10 +9,11 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// A clock or the account's zone may be wrong. Runs warn of it, and doctor judges by it, in the
-// same words.
+// This machine's clock, the service's clock or the definition's zone may be wrong. Runs warn
+// of that and `formetl doctor` reports it in the same words, which are in this file.
 
-// Imported is what results tell that lie further in the future than zones differ.
+// Imported returns the warning about results that are dated further in the future than any two
+// zones differ.
 func Imported() *definition.Fault {
 	return &definition.Fault{
 		Text: "results lie further in the future than zones differ, so they tell of no zone: they were imported, or the service's clock is wrong",
@@ -36,7 +37,7 @@ func ClocksDiffer(ours, theirs time.Time, off time.Duration) *definition.Fault {
 }
 
 // ZoneIsWrong says that the newest change, a wall-clock time, lies in the future of the zone
-// that the definition names, by so much at least.
+// that the definition names, by at least the given time.
 func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Duration) *definition.Fault {
 	return &definition.Fault{
 		Code: 78,
@@ -46,10 +47,10 @@ func ZoneIsWrong(form string, zone *time.Location, newest time.Time, by time.Dur
 	}
 }
 
-// Later says what a run is told by results that are dated later than its present. newest is
-// the latest of their wall-clock times. theirs is the service's clock by the Date header of an
-// answer, zero where none came with one. It is nil where nothing is wrong: the results came
-// meanwhile.
+// Later says what is wrong where results are dated later than a run's present: the zone, this
+// machine's clock, or imported dates. newest is the latest wall-clock time of these results.
+// theirs is the service's clock by the Date header of an answer, zero where no answer had one.
+// Later returns nil where nothing is wrong, because the results came meanwhile.
 func Later(form string, zone *time.Location, newest, ours, theirs time.Time) *definition.Fault {
 	now := theirs
 	if now.IsZero() {
@@ -83,7 +84,7 @@ func Ahead(zone *time.Location, newest, now time.Time) time.Duration {
 	return by
 }
 
-// Rounded is a length of time in words that people read.
+// Rounded returns a length of time as rounded words for people, such as "3 hours".
 func Rounded(d time.Duration) string {
 	unit, name := 24*time.Hour, "day"
 	switch {

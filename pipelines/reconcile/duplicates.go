@@ -15,8 +15,8 @@ import (
 
 // rereadDuplicates reads windows again until no id is in two windows. A result
 // that is finished during the run moves to a later window. Then the window that
-// was read first is stale. If a result still is in two windows, and comes in both when it
-// is asked for, the service ignores dates.
+// was read first is stale. If a result still is in two windows after that, and the service
+// returns it for both when asked for its id, the service ignores dates, which is an error.
 func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 	if err := c.leaveSecondBefore(ctx); err != nil {
 		return err
@@ -47,8 +47,9 @@ func (c *Reconciler) rereadDuplicates(ctx context.Context) error {
 }
 
 // leaveSecondBefore leaves out the results of the second before the range. Where bounds are
-// coarser than dates, the range's first window gets them too, and if a view hides the dates,
-// nothing shows that they lie before it. So this second is asked for by itself.
+// coarser than dates, the range's first window gets these results too, and if a view hides
+// the dates, nothing shows that they lie before the range. So the service is asked for the
+// results of that second by itself.
 func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 	from := c.Interval.Read.From
 	if !c.Reader.CoarseBounds() || c.Reader.Def.Extract.View == "" || c.Reader.Pages.Dated() || from.IsZero() {
@@ -75,12 +76,12 @@ func (c *Reconciler) leaveSecondBefore(ctx context.Context) error {
 }
 
 // staleWindows returns the windows that hold an id which a later reading found
-// in another window. twice are these ids.
+// in another window. twice are the ids that are in two windows.
 func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice idset.Set) {
 	read := readWindows(windows)
 	slices.SortFunc(read, func(a, b *reading.Window) int { return cmp.Compare(b.Number, a.Number) })
 	_, twice = idset.Overlap(idsIn(read)...)
-	seen := idset.Set{} // of twice
+	seen := idset.Set{} // ids of twice that windows read later hold
 	for _, w := range read {
 		own := w.IDs.Intersect(twice)
 		if seen.Intersects(own) {
@@ -91,10 +92,10 @@ func staleWindows(windows []*reading.Window) (stale []*reading.Window, twice ids
 	return stale, twice
 }
 
-// yieldLater looks for ids that two adjacent windows hold though one was read again. Where
-// bounds are coarser than dates (see reading.Form.CoarseBounds), these are results whose
-// dates are not shown. The earlier window keeps them. yieldLater returns the later
-// windows, which leave these ids out from now on.
+// yieldLater looks for ids that two adjacent windows hold though one window was read again.
+// Where bounds are coarser than dates (see reading.Form.CoarseBounds), these are results
+// whose dates are not shown. The earlier of the two windows keeps them. yieldLater returns
+// the later windows, which leave these ids out from now on.
 func yieldLater(c *Reconciler, twice idset.Set) (yielding []*reading.Window) {
 	if !c.Reader.CoarseBounds() {
 		return nil
@@ -116,8 +117,9 @@ func yieldLater(c *Reconciler, twice idset.Set) (yielding []*reading.Window) {
 	return yielding
 }
 
-// takeBack reads windows again that left out results to the window before them, if that one
-// was read again since and does not hold them any more: they moved while both were read.
+// takeBack reads again the windows that left results to the window before them, if the window
+// before does not hold these results any more: they moved while both windows were read. It
+// returns true if it read any window.
 func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
 	held := c.readIDs().Union(c.before)
 	for _, w := range readWindows(c.Windows) {
@@ -137,7 +139,8 @@ func (c *Reconciler) takeBack(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// proveDates asks for a result in two windows that hold it.
+// proveDates asks for one result in two windows that hold it. The error says that the service
+// ignores dates if it returns the result for both.
 func (c *Reconciler) proveDates(ctx context.Context, id int64) error {
 	var in []extract.Window
 	for _, w := range readWindows(c.Windows) {
@@ -163,8 +166,9 @@ func idsIn(windows []*reading.Window) (sets []idset.Set) {
 	return sets
 }
 
-// readAgain reads what forget removes of windows once more. It reads results without
-// a date last, because the other windows show which of them got a date.
+// readAgain calls forget for each window, which removes all or some of its pieces, and reads
+// those once more. It reads results without a date last, because the windows with a date show
+// which results got one. why is the reason for the log.
 func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, why string, forget func(context.Context, *reading.Window) error) error {
 	if len(windows) == 0 {
 		return nil
@@ -207,9 +211,9 @@ func (c *Reconciler) readAgain(ctx context.Context, windows []*reading.Window, w
 	return c.Reader.Read(ctx, undated)
 }
 
-// plan divides a span into windows. They replace the run's windows with indexes
-// from `from` up to `to`. It returns the plan and the new windows that may hold
-// results. Without a counter nothing is counted. No window crosses one of the cuts.
+// plan divides a span into windows. These replace the run's windows with the indexes from
+// `from` up to, but not including, `to`. It returns the plan and the new windows that may hold
+// results. Without a counter the service is asked for no counts. No window crosses a cut.
 func (c *Reconciler) plan(ctx context.Context, span extract.Window, older *reading.Older, from, to int, count extract.Counter, cuts ...time.Time) (*extract.Plan, []*reading.Window, error) {
 	plan := &extract.Plan{Windows: []extract.Planned{{Window: span, Count: extract.Unknown}}, Groups: []int64{extract.Unknown}, Total: extract.Unknown}
 	if count != nil || !span.From.IsZero() {

@@ -22,8 +22,8 @@ import (
 // of parts that it replaces, and those that the service named as changed. An id
 // that is in no window in the end is asked for.
 
-// rereadMissing asks for expected ids that no window holds, and reads the windows
-// again that they are in now. It returns true if it read any.
+// rereadMissing asks the service for expected ids that no window holds, and reads the windows
+// again in which these results are now. It returns true if the run must compare again.
 func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) {
 	if c.Interval.Dateless() {
 		c.weak = true
@@ -33,7 +33,7 @@ func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) 
 		return again, err
 	}
 	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
-		c.expected = c.expected.Union(w.Undated.LeftOut) // they were left out of those without a date
+		c.expected = c.expected.Union(w.Undated.LeftOut) // results left out of the window of those without a date
 	}
 	missing, err := c.missing(ctx)
 	if err != nil {
@@ -56,8 +56,9 @@ func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) 
 	return c.askFor(ctx, missing)
 }
 
-// cutOff returns the windows that end before a missing result which a part of their time held. A
-// page may have cut it off, and a count of all that is of before a result came does not show that.
+// cutOff returns the windows whose highest id is below a missing result that a part of their
+// time held. A page may have cut the result off, and one count of all results, made before
+// another result came, does not show that.
 func (c *Reconciler) cutOff(ctx context.Context, missing idset.Set) (windows []*reading.Window, err error) {
 	for _, w := range readWindows(c.Windows) {
 		if w.Undated != nil || w.IDs.IsEmpty() || w.IDs.Max() >= missing.Max() {
@@ -79,10 +80,10 @@ func (c *Reconciler) cutOff(ctx context.Context, missing idset.Set) (windows []*
 	return windows, nil
 }
 
-// explain asks once more what changed. A missing result that is not named then did
-// not move: it is gone. The count is asked for again only if something else changed
-// since. If the result was deleted after the count, it may hide an earlier deletion,
-// which the next run finds.
+// explain asks the service once more what changed. A missing result that the service does not
+// name then did not move: it was deleted. The count is asked for again only if something else
+// changed since. A result deleted after the count may hide an earlier deletion, which the next
+// run finds.
 func (c *Reconciler) explain(ctx context.Context, unnamed idset.Set) error {
 	more, err := c.readMore(ctx)
 	if err == nil && more > 0 {
@@ -92,7 +93,8 @@ func (c *Reconciler) explain(ctx context.Context, unnamed idset.Set) error {
 	return err
 }
 
-// missing returns the ids that were expected and that no window holds.
+// missing returns the ids that were expected, that no window holds and that are not explained:
+// not known to be deleted or outside the range.
 func (c *Reconciler) missing(ctx context.Context) (idset.Set, error) {
 	missing := c.expected
 	if c.Changes.continues() {
@@ -109,8 +111,8 @@ func (c *Reconciler) readIDs() idset.Set {
 	return idset.Union(idsIn(readWindows(c.Windows))...)
 }
 
-// replacedIDs returns the ids of the parts that the run replaces. If some are not
-// known, the proof is weaker.
+// replacedIDs returns the ids in the parts that the run replaces. If the ids of a part are not
+// known, it returns none and sets weak.
 func (c *Reconciler) replacedIDs(ctx context.Context) (idset.Set, error) {
 	replaced := c.Replaced()
 	ids, err := c.Parts.IDs(ctx, func(d Dataset) []load.Part {
@@ -127,8 +129,8 @@ func (c *Reconciler) replacedIDs(ctx context.Context) (idset.Set, error) {
 	return ids, err
 }
 
-// follow asks the feed once more where that is needed. A run that reads everything
-// needs to know what changed while it read. If the service does not tell, follow
+// follow asks the feed of changes once more where that is needed. A run that reads everything
+// needs to know what changed while it read. If the service does not tell that, follow
 // returns true, because the counts must be compared more thoroughly.
 func (c *Reconciler) follow(ctx context.Context) (again bool, err error) {
 	if c.followed {
@@ -155,8 +157,9 @@ func (c *Reconciler) follow(ctx context.Context) (again bool, err error) {
 	}
 	_, changed, err := c.askAgain(ctx)
 	if err == nil && !c.Verifies() && !changed.IsEmpty() {
-		// Nothing else shows what a count of an earlier moment cut off: of any window, because a
-		// window's count may be the difference of two, and the change lie before it.
+		// Without verification only this shows what a window lost because it was read up to an
+		// outdated count. Any window may have: its count may be the difference of two counts, so
+		// that a change before the window makes it wrong.
 		again, err = c.Reader.ReadBehind(ctx, c.Windows)
 	}
 	if failed, ok := errors.AsType[*extract.FeedError](err); ok {
@@ -174,9 +177,10 @@ func (c *Reconciler) comparesChanges() bool {
 }
 
 // checkNamed makes sure that the service named all new results. A run that continues
-// the datasets knows all others. If it met a result that nobody named, the feed is
-// asked for it once more, because it may have come during the run. If it does not name it
-// then, the error says when that result changed, if it is still there.
+// the datasets knows all other results from the parts. If it read a new result that the feed
+// did not name, it asks the feed once more, because the result may have come during the run.
+// If the feed does not name the result then, the error is a *extract.FeedError, which says
+// when that result changed if it is still there.
 func (c *Reconciler) checkNamed(ctx context.Context) error {
 	unnamed, err := c.unnamed(ctx)
 	if err != nil || unnamed.IsEmpty() {
@@ -201,8 +205,8 @@ func (c *Reconciler) checkNamed(ctx context.Context) error {
 	return cmp.Or(err, error(e))
 }
 
-// askAgain asks what changed since the run began, and expects the results that changed. Those
-// that are named may have changed shortly before.
+// askAgain asks what changed since the run began, and adds the results in changed to expected.
+// named has these and results that changed shortly before the run began.
 func (c *Reconciler) askAgain(ctx context.Context) (named, changed idset.Set, err error) {
 	since := c.counted.since
 	if since == nil || c.counted.reads != c.Reader.Reads() {
@@ -217,8 +221,8 @@ func (c *Reconciler) askAgain(ctx context.Context) (named, changed idset.Set, er
 }
 
 // unnamed returns the ids that were read, that no replaced part holds and that the
-// service did not name. It leaves out rejected results, because the sets of ids of
-// parts lack them, and what the datasets did not reach before.
+// service did not name as changed. It leaves out rejected results, because the sets of ids of
+// parts lack them, and windows after the watermark where new results need not be named.
 func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 	replaced, err := c.replacedIDs(ctx)
 	if err != nil || c.weak {
@@ -235,8 +239,8 @@ func (c *Reconciler) unnamed(ctx context.Context) (idset.Set, error) {
 	return idset.Union(sets...).Without(replaced).Without(c.Changes.ids()), nil
 }
 
-// askFor asks for ids. Those that are gone or outside are explained. For the
-// others it reads the windows again that they are in.
+// askFor asks the service for missing ids. It adds ids that are deleted or outside the range
+// to explained. For the rest it reads the windows again in which the service finds them.
 func (c *Reconciler) askFor(ctx context.Context, missing idset.Set) (again bool, err error) {
 	after := c.Changes.laterThan(c.whole().To)
 	if err := c.keepLater(ctx, missing.Intersect(after)); err != nil {
@@ -289,8 +293,8 @@ func (c *Reconciler) changesIn(ctx context.Context, w extract.Window, ids idset.
 	return found, nil
 }
 
-// keepLater notes those of the missing ids that lie after the range, and explains
-// them. The next run looks for them again, though nobody names them then.
+// keepLater notes in c.later the missing ids that lie after the range, and adds them to
+// explained. The next run looks for them again, though the service may not name them then.
 func (c *Reconciler) keepLater(ctx context.Context, missing idset.Set) error {
 	if !c.Changes.continues() {
 		return nil
@@ -303,7 +307,7 @@ func (c *Reconciler) keepLater(ctx context.Context, missing idset.Set) error {
 	return err
 }
 
-// readPlaces reads the places again that results are in now.
+// readPlaces reads again the spans in which the found results are now.
 func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (again bool, err error) {
 	line := c.timeline()
 	var places []span
@@ -334,8 +338,8 @@ func (c *Reconciler) readPlaces(ctx context.Context, found []extract.Change) (ag
 	return len(places) > 0, c.readSpans(ctx, places, "a result moved into it", c.Reader.ForgetAround(ids))
 }
 
-// locate returns the index of the span that a result is in, or -1 if it is in none.
-// hint is the index of the span that is asked first, or -1. If the result is not
+// locate returns the index of the span of line that holds a changed result, or -1 if none
+// does. hint is the index of the span that is asked first, or -1. If the result is not
 // there, the line is halved by asking for the id.
 func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change extract.Change) (at int, err error) {
 	asked := func(of []span) (bool, error) {
@@ -359,7 +363,7 @@ func (c *Reconciler) locate(ctx context.Context, line []span, hint int, change e
 			lo = middle
 		}
 	}
-	if hi == lo || lo == hint { // there is none, or it has been asked for there
+	if hi == lo || lo == hint { // the line is empty, or this span was asked first
 		return -1, nil
 	}
 	if there, err := asked(line[lo:hi]); err != nil || !there {

@@ -49,8 +49,8 @@ const mostCells = 8
 
 // planOlder divides a span outside the run's range into windows and inserts them
 // into the run's windows. It returns the new windows that may hold results. A run
-// that continues the datasets knows about how many results there are. So it asks
-// for no count if there are few.
+// that continues the datasets knows roughly how many results the span has. So it asks
+// for no count if they are few.
 func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string) ([]*reading.Window, error) {
 	r := &reading.Older{Window: w}
 	c.older = append(c.older, r)
@@ -74,8 +74,8 @@ func (c *Reconciler) planOlder(ctx context.Context, w extract.Window, why string
 	return todo, nil
 }
 
-// cutsOf returns the times at which a window of so many results is cut, so that each
-// piece holds about as many as reading.StaleTarget. They are whole days or hours.
+// cutsOf returns the times at which a window with this number of results is cut, so that each
+// piece holds about reading.StaleTarget results. The times are whole days or hours.
 func cutsOf(w extract.Window, results int64) (cuts []time.Time) {
 	pieces := results / reading.StaleTarget
 	if w.From.IsZero() || pieces < 2 {
@@ -100,7 +100,7 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 		return false
 	}
 	unit := c.Reader.Def.FinestUnit()
-	if w.From.IsZero() { // it may be undivided where it is one part of each dataset
+	if w.From.IsZero() { // such a window stays undivided if it is one part of each dataset
 		return !slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
 			return slices.ContainsFunc(m.Parts, func(p load.Part) bool {
 				return !p.Undated && windowOf(p).Overlaps(w) && windowOf(p) != w
@@ -110,11 +110,11 @@ func (c *Reconciler) isSmall(w extract.Window, held int64) bool {
 	return unit.Spans(w) <= mostCells
 }
 
-// A part outside the run's range is stale if the service named a changed result of
-// it, or if its object is damaged. The run reads all such parts again.
+// A part outside the run's range is stale if the service named a result of the part as
+// changed, or if the part's object is damaged. The run reads all stale parts again.
 
-// readStale reads the parts again that are known to be stale before anything else
-// is compared. With them it reads the places that changed results are in now.
+// readStale reads the parts again that are known to be stale before anything else is
+// compared. It also reads the spans in which the changed results are now.
 func (c *Reconciler) readStale(ctx context.Context) error {
 	if c.Full {
 		return nil // all parts are replaced
@@ -152,8 +152,8 @@ func (c *Reconciler) staleBefore(ctx context.Context) (spans []extract.Window) {
 
 func windowOf(p load.Part) extract.Window { return extract.Window{From: p.From.Time, To: p.To.Time} }
 
-// readNamed reads everything again that results which changed may concern: what
-// holds them, and the place of their date.
+// readNamed reads again the windows and parts that hold one of the results named as changed,
+// and the span in which the date of each lies now.
 func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) error {
 	const why = "a result of it changed"
 	ids := idsOf(named)
@@ -169,10 +169,10 @@ func (c *Reconciler) readNamed(ctx context.Context, named []extract.Change) erro
 	return c.readConcerned(ctx, named, ids, nil, why)
 }
 
-// readConcerned reads spans and the parts that hold one of the ids. With them it reads the
-// places that changed results are probably in now. The date by which the service filters is
-// not known. So the place is confirmed by a count if a part elsewhere holds the result,
-// because then it may have stayed there.
+// readConcerned reads spans and the parts that hold one of the ids. It also reads the spans in
+// which the results named as changed probably are now. The date by which the service filters
+// is not known. So the service is asked whether a result is in such a span if a part elsewhere
+// holds the result, because it may have stayed there.
 func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, ids idset.Set, spans []extract.Window, why string) error {
 	hits, err := c.Parts.Holding(ctx, ids, c.Replaced())
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, 
 	}
 	for _, change := range named {
 		if !c.Changes.Continues || len(change.Dates) == 0 {
-			continue // all other time is read, or is no part of the dataset
+			continue // without a date no span is known; otherwise the run reads all time of the dataset
 		}
 		at, ok := c.placeOf(change.Dates[0])
 		if !ok || slices.Contains(spans, at) {
@@ -212,7 +212,7 @@ func (c *Reconciler) readConcerned(ctx context.Context, named []extract.Change, 
 	return c.readKnownUndated(ctx)
 }
 
-// readOlder reads spans again that the run has not read.
+// readOlder widens spans to whole parts, and reads those that the run has not read.
 func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why string) error {
 	before := c.sent()
 	var todo []*reading.Window
@@ -229,14 +229,14 @@ func (c *Reconciler) readOlder(ctx context.Context, spans []extract.Window, why 
 	}
 	c.Older += len(todo)
 	err := c.Reader.Read(ctx, todo)
-	if c.planned > 0 { // they are no rereads, so that the budget of these grows with them
+	if c.planned > 0 { // first readings raise the budget for rereads, see again
 		c.planned += c.sent() - before
 	}
 	return err
 }
 
-// readSpans reads spans again: windows of the run once more, as forget says, and parts and
-// gaps as older ones.
+// readSpans reads spans again. Of the run's windows it reads what forget removes, and parts
+// and gaps it reads as older spans.
 func (c *Reconciler) readSpans(ctx context.Context, line []span, why string, forget func(context.Context, *reading.Window) error) error {
 	var windows []*reading.Window
 	var older []extract.Window
@@ -281,9 +281,9 @@ func (c *Reconciler) placeOf(date time.Time) (place extract.Window, ok bool) {
 // span is a stretch of the datasets' time as it will be after this run.
 type span struct {
 	extract.Window
-	results int64           // that are held there
-	window  *reading.Window // that the run reads; nil for a kept part or a gap
-	gap     bool            // no part and no window is there
+	results int64           // number of results that are held in the span
+	window  *reading.Window // the window that the run reads; nil for a kept part or a gap
+	gap     bool            // set if neither a part nor a window covers the span
 }
 
 // whole returns the time of all results that the datasets should hold.
@@ -291,7 +291,8 @@ func (c *Reconciler) whole() extract.Window {
 	return c.Interval.Whole(c.Reader.Def, manifestsOf(c.Parts))
 }
 
-// timeline returns the spans of the first dataset; without one, those of the windows.
+// timeline returns the spans of the first dataset that holds each result once; without such a
+// dataset, the spans of the run's windows.
 func (c *Reconciler) timeline() []span {
 	for _, m := range wholeOf(c.Parts) {
 		return c.timelineOf(m)
@@ -300,8 +301,8 @@ func (c *Reconciler) timeline() []span {
 }
 
 // timelineOf returns the time of a dataset in order: the windows that the run
-// reads, the parts that it keeps, and the gaps between them. Only a run that
-// continues the datasets knows that gaps belong to them.
+// reads, the parts that it keeps, and the gaps between them. Gaps are included only in a run
+// that continues the datasets, because only there they belong to the datasets.
 func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 	whole := c.whole()
 	for _, w := range c.Windows {
@@ -312,7 +313,7 @@ func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 	_, kept := c.Replaced().Divide(m)
 	for _, p := range kept {
 		if w := windowOf(p); !p.Undated && w.Overlaps(whole) {
-			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w { // one part of several objects
+			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w { // the part has several objects
 				line[n-1].results += p.Rows + p.Rejected
 				continue
 			}

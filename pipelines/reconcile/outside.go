@@ -17,8 +17,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// wantsUndated tells whether results without a date are read. They may belong
-// to the answer, or a dataset that is replaced as a whole may hold some.
+// wantsUndated tells whether results without a date are read. They are if the run has no
+// bounds, if one of them got a date, or if a dataset that is replaced as a whole holds some.
 func (c *Reconciler) wantsUndated() bool {
 	if c.Interval.Everything() || c.datedNow {
 		return true
@@ -35,7 +35,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		return nil
 	}
 	if c.Interval.Dateless() {
-		return nil // they are in the run's only window
+		return nil // results without a date are in the run's only window
 	}
 	if c.Reader.Countless != "" { // all results are asked for once more, without bounds of dates
 		return c.addUndated(ctx, reading.Undated{Ranges: []extract.UndatedRange{{Mixed: true}}, Started: true})
@@ -57,8 +57,8 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	n := max(0, total-datedNow)
 	switch {
 	case in != held:
-		n = extract.Unknown // results come and go: between the counts they would hide or feign some without a date
-	case datedNow != in: // so they do, or lie after the range
+		n = extract.Unknown // results come and go, so the counts' difference proves nothing
+	case datedNow != in: // results came or went, or lie outside the range
 		before := total
 		if total, err = count(ctx, extract.Window{}); err != nil {
 			return err
@@ -80,26 +80,27 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		}
 	}
 	if len(ranges) == 0 {
-		c.counted.read, c.counted.since = extract.Unknown, nil // the last one may have got its date after them
+		c.counted.read, c.counted.since = extract.Unknown, nil // a result may have got its date after read and since were asked for
 		return nil
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))
 	c.Reader.Expect(n)
-	// Where neither counts nor the list of changes would show that one of them got a date, dates tell.
+	// Where neither counts nor changes would show that a result got a date, its dates tell.
 	return c.addUndated(ctx, reading.Undated{Ranges: ranges, Started: !c.Verifies() && c.Changes == nil}, n)
 }
 
 // counted holds what the service was asked for once all windows were read.
 type counted struct {
-	own   int64            // count of Interval.Asked, or extract.Unknown if it was not asked
-	read  int64            // count of Interval.Read, or extract.Unknown if it was not asked
-	since []extract.Change // what changed since the run began, newest first; nil if it was not asked
+	own   int64            // count of Interval.Asked, or extract.Unknown if not asked for
+	read  int64            // count of Interval.Read, or extract.Unknown if not asked for
+	since []extract.Change // what changed since the run began, newest first; nil if not asked for
 	reads int64            // Reader.Reads when read and since were asked for
 }
 
-// countAll counts all results of the form, and then the range if the run compares that with
-// a count anyway: a result that goes between the two does not make them equal. If the run
-// asks again what changed, countAll asks for that at the same time.
+// countAll asks for the number of all results of the form, and then of the range if the run
+// compares the range with a count anyway: in this order a result that goes between the two
+// counts does not make them equal. If the run asks again what changed, countAll asks for that
+// at the same time.
 func (c *Reconciler) countAll(ctx context.Context) (total int64, err error) {
 	group, asking := errgroup.WithContext(ctx)
 	c.counted.read, c.counted.since, c.counted.reads = extract.Unknown, nil, c.Reader.Reads()
@@ -127,7 +128,8 @@ func (c *Reconciler) datedIDs() idset.Set {
 	return idset.Union(idsIn(slices.DeleteFunc(readWindows(c.Windows), func(w *reading.Window) bool { return w.Undated != nil }))...)
 }
 
-// addUndated reads results without a date as the run's last window.
+// addUndated reads results without a date as the run's last window. counts are the service's
+// counts of them so far.
 func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts ...int64) error {
 	u.Read, u.Dated = c.Interval.Read, c.datedIDs()
 	if !c.Changes.continues() {
@@ -138,10 +140,11 @@ func (c *Reconciler) addUndated(ctx context.Context, u reading.Undated, counts .
 	return c.Reader.Read(ctx, []*reading.Window{w})
 }
 
-// readLeftOut asks for the results that were left out of those without a date, and that no
-// window with a date holds. It reads the windows again that they are in. If they are in
-// none, their dates are not what the service goes by, and the results without a date are
-// read again with them. It returns true if it read anything.
+// readLeftOut asks for results that were left out of the window of results without a date
+// (see reading.Undated.LeftOut), and that no window with a date holds. It reads again the
+// windows in which the service finds them. If it finds them in none, the service does not go
+// by the dates that they show, and the results without a date are read again, with those.
+// readLeftOut returns true if it read anything.
 func (c *Reconciler) readLeftOut(ctx context.Context) (again bool, err error) {
 	w := undatedWindow(c.Windows)
 	if w == nil || w.Undated.LeftOut == nil {
@@ -171,11 +174,10 @@ func undatedWindow(windows []*reading.Window) *reading.Window {
 	return nil
 }
 
-// proveUndated compares the number of results without a date with its count. It
-// counts again only if the last count does not agree. Then results have come,
-// gone, or got a date. The other windows are proven first, because the results
-// in them have a date. That is so too after results were read that were left out of
-// those without a date, see readLeftOut.
+// proveUndated compares the number of results without a date that were read with the
+// service's count of them. It counts again only if the last count does not agree. Then results
+// have come, gone, or got a date. The windows with a date (the proof dated) are proven first,
+// also after readLeftOut read any of them again.
 func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 	w := undatedWindow(c.Windows)
 	if w == nil || w.Undated.Only != nil {
@@ -202,7 +204,7 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 			case len(w.Counts) > reading.Rereads && w.Plausible():
 				return nil
 			case w.Results() > n && !w.Undated.Started:
-				// A window may lack one of them, and hold another result that is gone.
+				// A result may have got a date, while its new window holds one that was deleted.
 				w.Undated.Started, w.Undated.LeftOut = true, idset.Set{}
 			}
 		}
@@ -231,8 +233,8 @@ func (c *Reconciler) proveUndated(ctx context.Context, dated *proof) error {
 // results it subtracts those up to the range's end and those after it. This
 // takes one more request than total and extract.CountUndated. But it agrees with the
 // windows, however the service treats results before 1970 and however it treats
-// undated results. still tells whether nothing came between these counts that would hide
-// one: the range holds what it held before them.
+// undated results. still tells whether the counts can be believed: the range still holds
+// `held` results, so none came between the counts that would hide one without a date.
 func (c *Reconciler) countUndated(ctx context.Context, held int64) (total, undated int64, still bool, err error) {
 	var counts []int64
 	for _, w := range []extract.Window{{}, {To: c.Interval.Read.To}, {From: c.Interval.Read.To}} {
@@ -251,8 +253,8 @@ func (c *Reconciler) countUndated(ctx context.Context, held int64) (total, undat
 // not search for them by counts. New results without a date are found only by a
 // run without bounds.
 
-// readKnownUndated reads results in parts without a date again if no window of
-// this run holds them. If their ids are not known, it looks for all results
+// readKnownUndated reads again the results in parts without a date that no window of
+// this run holds. If the ids in these parts are not known, it looks for all results
 // without a date.
 func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 	c.datedNow = true
@@ -281,7 +283,8 @@ func (c *Reconciler) readKnownUndated(ctx context.Context) error {
 // one request returns all its results (specification, section 8).
 const clusterSpan = 100
 
-// clusters returns ranges of ids that cover a set. Each range takes one request.
+// clusters returns ranges of ids that cover a set of ids. Each range spans at most clusterSpan
+// ids, so that it takes one request.
 func clusters(ids idset.Set) []extract.UndatedRange {
 	var ranges []extract.UndatedRange
 	for id := range ids.All() {
@@ -294,18 +297,18 @@ func clusters(ids idset.Set) []extract.UndatedRange {
 	return ranges
 }
 
-// A range without an end ends a moment ago, by our clock and in the definition's zone. If
-// one of them is wrong, the newest results lie after it, and a count of the range agrees
-// all the same. So the range is counted without its end. Where more is counted than was
-// read, as with a search, one request asks for results after now.
+// A range that was given no end ends a moment ago, by our clock and in the definition's zone.
+// If the clock or the zone is wrong, the newest results lie after that end, and a count of the
+// range agrees all the same. So the range is counted without its end. Where more is counted
+// than was read, as with a search, one request asks for results after now.
 
-// LateError reports results that are dated later than now. The run reads them if its
-// range ends at Beyond.
+// LateError reports results that are dated later than now. A run whose range ends at Beyond
+// reads them.
 type LateError struct {
-	Now, Beyond time.Time // wall-clock time of the definition's zone
+	Now, Beyond time.Time // both are wall-clock times of the definition's zone
 }
 
-// Error says what now is.
+// Error gives the present by this machine's clock, in the definition's zone.
 func (e *LateError) Error() string {
 	return fmt.Sprintf("results are dated later than now, which is %s by this machine's clock and the definition's timezone", e.Now.Format(extract.WireTime))
 }
@@ -330,7 +333,8 @@ func (c *Reconciler) lateUncounted(ctx context.Context) error {
 }
 
 // lookAhead looks for results that are dated later than now. The error is a *LateError if
-// there are some. It does not look beyond a range that was extended for them.
+// there are some. It asks nothing if it was called before, or if the run's range already ends
+// later than now.
 func (c *Reconciler) lookAhead(ctx context.Context) error {
 	now := load.Wall(c.Reader.Now().In(c.Reader.Def.Source.Zone)).Time
 	if c.looked || c.Interval.Read.To.After(now) {

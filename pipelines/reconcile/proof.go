@@ -17,7 +17,8 @@ import (
 // count over the range agrees. If not, halves of the range are counted until the windows
 // are found that changed, and those are read again. A form that changes all the time may
 // never agree exactly. So in the end a window passes if its number of results lies between
-// its counts before and after the last reading. One whose count stands still does not.
+// its counts before and after the last reading. A window that differs from a count which
+// stands still does not pass.
 //
 // A run that continues the datasets reads only what changed. One count over all their
 // time shows whether anything else differs, such as a result that was deleted. Then that
@@ -27,32 +28,32 @@ import (
 type proof struct {
 	of     proven
 	window extract.Window
-	older  *reading.Older // the span, if the proof is of one
+	older  *reading.Older // the older span, if the proof is of one
 
 	counts   *[]int64 // the service's counts so far; the first one is of before the reading
-	last     int64    // the last one of the range, with results of the second before that it includes
-	reads    int64    // Reader.Reads at the last one; -1 before it
-	held     int64    // results of the first line that differs, or else of the first one
-	rounds   int      // how often it did not agree
+	last     int64    // the last count of the range, still with results of the second before it
+	reads    int64    // Reader.Reads at the last count; -1 before one
+	held     int64    // results of the first dataset that differs, otherwise of the first one
+	rounds   int      // how often the count and what was read did not agree
 	still    reading.Standstill
-	thorough bool // see recount
-	looked   bool // for results after the range
+	thorough bool // whether windows are compared even if the range agrees, see recount
+	looked   bool // whether results after the range were looked for
 }
 
-// proven is what a proof is of.
+// proven says what a proof compares with the service's count.
 type proven int
 
 const (
 	ofRange proven = iota // the windows of the run's range
-	ofAsked               // those of the range that was asked for, if datasets widened it
+	ofAsked               // the windows of the range that was asked for, if datasets widened it
 	ofOlder               // the windows of an older span
 	ofAll                 // the datasets, as they will be after this run
 )
 
-// counted returns how many results should be held by the last count.
+// counted returns the service's last count of a proof's time: so many results should be held.
 func (p *proof) counted() int64 { return (*p.counts)[len(*p.counts)-1] }
 
-// SumsUp tells whether all of the datasets is compared with one count.
+// SumsUp tells whether all that the datasets hold after the run is compared with one count.
 func (c *Reconciler) SumsUp() bool { return c.Verifies() && c.Changes.continues() }
 
 // verify compares what was read with the service's counts, and reads again what differs.
@@ -84,7 +85,8 @@ func (c *Reconciler) verify(ctx context.Context) (err error) {
 	return nil
 }
 
-// proofOfAll returns the proof of a run that continues the datasets. It is one for the run.
+// proofOfAll returns the proof of a run that continues the datasets, which compares all that
+// they hold with one count. Later calls return the same proof.
 func (c *Reconciler) proofOfAll() *proof {
 	if c.all == nil {
 		c.all = &proof{of: ofAll, window: c.whole(), counts: &[]int64{c.Changes.Counted}}
@@ -121,7 +123,8 @@ func (c *Reconciler) proveWindows(ctx context.Context, p *proof) error {
 	}
 }
 
-// prove reads again what does not agree, until all of a proof does or lies between its counts.
+// prove reads again what does not agree with the service's count, until all of a proof agrees
+// or lies between its counts before and after the reading.
 func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 	for p.rounds = 0; ; p.rounds++ {
 		line, err := c.compare(ctx, p)
@@ -147,14 +150,14 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 			}
 			again = changed
 		}
-		if err := c.again(); err != nil { // also where the count is not the sum of its windows'
+		if err := c.again(); err != nil { // also where the count is not the sum of the windows' counts
 			return err
 		}
 		c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "the count does not agree",
 			slog.Int64("counted", p.counted()), slog.Int64("extracted", p.held), slog.Int("windows", len(again)))
 		forget := c.Reader.ForgetMiscounted
 		if p.of == ofAll {
-			forget = c.Reader.Forget // nobody counted the window by itself
+			forget = c.Reader.Forget // the window was not counted by itself
 		}
 		if err := c.readSpans(ctx, again, whyCounted, forget); err != nil {
 			return err
@@ -166,7 +169,8 @@ func (c *Reconciler) prove(ctx context.Context, p *proof) error {
 }
 
 // compare counts a proof's time once more if its last count does not agree, or may hide that
-// something changed. It returns the first line that does not agree, nil if all do.
+// something changed. It returns the spans of the first dataset that does not agree, nil if all
+// agree.
 func (c *Reconciler) compare(ctx context.Context, p *proof) (line []span, err error) {
 	line = c.differing(p, p.counted())
 	after := p.of == ofRange || p.of == ofAsked && p.reads != c.Reader.Reads() // a count of before the reading does not do
@@ -198,7 +202,8 @@ func (c *Reconciler) compare(ctx context.Context, p *proof) (line []span, err er
 	return line, nil
 }
 
-// lines returns what is held of a proof's time, in order of time. Each dataset is one line.
+// lines returns the spans of a proof's time with what they hold, in order of time: one line of
+// spans for each dataset, or one for the windows of the run.
 func (c *Reconciler) lines(p *proof) (lines [][]span) {
 	if p.of == ofAll {
 		for _, m := range wholeOf(c.Parts) {
@@ -219,7 +224,8 @@ func (c *Reconciler) lines(p *proof) (lines [][]span) {
 	return [][]span{line}
 }
 
-// differing returns the first line of a proof that does not hold so many results, or nil.
+// differing returns the first line of a proof that does not hold as many results as counted,
+// or nil. It sets held.
 func (c *Reconciler) differing(p *proof, counted int64) []span {
 	for i, line := range c.lines(p) {
 		n := sum(line)
@@ -289,7 +295,8 @@ func (c *Reconciler) readMore(ctx context.Context) (int, error) {
 	return len(more), c.readNamed(ctx, more)
 }
 
-// halve returns the spans of a line that do not agree. It finds them by counts.
+// halve returns the spans of a line that do not agree with the service. It finds them by
+// counts of halves.
 func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []span, err error) {
 	var lookback time.Time
 	if p.of == ofAll {
@@ -308,7 +315,7 @@ func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []
 			switch {
 			case len(likely) > 1 && !each:
 				return true, nil
-			case p.of == ofAll: // the next round shows if it was another one
+			case p.of == ofAll: // a guess: the next round shows if another span differs
 				wrong = append(wrong, line[likely[0]])
 				return false, nil
 			}
@@ -336,7 +343,8 @@ func (c *Reconciler) halve(ctx context.Context, p *proof, line []span) (wrong []
 	return wrong, err
 }
 
-// whyCounted is why something is read again that does not agree with a count.
+// whyCounted is the reason that the log gives where something is read again because it does
+// not agree with a count.
 const whyCounted = "the service counts otherwise"
 
 // count asks how many results a window holds, without those of the second before it.
@@ -369,15 +377,15 @@ func (c *Reconciler) differs(w *reading.Window, counted int64) bool {
 	if w.Results() != counted {
 		return true
 	}
-	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first one may be a difference
+	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first count may be a difference of two
 		c.Reader.CountAgreed(counted)
 	}
 	w.Still.Agrees()
 	return false
 }
 
-// countedBefore returns how many results windows held by their last counts. It returns
-// extract.Unknown if neither they nor the planner's groups of them were counted.
+// countedBefore returns how many results the windows of a line held by their last counts. It
+// returns extract.Unknown if neither the windows nor the planner's groups of them were counted.
 func countedBefore(line []span) (total int64) {
 	for len(line) > 0 {
 		w, size := line[0].window, 1
@@ -395,15 +403,15 @@ func countedBefore(line []span) (total int64) {
 	return total
 }
 
-// blind tells whether halving is useless, because neither the windows nor smaller groups of
-// them were counted before.
+// blind tells whether halving a line is useless, because neither its windows nor groups of
+// windows smaller than the line were counted before.
 func blind(line []span) bool {
 	return !slices.ContainsFunc(line, func(s span) bool { return len(s.window.Counts) > 0 || len(s.window.Group.Windows) < len(line) })
 }
 
-// judge sorts the spans that do not agree with their last count: those to read once more, and
-// those whose count stood still meanwhile. The others lie between their counts. All of the
-// datasets is judged together, because where they differ is a guess at first.
+// judge sorts the spans that do not agree with their last count: again are those to read once
+// more, and wrong those whose count stood still meanwhile. The rest lie between their counts.
+// A proof of all datasets is judged as a whole, because where they differ is a guess at first.
 func (p *proof) judge(changed []span) (again, wrong []span) {
 	if p.of == ofAll {
 		switch {
@@ -438,9 +446,9 @@ func (p *proof) plausible() bool {
 	return reading.Plausible([]int64{(*p.counts)[before], p.counted()}, p.held)
 }
 
-// untold tells whether no count of the service can be believed: those of spans that are not
-// among the wrong ones do not agree either. A count that agreed before may have done so by
-// chance, while results came. So it counts only where nothing else was held.
+// untold tells whether no count of the service can be believed: the counts of spans that are
+// not among the wrong ones do not agree either. An earlier count may have agreed by chance,
+// while results came. So it is relied on only if no other span could be asked about.
 func (c *Reconciler) untold(ctx context.Context, line, wrong []span) (bool, error) {
 	if c.Reader.CountMethod() != load.MethodPagination {
 		return false, nil
@@ -455,7 +463,7 @@ func (c *Reconciler) untold(ctx context.Context, line, wrong []span) (bool, erro
 			return false, err
 		}
 		if overlap > 0 {
-			continue // two counts that are one too high or too low have the right difference
+			continue // two counts that are both one too high have the right difference, and prove nothing
 		}
 		n, err := c.Reader.Counter()(ctx, s.Window)
 		if err != nil || n == s.results {
@@ -468,9 +476,9 @@ func (c *Reconciler) untold(ctx context.Context, line, wrong []span) (bool, erro
 	return asked > 0 || !c.Reader.CountsAgreed(), nil
 }
 
-// suspects returns the indexes of the spans that may not agree. Without thorough these
-// are the kept parts, if there are some: a deleted result is held by a part. What the
-// run read has just been there, and the service names what is new in a gap.
+// suspects returns the indexes of the spans that may not agree with the count. Without
+// thorough these are the kept parts, if there are some: a deleted result is held by a part.
+// What the run read has just been there, and the service names what is new in a gap.
 func suspects(line []span, thorough bool) (likely []int) {
 	for i, at := range line {
 		if thorough || at.window == nil && !at.gap {
@@ -483,7 +491,8 @@ func suspects(line []span, thorough bool) (likely []int) {
 	return likely
 }
 
-// manySuspects is how many spans are worth a guess at where results are deleted.
+// manySuspects is how many suspects a line must exceed to be divided first where the lookback
+// begins.
 const manySuspects = 16
 
 // divide returns the index of the suspect at which a line is divided: the middle one.
@@ -497,7 +506,7 @@ func divide(line []span, suspects []int, lookback time.Time) int {
 	return suspects[at]
 }
 
-// timeOf returns the time of a line of spans.
+// timeOf returns the time from the start of a line's first span to the end of its last one.
 func timeOf(line []span) extract.Window {
 	return extract.Window{From: line[0].From, To: line[len(line)-1].To}
 }

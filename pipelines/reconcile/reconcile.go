@@ -22,18 +22,19 @@ const PointVerified = "verified"
 type Parts interface {
 	// Datasets returns the datasets as earlier runs left them.
 	Datasets() []Dataset
-	// Holding returns the parts that hold one of the ids and that r does not replace.
+	// Holding returns the parts that hold one of the ids and that r does not replace. A part
+	// whose ids are not known is among them.
 	Holding(ctx context.Context, ids idset.Set, r Replaced) ([]Held, error)
-	// IDs returns the ids of all results in chosen parts of each dataset. The error
-	// wraps idset.ErrDamaged if they are not known.
+	// IDs returns the ids of all results in the parts of each dataset that choose returns. The
+	// error wraps idset.ErrDamaged if the ids of a part are not known.
 	IDs(ctx context.Context, choose func(Dataset) []load.Part) (idset.Set, error)
 }
 
 // Dataset is a dataset as earlier runs left it.
 type Dataset struct {
 	Manifest *load.Manifest // nil if no run committed it
-	Damaged  []load.Part    // whose objects are missing or have another size
-	Child    bool           // it holds elements of a list, and so not each result once
+	Damaged  []load.Part    // parts whose objects are missing or have another size
+	Child    bool           // the dataset holds elements of a list, and so not each result once
 }
 
 // manifestsOf returns the manifests of all datasets, nil for one that no run committed.
@@ -57,10 +58,10 @@ func wholeOf(p Parts) (manifests []*load.Manifest) {
 // Held is a part that holds some ids.
 type Held struct {
 	load.Part
-	IDs idset.Set // those of the ids; empty if the part's ids are not known
+	IDs idset.Set // those of the ids that the part holds; empty if the part's ids are not known
 }
 
-// Start is what is known once the run is planned.
+// Start is what a Reconciler is told once the run is planned.
 type Start struct {
 	Interval reading.Interval
 	Plan     *extract.Plan
@@ -69,10 +70,10 @@ type Start struct {
 	Files    bool // an output holds only what was asked for, not whole parts
 	Trusted  bool // counts must confirm what an earlier run read
 	// Lookback says why an incremental run reads its lookback, whatever the service tells
-	// of changes; "" if it does not.
+	// of changes; "" if the run relies on the changes.
 	Lookback string
 	// Changes is what the service named as changed before the run read anything;
-	// nil if it was not asked.
+	// nil if the service was not asked.
 	Changes *Changes
 }
 
@@ -88,8 +89,8 @@ type Reconciler struct {
 	Reread   int            // windows that were read again
 	Older    int            // windows of older parts that were read
 
-	before  idset.Set // results of the second before the range; nil if it was not asked for
-	looked  bool      // for results that are dated later than now
+	before  idset.Set // ids of the second before the range; nil if that was not asked for
+	looked  bool      // whether results that are dated later than now were looked for
 	planned int64     // requests until anything was read or compared again, see again; 0 before
 	counted counted
 
@@ -97,12 +98,12 @@ type Reconciler struct {
 	compared idset.Set        // ids that were already looked for in older parts
 	datedNow bool             // a result that had no date has one now
 
-	expected  idset.Set // ids that must be found
-	explained idset.Set // ids that were asked for, and are gone or outside
-	outside   idset.Set // of explained, those that were asked for and are not in the range
-	later     []int64   // of outside, those that lie after the range
-	followed  bool      // the feed was asked once more, if that is needed
-	weak      bool      // not every loss would be noticed
+	expected  idset.Set // ids of results that a window must hold in the end
+	explained idset.Set // ids that were asked for, and are deleted or outside the range
+	outside   idset.Set // of explained, the ids that the service did not find in the range
+	later     []int64   // ids of changed results that lie after the range
+	followed  bool      // whether follow asked the feed of changes once more, if it had to
+	weak      bool      // the run would not notice every lost result by ids and changes alone
 
 	all *proof // see proofOfAll; nil before it is needed
 }
@@ -148,8 +149,8 @@ func (c *Reconciler) Reconcile(ctx context.Context) error {
 	}
 }
 
-// nameMethod says in the result how the run made sure that nothing is lost, and what it
-// did not prove.
+// nameMethod sets in Verified how the run made sure that no result is lost, and what it
+// did not prove. The error has exit code 65 if the definition demands the proof.
 func (c *Reconciler) nameMethod() error {
 	v := c.Verified
 	switch {
@@ -185,7 +186,8 @@ func (c *Reconciler) Verifies() bool {
 	return !c.Reader.Filtered() && c.Reader.Countless == "" && (c.Reader.Def.Extract.Verify || c.Trusted)
 }
 
-// Replaced says which parts of a dataset a run replaces.
+// Replaced says which parts of a dataset a run replaces: those of the range Read, of the spans
+// Older, those without a date if Undated is set, and all parts if Full is set.
 type Replaced struct {
 	Read    extract.Window
 	Older   []extract.Window
@@ -232,11 +234,11 @@ func (r Replaced) Divide(m *load.Manifest) (replaced, kept []load.Part) {
 type VerifyError struct {
 	Counted, Extracted int64
 	Windows            []extract.Window // the windows that do not agree
-	Undated            bool             // the results without a date do not agree
+	Undated            bool             // it is the results without a date that do not agree
 	Untold             bool             // no count of the service has agreed in this run
 }
 
-// Error names the windows.
+// Error gives the two numbers of results, and names the windows that do not agree.
 func (e *VerifyError) Error() string {
 	windows := make([]string, len(e.Windows))
 	for i, w := range e.Windows {
@@ -250,10 +252,10 @@ func (e *VerifyError) Error() string {
 		e.Counted, what, e.Extracted, where)
 }
 
-// ExitCode is 65: another run would meet the same counts.
+// ExitCode returns 65, an error of the data: another run would meet the same counts.
 func (e *VerifyError) ExitCode() int { return 65 }
 
-// Hint says what to show to those who can mend it.
+// Hint says what to show to those who run the service, because only they can mend its counts.
 func (e *VerifyError) Hint() string {
 	return extract.ShowDoctor
 }
@@ -262,9 +264,9 @@ func (e *VerifyError) Hint() string {
 const leastRereads = 200
 
 // again is called before anything is read or compared once more. Reading again may cost as
-// many requests as the run took until the first time, with what older parts take that are
-// read for the first time. Counts and lists of changes, which find what to read, may cost as
-// many besides. A form that changes faster than that ends the run with 75.
+// many requests as the run had sent when again was first called, plus those for older parts
+// that are read for the first time. Counts and lists of changes, which find what to read, may
+// cost as many besides. A form that changes faster ends the run with exit code 75.
 func (c *Reconciler) again() error {
 	c.Reader.ForgetOverlaps()
 	if c.planned == 0 {

@@ -13,28 +13,31 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Snapshot is what a run read, once all of it agrees. It does not change any more.
+// Snapshot is what a run read, once all of it agrees with the service's counts, with itself
+// and with older parts. A Snapshot does not change any more.
 type Snapshot struct {
 	Interval reading.Interval
-	Windows  []*reading.Window // in order of time, results without a date last
-	Schema   *schemas.Schema   // the columns before windows added more
+	Windows  []*reading.Window // in order of time; the window of results without a date is last
+	Schema   *schemas.Schema   // the columns that the run began with; windows may add more
 	Labels   map[string]string // current labels of the headings, by id
 	Stats    transform.Stats   // sums over all windows
 	Replaced Replaced
-	// Changes is what the manifests of datasets say of changes; nil to leave what they say.
+	// Changes is what the manifests of datasets will say of changes; nil to leave what they say
+	// now.
 	Changes *load.Changes
 	Named   int // results that the service named as changed since earlier runs
 	Older   int // spans outside the range that were read again
 
-	// Verified is what manifests say about the verification of all windows, and VerifiedOwn
-	// what they say about that of Own.
+	// Verified is what manifests say about the verification of all windows. VerifiedOwn is the
+	// same for the windows of Own only.
 	Verified, VerifiedOwn load.Verified
 
 	rows   *checkpoint.Checkpoint
-	looked []arrow.RecordBatch // the rows of a snapshot without a checkpoint
+	looked []arrow.RecordBatch // the rows of a snapshot without a checkpoint, see Looked
 }
 
-// Snapshot returns what was read. It is called after Reconcile.
+// Snapshot returns what was read, for package output. It is called after Reconcile. The error
+// is that of reading statistics from the checkpoint.
 func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{
 		Interval: c.Interval, Windows: c.Windows, Schema: c.Reader.Schema, Labels: c.Reader.Labels(), Replaced: c.Replaced(),
@@ -49,7 +52,8 @@ func (c *Reconciler) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
-// Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint.
+// Looked returns the snapshot of one window whose rows are in memory, and in no checkpoint. v
+// is what it says about the verification.
 func Looked(i reading.Interval, w *reading.Window, rows []arrow.RecordBatch, schema *schemas.Schema, labels map[string]string, v load.Verified) *Snapshot {
 	return &Snapshot{Interval: i, Windows: []*reading.Window{w}, Schema: schema, Labels: labels, Stats: w.Stats, looked: rows, Verified: v, VerifiedOwn: v}
 }
@@ -67,7 +71,7 @@ func (c *Reconciler) changesAfter() *load.Changes {
 		return nil
 	}
 	// Time that the run did not read may hold results that changed, even if no part
-	// is there.
+	// covers that time.
 	read, whole := c.Interval.Read, c.whole()
 	kept := !c.Full && read.From.After(whole.From) || slices.ContainsFunc(manifestsOf(c.Parts), func(m *load.Manifest) bool {
 		_, kept := c.Replaced().Divide(m)
@@ -113,7 +117,7 @@ func Columns(schema *schemas.Schema, labels map[string]string, windows []*readin
 	return all
 }
 
-// StatsOf returns the sums of the statistics over some of the windows.
+// StatsOf returns the sums of the statistics over some of the snapshot's windows.
 func (s *Snapshot) StatsOf(ctx context.Context, windows []*reading.Window) (transform.Stats, error) {
 	if len(windows) == len(s.Windows) {
 		return s.Stats, nil
@@ -140,7 +144,7 @@ func (s *Snapshot) Rows(ctx context.Context, w *reading.Window, visit func(arrow
 func (c *Reconciler) verifiedOf(windows []*reading.Window, own bool) load.Verified {
 	v := *c.Verified
 	if c.Changes.continues() {
-		return v // it is about the datasets as they are after the run
+		return v // here Verified is about the datasets as they are after the run
 	}
 	if v.Extracted = reading.Results(windows); v.Reason != "" {
 		return v
