@@ -15,8 +15,8 @@ import (
 // Forget removes what was read of a window from the checkpoint and from w.
 func (r *Reader) Forget(ctx context.Context, w *Window) error { return r.forget(ctx, w, w.Pieces()) }
 
-// ForgetAround returns what does the same as Forget with those pieces of a window that hold,
-// or would hold, one of the ids.
+// ForgetAround returns a function that forgets, as Forget does, only those pieces of a window
+// that hold, or would hold, one of the ids.
 func (r *Reader) ForgetAround(ids idset.Set) func(context.Context, *Window) error {
 	return func(ctx context.Context, w *Window) error {
 		pieces := slices.DeleteFunc(w.Pieces(), func(p checkpoint.Piece) bool {
@@ -29,11 +29,11 @@ func (r *Reader) ForgetAround(ids idset.Set) func(context.Context, *Window) erro
 	}
 }
 
-// ForgetMiscounted does the same as Forget with those pieces of a window that hold
-// another number of results than the service counts. It finds them by counts of ids.
-// The last of w.Counts is the service's count of the whole window. From the second
-// time on that counts disagree, and where no piece is wrong by itself, the whole window is
-// forgotten.
+// ForgetMiscounted forgets, as Forget does, only those pieces of a window that hold
+// another number of results than the service counts. It finds these by counts over ranges of
+// ids. The last of w.Counts is the service's count of the whole window. From the second
+// time on that counts disagree, and where no piece is wrong by itself, it forgets the whole
+// window.
 func (r *Reader) ForgetMiscounted(ctx context.Context, w *Window) error {
 	if !divisible(w) || w.Disagreed > 1 || len(w.Counts) == 0 {
 		return r.Forget(ctx, w)
@@ -53,8 +53,8 @@ func divisible(w *Window) bool {
 	return w.Results() > extract.DefaultTarget && w.OfRange() && len(w.Chains) == 1
 }
 
-// miscounted returns those of adjacent pieces that do not hold as many results as the
-// service counts, which are `counted` in all.
+// miscounted returns the pieces that do not hold as many results as the service counts over
+// their ids. pieces are adjacent, and the service counts `counted` results over all of them.
 func (f Form) miscounted(ctx context.Context, w extract.Window, pieces []checkpoint.Piece, counted int64) ([]checkpoint.Piece, error) {
 	var held int64
 	for _, p := range pieces {
@@ -96,8 +96,8 @@ func (r *Reader) forget(ctx context.Context, w *Window, pieces []checkpoint.Piec
 	return r.Checkpoint.Forget(ctx, pieces...)
 }
 
-// without returns the reading without some of its pieces. If these are not all of
-// them, the reading is one chain.
+// without returns the reading without some of its pieces. Unless all pieces are removed, the
+// reading must be a single chain.
 func (r *Reading) without(pieces []checkpoint.Piece) (remaining Reading) {
 	all := r.Pieces()
 	if len(pieces) == len(all) {

@@ -14,15 +14,15 @@ import (
 type Form struct {
 	Def    *definition.Definition
 	Name   string
-	Client extract.Client // only for this form, so that it counts the form's requests
+	Client extract.Client // a client of this form only, so that it counts the form's requests
 	Pages  *extract.Reader
 	RunID  string
 	Began  time.Time
 	Now    func() time.Time
 	Wait   func(ctx context.Context, d time.Duration) error // returns the context's error if it ends first
 	Log    *slog.Logger
-	At     func(point string) // called when the run comes to a point
-	Slots  Slots              // limit the windows that all forms of the run read at once
+	At     func(point string) // called when the run comes to a point such as PointRead
+	Slots  Slots              // limits the windows that all forms of the run read at once
 	// Countless says why counts are of no use: the service's answers do not tell them, or
 	// tell wrong ones. It is "" if counts can be asked for.
 	Countless string
@@ -33,8 +33,8 @@ func Query(e definition.Extract) extract.ResultsQuery {
 	return extract.ResultsQuery{Search: e.Search, View: e.View, CustomLabels: e.CustomLabels}
 }
 
-// PageSize returns how many results a full page holds. Without a client it is that of
-// the XML generation.
+// PageSize returns how many results a full page holds. Without a client it is the page size
+// of the service's XML generation.
 func (f Form) PageSize() int64 {
 	if f.Client == nil {
 		return extract.PageSize
@@ -48,7 +48,8 @@ func (f Form) Filtered() bool {
 	return len(f.Def.Extract.Search.Where) > 0 || f.Def.Extract.View != ""
 }
 
-// CountMethod returns how counts prove that all results were read, see load.Verified.
+// CountMethod returns how the run proves that all results were read where it compares counts:
+// a Method of load.Verified.
 func (f Form) CountMethod() string {
 	switch {
 	case f.Countless != "":
@@ -59,13 +60,13 @@ func (f Form) CountMethod() string {
 	return load.MethodCounts
 }
 
-// CoarseBounds tells whether bounds of dates are coarser than the dates. API v2 has dates
-// of milliseconds, and bounds of whole seconds that leave their own second out. So a window
-// also gets the results of the second before it (service-v2.md, section 9).
+// CoarseBounds tells whether the bounds of a query are coarser than the dates of results. API
+// v2 has dates in milliseconds, and bounds in whole seconds that leave their own second out. So
+// a window also gets the results of the second before it (service-v2.md, section 9).
 func (f Form) CoarseBounds() bool { return f.Client.Generation() == "v2" }
 
-// Overlap returns how many results a count of a window that begins at this time includes
-// though they lie before it. See CoarseBounds.
+// Overlap returns how many results before the time `from` the service includes in its count
+// of a window that begins at that time. See CoarseBounds.
 func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err error) {
 	if known, ok := r.overlaps.Load(from); ok {
 		return known.(int64), nil
@@ -76,10 +77,11 @@ func (r *Reader) Overlap(ctx context.Context, from time.Time) (n int64, err erro
 	return n, err
 }
 
-// ForgetOverlaps lets Overlap ask again.
+// ForgetOverlaps makes Overlap ask the service again instead of using what it found before.
 func (r *Reader) ForgetOverlaps() { r.overlaps.Clear() }
 
-// Holds tells whether a window holds one of the results with some ids.
+// Holds asks the service whether a window holds a result with an id in a range. The zero range
+// stands for all ids.
 func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) (bool, error) {
 	if f.Countless == "" && !f.Filtered() && !f.CoarseBounds() {
 		n, err := f.Client.Count(ctx, f.Name, extract.CountQuery{Window: w, IDs: ids})
@@ -97,7 +99,7 @@ func (f Form) Holds(ctx context.Context, w extract.Window, ids extract.IDRange) 
 		if early == 0 || found > 0 || q.Limit == 0 {
 			return found > 0, nil
 		}
-		q.Limit = 0 // a whole page: others may follow the early one
+		q.Limit = 0 // a whole page: results of the window may follow the early one
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// The definition or flags say which span a run reads; without an end, it reads
+// The definition or flags say which span of time a run reads; without an end, it reads
 // up to now. Where nothing bounds results by time or divides them, a run reads all of them
 // without bounds of dates. An incremental run begins at the start of the day that lies
 // `lookback` before the least watermark of its datasets. The parts of a dataset
@@ -20,13 +20,13 @@ import (
 // results may still change.
 //
 // All times are wall-clock times of the account's zone, held as times in UTC
-// (see extract.Window). Deciding sends no requests: it only knows definitions, clocks
-// and manifests.
+// (see extract.Window). An interval is decided without requests, from definitions, clocks
+// and manifests alone.
 
-// What two clocks, and two zones, can differ by.
+// How far apart two right clocks, and two zones, can be.
 const (
-	// ClockLeeway is by how much two clocks differ that agree: `settle` and lookbacks make
-	// up for it.
+	// ClockLeeway is the difference up to which two clocks count as equal: `settle` and
+	// lookbacks make up for it.
 	ClockLeeway = time.Minute
 	// WidestZone is more than any two zones of the world differ by.
 	WidestZone = 26 * time.Hour
@@ -37,7 +37,7 @@ type Interval struct {
 	Given extract.Window // what the user asked for; a missing bound is zero
 	Asked extract.Window // Given with its end filled in
 	Read  extract.Window // Asked, widened to whole parts of datasets
-	// Complete is an upper bound of the watermark. Results before it no longer
+	// Complete is an upper bound of the watermark. Results before that time no longer
 	// changed by themselves when the oldest piece was requested.
 	Complete time.Time
 	// Continues tells whether the run continues the watermarks of its datasets.
@@ -50,18 +50,18 @@ type Interval struct {
 type RangeFlags struct {
 	From, To time.Time // override the definition's bounds unless zero
 	Full     bool      // ignore watermarks and replace whole datasets
-	// Beyond is the end of a range without one if results are dated later than now,
-	// because a clock or the zone is wrong. It is zero if there are none.
+	// Beyond is used as the end of a range that was given none, if results are dated later
+	// than now because a clock or the zone is wrong. It is zero if there are no such results.
 	Beyond time.Time
 }
 
 // RangeError reports a range that is empty or ends before it begins.
 type RangeError struct {
 	Window  extract.Window
-	Endless bool // nobody gave its end, which is now, less `settle`
+	Endless bool // the range was given no end, so that it ends now, less `settle`
 }
 
-// Error names the range.
+// Error gives the range, and why it holds no time.
 func (e *RangeError) Error() string {
 	if e.Endless {
 		return fmt.Sprintf("the range begins at %s, and it ends before, at %s (now, less `settle`): give an earlier `from`",
@@ -70,7 +70,7 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("the range %s holds no time: `to` is exclusive and must lie after `from`", e.Window)
 }
 
-// ExitCode is 78: the definition names the range.
+// ExitCode returns 78, an error of the definition or flags, because they name the range.
 func (e *RangeError) ExitCode() int { return 78 }
 
 // NewInterval returns the interval for a run at the instant now, before anything is
@@ -88,8 +88,8 @@ func NewInterval(def *definition.Definition, flags RangeFlags, now time.Time) (I
 	return i, nil
 }
 
-// needsNoDates tells whether a run writes all results of a form to single files. A dataset
-// is divided by time, or may be later.
+// needsNoDates tells whether a run may ask for results without bounds of dates, because it
+// writes all results of a form to single files. A dataset is divided by time, or may be later.
 func needsNoDates(def *definition.Definition, given extract.Window) bool {
 	return given == extract.Window{} && !def.Extract.Incremental && def.Extract.Window.Auto() && !slices.ContainsFunc(def.Outputs, definition.Output.Dataset)
 }
@@ -112,9 +112,9 @@ func Settled(def *definition.Definition, at time.Time) time.Time {
 	return load.Wall(at.In(def.Source.Zone)).Add(-def.Extract.Settle)
 }
 
-// Behind lowers Complete by how far the service's clock is behind ours, which shows now in
-// the account's zone. The watermark never passes that clock. If the zone's clocks were put
-// forward in between, it shows an hour less than the difference.
+// Behind lowers Complete by how far the service's clock is behind ours. So the watermark never
+// passes the service's clock. now is the time by our clock, in the account's zone. If the
+// zone's clocks were put forward in between, the wall-clock times differ by an hour more.
 func (i Interval) Behind(by time.Duration, now time.Time) Interval {
 	if by > ClockLeeway {
 		shown := load.Wall(now).Sub(load.Wall(now.Add(-by)).Time)
@@ -130,12 +130,13 @@ func (i Interval) Everything() bool { return i.Given == extract.Window{} }
 // Dateless tells whether the run asks for all results at once, without bounds of dates.
 func (i Interval) Dateless() bool { return i.Read == extract.Window{} }
 
-// Endless tells whether the range has no given end, so that results may be dated later.
+// Endless tells whether the range was given no end. Then results may be dated after the end
+// that formetl chose.
 func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Dateless() }
 
-// Decide returns the interval that is read. committed are the manifests of the
+// Decide returns the interval that the run reads. committed are the manifests of the
 // datasets, nil for a dataset that no run has committed. oldest is when the
-// oldest piece was requested that the run may take over, zero if there is none.
+// oldest piece was requested that the run may take over, zero if there is no such piece.
 func (i Interval) Decide(def *definition.Definition, flags RangeFlags, committed []*load.Manifest, oldest time.Time) Interval {
 	if !oldest.IsZero() {
 		i.Complete = extract.Earlier(i.Complete, Settled(def, oldest))
@@ -176,13 +177,13 @@ func (i Interval) Whole(def *definition.Definition, committed []*load.Manifest) 
 // together with new ones. Otherwise each run would add a part.
 const smallPart = 200
 
-// Tail returns the interval of a run that knows what changed before. It begins at
-// the least watermark. With join it begins at the start of the last part, if that
-// part is small, no partition ends between them, and the datasets should hold it. It is empty, and lies at the
-// watermark, if the run's end is the watermark.
+// Tail returns the interval of a run that knows what changed of the results before it. The
+// interval begins at the least watermark. With join it begins at the start of the last part,
+// if that part is small, no partition ends after it, and the datasets should hold it. The
+// interval is empty, and lies at the watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
-	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From) // it may have been reset to before the range
+	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From) // a watermark may have been reset to before the range
 	if tail.Asked.From.Equal(i.Asked.To) {
 		tail.Read, tail.Given.From = tail.Asked, tail.Asked.From
 		return tail
@@ -204,8 +205,8 @@ func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, j
 	return tail
 }
 
-// lastPart returns the beginning of the last part before a time in its partition.
-// It is zero if there is none.
+// lastPart returns the beginning of the last part that ends before a time and lies in the same
+// partition as that time. It is zero if there is no such part.
 func lastPart(before time.Time, unit extract.Unit, committed []*load.Manifest) (begins time.Time) {
 	for _, m := range committed {
 		for _, p := range partsOf(m) {
@@ -218,8 +219,8 @@ func lastPart(before time.Time, unit extract.Unit, committed []*load.Manifest) (
 	return begins
 }
 
-// ResultsIn returns how many results the parts in a window stand for: those of the
-// dataset that has most there.
+// ResultsIn returns how many results the parts in a window stand for, rejected ones included,
+// in the dataset that has most results there.
 func ResultsIn(w extract.Window, committed []*load.Manifest) (most int64) {
 	for _, m := range committed {
 		var n int64
@@ -232,7 +233,7 @@ func ResultsIn(w extract.Window, committed []*load.Manifest) (most int64) {
 	return most
 }
 
-// LeastWatermark returns the least watermark, or zero if one is missing.
+// LeastWatermark returns the least watermark of the manifests, or zero if a dataset has none.
 func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 	for i, m := range committed {
 		if m == nil || m.Watermark.IsZero() {
@@ -245,7 +246,7 @@ func LeastWatermark(committed []*load.Manifest) (least time.Time) {
 	return least
 }
 
-// Since returns where a run up to `to` begins that continues a watermark. It
+// Since returns the start of a run that continues a watermark and ends at `to`. The start
 // lies before `to` even if the clock was set back meanwhile.
 func Since(e definition.Extract, watermark, to time.Time) time.Time {
 	from := nextStart(extract.Earlier(watermark, to), e.Lookback)
@@ -255,11 +256,12 @@ func Since(e definition.Extract, watermark, to time.Time) time.Time {
 	return from
 }
 
-// clockSlack is the least lookback. Clocks may be wrong by minutes, and so may
-// watermarks.
+// clockSlack is the shortest lookback that runs use. Clocks may be wrong by minutes, and so
+// may watermarks.
 const clockSlack = time.Hour
 
-// nextStart returns where a run begins that continues this watermark.
+// nextStart returns the start of a run that continues this watermark: the start of the day
+// that lies lookback before it.
 func nextStart(watermark time.Time, lookback time.Duration) time.Time {
 	return extract.UnitDay.Start(watermark.Add(-max(lookback, clockSlack)))
 }
@@ -284,7 +286,7 @@ func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Wind
 		w = extract.Window{From: whole.From.Time, To: whole.To.Time}
 	}
 	if w != before {
-		return Widen(w, committed, full) // it may meet further parts of the first datasets
+		return Widen(w, committed, full) // the wider span may meet more parts of the first datasets
 	}
 	return w
 }
@@ -302,7 +304,7 @@ func (i Interval) reached() time.Time {
 
 // Watermark returns the time up to which a dataset has results without a gap after
 // this run. before is the dataset's earlier watermark. The watermark never falls,
-// and rises only if the run began at or before it. A dataset without one gets one
+// and rises only if the run began at or before it. A dataset without a watermark gets one
 // only if the run began at or before the start of the definition's range.
 func (i Interval) Watermark(e definition.Extract, before load.WallTime) load.WallTime {
 	from, to := i.Read.From, load.Wall(i.reached())

@@ -26,7 +26,8 @@ const (
 	PointRead  = "read"  // a window is read, and all its pieces are in the checkpoint
 )
 
-// readStretch reads a stretch of a window, whose upper part others may take.
+// readStretch reads a stretch of a window. Meanwhile other goroutines may take the upper part
+// of the stretch through others.
 func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) error {
 	p, err := newPieces(ctx, r, st, others)
 	if err == nil && st.w.Undated != nil {
@@ -37,7 +38,8 @@ func (r *Reader) readStretch(ctx context.Context, st *stretch, others *shared) e
 	return p.close(ctx, err)
 }
 
-// isRead notes that a window is read.
+// isRead notes that a window is read completely: it sums the pieces and marks the window as
+// done.
 func (r *Reader) isRead(w *Window) {
 	r.mu.Lock()
 	// Sums are made in the order of ids, in whatever order the pieces were read.
@@ -62,10 +64,10 @@ type pieces struct {
 	flattener *transform.Flattener
 	rows      *checkpoint.Writer
 	piece     checkpoint.Piece
-	ids       idset.Builder // of the piece
-	began     time.Time     // by the process's own clock, which only goes forward
+	ids       idset.Builder // the ids of the piece's results
+	began     time.Time     // start of the piece by the process's own clock, never set back
 	results   int
-	last      int64                     // the highest id so far
+	last      int64                     // the highest id received so far
 	asked     atomic.Pointer[time.Time] // when the last page was requested
 }
 
@@ -74,7 +76,7 @@ func newPieces(ctx context.Context, r *Reader, st *stretch, others *shared) (*pi
 	if err := p.begin(); err != nil {
 		return p, err
 	}
-	if len(st.head) > 0 { // its first pages were requested after r.Began
+	if len(st.head) > 0 { // the first pages of the stretch were requested after r.Began
 		p.piece.ReadAt = r.Began
 	}
 	return p, ctx.Err()
@@ -98,13 +100,14 @@ func (p *pieces) begin() (err error) {
 	return err
 }
 
-// flatteners are what the flatteners of a form share, and those that no piece uses.
+// flatteners holds the sizes that all flatteners of a form share, and the idle flatteners,
+// which no piece uses.
 type flatteners struct {
 	sizes transform.Sizes
 	idle  sync.Pool
 }
 
-// newFlattener returns a flattener for a piece.
+// newFlattener returns a flattener for a piece: an idle one, or a new one.
 func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, reject func(transform.Reject) error) (*transform.Flattener, error) {
 	if f, ok := r.flatteners.idle.Get().(*transform.Flattener); ok && f.Restart(emit, reject) {
 		return f, nil
@@ -114,7 +117,7 @@ func (r *Reader) newFlattener(emit func(arrow.RecordBatch) error, reject func(tr
 	})
 }
 
-// drop gives up the piece's flattener, which serves another piece if it can.
+// drop gives up the piece's flattener: it becomes idle, or is released if it cannot be reused.
 func (p *pieces) drop() {
 	if p.flattener.Restart(nil, nil) {
 		p.r.flatteners.idle.Put(p.flattener)
@@ -186,7 +189,7 @@ func (r *Reader) Take(w *Window, p checkpoint.Piece) error {
 }
 
 // failed adds the window's name to an error. Errors of extract.Reader already
-// have it.
+// have that name.
 func (p *pieces) failed(err error) error {
 	if err == nil {
 		return nil
@@ -252,12 +255,13 @@ func (p *pieces) readPages(ctx context.Context) error {
 	return err
 }
 
-// source returns a reader of a stretch. What was counted may save its last request.
+// source returns a reader of a stretch's pages. If the window was counted, the reader knows
+// when it has all results, and saves the last request.
 func (f Form) source(st *stretch) *extract.WindowReader {
 	w, count := st.w, int64(extract.Unknown)
 	whole := st.gap == wholeOf(w.Planned.Window)
 	uncompared := f.Filtered() || !f.Def.Extract.Verify
-	stale := uncompared && w.Tries > 1 // its count is of a moment before something changed
+	stale := uncompared && w.Tries > 1 // the window's count is older than the change for which it is read again
 	if whole && !st.tail && !stale {
 		count = w.counted()
 	}
@@ -293,7 +297,8 @@ func (r *Reader) keepHead(ctx context.Context, st *stretch) error {
 	return p.end(ctx, p.last)
 }
 
-// cut ends the piece after the current page if the checkpoint's pace demands it.
+// cut ends the piece after the current page if it has reached a limit of the checkpoint's Pace,
+// and begins a new piece.
 func (p *pieces) cut(ctx context.Context) error {
 	pace := p.r.Checkpoint.Pace
 	if p.results == 0 || p.results < pace.Results && time.Since(p.began) < pace.Every && p.rows.Bytes() < pace.Bytes {
@@ -307,7 +312,7 @@ func (p *pieces) cut(ctx context.Context) error {
 }
 
 // page adds a page to the piece, without the results that belong before the window. The piece
-// covers their ids, so that nobody asks for them again.
+// covers the ids of these results too, so that they are not requested again.
 func (p *pieces) page(page *page.Page) error {
 	if n := page.Len(); n > 0 {
 		p.last = max(p.last, page.ID(n-1))
@@ -334,7 +339,7 @@ func (p *pieces) page(page *page.Page) error {
 func ahead(ctx context.Context, next func(context.Context) (*page.Page, error), use func(*page.Page) error) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	pages := make(chan *page.Page)
-	var failed error // of next; it is set before pages is closed
+	var failed error // the error of next; it is set before pages is closed
 	go func() {
 		defer close(pages)
 		for {

@@ -15,17 +15,17 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// PartTarget is how many results a part of an incremental run holds at most, by
-// counts. If a result of a part changes, the part is read again, at a request for
-// each page.
+// PartTarget is how many results a part of an incremental run holds at most, by the
+// service's counts. If a result of a part changes, the whole part is read again, at one
+// request for each page.
 const PartTarget = 1000
 
-// StaleTarget is how many results a part holds about, once one of its results has
+// StaleTarget is about how many results a part holds once one of its results has
 // changed. Other results of that time may change too, and then cost fewer requests.
 const StaleTarget = 200
 
-// NewPlan divides a span of the form into windows. It returns an error if
-// reading them takes more requests than are allowed. It logs a warning if the
+// NewPlan divides a span of time into windows of the form's results. It returns an error if
+// reading them takes more requests than max_requests allows. It logs a warning if the
 // plan takes far more requests than its results need. Without a counter the plan
 // asks for no counts. No window crosses one of the cuts.
 func (f Form) NewPlan(ctx context.Context, i Interval, span extract.Window, count extract.Counter, cuts ...time.Time) (*extract.Plan, error) {
@@ -45,7 +45,7 @@ func (f Form) NewPlan(ctx context.Context, i Interval, span extract.Window, coun
 }
 
 // Divide divides a range into windows. Without a counter it asks for no counts. If the
-// service tells none, it may ask where the results begin.
+// service gives no usable counts, it may ask where the results begin.
 func (f Form) Divide(ctx context.Context, r extract.Range, count extract.Counter) (*extract.Plan, error) {
 	r.Uncounted = r.Uncounted || count == nil
 	if f.Countless != "" {
@@ -64,7 +64,7 @@ func (f Form) Range(i Interval, span extract.Window) extract.Range {
 	case f.Def.Extract.Incremental:
 		r.Target, r.Finer = PartTarget, true // a part is never smaller than a window
 	case !f.Def.HasUndivided():
-		r.Target = math.MaxInt // windows of any size are shared
+		r.Target = math.MaxInt // a window may be of any size, because goroutines share it
 	}
 	r.Unverified = f.Filtered() || !f.Def.Extract.Verify
 	if i.Asked != i.Read {
@@ -79,7 +79,7 @@ func (f Form) Range(i Interval, span extract.Window) extract.Range {
 
 // MayMiss tells whether a run may miss results that come or move while it reads the
 // plan's windows. In a single window of few results it misses none, because it reads
-// that by ascending ids within seconds.
+// the window by ascending ids within seconds.
 func MayMiss(plan *extract.Plan) bool {
 	return len(plan.Windows) > 1 || plan.Total > extract.DefaultTarget
 }

@@ -24,24 +24,24 @@ import (
 type Reader struct {
 	Form
 	Checkpoint *checkpoint.Checkpoint
-	Header     checkpoint.Header // of the checkpoint, without columns
-	Schema     *schemas.Schema   // the columns before windows add more
+	Header     checkpoint.Header // header of the checkpoint, without the columns
+	Schema     *schemas.Schema   // the columns that the rows begin with; windows may add more
 	Headings   []page.Heading    // labels known when the schema was settled
-	// Keeps tells whether another run can take over what was read before this error.
+	// Keeps tells whether another run can take over what this run read before an error.
 	Keeps func(error) bool
 	// Watch is called with the number of results read so far and the number
 	// expected, which may be extract.Unknown.
 	Watch func(read, expected int64)
 
 	flatteners flatteners
-	overlaps   sync.Map // from the beginning of a window to Overlap
+	overlaps   sync.Map // what Overlap found, by the beginning of a window
 
-	told     atomic.Bool  // see CountAgreed
+	told     atomic.Bool  // set once a count agreed with what was read, see CountAgreed
 	reads    atomic.Int64 // windows read so far, from which Window.Number is taken
 	read     atomic.Int64 // results read so far
 	expected atomic.Int64 // results expected, or extract.Unknown
 	planned  atomic.Int64 // windows of the plan
-	done     atomic.Int64 // those of them that were read or are known to be empty
+	done     atomic.Int64 // windows of the plan that were read or are known to be empty
 
 	mu      sync.Mutex // guards the fields below and the readings of windows
 	rejects rejects
@@ -72,7 +72,8 @@ func (r *Reader) Read(ctx context.Context, windows []*Window) error {
 	return newShared(r, windows).run(ctx)
 }
 
-// run does all the work.
+// run starts a goroutine for each slot, and returns once they have read all windows or one
+// has failed.
 func (s *shared) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, s.wake)()
@@ -83,7 +84,7 @@ func (s *shared) run(ctx context.Context) error {
 }
 
 // CountAgreed notes that as many results were read as the service counted before and after,
-// which shows that its counts are right. Without results it shows nothing.
+// which shows that its counts are right. An agreement on 0 results shows nothing.
 func (r *Reader) CountAgreed(results int64) {
 	if results > 0 {
 		r.told.Store(true)
@@ -127,8 +128,8 @@ func (r *Reader) Planned(windows []*Window) {
 // Windows returns how many windows the plan has, and how many of them are done.
 func (r *Reader) Windows() (planned, done int64) { return r.planned.Load(), r.done.Load() }
 
-// numbered gives a window that was read the next number. One that is read again counts once
-// among those that are done.
+// numbered gives a window that was read the next Number. A window that is read again counts
+// only once among the done windows.
 func (r *Reader) numbered(w *Window) {
 	if w.Number == 0 && w.OfRange() {
 		r.done.Add(1)
@@ -170,7 +171,7 @@ func (r *Reader) checkColumns() error {
 	return nil
 }
 
-// rejects counts what was rejected.
+// rejects counts the results that were rejected, and the reasons.
 type rejects struct {
 	results map[int64]int             // ids of rejected results, and how many pieces reject each
 	faults  map[transform.Fault]int64 // number of rejects by reason
@@ -212,7 +213,7 @@ type RejectsError struct {
 	Rejected int64
 	Max      int
 	Faults   map[transform.Fault]int64
-	Rejects  []transform.Reject // as far as they are known
+	Rejects  []transform.Reject // rejected results, as far as they are known
 }
 
 // Error says how many results were rejected, the most frequent reasons, and the first rejected
@@ -235,7 +236,7 @@ func (e *RejectsError) Error() string {
 		e.Rejected, e.Max, strings.Join(faults, "; "), such)
 }
 
-// ExitCode is 65: another run would meet the same values.
+// ExitCode returns 65, an error of the data: another run would meet the same values.
 func (e *RejectsError) ExitCode() int { return 65 }
 
 // FaultCount is how many values of a column were rejected or nulled for one reason.

@@ -16,7 +16,7 @@ import (
 )
 
 // A schema is inferred from the first pages of the first windows. The other
-// windows are read after that. Only the plan decides which windows these are,
+// windows are read after that. Only the plan decides which windows are the first,
 // so equal results give an equal schema.
 const (
 	samplePages = 5
@@ -32,12 +32,13 @@ type Start struct {
 	Windows   []*Window
 	Read      extract.Window
 	Known     []schemas.Column      // columns in the manifests of earlier runs
-	Inherited *checkpoint.Inherited // what an earlier run read; nil if nothing is of use
+	Inherited *checkpoint.Inherited // what an earlier run read; nil if nothing can be taken over
 }
 
 // ChooseSchema decides which columns the rows begin with. It takes them from the
-// definition, else from the resumed checkpoint, else from earlier manifests. If
-// there are none, it infers them from the headings and the first pages.
+// definition, otherwise from the resumed checkpoint, otherwise from earlier manifests. If
+// none of these has columns, it infers them from the headings and the first pages. The error
+// is that of a request, or a *transform.ColumnsError.
 func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 	switch {
 	case r.Def.Schema != nil:
@@ -48,7 +49,7 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 		r.Schema = &declared
 		return r.checkColumns()
 	case s.Inherited != nil && len(s.Inherited.Chains) > 0 && len(s.Inherited.Inferred) > 0:
-		columns, err := checkpoint.DecodeColumns(s.Inherited.Inferred) // the columns of its pieces' rows
+		columns, err := checkpoint.DecodeColumns(s.Inherited.Inferred) // the columns that the earlier run inferred: the pieces taken over have them
 		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Inherited.Headings
 		r.learn(s.Inherited.Headings)
 		return err
@@ -74,14 +75,14 @@ func (r *Reader) infer(pages []*page.Page) error {
 	if err := r.checkColumns(); err != nil {
 		return err
 	}
-	if at := slices.IndexFunc(pages, func(p *page.Page) bool { return len(p.Headings) > 0 }); at >= 0 { // all that have headings have the same
+	if at := slices.IndexFunc(pages, func(p *page.Page) bool { return len(p.Headings) > 0 }); at >= 0 { // all pages that have headings have the same ones
 		r.Headings = slices.Clone(pages[at].Headings)
 	}
 	return nil
 }
 
 // salvageResults is how many results suffice to infer a schema if the run ends
-// before its sample is complete. The next run then need not request them again.
+// before its sample is complete. The next run then need not request these results again.
 const salvageResults = 100
 
 // salvage keeps what was read before the sample was complete, so that the next
@@ -115,9 +116,9 @@ func (r *Reader) salvage(ctx context.Context, s Start, pages []*page.Page, cause
 	return nil
 }
 
-// samplePages reads the first pages of the first windows that hold results. The
-// rest is read later. If the range has no results, it returns one page that has
-// only headings.
+// samplePages reads the first pages of the first windows that hold results, as a sample for
+// the schema. The rest is read later. If the range has no results, it returns one page that
+// has only headings.
 func (f Form) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
 	rest := slices.DeleteFunc(slices.Clone(s.Windows), func(w *Window) bool { return w.Planned.Count == 0 })
 	for len(rest) > 0 {
@@ -189,8 +190,8 @@ func (f Form) readHeads(ctx context.Context, windows []*Window) ([]*page.Page, e
 	return pages, err
 }
 
-// beginAll reads up to `most` pages of each window, or the first page of each of its
-// stretches if it has several.
+// beginAll reads up to `most` pages of each window. Of a window that is divided into several
+// stretches it reads the first page of each stretch.
 func (f Form) beginAll(ctx context.Context, windows []*Window, most int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(cap(f.Slots))
@@ -220,9 +221,9 @@ func (st *stretch) begin(ctx context.Context, most int) error {
 	return nil
 }
 
-// spread takes up to `most` stretches from one whose first pages were read. Their
-// results are about as many, by the window's count and by how dense the ids are. So
-// equal results are divided in the same way in each run.
+// spread divides a stretch whose first pages were read: it splits off up to `most` stretches
+// and returns all. Each should hold about as many results, by the window's count and by how
+// dense the ids are. So equal results are divided in the same way in each run.
 func (f Form) spread(st *stretch, most int) []*stretch {
 	dense := &stretch{gap: st.gap, expected: st.expected, divisible: true}
 	for _, p := range st.head {

@@ -12,37 +12,37 @@ import (
 	"github.com/formetl/formetl/pipelines/checkpoint"
 )
 
-// A window is read by one request after the other, because each one begins behind
-// the last id of the page before. So a window is work that can be shared. A goroutine
-// without work takes the upper half of the ids that another one has not asked for.
-// Each of them reads a stretch of the window in the order of ids.
+// A window is read by one request after the other, because each request begins behind
+// the last id of the page before. So that several requests are under way, goroutines share a
+// window: one without work takes the upper half of the ids that another has not asked for.
+// Each goroutine reads a stretch of the window in the order of ids.
 
-// leastShared is how many full pages a stretch must still have to be divided. Each
+// leastShared is how many full pages a stretch must still have unread to be divided. Each
 // division may cost one more request, for a page that is not full.
 const leastShared = 3
 
-// stretch is a gap of a window that one goroutine reads. gap.Through falls when
+// stretch is a range of a window's ids that one goroutine reads. gap.Through falls when
 // another goroutine takes the upper part.
 type stretch struct {
 	w   *Window
 	job *job
 	gap gap
 
-	// head holds its first pages if they were read before the schema was known, and
-	// source goes on behind them.
+	// head holds the first pages of the stretch if they were read before the schema was
+	// known, and source reads on behind these pages.
 	head   []*page.Page
 	source *extract.WindowReader
 
-	expected    int64 // results that it is expected to hold, or extract.Unknown
-	read        int64 // results received so far
+	expected    int64 // number of results that the stretch should hold, or extract.Unknown
+	read        int64 // number of results received so far
 	first, last int64 // the first and the last id received
-	divisible   bool  // more requests follow
-	tail        bool  // it may be empty: what it was counted with lacks results
+	divisible   bool  // set while more requests follow, so that the stretch can be divided
+	tail        bool  // asked for in case: the window or group holds less than was counted
 	open        bool  // see extract.WindowReader.Open
 }
 
-// rest returns how many results a stretch probably still has to receive, and how
-// many ids that is. Both are 0 if nobody knows.
+// rest returns how many results a stretch probably still has to receive, and over how
+// many ids they spread. Both are 0 if there is nothing yet to estimate them by.
 func (st *stretch) rest() (results, ids int64) {
 	if !st.divisible || st.read == 0 {
 		return 0, 0
@@ -59,8 +59,8 @@ func (st *stretch) rest() (results, ids int64) {
 // job is a window that is being read, perhaps by several goroutines.
 type job struct {
 	w       *Window
-	again   bool       // it was read again, because a result moved within it
-	waiting []*stretch // that nobody reads yet
+	again   bool       // the window was read again, because a result moved within it
+	waiting []*stretch // stretches that no goroutine reads yet
 	running []*stretch
 }
 
@@ -69,8 +69,8 @@ type shared struct {
 	r *Reader
 
 	mu      sync.Mutex
-	changed sync.Cond // there may be work, or no more work will come
-	windows []*Window // that are not begun
+	changed sync.Cond // signals that there may be work, or that no more work will come
+	windows []*Window // windows of which nothing has been requested yet
 	jobs    []*job
 }
 
@@ -120,8 +120,9 @@ func (s *shared) await(ctx context.Context) bool {
 	return false
 }
 
-// take returns a stretch to read: of a window that is begun, else the first one of
-// another window, else the upper part of what another goroutine reads.
+// take returns a stretch to read: a waiting one of a window that is begun, otherwise the first
+// one of a new window, otherwise the upper part of what another goroutine reads. It returns
+// nil if there is no work.
 func (s *shared) take() *stretch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +149,7 @@ func (s *shared) take() *stretch {
 	return st
 }
 
-// stretchesOf returns what is missing of a window. It is never empty.
+// stretchesOf returns the stretches of a window that are still to be read, and at least one.
 func stretchesOf(w *Window) []*stretch {
 	if begun := w.begun; len(begun) > 0 {
 		w.begun = nil
@@ -171,7 +172,8 @@ func stretchesOf(w *Window) []*stretch {
 	return list
 }
 
-// largest returns the stretch that is worth most to be divided, or nil.
+// largest returns the stretch with most results still to receive, or nil if none has enough
+// to be divided.
 func (s *shared) largest() (most *stretch) {
 	rest := leastShared*s.r.PageSize() - 1
 	for _, j := range s.jobs {
@@ -184,8 +186,8 @@ func (s *shared) largest() (most *stretch) {
 	return most
 }
 
-// upper takes the upper half of what a stretch has not received yet. size is how many
-// results a full page holds.
+// upper takes the upper half of what a stretch has not received yet, and returns that half as
+// a stretch. size is how many results a full page holds.
 func (st *stretch) upper(size int64) *stretch {
 	rest, ids := st.rest()
 	lower := lowerHalf(rest, size)
@@ -195,9 +197,9 @@ func (st *stretch) upper(size int64) *stretch {
 	return up
 }
 
-// lowerHalf returns how many of the results that are left stay with the stretch that
-// is divided. They fill pages, so that no request is spent on a page with a few results.
-// How many results a span of ids holds is an estimate, so they are one deviation fewer.
+// lowerHalf returns how many of the rest results stay with a stretch that is divided. They
+// fill pages of size results, so that no request is spent on a page with a few results. How
+// many results a span of ids holds is an estimate, so one standard deviation is subtracted.
 func lowerHalf(rest, size int64) int64 {
 	full := (rest/2 + size - 1) / size * size
 	return full - int64(math.Sqrt(float64(full)))
@@ -210,9 +212,9 @@ func (s *shared) lastID(st *stretch) int64 {
 	return st.gap.Through
 }
 
-// received notes that a page of a stretch was received, or that there is no further
-// one. ended tells that no request follows. It removes results from the page that
-// another goroutine reads.
+// received notes that a page of a stretch was received, or, with nil, that there is no further
+// page. ended tells that no request follows. received removes results from the page that
+// belong to the part of another goroutine.
 func (s *shared) received(st *stretch, p *page.Page, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +229,7 @@ func (s *shared) received(st *stretch, p *page.Page, ended bool) {
 	s.changed.Broadcast()
 }
 
-// note counts the results of a page, which may be nil.
+// note counts the results of a received page, which may be nil, and notes its highest id.
 func (st *stretch) note(p *page.Page) {
 	if pageLen(p) == 0 {
 		return
@@ -245,7 +247,8 @@ func pageLen(p *page.Page) int {
 	return p.Len()
 }
 
-// passOn gives what a stretch did not hold to the expectation of the uppermost one.
+// passOn adds the results that a stretch was expected to hold and did not to what is expected
+// of the uppermost stretch.
 func (s *shared) passOn(st *stretch) {
 	if st.expected == extract.Unknown {
 		return
@@ -258,7 +261,7 @@ func (s *shared) passOn(st *stretch) {
 	}
 }
 
-// read reads a stretch, and ends the job of its window if it was the last one.
+// read reads a stretch, and ends the job of its window if no other stretch is left.
 func (s *shared) read(ctx context.Context, st *stretch) error {
 	err := s.r.readStretch(ctx, st, s)
 	if err != nil {
@@ -275,9 +278,10 @@ func (s *shared) read(ctx context.Context, st *stretch) error {
 	return err
 }
 
-// end reads a window once more if a result moved within it, and asks for its tails if it
-// lacks results of its count. Then the window is done. The last window of a group that
-// lacks results has the tails of all its windows asked for.
+// end reads a window once more if a result moved within it. If the window holds fewer results
+// than were counted, end asks for its tails, the ids above the last results. Otherwise the
+// window is done. After the last window of a group that holds too few, it asks for the tails
+// of all windows of the group.
 func (s *shared) end(ctx context.Context, j *job) error {
 	r, w := s.r, j.w
 	if w.IDs != nil && w.holdsTwice() && !j.again {
@@ -308,8 +312,8 @@ func (s *shared) end(ctx context.Context, j *job) error {
 	return nil
 }
 
-// askTails adds the tails of a window to its job, or to a new one. It returns false if
-// there are none.
+// askTails adds the tails of a window (see Window.tails) to its job j, or to a new job if j is
+// nil. It returns false if the window has no tails.
 func (s *shared) askTails(w *Window, j *job) bool {
 	s.r.mu.Lock()
 	tails := w.tails()
@@ -321,7 +325,7 @@ func (s *shared) askTails(w *Window, j *job) bool {
 	return true
 }
 
-// ask adds tails of a window to its job, or to a new one.
+// ask adds tails of a window to its job j, or to a new job if j is nil.
 func (s *shared) ask(w *Window, j *job, tails []gap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,8 +340,9 @@ func (s *shared) ask(w *Window, j *job, tails []gap) {
 	s.changed.Broadcast()
 }
 
-// ReadTails asks for the tails of windows that were counted together with a dataset that
-// lacks results. It returns false if there are none.
+// ReadTails asks for the tails of windows (the ids above their last results) that were counted
+// together with a dataset which holds fewer results than the service counts. It returns false
+// if there are no tails.
 func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, err error) {
 	s := newShared(r, nil)
 	for _, w := range windows {
@@ -352,8 +357,8 @@ func (r *Reader) ReadTails(ctx context.Context, windows []*Window) (asked bool, 
 	return true, s.run(ctx)
 }
 
-// ReadBehind asks for what lies behind the last results of windows where nobody has asked
-// for it. It returns false if there is no such window.
+// ReadBehind asks for the ids above the last results of windows, where they were not asked for
+// yet. It returns false if there are no such ids.
 func (r *Reader) ReadBehind(ctx context.Context, windows []*Window) (asked bool, err error) {
 	s := newShared(r, nil)
 	for _, w := range windows {
@@ -368,7 +373,7 @@ func (r *Reader) ReadBehind(ctx context.Context, windows []*Window) (asked bool,
 	return asked, s.run(ctx)
 }
 
-// endsGroup tells, once, that all windows of a group were read.
+// endsGroup returns true if all windows of a group were read, but only the first time.
 func (r *Reader) endsGroup(g *Group) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -381,7 +386,7 @@ func (r *Reader) endsGroup(g *Group) bool {
 
 // Slots limits what a run does at once over all its forms. Reading a window,
 // for example, takes memory for pages and batches. A goroutine with a slot
-// never waits for another one, so there is no deadlock.
+// never waits for another slot, so there is no deadlock.
 type Slots chan struct{}
 
 // NewSlots returns n slots, and at least one.

@@ -9,7 +9,7 @@ import (
 
 // Stats returns the sums of the statistics of windows, added in order of time.
 // So the order of added columns does not depend on which window was read first.
-// Stats reads the records of all pieces.
+// Stats reads the records of all pieces from the checkpoint.
 func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (transform.Stats, error) {
 	sum := Counted(windows)
 	for _, w := range windows {
@@ -24,7 +24,8 @@ func Stats(ctx context.Context, c *checkpoint.Checkpoint, windows []*Window) (tr
 	return sum, nil
 }
 
-// Counted returns the same sums as Stats, but without Seen.
+// Counted returns the same sums as Stats, but without Seen, and so reads nothing from the
+// checkpoint.
 func Counted(windows []*Window) (sum transform.Stats) {
 	for _, w := range windows {
 		sum.Add(w.Stats)

@@ -8,14 +8,14 @@ import (
 )
 
 // TakeOver gives each window the pieces of an earlier run that lie completely
-// within it. It removes all others from the checkpoint. It returns how many
+// within it. It removes all other pieces from the checkpoint. It returns how many
 // windows are complete then, and how many results were taken over.
 func (r *Reader) TakeOver(ctx context.Context, windows []*Window, inherited *checkpoint.Inherited) (whole int, results int64, err error) {
 	var all []checkpoint.Chain
 	for _, w := range windows {
 		chains := inherited.Within(w.Planned.Window)
 		if len(chains) == 0 || w.Planned.Count == 0 {
-			continue // an empty window has no part; the verification reads it if it holds results after all
+			continue // a window counted as empty is not read, unless the verification finds results in it
 		}
 		if todo := (&Window{Planned: w.Planned, Reading: Reading{Chains: chains}}).unread(); len(todo)-1 > pagesSaved(chains, r.PageSize()) {
 			continue // each gap costs a request, and all gaps cost more than the whole window

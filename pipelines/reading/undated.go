@@ -12,12 +12,12 @@ import (
 // Undated describes the window of the results without a date.
 type Undated struct {
 	Ranges []extract.UndatedRange
-	Only   idset.Set      // the results that it may hold; nil for any
-	Dated  idset.Set      // what the run's other windows hold when it is read
-	Read   extract.Window // the span of the other windows
-	// LeftOut are the results that were left out because they seem to have a date in Read,
-	// though no window held them. They came while the windows were read, so that these
-	// are read again. It is nil where dates are not looked at.
+	Only   idset.Set      // ids of the results that the window may hold; nil for any
+	Dated  idset.Set      // ids that the run's windows with a date hold when this one is read
+	Read   extract.Window // the span of the windows with a date
+	// LeftOut are ids that were left out because the results seem to have a date in Read,
+	// though no window with a date held them. They came while those windows were read, so
+	// that those are read again. It is nil where dates are not looked at.
 	LeftOut idset.Set
 	Started bool // results that were begun in Read and not finished seem to have a date, too
 }
@@ -50,11 +50,11 @@ func seemDated(p *page.Page, in extract.Window, started bool) idset.Set {
 	return dated.Set()
 }
 
-// datedIDs returns a function that tells whether the window w must leave out a
-// result. It must if another window of the run holds the result: a query with only an
-// upper bound may also return undated results. If a range of ids is mixed, it also
-// leaves out results dated outside the run's range. If the window is read again,
-// every range may be mixed, because results get a date when they are finished.
+// datedIDs returns a function that tells whether the window w of results without a date must
+// leave out a result. It must if another window of the run holds the result: a query with only
+// an upper bound may also return undated results. If a range of ids is mixed, w also
+// leaves out results dated outside the run's range. If w is read again, every range may be
+// mixed, because results get a date when they are finished.
 func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, error) {
 	dated := w.Undated.Dated
 	known := func(id int64) bool { return dated.Contains(id) }
@@ -84,7 +84,8 @@ func (r *Reader) datedIDs(ctx context.Context, w *Window) (func(id int64) bool, 
 	return known, err
 }
 
-// IDsIn returns the ids of a span's results.
+// IDsIn asks the service for the ids of the results in a span of time that are in the range
+// ids.
 func IDsIn(ctx context.Context, pages *extract.Reader, span extract.Window, ids extract.IDRange) (idset.Set, error) {
 	var found idset.Builder
 	err := pages.Each(ctx, span, ids, func(p *page.Page) error {

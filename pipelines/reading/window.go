@@ -13,19 +13,19 @@ import (
 // UndatedName is the name of the window of results without a date.
 const UndatedName = "undated"
 
-// Standstill tells whether a count and what is read stand still, though they do not agree.
-// The zero value has seen none.
+// Standstill tells whether the service's count and the number of results read stand still,
+// though they do not agree. The zero value has seen no disagreement.
 type Standstill struct {
 	counted, read int64
-	times         int // how often in a row these two did not agree
+	times         int // how often in a row this count and this number read did not agree
 }
 
-// Rereads is how often something is read again while its count stands still, and before
-// results that lie between moving counts will do.
+// Rereads is how often a window is read again while its count stands still, before that is an
+// error. It is also how often counts may move before a number between them is accepted.
 const Rereads = 3
 
 // Disagrees notes a count that does not agree with how many results were read. It returns
-// true if neither changed with the last readings.
+// true once neither number has changed over more than Rereads readings.
 func (s *Standstill) Disagrees(counted, read int64) bool {
 	if s.counted != counted || s.read != read {
 		*s = Standstill{counted: counted, read: read}
@@ -34,14 +34,15 @@ func (s *Standstill) Disagrees(counted, read int64) bool {
 	return s.times > Rereads
 }
 
-// Agrees notes that they agree.
+// Agrees notes that the count and what was read agree: disagreements are counted from zero
+// again.
 func (s *Standstill) Agrees() { *s = Standstill{} }
 
 // Older is a span outside the run's range that is read again. It consists of
 // whole parts of every dataset.
 type Older struct {
 	Window extract.Window
-	Counts []int64 // the service's counts so far; extract.Unknown if it was not asked
+	Counts []int64 // the service's counts so far; extract.Unknown if none was asked for
 }
 
 // Window is one window of a run, with what was read of it.
@@ -53,22 +54,23 @@ type Window struct {
 	// the planner's, if it counted the window.
 	Counts    []int64
 	Group     *Group // windows counted together; nil for results without a date
-	Disagreed int    // how often the verification found another count
+	Disagreed int    // how often the verification counted another number than was read
 	Still     Standstill
 
-	countsBefore int // how many Counts there were when it was last read
-	// Summed means that all of a dataset was counted together, with the window. It is not
-	// counted by itself.
+	countsBefore int // how many Counts there were when the window was last read
+	// Summed means that one count covers all of a dataset, including this window, which is
+	// not counted by itself.
 	Summed bool
-	// Earlier are ids that the window leaves out, though the service gives them: they belong
-	// before it, see reconcile. It is nil if there are none.
+	// Earlier are ids that the window leaves out, though the service gives them: these results
+	// belong before the window, see yieldLater and leaveSecondBefore in package reconcile. It
+	// is nil if there are none.
 	Earlier idset.Set
 
 	// begun holds the stretches whose first pages were read before the schema was known.
 	begun []*stretch
 
-	Done   bool  // read completely, or known to be empty
-	Number int64 // position of its last reading in the run, 0 for none
+	Done   bool  // the window was read completely, or is known to be empty
+	Number int64 // position of the window's last reading in the run, 0 for none
 	Tries  int
 	Reading
 }
@@ -78,18 +80,18 @@ type Window struct {
 type Reading struct {
 	Chains   []checkpoint.Chain // in order of time
 	Taken    bool               // an earlier run read some of it
-	IDs      idset.Set          // of rows and rejected results; nil before the reading
-	Stats    transform.Stats    // without Seen
+	IDs      idset.Set          // ids of rows and rejected results; nil before the reading
+	Stats    transform.Stats    // sums without Seen, which the function Stats reads
 	Rejects  []transform.Reject
 	Replaced int64
-	ReadAt   time.Time // when its oldest piece was requested
+	ReadAt   time.Time // when the oldest of the pieces was requested
 }
 
 // Group is a sequence of adjacent windows that the planner counted together.
 type Group struct {
 	Windows []*Window
 	Count   int64
-	ended   bool // all of them were read, and their tails asked for where results lacked
+	ended   bool // all windows were read, see Reader.endsGroup
 }
 
 // LeaveOut adds ids to Earlier.
@@ -99,8 +101,8 @@ func (w *Window) LeaveOut(ids idset.Set) { w.Earlier = w.Earlier.Union(ids) }
 // that of results without a date.
 func (w *Window) OfRange() bool { return w.Older == nil && w.Undated == nil }
 
-// OfRange returns those of windows that are of the run's range. Counts over the range do not
-// include the others.
+// OfRange returns the windows that are of the run's range. Counts over the range do not
+// include older windows and the window of results without a date.
 func OfRange(windows []*Window) []*Window {
 	return slices.DeleteFunc(slices.Clone(windows), func(w *Window) bool { return !w.OfRange() })
 }
@@ -113,15 +115,15 @@ func (w *Window) counted() int64 {
 	return extract.Unknown
 }
 
-// inGroup tells whether the window is compared with a count together with its group, and
-// not by itself. A window that is read again is not.
+// inGroup tells whether the window is compared with a count together with its group or the
+// whole dataset, and not by itself. A window that is read again is compared by itself.
 func (w *Window) inGroup() bool {
 	return w.counted() == extract.Unknown && w.Tries < 2 && (w.Summed || w.Group != nil && w.Group.Count != extract.Unknown)
 }
 
-// tails returns what nobody asked for of a window that was read: what lies above the last
-// results of its stretches. It is empty where the window, or the group that was counted
-// with it, holds as many results as were counted.
+// tails returns the ids of a window that were not requested, although it was read: those above
+// the last results of its stretches. It is empty where the window, or the group that was
+// counted with it, holds as many results as were counted.
 func (w *Window) tails() []gap {
 	if w.Undated != nil || w.reached() {
 		return nil
@@ -129,10 +131,11 @@ func (w *Window) tails() []gap {
 	return w.unasked()
 }
 
-// unasked returns what nobody asked for of a window: all its gaps.
+// unasked returns all gaps of a window: the ids that were not requested.
 func (w *Window) unasked() []gap { return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Gaps) }
 
-// unread returns what is still to be read of a window: its gaps, but for the tails.
+// unread returns what is still to be read of a window: the gaps in which results are expected,
+// which leaves out the tails.
 func (w *Window) unread() []gap {
 	return gaps(w.Planned.Window, w.Chains, checkpoint.Chain.Unread)
 }
@@ -144,7 +147,7 @@ func (w *Window) reached() bool {
 		return w.Results() == w.counted()
 	}
 	if w.Summed {
-		return true // until the sums are compared
+		return true // assumed until the dataset is compared with its count
 	}
 	var n int64
 	for _, is := range w.Group.Windows {
@@ -207,13 +210,13 @@ func (r *Reading) holdsTwice() bool { return r.Results() != int64(r.IDs.Len()) }
 func (r *Reading) RowIDs() idset.Set { return r.IDs.Without(checkpoint.RejectedIDs(r.Rejects)) }
 
 // Plausible tells whether the number of results read is possible by the last count
-// before the window was read and those after it. See the function Plausible.
+// before the window was read and the counts after that. See the function Plausible.
 func (w *Window) Plausible() bool { return Plausible(w.Counts[max(0, w.countsBefore-1):], w.Results()) }
 
-// Plausible tells whether n results are possible by the counts. n may lie
-// outside the counts by their difference at most. If counts differ, results
-// came and went between them, and some may be in neither count. If the counts
-// are equal, n must equal them.
+// Plausible tells whether n results are possible by the service's counts. n may lie outside
+// the least and the greatest count by at most their difference. If counts differ, results
+// came and went between them, and some may be in neither count. If the counts are equal, n
+// must equal them.
 func Plausible(counts []int64, n int64) bool {
 	if len(counts) == 0 {
 		return false
@@ -243,8 +246,8 @@ func (g gap) ids() extract.IDRange {
 	return ids
 }
 
-// gaps returns the parts of a window in which no chain lies, and the gaps of the chains that
-// `of` gives, in order of time.
+// gaps returns the spans of a window that no chain covers, and the gaps that `of` gives for
+// each chain, in order of time.
 func gaps(w extract.Window, chains []checkpoint.Chain, of func(checkpoint.Chain) []checkpoint.Gap) (todo []gap) {
 	at, begun := w.From, false
 	for _, c := range chains {
