@@ -23,12 +23,12 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// Pace limits how much of a window is lost when a process is killed. A piece
-// ends after the page that reaches one of the limits.
+// Pace limits how much of a window is lost when a process is killed. A piece of the window
+// ends, and is written, after the page that reaches one of the limits.
 type Pace struct {
 	Results int
 	Every   time.Duration
-	Bytes   int // of rows, which stay in memory until the piece ends
+	Bytes   int // size of the rows, which stay in memory until the piece ends
 }
 
 // localPace is for a checkpoint in a folder. remotePace is for one in a bucket, where each
@@ -42,28 +42,28 @@ var (
 // at once.
 type Checkpoint struct {
 	Pace  Pace
-	Place string           // a path or an address, for people
-	Mem   memory.Allocator // of the batches that are read or written; nil is Arrow's default
+	Place string           // path or address of the checkpoint, for people
+	Mem   memory.Allocator // allocates batches that are read or written; nil is Arrow's default
 
 	state  State
-	prefix string     // of the names of its objects; it ends in a slash
-	lease  load.Lease // nil where it is only looked at
-	run    string     // of the names of the pieces that this run writes
+	prefix string     // prefix of the names of the checkpoint's objects; it ends in a slash
+	lease  load.Lease // nil where the checkpoint is only looked at
+	run    string     // part of the names of the pieces that this run writes
 	seen   []byte     // the header, as this run found or wrote it
 
-	foreign bool // another run has written the header since
+	foreign bool // set once another run was seen to have written the header
 
-	buffers sync.Pool // of *bytes.Buffer, for the rows of pieces that are written
+	buffers sync.Pool // holds *bytes.Buffer, for the rows of pieces that are written
 
 	next  atomic.Int64 // number of the next piece
-	begun atomic.Bool  // there is a header: the next run may take pieces over
+	begun atomic.Bool  // set if there is a header, so that the next run may take pieces over
 }
 
 // Header says to which run and form a checkpoint belongs, and when another run
 // may take over its pieces.
 type Header struct {
 	Version    int       `json:"version"`
-	RunID      string    `json:"run_id"` // of the last run that wrote the header
+	RunID      string    `json:"run_id"` // id of the last run that wrote the header
 	OpenedAt   time.Time `json:"opened_at"`
 	Pipeline   string    `json:"pipeline"`
 	Form       string    `json:"form"`
@@ -74,9 +74,9 @@ type Header struct {
 	// Trusted means that a page with fewer results than usual was taken as the
 	// last of its window. What was read must then be compared with counts.
 	Trusted bool `json:"trusted,omitempty"`
-	// Runs are the ids of the runs whose pieces belong to the checkpoint: this one and those
-	// that it took over. A piece of another run was written late by a process that had lost
-	// its lease.
+	// Runs are the ids of the runs whose pieces belong to the checkpoint: the run of RunID and
+	// those whose pieces it took over. A piece of another run was written late by a process
+	// that had lost its lease.
 	Runs  []string `json:"runs"`
 	Bases []Base   `json:"bases"`
 	// Inferred are the first columns of the rows if no schema declares them.
@@ -93,8 +93,8 @@ type Header struct {
 // Base is what an output held when the run began.
 type Base struct {
 	Path    string `json:"path"`
-	Version string `json:"version"` // of its manifest
-	RunID   string `json:"run_id"`  // of the run that wrote the manifest; "" if there was none
+	Version string `json:"version"` // version of the output's manifest
+	RunID   string `json:"run_id"`  // id of the run that wrote the manifest; "" if there was none
 }
 
 // Count is the number of results that the service counted in a span of time.
@@ -108,9 +108,9 @@ type Count struct {
 // are not read.
 const headerVersion = 1
 
-// Begin writes the header and replaces the one that this run found or wrote. Without a header
-// no other run takes over the pieces. The error wraps load.ErrConflict if another run has
-// written the header since.
+// Begin writes the header of the checkpoint in place of the header that this run found or
+// wrote. Without a header no other run takes over the pieces. The error wraps load.ErrConflict
+// if another run has written the header since.
 func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	h.Version = headerVersion
 	data, err := json.Marshal(h)
@@ -123,7 +123,7 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 		switch {
 		case err != nil && !errors.Is(err, load.ErrNotExist):
 			return err
-		case !bytes.Equal(there, c.seen) && !bytes.Equal(there, data): // it is data where the answer to the write was lost
+		case !bytes.Equal(there, c.seen) && !bytes.Equal(there, data): // the header equals data if an earlier write succeeded and its answer was lost
 			c.foreign = true
 			return c.taken()
 		}
@@ -137,7 +137,8 @@ func (c *Checkpoint) Begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-// Seen returns what the rows of a piece were seen to hold, by the source of each column.
+// Seen returns the Seen statistics of a piece's rows, by the source of each column. It reads
+// them from the piece's record.
 func (c *Checkpoint) Seen(ctx context.Context, p Piece) (map[schemas.Source]transform.Seen, error) {
 	r, err := c.record(ctx, p)
 	return r.Stats.Seen, err
@@ -228,7 +229,8 @@ func (c *Checkpoint) eachBatch(data []byte, visit func(arrow.RecordBatch) error)
 	return r.Err()
 }
 
-// Forget removes pieces. It removes records first, so that no record lacks its rows.
+// Forget removes pieces from the checkpoint. It removes records first, so that no record lacks
+// its rows.
 func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	for _, suffix := range []string{recordSuffix, rowsSuffix} {
 		for _, p := range pieces {
@@ -243,8 +245,8 @@ func (c *Checkpoint) Forget(ctx context.Context, pieces ...Piece) error {
 	return nil
 }
 
-// Clear removes everything. It removes the header first, so that no run takes
-// over a part of the rest.
+// Clear removes all objects of the checkpoint. It removes the header first, so that no run
+// takes over a part of the rest.
 func (c *Checkpoint) Clear(ctx context.Context) error {
 	names, err := c.list(ctx)
 	if err != nil {
@@ -276,5 +278,5 @@ func (c *Checkpoint) Close(ctx context.Context, keep bool) error {
 	return errors.Join(err, c.state.Fail(c.lease.Release(ctx)))
 }
 
-// Begun tells whether there is a header, so that the next run may take over pieces.
+// Begun tells whether the checkpoint has a header, so that the next run may take over pieces.
 func (c *Checkpoint) Begun() bool { return c != nil && c.begun.Load() }

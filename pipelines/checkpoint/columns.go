@@ -7,7 +7,8 @@ import (
 	"github.com/formetl/formetl/schemas"
 )
 
-// EncodeColumns describes inferred columns, which have no rules, for a manifest or a checkpoint.
+// EncodeColumns describes inferred columns for a manifest or a checkpoint. Such columns have
+// no rules for personal data or errors.
 func EncodeColumns(columns []schemas.Column) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {

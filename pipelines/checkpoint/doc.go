@@ -8,7 +8,7 @@
 // A chain is complete if its last piece reaches the window's end.
 //
 // Checkpoints lie in the state, which is a folder or a prefix of a bucket. Each has a lease,
-// so that only one run owns it, wherever that runs. A run writes the rows of a piece and then
+// so that only one run owns it, also among several hosts. A run writes the rows of a piece and then
 // its record, so a killed process leaves a whole piece or none. Checksums show which pieces a
 // power cut damaged, and a run reads those again.
 //

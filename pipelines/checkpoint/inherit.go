@@ -17,14 +17,14 @@ import (
 type Inherited struct {
 	Header
 	Chains []Chain // in order of time
-	// Faults say why some pieces cannot be read and are left out. They are for the log.
+	// Faults say, for the log, why some pieces cannot be read and are left out.
 	Faults []error
 
 	all []Piece // all pieces, also those that are in no chain
 }
 
-// Found reads what an earlier run left, except the rows, which Verify reads. It
-// returns nil if there is nothing. An error with a result says why nothing can
+// Found reads what an earlier run left in the checkpoint, except the rows, which Verify reads.
+// It returns nil if the checkpoint is empty. An error with a result says why nothing can
 // be taken over. An error without a result means that the store failed or the
 // run was stopped.
 func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
@@ -42,7 +42,7 @@ func (c *Checkpoint) Found(ctx context.Context) (*Inherited, error) {
 	if errors.Is(err, load.ErrNotExist) {
 		err = ErrNoHeader
 	} else if _, unreadable := errors.AsType[*StateError](err); unreadable {
-		return nil, err // it may be there
+		return nil, err // a header may be there, but the state does not answer
 	}
 	if err != nil {
 		c.begun.Store(false)
@@ -90,9 +90,9 @@ func (c *Checkpoint) Verify(ctx context.Context, found *Inherited) error {
 // while to answer each request.
 const readers = 8
 
-// check calls read for all pieces, several at a time. It replaces pieces that fail by
-// faults, and leaves out passing pieces. It returns an error only if the run was stopped, or
-// if a bucket does not answer, where the pieces may be intact.
+// check calls read for all pieces, several at a time. It drops pieces for which read fails,
+// noting why in Faults, and those that are Passing. It returns an error only if the run was
+// stopped, or if a bucket does not answer, because then the pieces may be intact.
 func (c *Checkpoint) check(ctx context.Context, found *Inherited, read func(*Piece) error) error {
 	failed := make([]error, len(found.all))
 	var group errgroup.Group
@@ -133,8 +133,8 @@ func (i *Inherited) Newest() time.Time {
 	return newest
 }
 
-// Oldest returns when the oldest piece in Chains was requested. It is zero if
-// there is none or if i is nil.
+// Oldest returns when the oldest piece in Chains was requested. It is zero if Chains has no
+// piece or if i is nil.
 func (i *Inherited) Oldest() (oldest time.Time) {
 	if i == nil {
 		return oldest
@@ -149,11 +149,12 @@ func (i *Inherited) Oldest() (oldest time.Time) {
 	return oldest
 }
 
-// ErrNoHeader means that the run ended before it wrote a header, so no other
-// run can take anything over.
+// ErrNoHeader means that the earlier run ended before it wrote the checkpoint's header, so no
+// other run can take anything over.
 var ErrNoHeader = errors.New("it has no header")
 
-// Unfit says why a run with this header takes nothing over, nil if it may.
+// Unfit returns an error that says why a run with the header next takes nothing over from the
+// earlier run, and nil if it may.
 func (i *Inherited) Unfit(next Header) error {
 	switch {
 	case i.Fingerprint != next.Fingerprint:
@@ -165,7 +166,7 @@ func (i *Inherited) Unfit(next Header) error {
 	}
 	for _, base := range next.Bases {
 		if base.RunID != "" && base.RunID == i.RunID {
-			continue // that run committed some outputs, not all
+			continue // the earlier run itself committed this output, but not all outputs
 		}
 		at := slices.IndexFunc(i.Bases, func(b Base) bool { return b.Path == base.Path })
 		if at < 0 && base.Version != load.NoVersion || at >= 0 && base.Version != i.Bases[at].Version {
@@ -176,23 +177,24 @@ func (i *Inherited) Unfit(next Header) error {
 	return err
 }
 
-// Usable fills Chains with the pieces that a run may take over. They are at most
-// `most` old (0 is no limit), and their windows had ended when they were read. ended
-// returns the wall-clock time up to which results were complete at an instant.
+// Usable fills Chains with the pieces that a run may take over, and drops counts that it may
+// not. The pieces are at most `most` old (0 is no limit), and their windows had ended when
+// they were read. ended returns the wall-clock time up to which results were complete at an
+// instant.
 func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Time) time.Time) {
 	recent := func(at time.Time) bool { return most == 0 || now.Sub(at).Abs() <= most }
 	fits := func(at time.Time, to time.Time) bool {
 		return recent(at) && !to.IsZero() && !to.After(ended(at))
 	}
 	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool {
-		dateless := p.Window == extract.Window{} // what comes later has a higher id, or counts show it
+		dateless := p.Window == extract.Window{} // a result that comes later has a higher id, or counts show it
 		return !fits(p.ReadAt, p.Window.To) && (!dateless || !recent(p.ReadAt))
 	}))
 	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })
 }
 
-// Within returns the chains that lie in a window, in order of time. If two of
-// them overlap, it keeps the one with more results.
+// Within returns the chains that lie in a window, in order of time. If two chains
+// overlap, it keeps the one with more results.
 func (i *Inherited) Within(w extract.Window) []Chain {
 	var in []Chain
 	for _, c := range i.Chains {
@@ -215,7 +217,7 @@ func within(in, of extract.Window) bool {
 	return from && (of.To.IsZero() || !in.To.IsZero() && !in.To.After(of.To))
 }
 
-// Keep removes all pieces that are not in the chains that the run took over.
+// Keep removes all pieces from the checkpoint that are not in the chains taken over by the run.
 func (c *Checkpoint) Keep(ctx context.Context, taken []Chain) error {
 	keep := map[string]bool{}
 	for _, chain := range taken {

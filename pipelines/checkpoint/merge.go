@@ -44,11 +44,11 @@ type cursor struct {
 	rest    []Piece // pieces that are not loaded yet
 	batches []arrow.RecordBatch
 	at      int64   // next row in the first batch
-	ids     []int64 // of the rows from there to the end of their piece
+	ids     []int64 // ids of the rows from the next one to the end of its piece
 }
 
-// next visits the next rows of the chain with the smallest next id. It stops before the
-// next id of the other chains or at the batch's end. more is false if no rows are left.
+// next visits the next rows of the chain with the smallest next id. It stops before it would
+// pass the next id of another chain, or at the batch's end. more is false if no rows are left.
 func (m *merge) next(ctx context.Context) (more bool, err error) {
 	var least *cursor
 	bound := int64(math.MaxInt64) // the smallest next id of the other chains

@@ -10,7 +10,7 @@ import (
 	"github.com/formetl/formetl/load"
 )
 
-// folderName is the folder of the state that holds all checkpoints.
+// folderName is the name of the folder in the state that holds all checkpoints.
 const folderName = "checkpoint/"
 
 // Key returns the name of a form's checkpoint. It is equal for all runs of one pipeline that
@@ -19,7 +19,7 @@ func Key(pipeline, form string, paths []string) string {
 	return formKey(pipeline, form) + digest(fmt.Sprintf("%q", paths))[:8]
 }
 
-// formKey is what the keys of a form begin with.
+// formKey returns what the checkpoint keys of a form begin with.
 func formKey(pipeline, form string) string {
 	return digest(fmt.Sprintf("%q %q", pipeline, form))[:16] + "-"
 }
@@ -29,8 +29,8 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Open takes the lease of the checkpoint of a key. slots is how many runs may have a
-// checkpoint of this key at a time; Open takes the first free one. If there is none, it
+// Open takes the lease of a checkpoint with the given key. slots is how many runs may have a
+// checkpoint with this key at a time; Open takes the first that is free. If none is, it
 // returns a *load.HeldError.
 func Open(ctx context.Context, s State, key string, slots int, h load.Holder) (*Checkpoint, error) {
 	var held *load.HeldError
@@ -51,7 +51,7 @@ func Open(ctx context.Context, s State, key string, slots int, h load.Holder) (*
 	return nil, &load.HeldError{Path: checkpointAt(s, key).Place, Holder: held.Holder}
 }
 
-// checkpointAt returns the checkpoint of a name, whose lease nobody has taken.
+// checkpointAt returns the checkpoint with a name, without taking its lease.
 func checkpointAt(s State, name string) *Checkpoint {
 	c := &Checkpoint{Pace: localPace, Place: s.Of(folderName + name), state: s, prefix: folderName + name + "/"}
 	if s.Remote() {
@@ -60,7 +60,7 @@ func checkpointAt(s State, name string) *Checkpoint {
 	return c
 }
 
-// take takes the lease of the checkpoint, which is that of its header.
+// take takes the lease of the checkpoint for the run of h: the lease of the header object.
 func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
 	c.run = digest(h.RunID)[:8]
 	return c.state.Try(ctx, func() error {
@@ -69,7 +69,7 @@ func (c *Checkpoint) take(ctx context.Context, h load.Holder) (err error) {
 	})
 }
 
-// held fails once another run has taken the lease, and so owns the checkpoint.
+// held returns an error once another run has taken the lease, and so owns the checkpoint.
 func (c *Checkpoint) held() error {
 	select {
 	case <-c.lease.Lost():
@@ -86,7 +86,8 @@ func (c *Checkpoint) taken() error {
 	return fmt.Errorf("another run has taken the checkpoint %s: %w", c.Place, load.ErrConflict)
 }
 
-// get reads an object. The error wraps load.ErrNotExist if there is none.
+// get reads an object of the checkpoint. The error wraps load.ErrNotExist if there is no such
+// object.
 func (c *Checkpoint) get(ctx context.Context, name string) (data []byte, err error) {
 	err = c.state.Try(ctx, func() error {
 		data, _, err = c.state.Get(ctx, c.prefix+name)
@@ -95,17 +96,18 @@ func (c *Checkpoint) get(ctx context.Context, name string) (data []byte, err err
 	return data, err
 }
 
-// put writes a whole object and replaces one of the same name.
+// put writes a whole object of the checkpoint, and replaces an object with the same name.
 func (c *Checkpoint) put(ctx context.Context, name string, data []byte) error {
 	return c.change(ctx, func() error { return c.state.Put(ctx, c.prefix+name, data, load.AnyVersion) })
 }
 
-// remove deletes an object. It is no error if there is none.
+// remove deletes an object of the checkpoint. A missing object is no error.
 func (c *Checkpoint) remove(ctx context.Context, name string) error {
 	return c.change(ctx, func() error { return c.state.Delete(ctx, c.prefix+name) })
 }
 
-// change calls do as State.Try does, while the run holds the checkpoint.
+// change calls do, which writes to the checkpoint, as State.Try does. It fails once another
+// run has taken the checkpoint.
 func (c *Checkpoint) change(ctx context.Context, do func() error) error {
 	return c.state.Try(ctx, func() error {
 		if err := c.held(); err != nil {
@@ -115,7 +117,7 @@ func (c *Checkpoint) change(ctx context.Context, do func() error) error {
 	})
 }
 
-// list returns the names of all objects.
+// list returns the names of all objects of the checkpoint, without its prefix.
 func (c *Checkpoint) list(ctx context.Context) (names []string, err error) {
 	var found []load.Object
 	err = c.state.Try(ctx, func() error {

@@ -19,7 +19,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// First and Last bound the ids of a window. Its first piece begins after First,
+// First and Last bound the ids of a window. The window's first piece begins after First,
 // and its last piece reaches through Last.
 const (
 	First = int64(-1)
@@ -33,21 +33,21 @@ type Piece struct {
 	After   int64          `json:"after"`
 	Through int64          `json:"through"`
 	// Open means that the piece ends with a page that was not full, so that no result is
-	// expected to follow up to the next piece. Nobody asked for one. If the piece before ends
-	// with that page, this one holds no ids.
+	// expected from there up to the next piece, although none was requested. If the piece
+	// before ends with that page, this one holds no ids.
 	Open    bool      `json:"open,omitempty"`
 	Passing bool      `json:"passing,omitempty"` // only the run that read the piece may use it
-	ReadAt  time.Time `json:"read_at"`           // when the first request for its results was sent
-	Run     string    `json:"run"`               // id of the run that read it
+	ReadAt  time.Time `json:"read_at"`           // when the piece's first request was sent
+	Run     string    `json:"run"`               // id of the run that read the piece
 
-	IDs      idset.Set          `json:"-"` // of rows and of rejected results
-	Stats    transform.Stats    `json:"-"` // without Seen; see Checkpoint.Seen
+	IDs      idset.Set          `json:"-"` // ids of rows and of rejected results
+	Stats    transform.Stats    `json:"-"` // statistics without Seen; see Checkpoint.Seen
 	Rejects  []transform.Reject `json:"rejects,omitempty"`
-	Headings []page.Heading     `json:"headings,omitempty"` // that came with its pages; only first pages have them
-	Replaced int64              `json:"replaced,omitempty"` // characters that XML forbids
+	Headings []page.Heading     `json:"headings,omitempty"` // labels in the piece's pages; only first pages have them
+	Replaced int64              `json:"replaced,omitempty"` // number of replaced characters that XML forbids
 
-	number  int    // of the names of its objects
-	by      string // of these names: the run that wrote them
+	number  int    // the number in the names of the piece's objects
+	by      string // the part of these names that stands for the run that wrote them
 	streams []stream
 }
 
@@ -99,7 +99,8 @@ func (c Chain) Gaps() (gaps []Gap) {
 	return gaps
 }
 
-// Ended tells whether no result is expected in the ids that the chain does not cover.
+// Ended tells whether the chain needs no more reading: no result is expected in the ids that
+// it does not cover.
 func (c Chain) Ended() bool { return len(c.Unread()) == 0 }
 
 // Unread returns the gaps of the chain in which results are expected: those that do not
@@ -110,7 +111,7 @@ func (c Chain) Unread() []Gap {
 	})
 }
 
-// Add inserts a piece. The chain must not cover any of its ids yet.
+// Add inserts a piece. The chain must not cover any id of the piece yet.
 func (c *Chain) Add(p Piece) {
 	at, _ := slices.BinarySearchFunc(c.Pieces, p, func(a, b Piece) int { return cmp.Compare(a.After, b.After) })
 	c.Pieces = slices.Insert(c.Pieces, at, p)
@@ -134,7 +135,7 @@ func (c Chain) IDs() idset.Set {
 }
 
 // chains groups pieces by window and orders them into chains. It leaves out chains that
-// share a result, because only a new reading shows which window has it now.
+// share a result, because only a new reading shows which window has the result now.
 func chains(pieces []Piece) []Chain {
 	byWindow := map[extract.Window][]Piece{}
 	for _, p := range pieces {
@@ -177,7 +178,7 @@ func chainOf(w extract.Window, pieces []Piece) Chain {
 type record struct {
 	Piece
 	Window  load.Range `json:"window"`
-	IDs     []byte     `json:"ids"` // as idset.Encode makes them
+	IDs     []byte     `json:"ids"` // the piece's ids, encoded by idset.Encode
 	Stats   stats      `json:"stats"`
 	Streams []stream   `json:"streams,omitempty"`
 }
@@ -189,7 +190,8 @@ type stats struct {
 	Added []load.Column `json:"added,omitempty"`
 }
 
-// piece converts a record to a piece. It returns an error if the record contradicts itself.
+// piece converts a record to a piece. at has the number and the run of the record's name. The
+// error says that the record contradicts itself.
 func (r record) piece(at Piece) (p Piece, err error) {
 	p = r.Piece
 	p.Window = extract.Window{From: r.Window.From.Time, To: r.Window.To.Time}
@@ -227,10 +229,10 @@ var ErrDamaged error = damagedError{}
 
 type damagedError struct{}
 
-// Error says what is wrong with the object.
+// Error says that the object does not hold what was written.
 func (damagedError) Error() string { return "it does not hold what was written" }
 
-// Temporary is true: another run reads again what is damaged.
+// Temporary returns true: another run reads again what is damaged.
 func (damagedError) Temporary() bool { return true }
 
 func unseal(data []byte) ([]byte, error) {
@@ -241,19 +243,20 @@ func unseal(data []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// These are the names or suffixes of a checkpoint's objects. None is the
-// extension of a data format, so patterns for data files do not match them.
+// These are the names, or suffixes of the names, of a checkpoint's objects. None is the
+// extension of a data format, so patterns for data files do not match these objects.
 const (
 	headerName   = "header"
 	recordSuffix = "-record"
 	rowsSuffix   = "-rows"
 )
 
-// object returns the name of an object of the piece. It holds a part of the run's id, so that
-// what a process writes late that has lost its lease replaces nothing.
+// object returns the name of an object of the piece. The name stands for the run too, so that
+// a process which has lost its lease and writes late replaces nothing.
 func (p Piece) object(suffix string) string { return fmt.Sprintf("%07d-%s%s", p.number, p.by, suffix) }
 
-// pieceOf returns the piece that an object's name tells of. ok is false for other names.
+// pieceOf returns a piece with the number and the run in the name of a record or rows object.
+// ok is false for names of other objects.
 func pieceOf(name string) (p Piece, isRecord, ok bool) {
 	piece, isRecord := strings.CutSuffix(name, recordSuffix)
 	if !isRecord {

@@ -24,10 +24,10 @@ func NewState(d load.Destination, place string) State {
 	return State{Destination: d, Place: place}
 }
 
-// Remote tells whether each object costs a request.
+// Remote tells whether the state is in a bucket, where each object costs a request.
 func (s State) Remote() bool { return strings.Contains(s.Place, "://") }
 
-// Of returns the place of an object, for people.
+// Of returns the path or address of an object of the state, for people.
 func (s State) Of(name string) string {
 	if s.Remote() {
 		return strings.TrimSuffix(s.Place, "/") + "/" + name
@@ -41,7 +41,7 @@ type StateError struct {
 	Err   error
 }
 
-// Error names the place and what to do.
+// Error names the state's place and the cause, and proposes --state.
 func (e *StateError) Error() string {
 	return fmt.Sprintf("the state in %s: %v; or keep it elsewhere with --state", e.Place, e.Err)
 }
@@ -49,25 +49,26 @@ func (e *StateError) Error() string {
 // Unwrap returns the cause.
 func (e *StateError) Unwrap() error { return e.Err }
 
-// Temporary is false: the state was tried for long already, and whatever needs it is not tried
-// again at once.
+// Temporary returns false: the state was tried for long already, and whatever needs the state
+// is not tried again at once.
 func (e *StateError) Temporary() bool { return false }
 
-// UnreachedError reports that the state cannot be reached at the start, before anything is asked
-// of the service.
+// UnreachedError reports that the state cannot be reached at the start of a run, before
+// anything is asked of the service.
 type UnreachedError struct{ Err error }
 
-// Error is that of the state.
+// Error returns the text of the state's error.
 func (e *UnreachedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *UnreachedError) Unwrap() error { return e.Err }
 
-// ExitCode is 74: what the state lies in does not answer.
+// ExitCode returns 74: the folder or bucket of the state does not answer.
 func (e *UnreachedError) ExitCode() int { return 74 }
 
-// Fail wraps an error of the state in a *StateError. A missing object, a lost race and a lease
-// that another run holds are none: they are part of how the state is used.
+// Fail wraps an error of the state in a *StateError. It leaves alone the errors for a missing
+// object, a lost race and a lease that another run holds, which are part of how the state is
+// used.
 func (s State) Fail(err error) error {
 	_, held := errors.AsType[*load.HeldError](err)
 	if err == nil || held || errors.Is(err, load.ErrNotExist) || errors.Is(err, load.ErrConflict) {
@@ -77,14 +78,14 @@ func (s State) Fail(err error) error {
 }
 
 const (
-	// patience is how long a bucket that does not answer is tried again.
+	// patience is how long requests to a bucket that does not answer are repeated.
 	patience = time.Minute
-	// again is the pause before that.
+	// again is the pause before each repetition.
 	again = time.Second
 )
 
-// Try calls do, which reads or writes the state. Where a bucket cannot be reached, it calls do
-// again for a minute. The error is that of Fail.
+// Try calls do, which reads or writes the state. Where a bucket cannot be reached, it repeats
+// do for a minute. It returns the error as Fail does.
 func (s State) Try(ctx context.Context, do func() error) error {
 	began := time.Now()
 	for {

@@ -16,7 +16,7 @@ import (
 // Writer collects the rows of one piece in memory.
 type Writer struct {
 	c       *Checkpoint
-	data    *bytes.Buffer // goes back to Checkpoint.buffers at the piece's end
+	data    *bytes.Buffer // the encoded rows; goes back to Checkpoint.buffers at the end
 	streams []stream
 	begin   int // where the current stream begins in data
 	schema  *arrow.Schema
@@ -36,7 +36,7 @@ func (c *Checkpoint) Write() *Writer {
 // Bytes returns how many bytes of memory the rows take so far.
 func (w *Writer) Bytes() int { return w.data.Len() }
 
-// Add appends a batch. A batch with another schema begins a new stream.
+// Add appends a batch of rows to the piece. A batch with another schema begins a new stream.
 func (w *Writer) Add(b arrow.RecordBatch) error {
 	if b.NumRows() == 0 {
 		return nil
@@ -62,8 +62,8 @@ func (w *Writer) endStream() error {
 	return err
 }
 
-// End writes the piece, first the added rows and then the record. It returns
-// the piece with its number.
+// End writes the piece to the checkpoint, first the added rows and then the record. It returns
+// the piece with the number in its objects' names.
 func (w *Writer) End(ctx context.Context, p Piece) (Piece, error) {
 	if err := w.endStream(); err != nil {
 		return p, err

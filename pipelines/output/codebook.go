@@ -23,33 +23,34 @@ import (
 // codebookVersion is the version of the format of <name>.schema.json.
 const codebookVersion = 1
 
-// codebook is what is needed to read the data of an output. It holds neither a time nor a
-// run's id, so that equal results give equal bytes.
+// codebook is the content of <name>.schema.json: what a reader needs to understand the data of
+// an output. It holds neither a time nor a run's id, so that equal results give equal bytes.
 type codebook struct {
 	Version  int          `json:"version"`
 	Pipeline string       `json:"pipeline"`
 	Form     string       `json:"form"`
 	Account  string       `json:"account"`
 	Timezone string       `json:"timezone"`
-	Rows     int64        `json:"rows"` // that the run wrote; the counts of the columns refer to them
+	Rows     int64        `json:"rows"` // rows that the run wrote; the columns' counts refer to these
 	Columns  []bookColumn `json:"columns"`
 }
 
-// bookColumn is a column of the data. Keys that schema files have too mean the same here.
+// bookColumn describes a column of the data in the codebook. JSON keys that schema files have
+// too mean the same here.
 type bookColumn struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	From     string `json:"from"`
 	Label    string `json:"label"`
 	ItemType string `json:"item_type,omitempty"`
-	Index    int    `json:"index,omitempty"` // the item's place on the form, from 1; 0: not known
+	Index    int    `json:"index,omitempty"` // the item's place on the form, from 1; 0 if not known
 	PII      string `json:"pii,omitempty"`
 	ListAs   string `json:"list_as,omitempty"`
-	Explode  bool   `json:"explode,omitempty"` // the child output has a row for each element
-	// Choices are sorted. The count is 0 for a choice that only earlier runs saw, or
+	Explode  bool   `json:"explode,omitempty"` // a child output has a row for each list element
+	// Choices are sorted by value. The count is 0 for a choice that only earlier runs saw, or
 	// that the schema declares and no run saw.
 	Choices     []bookChoice `json:"choices,omitempty"`
-	ManyChoices bool         `json:"many_choices,omitempty"` // more or longer values than are listed
+	ManyChoices bool         `json:"many_choices,omitempty"` // too many or too long values to list
 	Rows        int64        `json:"rows"`
 	Nulls       int64        `json:"nulls"`
 	Nullable    bool         `json:"nullable"`
@@ -67,10 +68,10 @@ type bookChoice struct {
 	Count int64  `json:"count"`
 }
 
-// codebookFacts are what the codebook of a committed output tells of.
+// codebookFacts are what the codebook of a committed output is made from.
 type codebookFacts struct {
-	columns []load.Column   // of the output's manifest; nil: there is nothing to tell
-	stats   transform.Stats // of the results that the run wrote there
+	columns []load.Column   // columns of the output's manifest; nil if it gets no codebook
+	stats   transform.Stats // statistics of the results that the run wrote to the output
 	adds    bool            // parts of earlier runs stay in the output
 }
 
@@ -114,8 +115,8 @@ func (s *Set) writeCodebooks(ctx context.Context, schema *schemas.Schema) {
 	}
 }
 
-// writeSharedCodebook writes the codebook that outputs share. If one of them is a
-// dataset, the codebook counts its rows and not those of a file.
+// writeSharedCodebook writes the codebook that outputs share. If an output among them is a
+// dataset, the codebook counts the rows of the dataset and not those of a file.
 func (j *Job) writeSharedCodebook(ctx context.Context, at definition.CodebookPlace, sharing []*place, schema *schemas.Schema) error {
 	lead := max(0, slices.IndexFunc(sharing, func(p *place) bool { return p.out.Dataset() }))
 	p := sharing[lead]
@@ -129,8 +130,8 @@ func (j *Job) writeSharedCodebook(ctx context.Context, at definition.CodebookPla
 	return writeCodebook(ctx, dest, at, newCodebook(j.Def, j.Form, schema, p.book), p.book.adds)
 }
 
-// newCodebook makes the codebook of an output. schema is the run's, nil where all columns
-// were inferred.
+// newCodebook makes the codebook of an output. schema is the schema of the run, which may be
+// nil where all columns were inferred.
 func newCodebook(def *definition.Definition, form string, schema *schemas.Schema, facts codebookFacts) codebook {
 	rows := facts.stats.Rows
 	b := codebook{
@@ -149,7 +150,7 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 		}
 		from, err := schemas.ParseSource(m.From)
 		if err == nil {
-			s := schemas.Column{From: from, Inferred: true} // what the schema does not have was inferred
+			s := schemas.Column{From: from, Inferred: true} // a column that the schema lacks was inferred
 			if at, ok := places[from]; ok {
 				s = schema.Columns[at]
 			}
@@ -169,9 +170,9 @@ func newCodebook(def *definition.Definition, form string, schema *schemas.Schema
 	return b
 }
 
-// choose lists the choices: those that the run saw, with their counts, and others. It
-// lists none where there are too many of them or the column has a rule for personal
-// data.
+// choose lists the choices of a column: those that the run saw, with their counts, and others,
+// with the count 0. It lists none where there are too many choices or the column has a rule
+// for personal data.
 func (c *bookColumn) choose(seen map[string]int64, others []string, many bool) {
 	if c.PII != "" {
 		return
@@ -195,13 +196,13 @@ func (b *codebook) remember(earlier *codebook) {
 		return
 	}
 	known := make(map[string]bookColumn, len(earlier.Columns))
-	for _, e := range slices.Backward(earlier.Columns) { // of several with one source the first one counts
+	for _, e := range slices.Backward(earlier.Columns) { // of several columns with one source the first one counts
 		known[e.From] = e
 	}
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		was, ok := known[c.From]
-		if !ok || was.PII != "" { // the values under a pii rule are not those without it
+		if !ok || was.PII != "" { // values written under a pii rule differ from those written without one
 			continue
 		}
 		seen := map[string]int64{}
@@ -216,11 +217,11 @@ func (b *codebook) remember(earlier *codebook) {
 	}
 }
 
-// encode gives the bytes of <name>.schema.json.
+// encode returns the codebook as the bytes of <name>.schema.json.
 func (b *codebook) encode() ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // labels are for people
+	enc.SetEscapeHTML(false) // people read the labels, so < and & stay as they are
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(b); err != nil {
 		return nil, fmt.Errorf("cannot encode the codebook of form %s: %w", b.Form, err)
@@ -228,12 +229,12 @@ func (b *codebook) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// mostCellText is how much text a cell of a spreadsheet holds, in UTF-16 units. Room
-// is left for the note that something was left out.
+// mostCellText is how much text joinedCell puts into a cell, in UTF-16 units: what a cell of a
+// spreadsheet holds, less room for the note that something was left out.
 const mostCellText = 32_767 - 64
 
-// table gives the bytes of <name>.codebook.csv: a row for each column. People open
-// it in a spreadsheet, so it is written as the CSV profile excel is.
+// table returns the codebook as the bytes of <name>.codebook.csv: a row for each column. People
+// open this file in a spreadsheet, so it is written in the CSV profile excel.
 func (b *codebook) table() []byte {
 	var out bytes.Buffer
 	line := func(fields ...string) {
@@ -250,7 +251,7 @@ func (b *codebook) table() []byte {
 	return out.Bytes()
 }
 
-// choicesCell lists the choices with their counts.
+// choicesCell lists the choices of a column with their counts, as text for a CSV cell.
 func (c *bookColumn) choicesCell() string {
 	if c.ManyChoices {
 		return "too many to list"
@@ -283,8 +284,8 @@ func joinedCell(list []string) string {
 
 var listEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`)
 
-// tableField is a field of the table. It is quoted where CSV or a spreadsheet needs
-// that, and written so that no spreadsheet takes it for a formula.
+// tableField returns a text as a field of <name>.codebook.csv. It is quoted where CSV or a
+// spreadsheet needs quotes, and written so that no spreadsheet takes it for a formula.
 func tableField(s string) string {
 	s = load.ForSheets(s)
 	if strings.ContainsAny(s, ",;\t\"\r\n") {
@@ -293,7 +294,7 @@ func tableField(s string) string {
 	return s
 }
 
-// How the two files begin.
+// The beginnings of the two codebook files, by which ownFile knows those that formetl wrote.
 const (
 	bookSchemaHead = "{\n  \"version\": 1,\n  \"pipeline\": \""
 	bookTableHead  = "\uFEFFcolumn,type,from,label,"
@@ -313,7 +314,7 @@ func writeCodebook(ctx context.Context, dest load.Store, place definition.Codebo
 		return err
 	}
 	var earlier codebook
-	if adds && json.Unmarshal(before, &earlier) == nil { // one that was cut short has nothing to say
+	if adds && json.Unmarshal(before, &earlier) == nil { // a codebook that was cut short is ignored
 		b.remember(&earlier)
 	}
 	data, err := b.encode()
@@ -328,7 +329,7 @@ func writeCodebook(ctx context.Context, dest load.Store, place definition.Codebo
 }
 
 // ownFile reads a file of an earlier codebook, nil if there is none. A file that does not
-// begin as ours do is an error.
+// begin with head, as formetl writes it, gives a *definition.Fault with code 73.
 func ownFile(ctx context.Context, dest load.Store, name, path, head string) ([]byte, error) {
 	data, _, err := dest.Get(ctx, name)
 	switch {

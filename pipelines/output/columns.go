@@ -14,8 +14,8 @@ import (
 )
 
 // shown returns the output's columns for the windows. A child output has its own
-// columns. Others have the run's columns as their format shows them, with the choices
-// that lists have columns for. seen holds the values in the rows of the windows.
+// columns. Other outputs have the run's columns as their format shows them, with the choices
+// for which a list (list_as: columns) has columns. seen holds the values in the windows' rows.
 func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transform.Seen) ([]schemas.Column, error) {
 	columns := reconcile.Columns(p.snapshot.Schema, p.snapshot.Labels, windows)
 	if most := p.snapshot.Schema.MostColumns(); len(columns) > most { // windows from a checkpoint also added columns
@@ -42,7 +42,7 @@ func (p *place) shown(windows []*reading.Window, seen map[schemas.Source]transfo
 	return selected(p.ordered(columns), p.out.Select), nil
 }
 
-// selected returns the columns of the sources, in the order of the sources. It returns
+// selected returns the columns that come from the sources, in the order of sources. It returns
 // all columns if sources is nil.
 func selected(columns []schemas.Column, sources []schemas.Source) []schemas.Column {
 	if sources == nil {
@@ -57,9 +57,9 @@ func selected(columns []schemas.Column, sources []schemas.Source) []schemas.Colu
 	return some
 }
 
-// choices returns the choices that a list has columns for. They are the declared
-// ones, then those of the last run, then new ones in order. So columns keep their
-// order. Equal results give equal bytes, whatever windows they were read in.
+// choices returns the choices for which a list (list_as: columns) has columns: the declared
+// ones, then those of the last run, then new ones in alphabetical order. So columns keep their
+// order, and equal results give equal bytes, whatever windows they were read in.
 func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column) ([]string, error) {
 	all := slices.Clone(c.Choices)
 	if was != nil && p.remembers() {
@@ -82,12 +82,12 @@ func (p *place) choices(c schemas.Column, seen transform.Seen, was *load.Column)
 
 // remembers tells whether this run keeps the choices of the last run. A dataset
 // keeps them. A single file keeps them if the same definition runs again. The
-// file of an export depends only on its own range.
+// file of an export does not, because it depends only on the export's range.
 func (p *place) remembers() bool {
 	return !p.job.Full && (p.out.Dataset() || p.job.Def.File != "" && p.manifest.Form == p.job.Form)
 }
 
-// ordered sorts a dataset's columns in the order of its manifest, with new ones
+// ordered sorts a dataset's columns in the order of its manifest, with new columns
 // last. Older parts have that order, and some loaders take columns by position.
 // A single file keeps the order of the schema, and so does a dataset that is
 // replaced as a whole.
@@ -106,8 +106,8 @@ func (p *place) ordered(columns []schemas.Column) []schemas.Column {
 	return columns
 }
 
-// withOlder adds the columns that only the earlier manifest has. It keeps that
-// manifest's order and puts new columns last.
+// withOlder returns columns together with those that only the earlier manifest (before) has,
+// in that manifest's order, with new columns last.
 func withOlder(columns, before []load.Column) []load.Column {
 	all, places := slices.Clone(before), placesOf(before)
 	for _, c := range columns {

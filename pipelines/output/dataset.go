@@ -20,8 +20,8 @@ import (
 // dataset is an output that consists of parts.
 type dataset struct {
 	*place
-	inventory load.Inventory // the objects there when the run began
-	lacks     atomic.Bool    // the set of ids of a part is damaged or missing
+	inventory load.Inventory // the objects at the destination when the run began
+	lacks     atomic.Bool    // set if the set of ids of a part is damaged or missing
 }
 
 func (o *dataset) set() *dataset { return o }
@@ -29,7 +29,7 @@ func (o *dataset) set() *dataset { return o }
 func (o *dataset) open(ctx context.Context) error { return o.openWith(ctx, o.lookAround) }
 
 // lookAround compares the parts at the destination with the manifest and
-// chooses a generation that none of them has.
+// chooses a generation for new parts that none of the present parts has.
 func (o *dataset) lookAround(ctx context.Context) (err error) {
 	if o.inventory, err = load.TakeInventory(ctx, o.dest, o.manifest); err != nil {
 		return err
@@ -38,9 +38,9 @@ func (o *dataset) lookAround(ctx context.Context) (err error) {
 	return nil
 }
 
-// fits returns the columns of the dataset, which later runs begin with. It returns an
-// error if the dataset does not match the definition or holds parts that its manifest does
-// not list. A full run replaces any dataset.
+// fits returns the columns in the dataset's manifest, which this run begins with. It returns
+// an error if the dataset does not match the definition or holds parts that its manifest does
+// not list. In a full run it returns neither, because that replaces any dataset.
 func (o *dataset) fits() ([]schemas.Column, error) {
 	if o.job.Full {
 		return nil, nil
@@ -51,7 +51,7 @@ func (o *dataset) fits() ([]schemas.Column, error) {
 	return o.earlierColumns()
 }
 
-// belongs returns an error if the dataset is another one than the definition describes,
+// belongs returns an error if the dataset is not the one that the definition describes,
 // or holds parts that its manifest does not list.
 func (o *dataset) belongs() error {
 	if err := o.changed(); err != nil {
@@ -83,7 +83,7 @@ func (o *dataset) changed() error {
 	for _, p := range m.Parts {
 		key, err := load.ParsePartName(p.Path)
 		if err != nil {
-			continue // formetl did not write it
+			continue // formetl did not write a part with such a name
 		}
 		if key.DT != load.DTValue(string(o.out.Partition), key.To) {
 			is := cmp.Or(o.out.Partition, definition.PartitionNone)
@@ -161,7 +161,8 @@ func (o *dataset) damaged() error {
 	return nil
 }
 
-// deadLetters gives each part what was rejected in its windows.
+// deadLetters returns the objects with the dead letters of the parts: the results that were
+// rejected in their windows. It notes each object's digest in its part.
 func (o *dataset) deadLetters(parts []*outputPart) (letters []load.PartObject, err error) {
 	for _, p := range parts {
 		lines, err := o.letters(p)
@@ -197,8 +198,8 @@ func (o *dataset) wholeManifest(columns []schemas.Column, kept, fresh []load.Par
 	return m
 }
 
-// idSets returns the sets of ids to write beside the data. New parts need
-// theirs, and so do reused parts that lack one.
+// idSets returns the sets of ids to write beside the data: those of new parts, and those of
+// reused parts whose set is missing or damaged.
 func (o *dataset) idSets(parts []*outputPart, reuse load.Reuse) (sets []load.PartObject) {
 	wanted := make(map[string]bool, len(reuse.New))
 	for _, p := range reuse.New {
@@ -227,9 +228,9 @@ func (o *dataset) watermarkBefore() load.WallTime {
 	return o.manifest.Watermark
 }
 
-// reuse compares the run's new parts with those that they replace, to reuse
-// equal ones. It never reuses a part that does not match its manifest: one of another
-// size, or with other bytes. A full run reuses none.
+// reuse compares the run's new parts with the parts that they replace, to reuse older parts
+// that are equal. It never reuses a part that does not match its manifest, because it has
+// another size or other bytes. A full run reuses no part.
 func (o *dataset) reuse(ctx context.Context, replaced []load.Part, fresh []load.PreparedPart) (load.Reuse, error) {
 	if o.job.Full {
 		return load.ReuseParts(nil, fresh), nil
@@ -244,8 +245,8 @@ func (o *dataset) reuse(ctx context.Context, replaced []load.Part, fresh []load.
 	return load.ReuseParts(sound, fresh), nil
 }
 
-// changedBytes returns the paths of parts of sound that are among parts and whose bytes
-// are not those of the manifest. It also notes whether one of them lacks its set of ids.
+// changedBytes returns the paths of the parts that are in both sound and parts, and whose bytes
+// do not match the manifest. It also notes in lacks whether one of them lacks its set of ids.
 func (o *dataset) changedBytes(ctx context.Context, sound, parts []load.Part) ([]string, error) {
 	there := make(map[string]bool, len(sound))
 	for _, p := range sound {

@@ -55,7 +55,7 @@ func (o encodedObject) Write(batch arrow.RecordBatch) error {
 	return o.Encoder.Write(batch)
 }
 
-// Close writes the end of the object. It does not close the underlying writer.
+// Close writes the end of the object. It does not close the writer under the compressor.
 func (o encodedObject) Close() error {
 	return errors.Join(o.Encoder.Close(), o.compressed.Close())
 }
@@ -67,8 +67,8 @@ func (o encodedObject) discard() {
 	}
 }
 
-// object begins an object that is written to w. span describes its windows in
-// its footer, which holds neither the run nor the time, so that equal results give equal bytes.
+// object begins an object that is written to w. span describes the object's windows in its
+// footer, which names neither the run nor a time, so that equal results give equal bytes.
 func (e *encoding) object(w io.Writer, columns []schemas.Column, span fmt.Stringer) (encodedObject, error) {
 	schema := schemas.ArrowSchema(columns)
 	if err := load.CheckSchema(schema); err != nil {
@@ -116,7 +116,8 @@ func (e *encoding) each(ctx context.Context, columns []schemas.Column, windows [
 	return nil
 }
 
-// conform calls visit with a batch in the output's columns.
+// conform calls visit with the rows of a batch in the output's columns. For a child output it
+// makes a row of each list element.
 func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func(arrow.RecordBatch) error) error {
 	if e.out.Exploded() {
 		x, err := newExplosion(b, e.out.Explode, schema)
@@ -137,8 +138,8 @@ func (e *encoding) conform(b arrow.RecordBatch, schema *arrow.Schema, visit func
 	return visit(whole)
 }
 
-// manifestColumns describes columns as in a manifest. key is the key of their
-// hmac rules.
+// manifestColumns describes columns in the form that manifests have. key is the key of
+// pii: hmac rules.
 func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Column {
 	list := make([]load.Column, 0, len(columns))
 	for _, c := range columns {
@@ -147,8 +148,8 @@ func manifestColumns(columns []schemas.Column, key schemas.HMACKey) []load.Colum
 	return list
 }
 
-// ownColumns returns the columns and the statistics for the contents of a
-// single file or of standard output.
+// ownColumns returns the output's columns for the results in windows, and the statistics of
+// these results.
 func (p *place) ownColumns(ctx context.Context, windows []*reading.Window) ([]schemas.Column, transform.Stats, error) {
 	stats, err := p.snapshot.StatsOf(ctx, windows)
 	if err != nil {
@@ -158,8 +159,8 @@ func (p *place) ownColumns(ctx context.Context, windows []*reading.Window) ([]sc
 	return columns, stats, err
 }
 
-// newManifest fills in the fields that all manifests have. own means that the manifest is
-// about the range that was asked for. Otherwise it is about the range widened to whole parts.
+// newManifest returns a manifest with the fields that all manifests have. own means that the
+// manifest is about the range that was asked for, and not that range widened to whole parts.
 func (p *place) newManifest(columns []schemas.Column, windows []*reading.Window, own bool) load.Manifest {
 	j, s, before := p.job, p.snapshot, p.manifest
 	if p.out.Exploded() {

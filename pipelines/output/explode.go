@@ -23,12 +23,12 @@ import (
 // These are the columns of a child output besides the list itself.
 const (
 	positionName = "position"
-	positionAt   = 1 // its index, behind the result's id
+	positionAt   = 1 // index of the column of positions, behind the result's id
 )
 
-// ChildColumns returns the columns of a list's child output. They are the
-// result's id as in the main output, the element's position from 1, and the
-// element. The last two have the source of the list.
+// ChildColumns returns the columns of a list's child output: the result's id as in the main
+// output, the element's position from 1, and the element. The columns of the position and the
+// element have the source of the list.
 func ChildColumns(columns []schemas.Column, list schemas.Source) ([]schemas.Column, error) {
 	s := schemas.Schema{Columns: columns}
 	id, of := s.Find(schemas.Source{Kind: schemas.FromResultID}), s.Find(list)
@@ -56,7 +56,7 @@ func elements(m *load.Manifest) *load.Manifest {
 	return &only
 }
 
-// tellOrphans warns of child outputs that the schema no longer asks for. They
+// tellOrphans warns of child outputs that the schema no longer asks for. Such outputs
 // stay as they are, with their values.
 func (p *place) tellOrphans(ctx context.Context) {
 	schema := p.job.Def.Schema
@@ -81,7 +81,7 @@ const mostExploded = 16 << 10
 
 // explosion turns a batch of results into the rows of a child output.
 type explosion struct {
-	schema *arrow.Schema // of the child output
+	schema *arrow.Schema // schema of the child output
 	ids    arrow.Array
 	lists  *array.List
 }
@@ -107,7 +107,8 @@ func newExplosion(b arrow.RecordBatch, list schemas.Source, schema *arrow.Schema
 	return x, nil
 }
 
-// each calls visit with the rows in batches. A null or empty list gives no row. A batch is valid only during the call.
+// each calls visit with the child output's rows in batches of about `most` rows. A null or
+// empty list gives no row. A batch is valid only during the call.
 func (x *explosion) each(most int, visit func(arrow.RecordBatch) error) error {
 	for first := 0; first < x.lists.Len(); {
 		end, rows := first, 0
@@ -138,7 +139,8 @@ func (x *explosion) size(row int) int {
 	return int(end - start)
 }
 
-// rows returns the n rows of the results from index first up to index end.
+// rows returns the n rows of the child output for the results from index first up to, but not
+// including, index end.
 func (x *explosion) rows(first, end, n int) (arrow.RecordBatch, error) {
 	positions, ids := array.NewInt64Builder(memory.DefaultAllocator), array.NewBuilder(memory.DefaultAllocator, x.ids.DataType())
 	defer positions.Release()

@@ -17,8 +17,8 @@ type file struct{ *place }
 
 func (o *file) open(ctx context.Context) error { return o.openWith(ctx, o.tellForeign) }
 
-// tellForeign warns of a file that this run replaces although no run of formetl wrote it, as
-// its manifest would tell. An export asks for that beforehand.
+// tellForeign warns of a file that this run replaces although it has no manifest, which shows
+// that no run of formetl wrote it. An export asks about such a file beforehand.
 func (o *file) tellForeign(ctx context.Context) error {
 	if o.manifest != nil || o.out.NoManifest || o.job.Def.File == "" {
 		return nil
@@ -72,13 +72,13 @@ type stream struct{ *place }
 func (o *stream) open(ctx context.Context) error { return o.locate(ctx) }
 
 // stage encodes nothing yet, because text on standard output cannot be taken
-// back. The results are written when the other outputs record their commits.
+// back. The results are written by record, when the other outputs record their commits.
 func (o *stream) stage(_ context.Context, s *reconcile.Snapshot) error {
 	o.snapshot = s
 	return nil
 }
 
-// record writes the results to standard output. Nothing is left to publish then.
+// record writes the results to standard output. Nothing is left to publish after that.
 func (o *stream) record(ctx context.Context) error {
 	windows := o.snapshot.Own()
 	columns, _, err := o.ownColumns(ctx, windows)
@@ -116,7 +116,8 @@ func (e *StdoutError) Error() string { return "cannot write to standard output: 
 // Unwrap returns the cause.
 func (e *StdoutError) Unwrap() error { return e.Err }
 
-// ExitCode is 74: what reads standard output does not take it.
+// ExitCode returns 74, an error of writing: the reader of standard output does not take the
+// results.
 func (e *StdoutError) ExitCode() int { return 74 }
 
 // stdoutWriter counts the bytes that were written, and wraps errors in a *StdoutError.

@@ -14,12 +14,12 @@ import (
 )
 
 // collectColumns collects the columns in the manifests of earlier runs. This run
-// begins with them, so that the schema is stable. Columns of single files,
-// which are written anew, count only if no dataset has any. It sets aside
+// begins with these columns, so that the schema is stable. Columns of single files,
+// which are written anew, count only if no dataset has columns. It sets aside
 // outputs that the definition no longer fits.
 //
-// Datasets disagree on their columns where a run --full ended after some of them were
-// committed. Then this run replaces everything in its place.
+// Datasets disagree on their columns where a run --full ended after only some datasets were
+// committed. Then this run replaces everything, as that run should have.
 func (s *Set) collectColumns(ctx context.Context) error {
 	if s.job.Full {
 		return nil
@@ -70,8 +70,9 @@ func (p *place) resumesColumns() bool {
 // outputs that Open found need it.
 func (s *Set) Full() bool { return s.job.Full }
 
-// earlierColumns returns the columns of a dataset's manifest, none of a child output: those
-// follow from the main output. It returns an error if the definition no longer fits them.
+// earlierColumns returns the columns of a dataset's manifest. It returns none for a child
+// output, whose columns follow from the main output. It returns an error if the definition no
+// longer fits the columns.
 func (p *place) earlierColumns() ([]schemas.Column, error) {
 	m, schema, naming := p.manifest, p.job.Def.Schema, p.job.naming()
 	if m == nil || p.out.Exploded() && schema == nil {
@@ -111,7 +112,8 @@ func (p *place) earlierColumns() ([]schemas.Column, error) {
 	return columns, nil
 }
 
-// naming returns how columns are named, or "" if the definition itself names them.
+// naming returns how inferred columns are named, "label" or "id", or "" if the definition
+// itself names the columns.
 func (j *Job) naming() string {
 	switch {
 	case j.Def.Schema != nil:
@@ -123,11 +125,11 @@ func (j *Job) naming() string {
 }
 
 // checkColumns returns an error if columns rename or retype a column that the dataset
-// at path has (kept), or use its name for another source.
+// at path has (kept), or use the name of such a column for another source.
 func checkColumns(path string, kept, columns []schemas.Column) error {
 	describe := func(c schemas.Column) string { return c.Name + " " + c.Type.String() + " from " + c.From.String() }
 	bySource, byName := make(map[schemas.Source]schemas.Column, len(columns)), make(map[string]schemas.Column, len(columns))
-	for _, c := range columns { // sources are unique, and so are names, apart from case
+	for _, c := range columns { // sources are unique, and so are names even if case is ignored
 		bySource[c.From], byName[strings.ToLower(c.Name)] = c, c
 	}
 	for _, k := range kept {
@@ -142,9 +144,9 @@ func checkColumns(path string, kept, columns []schemas.Column) error {
 	return nil
 }
 
-// changed is the fault of a definition that describes a committed dataset, or a column of it,
-// in another way than before. why is the reason against it, with a blank before and a colon
-// behind, "" for none.
+// changed returns the fault of a definition that describes a committed dataset, or one of its
+// columns, in another way than before. why says what harm that would do, with a blank before
+// and a colon behind; it may be "".
 func changed(path, what, was, is, why string) error {
 	return &definition.Fault{
 		Code: 78,
@@ -156,7 +158,7 @@ func changed(path, what, was, is, why string) error {
 const partsBreak = " readers of the older parts would break:"
 
 // ruleOf returns a column's pii rule as manifests spell it. An hmac rule includes
-// the id of its key, because hashes by different keys cannot be compared.
+// the id of the HMAC key, because hashes by different keys cannot be compared.
 func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 	if c.PII.Kind == schemas.PIIHMAC && !key.IsZero() {
 		return hmacRule + "(" + key.ID() + ")"
@@ -166,8 +168,8 @@ func ruleOf(c schemas.Column, key schemas.HMACKey) string {
 
 const hmacRule = "hmac"
 
-// sameRule tells whether two rules are the same. An hmac rule without a key,
-// for which no secret was read, equals an hmac rule with any key.
+// sameRule tells whether two pii rules are the same. If is is an hmac rule without a key,
+// because no secret was read, it equals an hmac rule with any key.
 func sameRule(was, is string) bool {
 	return was == is || is == hmacRule && strings.HasPrefix(was, hmacRule+"(")
 }
@@ -189,7 +191,7 @@ func checkRules(path string, committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// described returns a rule as text for people.
+// described returns a pii rule as text for people.
 func described(rule string) string {
 	if rule == "" {
 		return "written as it comes"
@@ -197,8 +199,8 @@ func described(rule string) string {
 	return "pii: " + rule
 }
 
-// The manifest of a CSV dataset holds its profile and the way it shows lists,
-// because all its parts are read together.
+// The manifest of a CSV dataset holds the CSV profile and how lists are shown, because all
+// parts of the dataset are read together and must agree in both.
 
 // strictProfile is the default CSV profile. Manifests leave it out.
 const strictProfile = "strict"
@@ -220,8 +222,8 @@ func listRule(c schemas.Column) string {
 	return string(c.ListAs)
 }
 
-// checkLists returns an error if the schema shows a list in CSV in another way
-// than the older parts. Those would have other columns or other text.
+// checkLists returns an error if the schema shows a list in CSV in another way than the older
+// parts, because new parts would have other columns or other text.
 func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 	for _, was := range committed {
 		now, ok := columnFrom(s, was.From)
@@ -233,7 +235,7 @@ func checkLists(path string, committed []load.Column, s *schemas.Schema) error {
 	return nil
 }
 
-// columnFrom returns the schema's column from a source. ok is false without one.
+// columnFrom returns the schema's column from a source. ok is false if it has none.
 func columnFrom(s *schemas.Schema, source string) (c schemas.Column, ok bool) {
 	from, err := schemas.ParseSource(source)
 	if at := s.Find(from); err == nil && at >= 0 {

@@ -11,17 +11,17 @@ import (
 
 // FormSeen is what a run saw of a form.
 type FormSeen struct {
-	Columns []schemas.Column  // that the run gives its rows
-	Labels  map[string]string // the headings of the service by id; nil where none came
-	Stats   transform.Stats   // of all results that the run read
+	Columns []schemas.Column  // columns that the run gives its rows
+	Labels  map[string]string // labels in the service's headings by id; nil where none came
+	Stats   transform.Stats   // statistics of all results that the run read
 }
 
-// gone makes a function that tells whether an item is gone from the form. It is where
-// the service's headings list items and not this one, though it had a label. An item
-// that never had a label may be there.
+// gone returns a function that tells whether an item is gone from the form. It is gone if
+// the service's headings list items but not this one, though it had a label. An item
+// that never had a label may still be on the form.
 //
-// A heading does not say whether it is about an item. It is where a column or a
-// result has an item of that id.
+// A heading does not say whether it is about an item. It is about one if a column or a
+// result has an item with the heading's id.
 func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 	listed := func(from schemas.Source) bool {
 		_, listed := f.Labels[from.ID]
@@ -40,11 +40,11 @@ func (f FormSeen) gone() func(from schemas.Source, label string) bool {
 }
 
 // Changes lists what changed on the form since the run that wrote the manifest
-// before, nil where there was none. whole tells that the new manifest will not
-// keep columns that this run does not have.
+// before, which is nil where there was no such run. whole tells that the new manifest will
+// not keep columns that this run does not have.
 //
-// describe puts what is reported here into the next manifest, so that the next run
-// does not report it again. Fields that the schema leaves out, and several values
+// describe puts the changes that are reported here into the next manifest, so that the next
+// run does not report them again. Fields that the schema leaves out, and several values
 // that are joined into one, are reported by every run.
 func (f FormSeen) Changes(before *load.Manifest, whole bool) []schemas.Change {
 	gone, known, changes := f.gone(), bySource(before), make([]schemas.Change, 0, len(f.Columns))
@@ -66,8 +66,8 @@ func hasSource(columns []schemas.Column, from schemas.Source) bool {
 	return slices.ContainsFunc(columns, func(c schemas.Column) bool { return c.From == from })
 }
 
-// column lists what changed of a field that has a column. was is the column in the
-// manifest before, nil where it had none. added tells that this run added it.
+// column lists what changed on the form of a field that has the column c. was is the column in
+// the manifest before, nil where that had none. added tells that this run added the column.
 func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
 	note := func(x schemas.Change) {
@@ -104,8 +104,8 @@ func (f FormSeen) column(c schemas.Column, was *load.Column, added bool, gone fu
 	return changes
 }
 
-// dropped lists the columns of the manifest before whose items the form has lost. A
-// run that inferred its columns anew does not have them either.
+// dropped lists the columns of the manifest before whose items are gone from the form and
+// which this run, having inferred its columns anew, does not have either.
 func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, string) bool) []schemas.Change {
 	var changes []schemas.Change
 	for _, was := range before.Schema {
@@ -120,8 +120,8 @@ func (f FormSeen) dropped(before *load.Manifest, gone func(schemas.Source, strin
 	return changes
 }
 
-// ignored lists the fields that the schema leaves out: they were added on the form
-// and have no column.
+// ignored lists the fields that were added on the form and have no column, because the schema
+// leaves them out.
 func (f FormSeen) ignored() []schemas.Change {
 	changes := make([]schemas.Change, 0, len(f.Stats.Ignored))
 	for from, n := range f.Stats.Ignored {
@@ -134,10 +134,10 @@ func (f FormSeen) ignored() []schemas.Change {
 }
 
 // describe fills in what a manifest says of its columns besides their names and
-// types. That is labels, item types, places, and whether a column's item is gone. list are
-// the form's columns as the manifest lists them, in their order.
-// before is the manifest of the run before, nil where there was none. What it says
-// of a column is kept where this run learned nothing.
+// types: labels, item types, places, and whether a column's item is gone from the form. list
+// are the manifest's entries for f.Columns, in the same order. before is the manifest of the
+// run before, nil where there was none. What before says of a column is kept where this run
+// learned nothing.
 func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 	gone := f.gone()
 	known := bySource(before)
@@ -154,8 +154,8 @@ func (f FormSeen) describe(list []load.Column, before *load.Manifest) {
 	}
 }
 
-// bySource gives a manifest's columns by their sources. Of several columns with one
-// source it gives the first; of a nil manifest it gives none.
+// bySource returns a manifest's columns by their sources. Of several columns with one
+// source it returns the first; of a nil manifest it returns none.
 func bySource(m *load.Manifest) map[string]*load.Column {
 	if m == nil {
 		return nil

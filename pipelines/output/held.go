@@ -21,7 +21,7 @@ func (s *Set) Datasets() (datasets []reconcile.Dataset) {
 	return datasets
 }
 
-// asFound returns the dataset as earlier runs asFound it.
+// asFound returns the dataset as earlier runs left it.
 func (o *dataset) asFound() reconcile.Dataset {
 	found := reconcile.Dataset{Manifest: o.manifest, Child: o.out.Exploded()}
 	for _, p := range o.inventory.Damaged {
@@ -30,8 +30,8 @@ func (o *dataset) asFound() reconcile.Dataset {
 	return found
 }
 
-// IDs returns the ids of all results in chosen parts of each live dataset. A part
-// without rows has no ids. The error wraps idset.ErrDamaged if they are not known.
+// IDs returns the ids of all results in the parts of each live dataset that choose returns. A
+// part without rows has no ids. The error wraps idset.ErrDamaged if a part's ids are not known.
 func (s *Set) IDs(ctx context.Context, choose func(reconcile.Dataset) []load.Part) (idset.Set, error) {
 	var sets []idset.Set
 	for _, d := range s.datasets() {
@@ -69,7 +69,7 @@ func (s *Set) Holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) 
 }
 
 // holding returns the parts of this dataset that hold one of ids and that r does not replace.
-// If a part's set of ids cannot be read, the part counts if an id lies in its range.
+// A part whose set of ids cannot be read is returned if one of ids lies in its range of ids.
 func (o *dataset) holding(ctx context.Context, ids idset.Set, r reconcile.Replaced) ([]reconcile.Held, error) {
 	_, kept := r.Divide(o.manifest)
 	near := slices.DeleteFunc(kept, func(p load.Part) bool { return p.Rows == 0 || ids.Between(p.MinID, p.MaxID).IsEmpty() })
@@ -105,7 +105,8 @@ func eachPart(ctx context.Context, parts []load.Part, do func(ctx context.Contex
 	return group.Wait()
 }
 
-// idsOf reads the set of a part's ids. The error wraps idset.ErrDamaged if they are not known.
+// idsOf reads the set of a part's ids. The error wraps idset.ErrDamaged if the set is missing
+// or damaged.
 func (o *dataset) idsOf(ctx context.Context, p load.Part) (idset.Set, error) {
 	if o.table != nil {
 		return o.table.IDs(ctx, p)

@@ -26,8 +26,8 @@ func Unlisted(def *definition.Definition, path string, i load.Inventory) error {
 	}
 }
 
-// damagedParts is the fault of a run that noticed damaged parts outside its range. What the run
-// itself read is committed. run gives the command of a run with flags.
+// damagedParts returns the fault of a run that noticed damaged parts outside its range. What
+// the run itself read is committed. run returns the command of a run with the given flags.
 func damagedParts(path string, damaged []load.DamagedPart, run func(flags string) string) error {
 	names, parts := make([]string, len(damaged)), make([]load.Part, len(damaged))
 	for i, p := range damaged {
@@ -41,8 +41,8 @@ func damagedParts(path string, damaged []load.DamagedPart, run func(flags string
 		path, countOf(len(damaged)), plain.Few(names, mostNames), strings.Join(commands, ", and by "))}
 }
 
-// ReadAgain returns the flags of each of the runs that replace parts. A part that lacks a
-// bound needs --full, because no range includes it.
+// ReadAgain returns, for each run that is needed to replace parts, the command-line flags of
+// its range. A part without a bound of time needs --full, because no range includes it.
 func ReadAgain(parts []load.Part) []string {
 	var spans []load.Range
 	for _, p := range parts {
@@ -69,7 +69,7 @@ func ReadAgain(parts []load.Part) []string {
 	return flags
 }
 
-// flagTime writes a wall-clock time as flags take it, without a blank.
+// flagTime writes a wall-clock time in the form of the flags --from and --to, without a blank.
 func flagTime(t load.WallTime) string {
 	if t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 {
 		return t.Format(time.DateOnly)

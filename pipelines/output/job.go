@@ -23,7 +23,7 @@ type Job struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	At       func(point string)
-	Encoders reading.Slots        // limit the objects that are encoded at once
+	Encoders reading.Slots        // limits how many objects are encoded at once
 	Requests func() load.Requests // requests sent for the form so far
 	Drift    func(what string)    // adds a change of the form to the report
 }
@@ -31,10 +31,10 @@ type Job struct {
 // These are the points of a run at which Job.At is called, besides the steps of commits.
 const (
 	PointSnapshot = "snapshot" // rows, schema and statistics are final, and the outputs are about to be staged
-	PointStaged   = "staged"   // an object is written, and not yet prepared
+	PointStaged   = "staged"   // an object is written, and not yet prepared for its commit
 	PointPrepared = "prepared" // an object is prepared, and no commit is recorded yet
-	PointLoad     = "load"     // a table is about to be loaded
-	PointLoaded   = "loaded"   // the load is committed, and the run does not know it yet
+	PointLoad     = "load"     // a table of a database is about to be loaded
+	PointLoaded   = "loaded"   // the load is committed, but the run has not noted that yet
 	PointCodebook = "codebook" // the outputs are committed, and their codebooks are about to be written
 )
 
@@ -46,23 +46,24 @@ type Report struct {
 	// output. It is "" for other outputs.
 	Explode string `json:"explode,omitempty"`
 	Rows    int64  `json:"rows"`
-	Parts   int    `json:"parts"`            // number of data objects, for a dataset those of all runs
+	Parts   int    `json:"parts"`            // number of data objects; in a dataset, of all runs
 	Bytes   int64  `json:"bytes"`            // size of the data objects
-	SHA256  string `json:"sha256,omitempty"` // of a single file, in hexadecimal
+	SHA256  string `json:"sha256,omitempty"` // digest of a single file, in hexadecimal
 	// Watermark is the time up to which a dataset's results are complete. It is
-	// zero if no later run continues there.
+	// zero if the output has no watermark that a later run could continue from.
 	Watermark load.WallTime `json:"watermark,omitzero"`
 	// CompanionsError says why the codebook beside the output could not be
 	// written. The data are complete without it.
 	CompanionsError string `json:"companions_error,omitempty"`
-	// DeadLetters is the path of the results that this run rejected, "" if it rejected none.
+	// DeadLetters is the path of the file or folder with the results that this run rejected,
+	// "" if it rejected none.
 	DeadLetters string `json:"dead_letters,omitempty"`
 	// Changed says how many rows of a table this run changed.
 	Changed *load.TableChange `json:"changed,omitempty"`
 	Error   string            `json:"error,omitempty"`
 }
 
-// holds says what a manifest lists.
+// holds fills in the rows, parts, bytes and watermark that a manifest lists.
 func (r *Report) holds(m *load.Manifest) {
 	r.Rows, r.Parts, r.Bytes, r.Watermark = m.Rows, len(m.Parts), 0, m.Watermark
 	for _, p := range m.Parts {
@@ -77,13 +78,14 @@ type Tables struct {
 	// Open returns the destination at root. root is a folder, or a prefix with
 	// a scheme such as s3://bucket/lake.
 	Open func(ctx context.Context, root string, o definition.Output) (load.Destination, error)
-	// OpenTable returns the table of a database at an address.
+	// OpenTable returns the table of a database that the address path names.
 	OpenTable func(path string, o *definition.Database) (load.Table, error)
-	// State returns the destination for the state at a folder or an address. o may be nil.
+	// State returns the destination for the state at a folder or a bucket's address. o has the
+	// settings of the bucket and may be nil.
 	State func(ctx context.Context, path string, o *definition.S3) (load.Destination, error)
 }
 
-// Format returns the format of that name, false if there is none.
+// Format returns the format with a name, and false if there is no such format.
 func (t Tables) Format(name string) (load.Format, bool) {
 	for _, f := range t.Formats {
 		if f.Name == name {

@@ -18,24 +18,24 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// rejectLine is one line of the dead letters.
+// rejectLine is one line of the dead letters: a rejected result, as JSON.
 type rejectLine struct {
 	ResultID int64  `json:"result_id"`
 	Column   string `json:"column"`
 	Raw      string `json:"raw"`
 	Reason   string `json:"reason"`
-	Window   string `json:"window"` // of the part of a dataset, or as reading.Window.Name shows it
+	Window   string `json:"window"` // time of the dataset's part or file, see outputPart.String
 }
 
 // letters returns the rejected results of a part as lines of JSON, or nil if there are
-// none. They name the part's window, because the windows that were read differ from run
-// to run. It returns nil for a child output, because the main output has the dead letters.
+// none. The lines name the part's span of time, because the windows that were read differ from
+// run to run. It returns nil for a child output, because the main output has the dead letters.
 func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 	if e.out.Exploded() {
 		return nil, nil
 	}
 	for _, w := range p.windows {
-		// A window holds them in the order in which they were read.
+		// A window holds its rejects in the order in which they were read.
 		byID := slices.SortedStableFunc(slices.Values(w.Rejects), func(a, b transform.Reject) int { return cmp.Compare(a.ResultID, b.ResultID) })
 		for _, r := range byID {
 			line, err := json.Marshal(rejectLine{r.ResultID, r.Column, r.Raw, r.Reason, p.String()})
@@ -51,7 +51,7 @@ func (e *encoding) letters(p *outputPart) (lines []byte, err error) {
 // Letters are the dead letters in one object: the rejected results, and the
 // windows in which they were found.
 type Letters struct {
-	Name    string // of the object at its destination
+	Name    string // name of the object at its destination
 	Results map[int64]bool
 	Windows []extract.Window
 	Undated bool // a result without a date is among them

@@ -17,7 +17,7 @@ import (
 )
 
 // partTarget is how many results consecutive windows may hold together, by their
-// counts, to share a part. Incremental runs make smaller ones (reading.PartTarget).
+// counts, to share a part. Incremental runs make smaller parts (reading.PartTarget).
 const partTarget = 1_000_000
 
 // outputPart is one part of a dataset that the run writes, or a whole file. Its windows
@@ -27,10 +27,10 @@ type outputPart struct {
 	from, to time.Time
 	undated  bool
 
-	prepared *load.PreparedPart // its object, nil if there are neither rows nor rejects
+	prepared *load.PreparedPart // the part's object; nil if it has neither rows nor rejects
 }
 
-// String returns the part's window as text for the footer.
+// String returns the part's span of time as text for the object's footer and dead letters.
 func (p *outputPart) String() string {
 	if p.undated {
 		return reading.UndatedName
@@ -38,8 +38,8 @@ func (p *outputPart) String() string {
 	return extract.Window{From: p.from, To: p.to}.String()
 }
 
-// parts returns the parts of a snapshot. Consecutive windows within a partition share
-// a part until it is large. Parts that an incremental run reads again are smaller. A
+// parts divides the windows of a snapshot into parts. Consecutive windows within a partition
+// share a part until it is large. Parts that an incremental run reads again are smaller. A
 // window that is empty by its count is in no part.
 func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	unit := o.out.Partition.Unit()
@@ -83,7 +83,8 @@ func (o *dataset) parts(s *reconcile.Snapshot) (parts []*outputPart) {
 	return parts
 }
 
-// stageParts stages the parts, several at a time.
+// stageParts stages the parts as objects, several at a time, and notes those that were
+// prepared.
 func (p *place) stageParts(ctx context.Context, parts []*outputPart, columns []schemas.Column) error {
 	group, encoding := errgroup.WithContext(ctx)
 	group.SetLimit(cap(p.job.Encoders))
@@ -171,8 +172,8 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 		Rows: rows, Rejected: rejected, Bytes: prepared.Bytes, SHA256: prepared.SHA256,
 	}
 	if rows > 0 {
-		// The set is made again for the commit. It would take two bytes for each result
-		// while the other parts are encoded.
+		// The set of ids is made again for the commit. If it were kept, it would take two
+		// bytes for each result while the other parts are encoded.
 		ids := part.ids()
 		if p.out.Dataset() {
 			made.IDs = idset.Sum(idset.Encode(ids))
@@ -183,8 +184,8 @@ func (p *place) prepare(ctx context.Context, part *outputPart, columns []schemas
 	return nil
 }
 
-// ids returns the ids of the part's rows, in a child output those of the results that the
-// rows are taken from.
+// ids returns the ids of the results in the part's windows, without rejected ones. In a child
+// output the rows are taken from these results.
 func (p *outputPart) ids() idset.Set {
 	sets := make([]idset.Set, len(p.windows))
 	for i, w := range p.windows {

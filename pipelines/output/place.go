@@ -17,10 +17,10 @@ import (
 
 // Location says where an output of a form lies.
 type Location struct {
-	Path     string // full path, without placeholders, for people
-	Root     string // root of its destination
-	Scope    string // scope of its lease: "" for a dataset, a file's name for that file
-	Manifest string // name of its manifest at the destination
+	Path     string // full path of the output, without placeholders, for people
+	Root     string // root of the output's destination
+	Scope    string // scope of the output's lease: "" for a dataset, the file's name for a file
+	Manifest string // name of the output's manifest at the destination
 }
 
 // Locate returns the location of a form's output. The path may depend on the run's id.
@@ -46,17 +46,17 @@ type place struct {
 	recovered  load.Recovery    // the commit that was finished when the output was opened
 	manifest   *load.Manifest   // manifest of the last run, nil if there was none
 	base       string           // version of manifest when the run began
-	generation int              // of a dataset's new parts
+	generation int              // generation in the names of a dataset's new parts
 
 	prepared []load.Prepared             // objects of this run whose commit is not recorded
-	commit   load.Commit                 // once the output is staged
-	publish  func(context.Context) error // nil before the commit is recorded
+	commit   load.Commit                 // set once the output is staged
+	publish  func(context.Context) error // carries the commit out; nil before it is recorded
 	staging  Report                      // the report once the commit is published
 	book     codebookFacts               // facts for the codebook, once the output is staged
 
 	report    Report
 	committed bool
-	err       error // the first failure
+	err       error // the first failure of the output, for which it was set aside
 }
 
 func newPlace(job *Job, def definition.Output) *place {
@@ -66,10 +66,11 @@ func newPlace(job *Job, def definition.Output) *place {
 	}
 }
 
-// at returns the place itself. So every type that embeds a place has the method at of an output.
+// at returns the place itself. So every type that embeds a place has the method `at` that the
+// interface output needs.
 func (p *place) at() *place { return p }
 
-// locate finds where the output lies, its format, and what it is written to.
+// locate finds where the output lies, its format, and the destination or table to write to.
 func (p *place) locate(ctx context.Context) error {
 	at, err := Locate(p.job.Def, p.out, p.job.Form, p.job.RunID)
 	if err != nil {
@@ -89,7 +90,7 @@ func (p *place) locate(ctx context.Context) error {
 	return err
 }
 
-// look reads the manifest that an earlier run left there. It takes no lease.
+// look reads the manifest that an earlier run left at the output. It takes no lease.
 func (p *place) look(ctx context.Context) (err error) {
 	if err = p.locate(ctx); err != nil {
 		return err
@@ -99,8 +100,8 @@ func (p *place) look(ctx context.Context) (err error) {
 }
 
 // openWith opens the destination, takes its lease, finishes the commit of a run that
-// ended early, and reads the manifest. lookAround then looks at what lies there besides.
-// If any of that fails, the lease is given back at once.
+// ended early, and reads the manifest. Then it calls lookAround, which looks at other objects
+// at the destination. If any of that fails, the lease is given back at once.
 func (p *place) openWith(ctx context.Context, lookAround func(context.Context) error) (err error) {
 	if err = p.locate(ctx); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (p *place) tellOther(ctx context.Context) {
 }
 
 // checkOrdinary returns an error if a device, a pipe or a link lies where the run writes a
-// file. It is asked before the lease, which is a file beside.
+// file. It is called before the lease is taken, because the lease is a file beside these.
 func (p *place) checkOrdinary(ctx context.Context) error {
 	names := []string{p.Manifest, load.SuccessName}
 	if !p.out.Dataset() {
@@ -166,7 +167,7 @@ func (p *place) lookBack(ctx context.Context) (err error) {
 	}
 	p.manifest, p.base, err = ManifestAt(ctx, p.dest, p.Manifest, p.out)
 	if _, damaged := errors.AsType[*load.ManifestError](err); damaged && p.job.Full {
-		return nil // it is replaced
+		return nil // a full run replaces the damaged manifest
 	}
 	return err
 }
@@ -178,7 +179,7 @@ func (p *place) record(ctx context.Context) error {
 	}
 	var err error
 	if p.publish, err = p.commit.Record(ctx, p.dest); err == nil {
-		p.prepared = nil // the next run needs them
+		p.prepared = nil // now close must not remove them: a later run may finish the commit
 	}
 	return p.named(err)
 }
@@ -235,8 +236,8 @@ func guard(ctx context.Context, places ...*place) (guarded context.Context, end 
 	}
 }
 
-// hook stops a commit at a step once the lease is lost. Another run may already
-// be finishing the commit, because the new holder of the lease does that.
+// hook stops a commit at a step once the lease is lost. The run that has the lease then
+// may already be finishing the commit.
 func (p *place) hook(step load.Step) error {
 	p.job.At(string(step))
 	return p.held()
@@ -252,7 +253,7 @@ func (p *place) named(err error) error {
 }
 
 // commitGrace is how long a started commit may still take after the run is told
-// to stop. Otherwise the next run has to finish it.
+// to stop. A commit that takes longer is finished by the next run.
 const commitGrace = 1500 * time.Millisecond
 
 // Recorded tells whether a failed commit still needs its staged objects. That
@@ -263,7 +264,7 @@ func Recorded(err error) bool {
 }
 
 // Manifest returns the manifest that an earlier run left at an output, or nil
-// if there is none.
+// if there is no manifest. It takes no lease.
 func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manifest, error) {
 	o := newOutput(j, out)
 	err := o.look(ctx)
@@ -273,7 +274,7 @@ func (j *Job) Manifest(ctx context.Context, out definition.Output) (*load.Manife
 // ManifestAt reads the manifest that an earlier run left of an output, and its
 // version. It checks the columns. For a dataset it also checks part names,
 // because a run may remove parts. The error is a *load.ManifestError if the
-// manifest is damaged. If there is none, it returns nil and no error.
+// manifest is damaged. If there is no manifest, it returns nil and no error.
 func ManifestAt(ctx context.Context, s load.Store, name string, out definition.Output) (*load.Manifest, string, error) {
 	m, version, err := load.ReadManifest(ctx, s, name)
 	if errors.Is(err, load.ErrNotExist) {

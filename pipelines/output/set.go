@@ -21,22 +21,24 @@ import (
 // Each commits on its own. If one fails, it is set aside, and the others go on.
 type output interface {
 	at() *place
-	// look reads what the last run left. It takes no lease.
+	// look reads what the last run left at the output. It takes no lease.
 	look(ctx context.Context) error
 	// open takes the lease of the destination, finishes the commit of a run that ended
 	// early, and reads what the last run left.
 	open(ctx context.Context) error
-	// stage encodes the results after all reading has ended. It makes them
+	// stage encodes the results after all reading has ended. It makes the encoded objects
 	// durable but not yet visible.
 	stage(ctx context.Context, s *reconcile.Snapshot) error
-	// record records the commit, so that it is completed even if this process dies.
+	// record records the commit of the output, so that a later run completes it if this
+	// process dies.
 	record(ctx context.Context) error
 }
 
 // continued is an output that later runs continue: a dataset, or a table.
 type continued interface {
 	output
-	// fits returns the columns that later runs begin with, see dataset.fits.
+	// fits returns the columns in the output's manifest, which runs begin with, see
+	// dataset.fits.
 	fits() ([]schemas.Column, error)
 	set() *dataset
 }
@@ -78,8 +80,8 @@ func newOutput(job *Job, def definition.Output) output {
 // after an error.
 //
 // It opens the outputs in the order of their paths, not in that of the definition. The
-// run ends if another run of the same pipeline holds an output. That run is about to
-// take the others as well. Thus one of two such runs gets all outputs that both want.
+// run ends if another run of the same pipeline holds an output, because that run is about to
+// take the other outputs too. Thus one of two such runs gets all outputs that both want.
 func (s *Set) Open(ctx context.Context) error {
 	inOrder := slices.SortedStableFunc(slices.Values(s.outputs), func(a, b output) int { return cmp.Compare(a.at().out.Path, b.at().out.Path) })
 	for _, out := range inOrder {
@@ -92,7 +94,7 @@ func (s *Set) Open(ctx context.Context) error {
 		if all := s.setAside(ctx, out.at(), err); all != nil {
 			return all
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // it has just begun: no name yet
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // without a RunID the holder has just begun and not written its name yet
 			return Failed([]error{err})
 		}
 	}
@@ -100,7 +102,7 @@ func (s *Set) Open(ctx context.Context) error {
 }
 
 // Look returns the set of a form's outputs without leases, after it has read only the
-// manifests of datasets. Like Open it fails if the definition no longer fits them.
+// manifests of datasets. Like Open it fails if the definition no longer fits the datasets.
 func Look(ctx context.Context, job *Job) (*Set, error) {
 	s := New(job)
 	for _, out := range s.outputs {
@@ -133,7 +135,7 @@ func (s *Set) Manifests() (manifests []*load.Manifest) {
 }
 
 // setAside notes that an output failed. It returns nil if the run can go on with
-// other outputs. It returns an error if none is left or the run was stopped.
+// other outputs. It returns an error if no output is left or the run was stopped.
 func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	if ctx.Err() != nil {
 		return err // the whole run ends, so this output did not fail
@@ -145,7 +147,7 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 		if p.manifest != nil && !p.committed {
 			p.report.holds(p.manifest)
 		}
-		if !errors.Is(err, syscall.EPIPE) { // nobody reads standard output any more
+		if !errors.Is(err, syscall.EPIPE) { // EPIPE: standard output was closed by its reader
 			s.job.Log.LogAttrs(ctx, slog.LevelError, "output failed", slog.String("path", p.Path), slog.String("error", brief(p.Path, err)))
 		}
 	}
@@ -155,8 +157,8 @@ func (s *Set) setAside(ctx context.Context, p *place, err error) error {
 	return s.failures()
 }
 
-// brief is what an output failed of, without its path and without what to do about it:
-// the command tells the whole error once, at its end.
+// brief returns the cause for which an output failed, without the output's path and without
+// what to do about it: the command prints the whole error once, at its end.
 func brief(path string, err error) string {
 	text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), path+": "), "; ")
 	return text
@@ -195,8 +197,8 @@ func (s *Set) those(are func(*place) bool) (those []output) {
 // exactly the range that was asked for.
 func (s *Set) HasFiles() bool { return len(s.live()) > len(s.datasets()) }
 
-// Guard returns a context that ends once other runs have taken over every output. Commit sets
-// aside those that were taken over. The caller calls end.
+// Guard returns a context that ends once other runs have taken over every output. If only some
+// outputs were taken over, Commit sets them aside. The caller calls end.
 func (s *Set) Guard(ctx context.Context) (guarded context.Context, end func()) {
 	live := s.live()
 	places := make([]*place, len(live))
@@ -247,10 +249,10 @@ func (s *Set) Bases() (bases []checkpoint.Base) {
 	return bases
 }
 
-// Before returns the manifest that the form is compared with: that of the first
-// output that has one. It skips child outputs, because they lack the other
-// columns. whole means that the run's new manifest will drop columns that this
-// run does not have. m is nil if there is none.
+// Before returns the manifest that the form's columns are compared with: that of the first
+// output that has one. It skips child outputs, because they have the columns of one list only.
+// whole means that the run's new manifest will drop columns that this run does not have. m is
+// nil if no output has a manifest.
 func (s *Set) Before() (m *load.Manifest, whole bool) {
 	for _, out := range s.live() {
 		p := out.at()
@@ -281,7 +283,7 @@ func (s *Set) DropStaged(ctx context.Context, runs ...string) {
 // Commit stages all outputs, then records their commits, then publishes them.
 // It does each step for all outputs at once. If some outputs fail, the others
 // go on, and the error is an *OutputsError. It calls recorded once a commit is
-// recorded, before it publishes any.
+// recorded, before it publishes any commit.
 func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded func(context.Context)) error {
 	if err := s.each(ctx, func(_ context.Context, out output) error { return out.at().held() }); err != nil {
 		return err
@@ -300,10 +302,9 @@ func (s *Set) Commit(ctx context.Context, snapshot *reconcile.Snapshot, recorded
 	return s.outcome(ctx)
 }
 
-// publish records the commits and carries them out. After the first record, no
-// other run may take over what was read.
-// The requests of an output end when its lease is lost: a late answer to one would
-// undo what the run that holds the lease then does.
+// publish records the commits of all outputs and carries them out. After the first record, no
+// other run may take over what was read. The requests of an output end when its lease is lost:
+// a late request would undo what the run that then holds the lease does.
 func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error {
 	lingering, cancel := load.Lingering(ctx, commitGrace)
 	defer cancel()
@@ -332,7 +333,7 @@ func (s *Set) publish(ctx context.Context, recorded func(context.Context)) error
 	})
 }
 
-// each calls do for all live outputs at once. It sets aside those that
+// each calls do for all live outputs at once. It sets aside the outputs that
 // fail, and returns an error only if the run cannot go on.
 func (s *Set) each(ctx context.Context, do func(context.Context, output) error) error {
 	live := s.live()
@@ -360,7 +361,7 @@ func (s *Set) outcome(ctx context.Context) error {
 	for _, out := range s.committed() {
 		if c, ok := out.(continued); ok {
 			if err := c.set().damaged(); err != nil {
-				_ = s.setAside(ctx, out.at(), err) // the commits of the others stay
+				_ = s.setAside(ctx, out.at(), err) // the commits of the other outputs stay
 			}
 		}
 	}
@@ -369,7 +370,7 @@ func (s *Set) outcome(ctx context.Context) error {
 	return s.failures()
 }
 
-// failures returns an *OutputsError of the outputs that failed, or nil if none did.
+// failures returns an *OutputsError of the outputs that failed, or nil if none failed.
 func (s *Set) failures() error {
 	var failed []error
 	for _, out := range s.outputs {

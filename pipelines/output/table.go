@@ -17,12 +17,12 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// table is an output in a table of a database, with those of its exploded lists. It is a
+// table is an output in a table of a database, with a table for each exploded list. It is a
 // dataset whose parts have no objects: its rows are loaded when the commits of the other
 // outputs are recorded, and are visible at once.
 type table struct {
 	dataset
-	load load.TableLoad // once the output is staged
+	load load.TableLoad // what record loads; set once the output is staged
 }
 
 // look finds the table, and reads what the last run left there. It takes no lease.
@@ -50,7 +50,7 @@ func (o *table) open(ctx context.Context) (err error) {
 		return err
 	}
 	if o.manifest, o.base, err = o.table.Last(ctx); err == nil && o.manifest != nil { // another run may have ended meanwhile
-		lacking := o.manifest.Parts // a list that is exploded now has no rows yet
+		lacking := o.manifest.Parts // for a list that is exploded from now on every part lacks rows
 		if !o.explodes() {
 			lacking, err = o.table.Lacking(ctx, o.manifest)
 		}
@@ -64,7 +64,7 @@ func (o *table) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// explodes tells whether a list is exploded that was not by the last load.
+// explodes tells whether the schema explodes a list that the last load did not explode.
 func (o *table) explodes() bool {
 	if o.job.Def.Schema == nil {
 		return false
@@ -75,7 +75,8 @@ func (o *table) explodes() bool {
 	})
 }
 
-// fit finds what the load would fail of, as far as the columns are known before any result is.
+// fit returns the error with which the load would fail, as far as the columns are known before
+// any result is read.
 func (o *table) fit(ctx context.Context) error {
 	var columns []schemas.Column
 	switch {
@@ -96,7 +97,8 @@ func (o *table) fit(ctx context.Context) error {
 	return o.table.Fit(ctx, rows, o.job.Full)
 }
 
-// rows are the rows of the results in the windows of parts, and those of their exploded lists.
+// rows returns the rows of the results in the windows of parts, and the rows of each exploded
+// list.
 func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.TableRows, err error) {
 	of := func(list string, columns []schemas.Column, e encoding) load.TableRows {
 		return load.TableRows{
@@ -128,7 +130,7 @@ func (o *table) rows(columns []schemas.Column, parts []*outputPart) (all []load.
 	return all, nil
 }
 
-// stage says what the load makes of the table. It asks nothing of the database but the ids of
+// stage prepares the load of the table. It asks the database for nothing but the ids of
 // parts that are replaced.
 func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	o.snapshot = s
@@ -162,7 +164,7 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	var sets []idset.Set
 	for _, p := range replaced {
 		if l.Full {
-			break // whatever was not read goes
+			break // a full load removes all rows that were not read
 		}
 		ids, err := o.idsOf(ctx, p)
 		if err != nil {
@@ -178,8 +180,8 @@ func (o *table) stage(ctx context.Context, s *reconcile.Snapshot) error {
 	return nil
 }
 
-// describe notes the choices of the columns, for comments: those that the rows show, and those
-// that a load that goes on from another one knew.
+// describe notes the choices of the columns, for comments in the database: those that the rows
+// show, and, unless the load is full, those in the manifest of the load before.
 func (o *table) describe(l *load.TableLoad, seen map[schemas.Source]transform.Seen) {
 	before := bySource(o.manifest)
 	choices := map[string][]string{}
@@ -188,7 +190,7 @@ func (o *table) describe(l *load.TableLoad, seen map[schemas.Source]transform.Se
 		from, _ := schemas.ParseSource(c.From) // a source is read as it was written
 		all := slices.Collect(maps.Keys(seen[from].Choices))
 		if was := before[c.From]; was != nil && !l.Full {
-			if len(was.Choices) == 0 { // it is not of choices, or of too many
+			if len(was.Choices) == 0 { // the earlier load found no choices, or too many
 				continue
 			}
 			all = append(all, was.Choices...)
@@ -206,10 +208,10 @@ func (o *table) describe(l *load.TableLoad, seen map[schemas.Source]transform.Se
 	}
 }
 
-// mostTold is how many choices a comment names at most.
+// mostTold is how many choices the comment on a database column names at most.
 const mostTold = 50
 
-// record loads the table.
+// record loads the rows into the table, which commits them at once. Nothing is left to publish.
 func (o *table) record(ctx context.Context) error {
 	if err := o.held(); err != nil {
 		return err
@@ -225,7 +227,8 @@ func (o *table) record(ctx context.Context) error {
 	return nil
 }
 
-// CheckTable finds what a load of a table would fail of, and changes nothing.
+// CheckTable returns the error with which a load of a table would fail, as far as it is known
+// before results are read. It changes nothing.
 func CheckTable(ctx context.Context, job *Job, out definition.Output) error {
 	o := &table{dataset: dataset{place: newPlace(job, out)}}
 	if err := o.look(ctx); err != nil {

@@ -23,8 +23,8 @@ type Undated struct {
 }
 
 // seemDated returns those results of a page that have a date of submission in a span, by
-// which services most likely filter (service-notes.md). With started it also returns those
-// that have none and were begun in the span.
+// which services most likely filter (service-notes.md). With started it also returns results
+// without a date of submission that were begun in the span.
 func seemDated(p *page.Page, in extract.Window, started bool) idset.Set {
 	var dated idset.Builder
 	for i := range p.Len() {
