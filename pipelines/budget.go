@@ -16,65 +16,65 @@ import (
 )
 
 const (
-	// lentFor is how long requests are reserved ahead of their use. What a killed process
-	// had reserved is lent to nobody else for as long. Where the state is so slow that a
+	// lentFor is how long requests are reserved ahead of their use. For as long, requests that
+	// a killed process had reserved are lent to no other. Where the state is so slow that a
 	// reservation ends before it is known, the next one is twice as long, up to mostLent.
 	lentFor, mostLent = 5 * time.Second, 80 * time.Second
-	// paceFor is for how long a process reserves requests at the pace of its last ones.
+	// paceFor is the time for which a process reserves requests, at the pace of its last ones.
 	paceFor = 3 * time.Second
 	// again is how long a process waits that gets nothing because others have reserved
 	// requests, which they may give back.
 	again = time.Second
-	// longWait is the least wait that Waits is told of. Shorter ones come with almost every
-	// request of a budget that is used evenly.
+	// longWait is the least wait for the budget that ClientOptions.Waits is told of. Shorter
+	// waits come with almost every request if a budget is used evenly.
 	longWait = 5 * time.Second
-	// remoteMargin is added to a minute where hosts share the budget, because each knows the
-	// bucket's clock to a second.
+	// remoteMargin is added to a budget's minute where hosts share the budget in a bucket,
+	// because each host knows the bucket's clock only to a second.
 	remoteMargin = 2 * time.Second
 
-	// setAgain is how long what is known of a bucket's clock is believed.
+	// setAgain is how long a host uses what it knows of a bucket's clock before it looks again.
 	setAgain = time.Hour
 
 	day = 24 * time.Hour
 )
 
 // sharedBudget bounds the requests to an account in any minute and in any 24 hours, for all
-// processes that share the state. Where a minute's requests are used up, others wait. Where
-// those of a day are, they fail with a *transport.BudgetError.
+// processes that share the state. Where a minute's requests are used up, further ones wait.
+// Where those of a day are used up, further ones fail with a *transport.BudgetError.
 //
 // A process reserves requests for a few seconds ahead, at its own pace, so that one write of
-// the ledger is for many of them. With the next write it says when it used them, and gives
-// back the others.
+// the ledger is for many requests. With the next write it books those that it used, and gives
+// back the rest.
 //
 // Times are those of the state: the clock of this machine for a folder, and that of the store
 // for a bucket. If the machine's clock is set back, bookings count for longer, never shorter.
 type sharedBudget struct {
 	limits limits
 	ledger ledger
-	id     string           // of this Budget, in the ledger
-	here   func() time.Time // of this machine
-	ahead  atomic.Int64     // nanoseconds that the state's clock is ahead
+	id     string           // id of this sharedBudget in the ledger
+	here   func() time.Time // clock of this machine
+	ahead  atomic.Int64     // nanoseconds that the state's clock is ahead of this machine's
 	waits  func(perMinute int, until time.Time)
 
 	mutex    chan struct{} // holds an element while a goroutine uses what follows
-	left     int           // reserved and not used
+	left     int           // number of requests that are reserved and not used
 	until    time.Time     // when the reservation ends
-	used     []time.Time   // since the last write of the ledger
-	since    time.Time     // of the last write
+	used     []time.Time   // times of the requests since the last write of the ledger
+	since    time.Time     // time of the last write of the ledger
 	signed   int64         // loan.Until of the last write that is known to have been carried out
 	told     time.Time     // the last moment that waits was called with
-	clockSet time.Time     // when the state's clock was last asked for, by this machine's
+	clockSet time.Time     // when the state's clock was last asked for, by this machine's clock
 }
 
-// limits are what a definition allows. 0 is no limit.
+// limits are how many requests a definition allows per minute and per day. 0 is no limit.
 type limits struct {
 	perMinute, perDay int
-	minute            time.Duration // how long a booking counts for perMinute
+	minute            time.Duration // how long a request counts against perMinute
 }
 
 // newBudget returns the budget of a definition's account, nil if the definition sets no limits.
-// now is the clock of the bookings. waits is called when requests begin to wait for long, once
-// for all that wait for the same moment. It may be nil.
+// now is the clock of this machine. waits is called when requests begin to wait for long, once
+// for all requests that wait for the same moment. waits may be nil.
 func newBudget(def *definition.Definition, state checkpoint.State, now func() time.Time, waits func(perMinute int, until time.Time)) transport.Budget {
 	l := limitsOf(def, state)
 	if l.perMinute <= 0 && l.perDay <= 0 {
@@ -91,13 +91,15 @@ func limitsOf(def *definition.Definition, state checkpoint.State) limits {
 	return l
 }
 
-// now returns the time of the state: this machine's, and how far a bucket's clock is ahead of it.
+// now returns the time by the state's clock: this machine's time plus how far a bucket's clock
+// is ahead.
 func (b *sharedBudget) now() time.Time { return wall(b.here()).Add(time.Duration(b.ahead.Load())) }
 
-// wall is a time without its monotonic part, which stands still while a machine sleeps.
+// wall returns a time without its monotonic part, which stands still while a machine sleeps.
 func wall(at time.Time) time.Time { return at.Round(0) }
 
-// setClock learns the clock of a bucket, from the time of an object that it writes for that.
+// setClock finds out how far a bucket's clock is ahead, from the time of an object that it
+// writes for this.
 func (b *sharedBudget) setClock(ctx context.Context) error {
 	state, name := b.ledger.state, "clock"
 	if !state.Remote() || wall(b.here()).Sub(b.clockSet).Abs() < setAgain {
@@ -119,15 +121,16 @@ func (b *sharedBudget) setClock(ctx context.Context) error {
 	})
 }
 
-// local returns a moment of the state's clock by this machine's.
+// local converts a moment by the state's clock to one by this machine's clock.
 func (b *sharedBudget) local(at time.Time) time.Time { return at.Add(-time.Duration(b.ahead.Load())) }
 
-// Reserve books a request. It waits while the budget of the minute is used up.
+// Reserve books one request. It waits while the budget of the minute is used up. The error is
+// a *transport.BudgetError if that of the day is.
 func (b *sharedBudget) Reserve(ctx context.Context) error {
-	var waited time.Time // until when the request has waited
+	var waited time.Time // the moment for which the request has waited
 	now := func() time.Time {
 		now := b.now()
-		if now.Before(waited) { // the clock was set back or stands still, and nobody may wait for ever
+		if now.Before(waited) { // the clock was set back or stands still, and a request must not wait for ever
 			return waited
 		}
 		return now
@@ -148,7 +151,7 @@ func (b *sharedBudget) Reserve(ctx context.Context) error {
 	}
 }
 
-// reserve takes a request that is reserved, or reserves some first. If none is free, it
+// reserve uses one of the reserved requests, or reserves some first. If no request is free, it
 // returns when to ask again.
 func (b *sharedBudget) reserve(ctx context.Context, now func() time.Time) (free time.Time, err error) {
 	select {
@@ -177,7 +180,8 @@ func (b *sharedBudget) reserve(ctx context.Context, now func() time.Time) (free 
 	}
 }
 
-// lend reserves requests for a while. If none is free, it returns when to ask again.
+// lend reserves requests in the ledger for a time of the given length. If no request is free,
+// it returns when to ask again.
 func (b *sharedBudget) lend(ctx context.Context, now func() time.Time, length time.Duration) (free time.Time, err error) {
 	want := b.want(now())
 	var refused error
@@ -204,8 +208,8 @@ func (b *sharedBudget) lend(ctx context.Context, now func() time.Time, length ti
 	return free, refused
 }
 
-// want returns how many requests are reserved: as many as were used in the last seconds, and
-// twice as many as before where all were used at once.
+// want returns how many requests to reserve: as many as are used in paceFor at the pace since
+// the last write, but at most four times as many as were used since then.
 func (b *sharedBudget) want(now time.Time) int {
 	if len(b.used) == 0 {
 		return 1
@@ -214,8 +218,8 @@ func (b *sharedBudget) want(now time.Time) int {
 	return int(math.Ceil(float64(len(b.used)) * min(max(pace, 1), 4)))
 }
 
-// write changes the ledger, if change returns true. It does so again where another process was
-// faster.
+// write writes the ledger's record as change leaves it, if change returns true. It repeats
+// both where another process has written the ledger meanwhile.
 func (b *sharedBudget) write(ctx context.Context, change func(*record) bool) error {
 	for {
 		err := b.try(ctx, change)
@@ -228,11 +232,13 @@ func (b *sharedBudget) write(ctx context.Context, change func(*record) bool) err
 	}
 }
 
-// maxJitter bounds the pause of a process that another one was faster than.
+// maxJitter bounds the random pause before a write of the ledger is repeated, because another
+// process has written it meanwhile.
 const maxJitter = 50 * time.Millisecond
 
-// try changes the ledger once. If it does not hold the last reservation, what was used of that
-// is booked: by a write whose answer was lost, or by others once the reservation had ended.
+// try reads and writes the ledger once. If the ledger does not hold this process's last
+// reservation, the requests used of it are booked already: by a write whose answer was lost,
+// or by other processes once the reservation had ended.
 func (b *sharedBudget) try(ctx context.Context, change func(*record) bool) error {
 	r, version, err := b.ledger.read(ctx)
 	if err != nil {
@@ -251,8 +257,8 @@ func (b *sharedBudget) try(ctx context.Context, change func(*record) bool) error
 	return nil
 }
 
-// Close books what was used, and gives back what is still reserved. If that fails, the
-// reservation ends by itself.
+// Close books the requests that were used, and gives back those that are still reserved. If
+// the ledger cannot be written, the reservation ends by itself.
 func (b *sharedBudget) Close() {
 	b.mutex <- struct{}{}
 	defer func() { <-b.mutex }()
@@ -270,10 +276,11 @@ func (b *sharedBudget) Close() {
 	b.left, b.used = 0, nil
 }
 
-// closing bounds the time of Close.
+// closing is how long sharedBudget.Close may take at most.
 const closing = 2 * time.Second
 
-// tell tells of a long wait from now on, unless that was told already.
+// tell calls waits if requests wait for long from now on, unless it was called for that moment
+// already.
 func (b *sharedBudget) tell(now, until time.Time) {
 	if b.waits != nil && until.Sub(now) >= longWait && until.Sub(b.told) >= longWait {
 		b.told = until

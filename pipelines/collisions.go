@@ -11,16 +11,16 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// foldsCase tells whether the file systems of this machine take names that
-// differ in case alone for one.
+// foldsCase tells whether the file systems of this machine usually take names that differ only
+// in upper and lower case for the same name.
 func foldsCase() bool { return runtime.GOOS == "darwin" || runtime.GOOS == "windows" }
 
-// collisions finds the forms whose outputs would be written over or into each other: forms are
-// named by the service, and two names may lead to one place. Collisions that the definition
-// alone tells of are errors when it is read.
+// collisions returns errors, by form, for forms whose outputs would be written over or into
+// each other: the names of forms are the service's, and two names may lead to the same path.
+// Collisions that do not depend on the forms' names are errors when the definition is read.
 func collisions(def *definition.Definition, forms []string, formats []load.Format, runID string, fold bool) map[string]error {
 	clash := map[string]error{}
-	each := *def // what it writes for each form
+	each := *def // the definition with only those outputs that it writes for each form
 	each.Outputs = slices.DeleteFunc(slices.Clone(def.Outputs), func(out definition.Output) bool { return !strings.Contains(out.Path, "{form}") })
 	definition.Meet(each.Places(forms, formats, runID), fold, func(one, other definition.Place) {
 		for _, p := range [][2]definition.Place{{other, one}, {one, other}} {

@@ -16,7 +16,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// ledger is the object of the state that holds the bookings of an
+// ledger is the object of the state that holds the bookings of requests to an account, in all
+// runs that share the state.
 type ledger struct {
 	state checkpoint.State
 	name  string
@@ -27,8 +28,9 @@ func ledgerOf(def *definition.Definition, state checkpoint.State) ledger {
 	return ledger{state: state, name: "requests-" + hex.EncodeToString(account[:8]) + ".json"}
 }
 
-// read reads the record, and the version of its object. One that cannot be parsed counts as
-// empty. Runs may then spend one budget too much, but they do not fail for good.
+// read reads the ledger's record, and the version of its object. A record that cannot be
+// parsed counts as empty. Runs may then spend one budget too much, but they do not fail for
+// good.
 func (l ledger) read(ctx context.Context) (r record, version string, err error) {
 	var data []byte
 	err = l.state.Try(ctx, func() error {
@@ -47,8 +49,8 @@ func (l ledger) read(ctx context.Context) (r record, version string, err error) 
 	return r, version, nil
 }
 
-// write replaces the record. If another process has written it since, the error wraps
-// load.ErrConflict.
+// write replaces the ledger's record. If another process has written it since version was
+// read, the error wraps load.ErrConflict.
 func (l ledger) write(ctx context.Context, r record, version string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -59,10 +61,10 @@ func (l ledger) write(ctx context.Context, r record, version string) error {
 
 // record is what the ledger holds. Times are Unix milliseconds by the clock of the state.
 type record struct {
-	// Booked are the requests that count, oldest first. They are those of a whole day only if
-	// a definition has a budget per day.
+	// Booked are the requests that count against a budget, oldest first. They reach back a
+	// whole day only if a definition has a budget per day.
 	Booked []booking `json:"booked"`
-	// Lent are the requests that processes have reserved, by the id of their Budget.
+	// Lent are the requests that processes have reserved, by the id of their sharedBudget.
 	Lent map[string]loan `json:"lent,omitempty"`
 	// DayUntil is until when some definition needs the bookings of a day.
 	DayUntil int64 `json:"day_until,omitempty"`
@@ -70,18 +72,18 @@ type record struct {
 	moved bool // bookings of the future were moved, because the clock was set back
 }
 
-// booking is a time, and how many requests were sent then.
+// booking is a time in Unix milliseconds, and how many requests were sent at that time.
 type booking [2]int64
 
 func (b booking) at() time.Time { return time.UnixMilli(b[0]) }
 
-// loan is what a process has reserved.
+// loan is how many requests a process has reserved, and until when, in Unix milliseconds.
 type loan struct {
 	N     int   `json:"n"`
 	Until int64 `json:"until"`
 }
 
-// book counts n requests at a time.
+// book adds n requests to the bookings at a time.
 func (r *record) book(at time.Time, n int) {
 	if n == 0 {
 		return
@@ -95,21 +97,22 @@ func (r *record) book(at time.Time, n int) {
 	r.Booked = slices.Insert(r.Booked, i, booking{ms, int64(n)})
 }
 
-// bookUsed books what a process has used, and takes back what it had reserved. What others had
-// reserved and not booked in time counts as used when it ended.
+// bookUsed books the requests that a process has used, and ends its reservation. Requests that
+// other processes had reserved and not booked in time count as used when their reservation
+// ended.
 func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
 	delete(r.Lent, id)
 	for _, at := range used {
 		r.book(at, 1)
 	}
 	for other, l := range r.Lent {
-		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*mostLent)) { // or a clock was set back
+		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*mostLent)) { // a reservation that far ahead was made before a clock was set back
 			r.book(until, l.N)
 			delete(r.Lent, other)
 		}
 	}
 	for i, b := range r.Booked {
-		if b.at().After(now) { // the clock was set back: it counts as sent now
+		if b.at().After(now) { // the clock was set back: the booking counts as sent now
 			r.Booked[i][0], r.moved = now.UnixMilli(), true
 		}
 	}
@@ -125,8 +128,8 @@ func (r *record) lent() (n, processes int) {
 	return n, processes
 }
 
-// trim drops the bookings that no budget counts any more. Those that count for a day alone
-// are kept by the minute.
+// trim drops the bookings that no budget counts any more. Bookings that count only for the
+// budget of a day are added up by the minute.
 func (r *record) trim(now time.Time, l limits) {
 	if l.perDay > 0 {
 		r.DayUntil = now.Add(2 * day).UnixMilli() // a daily run may begin a little later
@@ -147,8 +150,9 @@ func (r *record) trim(now time.Time, l limits) {
 	r.Booked = booked
 }
 
-// lend reserves up to want requests for a process. If none is free, it returns when to ask
-// again. If the day's are used up, the error is a *transport.BudgetError.
+// lend returns how many requests, up to want, a process may reserve. If no request is free, it
+// returns when to ask again. If those of the day are used up, the error is a
+// *transport.BudgetError.
 func (r *record) lend(now time.Time, want int, l limits) (n int, free time.Time, err error) {
 	lent, others := r.lent()
 	room, free := want, now
@@ -166,7 +170,7 @@ func (r *record) lend(now time.Time, want int, l limits) (n int, free time.Time,
 		}
 		room, free = 0, until
 		switch {
-		case lent > 0: // they may be given back
+		case lent > 0: // reserved requests may be given back
 			free = now.Add(again)
 		case span.length == day:
 			return 0, until, &transport.BudgetError{Limit: span.limit, Per: day, Until: until}
@@ -175,15 +179,15 @@ func (r *record) lend(now time.Time, want int, l limits) (n int, free time.Time,
 	return room, free, nil
 }
 
-// room returns how many requests a limit leaves free. If that is none, until is when some are:
-// as many as come free in a few seconds, so that they take one write.
+// room returns how many requests a limit leaves free. If none is left, until is when some are
+// free again: as many as are freed in paceFor, so that one write of the ledger reserves them.
 func (r *record) room(now time.Time, limit int, length time.Duration, lent int) (left int, until time.Time) {
 	left = limit - lent
 	first := slices.IndexFunc(r.Booked, func(b booking) bool { return b.at().Add(length).After(now) })
 	if first < 0 && left > 0 {
 		return left, now
 	}
-	if first < 0 { // all of it is reserved
+	if first < 0 { // all requests of the limit are reserved
 		return left, now.Add(again)
 	}
 	for _, b := range r.Booked[first:] {
@@ -198,8 +202,8 @@ func (r *record) room(now time.Time, limit int, length time.Duration, lent int) 
 	return left, now.Add(again)
 }
 
-// Booked says how much of a budget is booked. All definitions of one account with one state
-// share the bookings.
+// Booked says how much of a budget of requests is booked. All definitions of one account with
+// the same state share the bookings.
 type Booked struct {
 	PerMinute, PerDay int // the definition's limits; 0 means no budget
 	Minute, Day       int // requests booked or reserved in the last minute and last 24 hours; 0 without a budget

@@ -22,12 +22,12 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// LimitGiven is why the first results of a form are not verified.
+// LimitGiven is the reason in load.Verified why Head does not verify the results that it reads.
 const LimitGiven = "--limit was given"
 
-// Head writes the first results of one form, by id, to the definition's outputs. It holds
-// them in memory, keeps nothing for a later run, and proves nothing. limit is the most
-// results.
+// Head writes the first results of one form, by id, to the definition's outputs. It holds the
+// results in memory, keeps nothing for a later run, and does not prove that they are complete.
+// limit is how many results it reads at most.
 func Head(ctx context.Context, def *definition.Definition, o Options, limit int64) (*Report, error) {
 	o = o.WithDefaults()
 	report := &Report{Pipeline: def.Name, RunID: o.RunID, StartedAt: o.Now().UTC(), Definition: def.File, Forms: []*FormReport{}}
@@ -87,11 +87,12 @@ func headOf(ctx context.Context, def *definition.Definition, o Options, client e
 // LookQuery says which results Look shows.
 type LookQuery struct {
 	Form   string
-	Limit  int64 // most results
-	Latest bool  // the results with the highest ids, these first
+	Limit  int64 // how many results are shown at most
+	Latest bool  // show the results with the highest ids, highest first, not those with the lowest
 }
 
-// Look writes some results of a form to w. It costs a request for each hundred results.
+// Look writes some results of a form to w in a format. It costs one request for each full page
+// of results.
 func Look(ctx context.Context, def *definition.Definition, o Options, q LookQuery, format load.Format, w io.Writer) error {
 	o = o.WithDefaults()
 	iv, err := reading.NewInterval(def, o.Flags(), o.Now())
@@ -134,20 +135,20 @@ func Look(ctx context.Context, def *definition.Definition, o Options, q LookQuer
 type look struct {
 	client extract.Client
 	q      LookQuery
-	query  extract.ResultsQuery // with the window that was given
-	named  bool                 // inferred columns are named by headings
-	watch  func(read int64)     // called with how many results are read
+	query  extract.ResultsQuery // the query, with the range that was given as its window
+	named  bool                 // set if inferred columns are named by headings
+	watch  func(read int64)     // called with how many results were read so far
 
 	schema  *schemas.Schema
 	labels  map[string]string // headings by id; nil if the service has sent none
 	read    int64
-	ids     []int64 // of all results, also of rejected ones
+	ids     []int64 // ids of all results, also of rejected ones
 	rejects []transform.Reject
 	stats   transform.Stats
 	rows    []arrow.RecordBatch
 
 	options   transform.Options
-	pages     []*page.Page // read, and not yet flattened
+	pages     []*page.Page // pages that were read and not yet flattened
 	flattener *transform.Flattener
 	lowest    int64 // the lowest id of the latest results so far; 0 before the first page
 }
@@ -170,10 +171,10 @@ func newLook(client extract.Client, def *definition.Definition, o Options, iv re
 	return l
 }
 
-// lookSample is how many pages columns are inferred from.
+// lookSample is from how many pages Look and Head infer columns at most.
 const lookSample = 5
 
-// run reads the pages.
+// run reads pages up to the query's limit, and flattens them into rows.
 func (l *look) run(ctx context.Context) error {
 	next := l.latest
 	if !l.q.Latest {
@@ -203,7 +204,7 @@ func (l *look) run(ctx context.Context) error {
 			}
 		}
 	}
-	if l.schema == nil && len(l.pages) == 0 { // an empty range shows no columns, and its headings do
+	if l.schema == nil && len(l.pages) == 0 { // an empty range has no results to infer columns from, so its headings are asked for
 		q := l.query
 		q.Headings, q.Limit = true, 1
 		p, err := l.client.Results(ctx, l.q.Form, q)
@@ -216,8 +217,8 @@ func (l *look) run(ctx context.Context) error {
 	return l.flatten()
 }
 
-// latest returns the next page of the results with the highest ids, downwards, and nil at
-// the end.
+// latest returns the next page of the results with the highest ids, in descending order, and
+// nil at the end.
 func (l *look) latest(ctx context.Context) (*page.Page, error) {
 	if l.lowest == 1 {
 		return nil, nil
@@ -240,12 +241,12 @@ func (l *look) latest(ctx context.Context) (*page.Page, error) {
 		l.lowest = p.ID(n - 1)
 	}
 	if n < q.Limit {
-		l.lowest = 1 // none follows
+		l.lowest = 1 // no further page follows
 	}
 	return p, nil
 }
 
-// keep keeps a page until it is flattened, and the first headings.
+// keep keeps a page until it is flattened, and the headings of the first page that has any.
 func (l *look) keep(p *page.Page) {
 	l.pages = append(l.pages, p)
 	if l.labels == nil && len(p.Headings) > 0 {
@@ -257,7 +258,8 @@ func (l *look) keep(p *page.Page) {
 	}
 }
 
-// flatten makes rows of the pages that are kept.
+// flatten makes rows of the pages that are kept. The error is a *reading.RejectsError if more
+// results are rejected than the schema allows.
 func (l *look) flatten() (err error) {
 	if l.schema == nil {
 		l.schema = transform.Infer(l.q.Form, l.pages, l.named)
@@ -290,7 +292,7 @@ func (l *look) releasePages() {
 	l.pages = nil
 }
 
-// release gives back the memory of the rows.
+// release gives back the memory of the pages and rows.
 func (l *look) release() {
 	l.releasePages()
 	if l.flattener != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// PlanReport says what a run of a definition would do. Expectations that
-// nothing is known of are nil.
+// PlanReport says what a run of a definition would do. Numbers that are not known before the
+// run are nil.
 type PlanReport struct {
 	Pipeline   string      `json:"pipeline"`
 	Definition string      `json:"definition,omitempty"`
 	Offline    bool        `json:"offline"` // nothing was asked of the service
 	Forms      []*FormPlan `json:"forms"`
-	// Patterns are the definition's globs where the forms that they match
-	// are not known, because nothing was asked.
+	// Patterns are the definition's globs, if the forms that they match
+	// are not known, because nothing was asked of the service.
 	Patterns []string `json:"patterns,omitempty"`
 	Budget   Budget   `json:"budget"` // of all forms together
 }
@@ -31,19 +31,19 @@ type FormPlan struct {
 	Form     string          `json:"form"`
 	Timezone string          `json:"timezone"`
 	Range    load.Range      `json:"range"`
-	Windows  []PlannedWindow `json:"windows"` // empty where only counts can size them and none was made
-	// Results is how many the service counts in the range. AtMost tells that
-	// a search or a view leaves some out, which counts know nothing of.
+	Windows  []PlannedWindow `json:"windows"` // empty if they depend on counts and none was made
+	// Results is how many results the service counts in the range. AtMost tells that a search
+	// or a view leaves out some of these, because counts ignore both.
 	Results *int64 `json:"results"`
 	AtMost  bool   `json:"at_most"`
 	// Undated are the results without a date, which lie in no range and which a run over
-	// everything reads besides. It is nil if there are none, or if they are not read.
+	// everything reads besides. It is nil if there are no such results, or if they are not read.
 	Undated  *PlannedUndated `json:"undated,omitempty"`
 	Requests PlannedRequests `json:"requests"`
 	Budget   Budget          `json:"budget"`
 	// Changes is nil for a run that continues no earlier one.
 	Changes *PlannedChanges `json:"changes,omitempty"`
-	// Unfinished is a run that ended early and that this one resumes from.
+	// Unfinished is a run that ended early and that the planned run resumes from.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Warnings tell what a run would warn of, or end with, before it reads.
 	Warnings []string `json:"warnings,omitempty"`
@@ -54,42 +54,43 @@ type FormPlan struct {
 type PlannedWindow struct {
 	load.Range
 	Results  *int64 `json:"results"`  // nil where the window was not counted
-	Requests *int64 `json:"requests"` // of Get Results
+	Requests *int64 `json:"requests"` // Get Results requests; nil where not known
 }
 
-// PlannedUndated is the pass of a run for the results without a date.
+// PlannedUndated is what a run expects of reading the results without a date.
 type PlannedUndated struct {
 	Results  int64 `json:"results"`
-	Requests int64 `json:"requests"` // of Get Results; those of all results include them
+	Requests int64 `json:"requests"` // Get Results requests; PlannedRequests.Results includes them
 }
 
 // PlannedRequests are the requests that a run is expected to send.
 type PlannedRequests struct {
-	Results *int64 `json:"results"` // Get Results of windows
-	// Feed are those of Get Results that ask what changed: at most so many while
-	// fewer than a hundred results change.
+	Results *int64 `json:"results"` // Get Results requests for windows
+	// Feed is how many Get Results requests ask what changed, at most, while fewer than a
+	// hundred results change.
 	Feed    *int64 `json:"feed"`
-	Counts  *int64 `json:"counts"`        // Get Results Count: planning, and the check at the end
-	Total   *int64 `json:"total"`         // expected; that may be one fewer than the sum, of the feed
+	Counts  *int64 `json:"counts"`        // Get Results Count requests, for the plan and the check
+	Total   *int64 `json:"total"`         // expected sum of all; may take Feed as one less
 	Planned int    `json:"spent_on_plan"` // counts that making this plan has cost
-	// Least is how many windows are asked for, at a request each or more, where
-	// nothing was counted; Most is what the definition allows.
+	// Least is the number of windows, at a request each or more, where nothing was counted.
+	// Most is how many requests the definition allows (max_requests).
 	Least *int64 `json:"at_least,omitempty"`
 	Most  int    `json:"max_requests,omitempty"`
 }
 
-// Budget sets requests against what the definition allows.
+// Budget compares a number of requests with the budgets per minute and per day that the
+// definition allows.
 type Budget struct {
-	PerMinute int      `json:"per_minute"` // 0: no budget
-	Minutes   *float64 `json:"minutes"`    // that the requests take at least, nil without a budget or a number
-	PerDay    int      `json:"per_day"`    // 0: no budget
-	DayShare  *float64 `json:"day_share"`  // 1 is the whole day's, nil without a budget or a number
+	PerMinute int      `json:"per_minute"` // requests per minute; 0 means no budget
+	Minutes   *float64 `json:"minutes"`    // least time of the requests; nil if not known
+	PerDay    int      `json:"per_day"`    // requests per day; 0 means no budget
+	DayShare  *float64 `json:"day_share"`  // share of the day's budget, 1 for all; nil if not known
 }
 
 // MakePlan tells what a run of the definition would do. It sends count
 // requests only, and Get Forms where the definition has globs; offline it
 // sends nothing and needs no API key. Nothing is written or locked. A form
-// that fails does not stop the others: the error is an *FormsError then.
+// that fails does not stop the other forms: then the error is a *FormsError.
 func MakePlan(ctx context.Context, def *definition.Definition, o Options, offline bool) (*PlanReport, error) {
 	o = o.WithDefaults()
 	report := &PlanReport{Pipeline: def.Name, Definition: def.File, Offline: offline, Forms: []*FormPlan{}}
@@ -125,8 +126,8 @@ func MakePlan(ctx context.Context, def *definition.Definition, o Options, offlin
 	return report, failed.OrNil()
 }
 
-// forms are the forms that a run would read, and the client to ask about
-// them, nil offline. The caller closes the client, also after an error.
+// forms returns the forms that a run would read, and the client to ask about
+// them, which is nil offline. The caller closes the client, also after an error.
 func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Options) (forms []string, client extract.Client, err error) {
 	if !r.Offline {
 		if client, err = NewClient(ctx, def, o); err != nil {
@@ -139,7 +140,7 @@ func (r *PlanReport) forms(ctx context.Context, def *definition.Definition, o Op
 	return forms, client, err
 }
 
-// make plans one form as its run would: same range, same windows.
+// make plans one form as a run of it would: with the same range and the same windows.
 func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Options, client extract.Client) error {
 	flags := o.Flags()
 	i, err := reading.NewInterval(def, flags, o.Now())
@@ -162,7 +163,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 		if !errors.Is(err, extract.ErrNoCount) {
 			return err
 		}
-		f.continues = false // the other plan meets the same
+		f.continues = false // without counts the whole range is planned, below
 	}
 	plan, err := wouldPlan(ctx, form, i)
 	if errors.Is(err, extract.ErrNoCount) {
@@ -173,7 +174,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 		return err
 	}
 	p.take(plan)
-	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget { // some of those who share the window end their part with a page that is not full
+	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget { // goroutines that share the window may end their parts with pages that are not full
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
 	}
 	p.warn(f.form, plan)
@@ -185,8 +186,8 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 	return nil
 }
 
-// countUndated adds the requests for results without a date to those for pages. It
-// returns how many counts a run sends for them. A run over everything reads them too.
+// countUndated adds the requests for results without a date, which a run over everything reads
+// too, to the requests for pages. It returns how many counts a run sends for such results.
 func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i reading.Interval, plan *extract.Plan) (int64, error) {
 	if form.Client == nil || i.Dateless() || !i.Everything() || plan.Total == extract.Unknown {
 		return 0, nil
@@ -204,15 +205,16 @@ func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i readin
 	pages, counts := extract.UndatedRequests(form.Client.PageSize(), total, undated)
 	p.Undated = &PlannedUndated{Results: undated, Requests: pages}
 	p.Requests.Results = sum(p.Requests.Results, &pages)
-	return counts + 2, nil // it counts the results with a date too, before and after
+	return counts + 2, nil // the run also counts the results with a date, before and after
 }
 
-// sum adds up the requests of the run. counts are those that do not ask for changes.
+// sum fills in the requests that the run is expected to send, and the budget. counts is the
+// number of count requests besides those for changes.
 func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
-		if feed > 2 && !f.form.Def.Extract.Incremental { // nobody continues, so that the run seldom needs all of them
+		if feed > 2 && !f.form.Def.Extract.Incremental { // no later run continues this one, so that it seldom needs all these requests
 			feed--
 		}
 		p.Requests.Total = sum(sum(p.Requests.Results, known(feed)), p.Requests.Counts)
@@ -220,8 +222,8 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	p.Budget = expend(f.form.Def.Source.Requests, p.Requests.Total)
 }
 
-// wouldPlan makes the plan of a run. It is nil where only counts can give one and
-// there is no client to ask for them.
+// wouldPlan makes the plan that a run would make. The plan is nil where it depends on counts
+// and there is no client to ask for these.
 func wouldPlan(ctx context.Context, form reading.Form, i reading.Interval) (*extract.Plan, error) {
 	r := form.Range(i, i.Read)
 	if form.Client != nil {
@@ -233,7 +235,7 @@ func wouldPlan(ctx context.Context, form reading.Form, i reading.Interval) (*ext
 	return form.Divide(ctx, r, nil)
 }
 
-// warn adds what the run would warn of before it reads.
+// warn adds to Warnings what the run would warn of, or end with, before it reads.
 func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	if form.Countless != "" {
 		p.Warnings = append(p.Warnings, form.Countless)
@@ -246,9 +248,9 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 	}
 }
 
-// laterCounts gives how many counts a run sends after its plan if they agree: one
-// to verify, and one that looks for results outside the range. Without the first one,
-// a further one looks for results without a date.
+// laterCounts returns how many counts a run sends after its plan if they agree with what it
+// reads: one that verifies the range, and one over all results if the run has no bounds. If it
+// does not verify, another one looks for results without a date.
 func laterCounts(form reading.Form, i reading.Interval) int {
 	verifies := form.Def.Extract.Verify && !form.Filtered()
 	switch {
@@ -260,7 +262,7 @@ func laterCounts(form reading.Form, i reading.Interval) int {
 	return 0
 }
 
-// take fills in the windows and the expectations of the plan.
+// take fills in the windows, and the results and requests that the plan expects.
 func (p *FormPlan) take(plan *extract.Plan) {
 	for _, w := range plan.Windows {
 		p.Windows = append(p.Windows, PlannedWindow{Range: load.Span(w.Window.From, w.Window.To), Results: known(w.Count), Requests: known(pagesOf(w.Count, plan.Range.PageSize))})
@@ -272,7 +274,8 @@ func (p *FormPlan) take(plan *extract.Plan) {
 	}
 }
 
-// pagesOf is how many Get Results requests a window costs, with so many results on a full page.
+// pagesOf returns how many Get Results requests a window with so many results costs. size is
+// how many results a full page holds.
 func pagesOf(results int64, size int) int64 {
 	switch results {
 	case extract.Unknown, 0:
@@ -282,7 +285,7 @@ func pagesOf(results int64, size int) int64 {
 	return one.Pages()
 }
 
-// known gives a number, nil for extract.Unknown.
+// known returns a pointer to a number, nil for extract.Unknown.
 func known(n int64) *int64 {
 	if n == extract.Unknown {
 		return nil
@@ -290,7 +293,7 @@ func known(n int64) *int64 {
 	return &n
 }
 
-// sum adds two numbers. It is nil if one is not known.
+// sum adds two numbers. It returns nil if one of them is nil, which means not known.
 func sum(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil
@@ -298,7 +301,7 @@ func sum(a, b *int64) *int64 {
 	return known(*a + *b)
 }
 
-// expend sets a number of requests against the budgets.
+// expend returns the Budget for a number of requests. total is nil if the number is not known.
 func expend(r definition.Requests, total *int64) Budget {
 	of := func(budget int) *float64 {
 		if total == nil || budget <= 0 {
@@ -310,23 +313,23 @@ func expend(r definition.Requests, total *int64) Budget {
 	return Budget{PerMinute: r.PerMinute, PerDay: r.PerDay, Minutes: of(r.PerMinute), DayShare: of(r.PerDay)}
 }
 
-// Unfinished is a run that ended early and whose checkpoint the planned one
-// resumes from: it asks for less than is planned.
+// Unfinished is a run that ended early and whose checkpoint the planned run resumes from. So
+// that run asks for fewer results than the plan says.
 type Unfinished struct {
 	RunID   string `json:"run_id"`
-	Windows int    `json:"windows"` // that were read whole
-	Results int64  `json:"results"` // that were read, also of windows that were not read whole
-	// Requests is how many fewer a run sends at least if it takes over all of them. How many
-	// it takes over is known when the run has its plan.
+	Windows int    `json:"windows"` // number of windows that were read completely
+	Results int64  `json:"results"` // number of results read, also in windows read in part
+	// Requests is how many requests a run saves at least if it takes over all these results.
+	// How many it takes over is known only when the run has its plan.
 	Requests int64 `json:"requests"`
 }
 
 // unfinishedOf tells what an earlier run left in a checkpoint, nil if there is
-// nothing. Whether it fits the definition is for the run to see.
+// nothing. Whether the checkpoint fits the definition is decided only by the run.
 func unfinishedOf(ctx context.Context, def *definition.Definition, o Options, form reading.Form) (u *Unfinished, err error) {
 	all, err := Checkpoints(ctx, def, o, []string{form.Name})
 	for _, c := range all {
-		if c.Full || !o.Full { // a run with --full takes over those of its kind alone
+		if c.Full || !o.Full { // a run with --full takes over only from runs with --full
 			u = &Unfinished{RunID: c.RunID, Windows: c.Windows, Results: c.Rows, Requests: c.Rows / form.PageSize()}
 		}
 	}

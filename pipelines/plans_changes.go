@@ -15,11 +15,11 @@ import (
 // PlannedChanges says how an incremental run would find the results that changed
 // since the last one, as far as the manifests tell.
 type PlannedChanges struct {
-	// Method is load.MethodChanges if the run asks the service. It reads then only
-	// what is new, and the parts that hold changed results. Otherwise it is
+	// Method is load.MethodChanges if the run asks the service what changed. Then it reads only
+	// what is new, and the parts that hold changed results. Otherwise Method is
 	// load.MethodLookback.
 	Method  string        `json:"method"`
-	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
+	KnownTo load.WallTime `json:"known_to"`         // changes are known up to then, by the service's clock; null: not known
 	Reason  string        `json:"reason,omitempty"` // why the lookback is read
 }
 
@@ -28,8 +28,8 @@ type following struct {
 	form      reading.Form
 	iv        reading.Interval
 	manifests []*load.Manifest
-	base      load.Changes // what the manifests say together
-	known     bool         // they say up to when changes are known, and the run continues them
+	base      load.Changes // what the manifests say together of changes
+	known     bool         // the manifests say up to when changes are known, and the run continues them
 	now       time.Time
 	continues bool // the run reads only what changed
 }
@@ -62,8 +62,8 @@ func (p *FormPlan) follows(form reading.Form, i reading.Interval, outputs *outpu
 	return f
 }
 
-// makeTail plans a run that reads only what is new and what changed. It is without windows where
-// only counts can give them and there is no client to ask for them.
+// makeTail plans a run that reads only what is new and what changed. The plan has no windows
+// where they depend on counts and there is no client to ask for these.
 func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 	i := f.iv.Tail(f.form.Def, f.manifests, len(f.base.Later) > 0)
 	p.Range = load.Span(i.Read.From, i.Read.To)
@@ -100,8 +100,8 @@ func (p *FormPlan) makeTail(ctx context.Context, f *following) (err error) {
 	return nil
 }
 
-// asked returns how many requests the run sends to ask what changed: of Get Results
-// at most so many if each feed has one page, and counts.
+// asked returns how many requests the run sends to ask what changed: feed is the most Get
+// Results requests if each list of changes has one page, and counts is how many count requests.
 func (f *following) asked(plan *extract.Plan) (feed, counts int64) {
 	asks := f.iv.Continues || reading.MayMiss(plan) || plan.Requests > 1
 	if !asks || f.iv.Dateless() || feedless(f.form) != "" || whyLookback(f.form) != "" && !reading.MayMiss(plan) {

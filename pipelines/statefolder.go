@@ -9,7 +9,8 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// OpenState opens the state of a definition, unless the options have it. It asks nothing yet.
+// OpenState returns the state of a definition, which is o.State if that is open already. It
+// sends no request to a bucket yet.
 func OpenState(ctx context.Context, def *definition.Definition, o Options) (checkpoint.State, error) {
 	if o.State.Destination != nil {
 		return o.State, nil
@@ -49,7 +50,7 @@ func Checkpoints(ctx context.Context, def *definition.Definition, o Options, for
 }
 
 // DiscardCheckpoints removes the checkpoints of forms that earlier runs left, and
-// returns those that it removed. A checkpoint that a run has taken meanwhile stays.
+// returns the checkpoints that it removed. A checkpoint that a run has taken meanwhile stays.
 func DiscardCheckpoints(ctx context.Context, def *definition.Definition, o Options, forms []string) (discarded []checkpoint.Left, err error) {
 	left, err := Checkpoints(ctx, def, o, forms)
 	if err != nil {
