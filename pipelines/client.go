@@ -14,9 +14,9 @@ import (
 	"github.com/formetl/formetl/pipelines/definition"
 )
 
-// NewClient makes a client for the transactions of the definition's account, of the
-// generation that the definition names. Where that is auto, the service is asked.
-// The budget of the requests is kept in the state.
+// NewClient makes a client for the transactions of the definition's account, of the API
+// generation that the definition names. Where it says auto, the service is asked which one it
+// speaks. The bookings of the budget of requests are kept in the state.
 func NewClient(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	if def.Source.Zone == nil {
 		return nil, errors.New("a source needs its account's zone")
@@ -28,7 +28,7 @@ func NewClient(ctx context.Context, def *definition.Definition, o Options) (extr
 	return newClient(ctx, def, def.Source.API, o)
 }
 
-// newClient makes a client of one generation. It sends nothing.
+// newClient makes a client of one API generation. It sends nothing.
 func newClient(ctx context.Context, def *definition.Definition, api definition.API, o Options) (extract.Client, error) {
 	s := def.Source
 	var requests transport.Budget
@@ -52,8 +52,9 @@ func newClient(ctx context.Context, def *definition.Definition, api definition.A
 	return v1.NewClient(cfg)
 }
 
-// automatic makes a client of the generation that the service speaks. The JSON generation
-// is preferred, because its pages are longer. It costs one request where that one is spoken.
+// automatic makes a client of the API generation that the service speaks. It asks by the JSON
+// generation (v2) first, because its pages are longer. That costs one request if the service
+// speaks v2.
 func automatic(ctx context.Context, def *definition.Definition, o Options) (extract.Client, error) {
 	refusals := make([]error, 0, 2)
 	for _, api := range []definition.API{definition.APIv2, definition.APIv1} {
@@ -74,8 +75,8 @@ func automatic(ctx context.Context, def *definition.Definition, o Options) (extr
 	return nil, fmt.Errorf("the service speaks neither generation (source.api: auto): %w", errors.Join(refusals...))
 }
 
-// speaksOtherwise tells whether an answer may mean that the account is not asked by this
-// generation: it was refused, or it is not an answer of the service.
+// speaksOtherwise tells whether an error may mean that the service does not speak the API
+// generation that was tried: it refused the request, or the answer is not one of the service.
 func speaksOtherwise(err error) bool {
 	if refused, ok := errors.AsType[*transport.ServiceError](err); ok {
 		return !refused.Temporary()

@@ -20,8 +20,8 @@ import (
 // Every other run asks once its plan shows that results may move between windows, or
 // come and go while many are read.
 
-// follow asks what changed since the datasets were written. If that is known, the
-// run reads only what changed. Else it reads its lookback.
+// follow asks the service what changed since the datasets were written. If the service tells,
+// the run reads only what changed. Otherwise it reads its lookback.
 func (f *formRun) follow(ctx context.Context, d *decision) error {
 	manifests := f.outputs.Manifests()
 	if !f.reader.Def.Extract.Incremental || len(manifests) == 0 {
@@ -36,7 +36,7 @@ func (f *formRun) follow(ctx context.Context, d *decision) error {
 		return nil
 	}
 	if d.lookback = whyLookback(f.reader.Form); d.lookback != "" {
-		return nil // what changes while several windows are read is asked for all the same
+		return nil // planned still asks what changes while several windows are read
 	}
 	if err := f.askChanges(ctx, d); err != nil {
 		return err
@@ -57,7 +57,7 @@ func countable(outputs *output.Set) bool {
 	return slices.ContainsFunc(outputs.Datasets(), func(d reconcile.Dataset) bool { return !d.Child })
 }
 
-// feedless says why a run does not ask the service what changed; "" if it does.
+// feedless says why a run does not ask the service what changed; "" if it asks.
 func feedless(r reading.Form) string {
 	if r.Def.Extract.Changes == definition.ChangesLookback {
 		return "the definition says changes: lookback"
@@ -66,7 +66,7 @@ func feedless(r reading.Form) string {
 }
 
 // whyLookback says why counts cannot show whether a dataset is whole, so that an incremental
-// run reads its lookback; "" if they can.
+// run reads its lookback; "" if counts can show it.
 func whyLookback(r reading.Form) string {
 	switch {
 	case r.Filtered():
@@ -77,8 +77,8 @@ func whyLookback(r reading.Form) string {
 	return r.Countless
 }
 
-// askChanges asks the service what changed. A run that takes over what another one
-// read, and that does not continue the datasets, needs to know what that one knew.
+// askChanges asks the service what changed. A run that takes over what an earlier run read, and
+// that does not continue the datasets, uses what the earlier run knew of changes instead.
 func (f *formRun) askChanges(ctx context.Context, d *decision) (err error) {
 	manifests := f.outputs.Manifests()
 	if d.inherited != nil && len(d.inherited.Chains)+len(d.inherited.Counts) > 0 && !d.Continues {
@@ -106,8 +106,8 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 	if s := d.changes; s != nil && s.Continues {
 		return planTail(ctx, r, d.Interval, s, f.outputs.Manifests(), f.counts.Remembered(r.Counter(), f.o.Now))
 	}
-	// The first count is of the whole range. Each further one may show that a window
-	// is empty, so the feed is asked before it.
+	// The first count is of the whole range. Each further count may show that a window
+	// is empty, so the feed of changes is asked before the second count.
 	var once sync.Once
 	var asked error
 	wanted := d.changes == nil && !d.Dateless() && feedless(r.Form) == "" && f.noFeed == nil
@@ -136,9 +136,9 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 	return plan, err
 }
 
-// isShort tells whether a tail of so many results is read without a count, because a
-// count would cost more than it saves. Where fixed windows begin is found by counts, if
-// the tail has no beginning.
+// isShort tells whether a tail, the range of a run that continues the datasets, is read without
+// counts, because a count would cost more than it saves with so many results. If the tail has
+// no beginning, fixed windows still need counts to find where they begin.
 func isShort(def *definition.Definition, tail extract.Window, results int64) bool {
 	const fewPartitions = 8
 	if tail.From.IsZero() && !def.Extract.Window.Auto() {
@@ -147,13 +147,14 @@ func isShort(def *definition.Definition, tail extract.Window, results int64) boo
 	return results <= extract.DefaultTarget && def.FinestUnit().Spans(tail) <= fewPartitions
 }
 
-// emptyPlan is the plan of an interval that holds no results.
+// emptyPlan returns the plan of an interval that holds no results.
 func emptyPlan(form reading.Form, iv reading.Interval) *extract.Plan {
 	return &extract.Plan{Range: form.Range(iv, iv.Read), Windows: []extract.Planned{{Window: iv.Read}}, Groups: []int64{0}}
 }
 
-// planTail plans what follows the datasets. It is empty if nothing does, or no changed
-// result is there, which the count over the datasets confirms. A short one is not counted.
+// planTail plans the tail: the range of a run that continues the datasets. The plan is empty if
+// the range is, or if it holds no results and no changed one is dated there, which the count
+// over the datasets confirms. A short tail is not counted, see isShort.
 func planTail(ctx context.Context, r *reading.Reader, iv reading.Interval, s *reconcile.Changes, manifests []*load.Manifest, count extract.Counter) (*extract.Plan, error) {
 	held := reading.ResultsIn(iv.Read, manifests)
 	empty := iv.Read.From.Equal(iv.Read.To)

@@ -18,8 +18,9 @@ import (
 	"github.com/formetl/formetl/pipelines/reconcile"
 )
 
-// runForm runs one form. If the service has no list of changes or tells no counts, the run
-// begins again without them; if results are dated later than now, with a range that ends later.
+// runForm runs one form. If the service does not tell what changed, or tells no counts, the run
+// begins again without changes or counts. If results are dated later than now, it begins again
+// with a range that ends later.
 func runForm(ctx context.Context, def *definition.Definition, o Options, client extract.Client, form string) (*FormReport, error) {
 	f := newFormRun(def, o, client.Fork(), form)
 	for {
@@ -44,8 +45,8 @@ func runForm(ctx context.Context, def *definition.Definition, o Options, client 
 	}
 }
 
-// again gives the same run once more. Its requests are counted together with those
-// of the first.
+// again returns a new formRun with which the run of the form begins again. The requests of
+// both are counted together. what and why are for the log.
 func (f *formRun) again(ctx context.Context, what string, why error) *formRun {
 	f.reader.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("reason", why.Error()))
 	again := newFormRun(f.reader.Def, f.o, f.reader.Client, f.reader.Name)
@@ -62,8 +63,8 @@ const (
 	tellsWrongCounts = "the service tells no counts: its headers never agreed with the results that came"
 )
 
-// countless returns why a run that failed can do without counts: the service has told
-// none that agreed with what it sent. It is "" if it cannot.
+// countless returns why a failed run may begin again without counts: the service has told no
+// count that agreed with what it sent. It returns "" if counts are not why the run failed.
 func (f *formRun) countless(err error) string {
 	wrong, ok := errors.AsType[*reconcile.VerifyError](err)
 	switch {
@@ -75,14 +76,14 @@ func (f *formRun) countless(err error) string {
 	return ""
 }
 
-// formRun is the run of one form: what its steps use, and what it tells.
+// formRun is the run of one form: what its steps use, and its report.
 type formRun struct {
 	o          Options
 	reader     *reading.Reader
 	outputs    *output.Set
-	noFeed     *extract.FeedError    // why the feed of changes is not asked, nil where it is
-	beyond     time.Time             // see reading.RangeFlags
-	counts     reading.Counts        // that were told, also to an earlier run
+	noFeed     *extract.FeedError    // why the feed of changes is not asked; nil if it may be
+	beyond     time.Time             // see reading.RangeFlags.Beyond
+	counts     reading.Counts        // the service's counts for the plan, also of an earlier run
 	reconciler *reconcile.Reconciler // nil until the run is planned
 
 	mu     sync.Mutex // guards the drift of the report
@@ -112,8 +113,8 @@ func newFormRun(def *definition.Definition, o Options, client extract.Client, fo
 	return f
 }
 
-// run does the whole run. Whatever happens, leases are given back, and what was read and not
-// committed is kept for the next run or removed.
+// run does the whole run of the form. Whatever happens, leases are given back, and what was
+// read and not committed is kept for the next run or removed.
 func (f *formRun) run(ctx context.Context) (err error) {
 	defer func() { f.endReport(err) }()
 	flags := f.o.Flags()
@@ -142,7 +143,7 @@ func (f *formRun) run(ctx context.Context) (err error) {
 	return stopped(ctx, err)
 }
 
-// steps does the steps of a run, each with what the ones before have given.
+// steps does the steps of a run: it opens outputs and the checkpoint, extracts, and commits.
 func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 	inherited, err := f.open(ctx)
 	if err != nil {
@@ -155,8 +156,8 @@ func (f *formRun) steps(ctx context.Context, asked reading.Interval) error {
 	return f.commit(ctx, snapshot)
 }
 
-// extract decides what is read, plans and reads it, and makes it agree. It ends early once other
-// runs have taken over every output.
+// extract decides what is read, plans and reads it, and makes it agree with counts and older
+// parts. It ends early once other runs have taken over every output.
 func (f *formRun) extract(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (_ *reconcile.Snapshot, err error) {
 	guarded, unguard := f.outputs.Guard(ctx)
 	defer func() {
@@ -179,7 +180,7 @@ func (f *formRun) extract(ctx context.Context, asked reading.Interval, inherited
 }
 
 // open opens the outputs and the checkpoint. It returns what an earlier run read and this one
-// may take over, nil if there is nothing. Nothing is asked of the service.
+// may take over, or nil if nothing can be taken over. It asks nothing of the service.
 func (f *formRun) open(ctx context.Context) (inherited *checkpoint.Inherited, err error) {
 	if err := f.outputs.Open(ctx); err != nil {
 		return nil, err
@@ -203,20 +204,20 @@ func (f *formRun) open(ctx context.Context) (inherited *checkpoint.Inherited, er
 // decision is what a run is to read.
 type decision struct {
 	reading.Interval
-	inherited *checkpoint.Inherited // what an earlier run read; nil if there is nothing
+	inherited *checkpoint.Inherited // what an earlier run read; nil if nothing can be taken over
 	changes   *reconcile.Changes    // what the service names as changed; nil if it was not asked
-	lookback  string                // see reconcile.Start
+	lookback  string                // why the lookback is read, see reconcile.Start.Lookback
 }
 
-// decide decides what is read: from where earlier runs came to, and what the service says that
-// changed since.
+// decide decides what the run reads, by how far earlier runs came and by what the service says
+// has changed since.
 func (f *formRun) decide(ctx context.Context, asked reading.Interval, inherited *checkpoint.Inherited) (*decision, error) {
 	d := &decision{Interval: asked.Decide(f.reader.Def, f.o.Flags(), f.outputs.Manifests(), inherited.Oldest()), inherited: inherited}
 	tellTakenOver(inherited, d.Interval, f.o.Resume)
 	return d, f.follow(ctx, d)
 }
 
-// plan divides the range into windows, and gives the reconciler of what is read of them. A plan
+// plan divides the range into windows, and returns the reconciler for these windows. A plan
 // that cost many counts is kept in the checkpoint at once.
 func (f *formRun) plan(ctx context.Context, d *decision) (*reconcile.Reconciler, error) {
 	r := f.reader
@@ -266,7 +267,8 @@ func (f *formRun) read(ctx context.Context, c *reconcile.Reconciler, inherited *
 	return c.ReadUndated(ctx)
 }
 
-// reconcile makes what was read agree. The snapshot is final.
+// reconcile makes what was read agree with counts and older parts, and warns of clocks or a
+// zone that are wrong. It returns the final snapshot.
 func (f *formRun) reconcile(ctx context.Context, c *reconcile.Reconciler) (*reconcile.Snapshot, error) {
 	if err := c.Reconcile(ctx); err != nil {
 		return nil, err
@@ -298,8 +300,8 @@ func (f *formRun) commit(ctx context.Context, snapshot *reconcile.Snapshot) erro
 	return err
 }
 
-// stopped gives the error of a run that was told to stop: the reason, and not the
-// step that the run happened to be at, unless that failed for another reason.
+// stopped returns the error of a run that was told to stop: the reason for the stop, and not
+// the error of the step that it interrupted, unless that step failed for another reason.
 func stopped(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -311,7 +313,7 @@ func stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %w", cause, err)
 }
 
-// endReport fills in what the report tells of every run, also of one that failed.
+// endReport fills in what the report tells of every run, also of a run that failed.
 func (f *formRun) endReport(err error) {
 	r := f.report
 	r.EndedAt, r.Requests, r.Outputs = f.o.Now().UTC(), f.requests(), f.outputs.Reports()
@@ -324,7 +326,7 @@ func (f *formRun) endReport(err error) {
 	}
 }
 
-// windows are those that the run has planned so far.
+// windows returns the windows that the run has planned so far.
 func (f *formRun) windows() []*reading.Window {
 	if f.reconciler == nil {
 		return nil
@@ -332,12 +334,13 @@ func (f *formRun) windows() []*reading.Window {
 	return f.reconciler.Windows
 }
 
-// requests are those that this form has cost so far.
+// requests returns how many requests this form has cost so far.
 func (f *formRun) requests() load.Requests {
 	return requestsOf(f.reader.Client.Requests())
 }
 
-// drift adds a change of the form or the service to the report, once.
+// drift adds a text about a change of the form or the service to the report, unless it has
+// that text already.
 func (f *formRun) drift(what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -346,7 +349,7 @@ func (f *formRun) drift(what string) {
 	}
 }
 
-// progress tells the watcher how far the run is.
+// progress calls Options.Progress with how far the form's run has come.
 func (f *formRun) progress(rows, expected int64, done bool) {
 	r := f.requests()
 	windows, read := f.reader.Windows()

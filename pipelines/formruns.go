@@ -20,26 +20,26 @@ import (
 )
 
 // formRuns runs the forms of a definition side by side. As many forms are open at
-// once as requests may be under way, because each has at least one to send. They
+// once as requests may be under way, because each form has at least one to send. The forms
 // share the slots that bound how many windows are read at once.
 type formRuns struct {
 	def    *definition.Definition
 	o      Options
 	client extract.Client
 	forms  []string
-	clash  map[string]error // forms that would write over each other
-	// reports are in the order of forms. One is nil if its form was not begun because a bug
-	// showed in another one.
+	clash  map[string]error // errors of forms that would write over each other, by form
+	// reports are in the order of forms. A report is nil if its form was not begun because the
+	// run of another form panicked.
 	reports []*FormReport
 
-	started  atomic.Int64 // forms that were begun
+	started  atomic.Int64 // number of forms that were begun
 	mu       sync.Mutex
 	hopeless error // an error that every further form would meet
 	panicked string
 }
 
-// run runs the forms until an error concerns all of them. A panic in one of them
-// is repeated in the goroutine of the caller.
+// run runs the forms. Once an error concerns every form, it begins no further one. A panic in
+// the run of a form is repeated in the goroutine of the caller.
 func (r *formRuns) run(ctx context.Context) {
 	r.reports = make([]*FormReport, len(r.forms))
 	defer r.tidyState()()
@@ -48,10 +48,10 @@ func (r *formRuns) run(ctx context.Context) {
 	for i := range r.forms {
 		group.Go(func() error {
 			r.one(ctx, i)
-			return nil // it stops no other form
+			return nil // a form that fails stops no other form
 		})
 	}
-	_ = group.Wait() // the failures are kept apart
+	_ = group.Wait() // the errors of forms are in their reports
 	if r.panicked != "" {
 		panic(r.panicked)
 	}
@@ -86,7 +86,8 @@ func (r *formRuns) one(ctx context.Context, i int) {
 	r.o.Ended(*report)
 }
 
-// notBegun is the report of a form of which nothing was asked or written.
+// notBegun returns the report of a form that was not begun, so that nothing was asked or
+// written.
 func (r *formRuns) notBegun(form string, err error) *FormReport {
 	now := r.o.Now().UTC()
 	return &FormReport{
@@ -97,19 +98,20 @@ func (r *formRuns) notBegun(form string, err error) *FormReport {
 
 func formFailed(form string, err error) error { return fmt.Errorf("form %s: %w", form, err) }
 
-// failed tells the watcher that a form failed. Where every further form would meet
-// the same error, none is begun.
+// failed calls Options.Progress for a form that failed. Where every further form would meet
+// the same error, it lets no further form begin.
 func (r *formRuns) failed(ctx context.Context, form string, err error) {
 	r.o.Progress(Progress{Form: form, Failed: true})
 	if !hopeless(err) || ctx.Err() != nil {
 		return
 	}
-	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) { // the error itself is told when the form has ended
+	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) { // the form's report has the error itself
 		r.o.Logger.LogAttrs(ctx, slog.LevelError, "no further form is begun: what failed concerns every form", slog.String("form", form))
 	}
 }
 
-// giveUp lets no further form begin. It tells whether it is the first reason.
+// giveUp lets no further form begin, because of an error or a panic. It returns true the first
+// time.
 func (r *formRuns) giveUp(err error, panicked string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +126,7 @@ func (r *formRuns) giveUp(err error, panicked string) bool {
 }
 
 // hopeless tells whether an error is about the account or the service, so that
-// every further form would meet it and spend requests on it. Examples are a
+// every further form would meet the same error and spend requests on it. Examples are a
 // refused key, an account that is not there, an outage, and an address without a
 // service. A used-up budget is not hopeless: it refuses forms before they send a
 // request, and a form that only needs its commit still gets it.
@@ -139,7 +141,8 @@ func hopeless(err error) bool {
 	return ok && n.Final
 }
 
-// result puts the forms into the report, in their order, and gives the run's error.
+// result puts the forms' reports into the run's report, in the order of the forms, and returns
+// the run's error: a *FormsError, or nil.
 func (r *formRuns) result(report *Report) error {
 	failed := &FormsError{Forms: len(r.forms)}
 	for _, form := range r.reports {
@@ -154,11 +157,11 @@ func (r *formRuns) result(report *Report) error {
 	return failed.OrNil()
 }
 
-// tidyState gives a function that removes the state folder if the run made it and
-// left nothing in it.
+// tidyState returns a function that removes the state folder if it did not exist before the
+// run and is empty.
 func (r *formRuns) tidyState() func() {
 	if _, err := os.Stat(r.def.State); r.o.State.Remote() || !errors.Is(err, fs.ErrNotExist) {
 		return func() {}
 	}
-	return func() { _ = os.Remove(r.def.State) } // kept where it holds anything
+	return func() { _ = os.Remove(r.def.State) } // fails, and so keeps the folder, if it holds anything
 }

@@ -37,8 +37,8 @@ func NeedsForms(def *definition.Definition, o Options) bool {
 	return def.ListsForms() && len(o.Forms) == 0
 }
 
-// ListForms gives the forms that a run of the definition would read. A form that
-// Options.Forms names need not exist any more.
+// ListForms returns the forms that a run of the definition would read. It asks the service
+// only if NeedsForms is true. A form that Options.Forms names need not exist any more.
 func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]string, error) {
 	if !NeedsForms(def, o) {
 		return Forms(ctx, nil, def, o)
@@ -51,10 +51,10 @@ func ListForms(ctx context.Context, def *definition.Definition, o Options) ([]st
 	return Forms(ctx, client, def, o)
 }
 
-// Forms returns the forms that a run reads: those that are named, and those of Get
-// Forms that a glob matches. A new form is read from its beginning. A form that the
-// service no longer lists is not read, and its outputs stay. The client may be nil if
-// NeedsForms is false.
+// Forms returns the forms that a run reads: those that the definition or Options.Forms names,
+// and those of Get Forms that a glob matches. A new form is read from its beginning. A form
+// that a glob matched and the service no longer lists is not read, and its outputs stay. The
+// client may be nil if NeedsForms is false.
 func Forms(ctx context.Context, client extract.Client, def *definition.Definition, o Options) (forms []string, err error) {
 	if NeedsForms(def, o) {
 		if forms, err = matching(ctx, client, def, o); err != nil {
@@ -74,7 +74,7 @@ func Forms(ctx context.Context, client extract.Client, def *definition.Definitio
 }
 
 // matching asks for the account's forms, and returns those that the definition wants. It
-// warns of entries that match none: most likely they are misspelt.
+// warns of globs and excluded names that match no form: most likely they are misspelt.
 func matching(ctx context.Context, client extract.Client, def *definition.Definition, o Options) (forms []string, err error) {
 	listed, err := client.Forms(ctx)
 	if err != nil {

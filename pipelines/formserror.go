@@ -14,13 +14,13 @@ import (
 // FormsError reports that a command failed for some of its forms. Its work on the
 // other forms was done.
 type FormsError struct {
-	Forms  int // all, also those that did not fail
+	Forms  int // number of all forms, also of those that did not fail
 	Errors []error
 }
 
-// Each calls do for each of the forms, one after the other, and adds what fails.
-// Once the context is done it ends with the context's cause, also where the last
-// form met that.
+// Each calls do for each of the forms, one after the other, and adds their errors to Errors.
+// Once the context is done it returns the context's cause, also if that happens during the
+// last form.
 func (e *FormsError) Each(ctx context.Context, forms []string, do func(form string) error) error {
 	e.Forms = len(forms)
 	for _, form := range forms {
@@ -45,7 +45,7 @@ func (e *FormsError) Add(err error) {
 	}
 }
 
-// OrNil is the error, nil where nothing failed.
+// OrNil returns e as an error, or nil if no error was added.
 func (e *FormsError) OrNil() error {
 	if len(e.Errors) == 0 {
 		return nil
@@ -53,13 +53,13 @@ func (e *FormsError) OrNil() error {
 	return e
 }
 
-// Error tells how many forms failed and each one's error.
+// Error tells how many forms failed, and the error of each form.
 func (e *FormsError) Error() string {
 	if e.Forms == 1 {
 		return e.Errors[0].Error()
 	}
 	var failed []error
-	var doomed, stopped []string // that were not begun
+	var doomed, stopped []string // forms that were not begun
 	for _, err := range e.Errors {
 		switch n := notBegun(err); {
 		case n == nil:
@@ -87,8 +87,8 @@ func (e *FormsError) Error() string {
 	return s + ":\n" + errors.Join(failed...).Error()
 }
 
-// oncePerCause leaves out the errors of forms whose request failed for the reason that an
-// error before them tells, and returns the names of these forms. A refused key, for
+// oncePerCause leaves out the errors of forms whose request failed for the same reason as that
+// of a form before, and returns the names of these forms in same. A refused key, for
 // example, is met by all forms whose requests are under way together.
 func oncePerCause(failed []error) (told []error, same []string) {
 	seen := map[string]bool{}
@@ -108,8 +108,8 @@ func oncePerCause(failed []error) (told []error, same []string) {
 	return told, same
 }
 
-// notBegun returns the NotRunError that an error of a single form wraps, nil if there
-// is none. It does not look into the errors of several forms.
+// notBegun returns the *NotRunError that an error of a single form wraps, nil if it wraps
+// none. It does not look into errors that join those of several forms.
 func notBegun(err error) *NotRunError {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if n, is := err.(*NotRunError); is { //nolint:errorlint // the chain is walked by hand
@@ -122,15 +122,15 @@ func notBegun(err error) *NotRunError {
 // Unwrap returns the forms' errors.
 func (e *FormsError) Unwrap() []error { return e.Errors }
 
-// NotRunError is a form that was not begun: another one met an error that
-// concerns every form, or the run was told to stop.
+// NotRunError reports a form that was not begun, because another form met an error that
+// concerns every form, or because the run was told to stop.
 type NotRunError struct {
 	Form    string
 	Stopped bool
-	Err     error // what the other one met, or what told the run to stop
+	Err     error // the error of the other form, or the reason why the run was told to stop
 }
 
-// Error gives the reason.
+// Error says why the form was not begun.
 func (e *NotRunError) Error() string {
 	if e.Stopped {
 		return fmt.Sprintf("not begun: %v", e.Err)
@@ -138,11 +138,11 @@ func (e *NotRunError) Error() string {
 	return fmt.Sprintf("not run, because it would fail as another form did: %v", e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the other form's error, or the reason for the stop.
 func (e *NotRunError) Unwrap() error { return e.Err }
 
-// noForms is the fault of a definition of which no form is left to run. chosen are the forms of
-// the command line.
+// noForms returns the fault, with code 66, of a definition of which no form is left to run.
+// chosen are the forms that the flag --form names.
 func noForms(patterns, chosen []string) error {
 	s := "no form matches " + strings.Join(patterns, ", ")
 	if len(chosen) > 0 {

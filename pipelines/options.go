@@ -24,7 +24,7 @@ import (
 // the defaults by WithDefaults.
 type Options struct {
 	Tables output.Tables
-	State  checkpoint.State // of the definition, where it is open already
+	State  checkpoint.State // the definition's state, if it is open already
 	// From and To override the definition's range where they are not zero.
 	From, To time.Time
 	// Full replaces what an earlier run left, whatever its schema was.
@@ -33,45 +33,45 @@ type Options struct {
 	// Forms restricts the work to these of the definition's forms; empty is all.
 	Forms []string
 
-	Logger *slog.Logger     // nil discards
-	Now    func() time.Time // nil is time.Now; called from several goroutines
-	Client ClientOptions    // for tests and the demo
-	RunID  string           // "" makes one
+	Logger *slog.Logger     // nil discards the log
+	Now    func() time.Time // the clock, called from several goroutines; nil is time.Now
+	Client ClientOptions    // parts of the client that tests and the demo replace
+	RunID  string           // the run's id; "" makes a new one
 
-	// The others are for Run, Head and Look.
+	// The fields from here on are for Run, Head and Look.
 
-	Progress func(Progress) // nil: nobody watches; called from several goroutines
-	// Ended is called when a form has ended or will not begin, with its whole report.
-	// nil: nobody is told; called from several goroutines.
+	Progress func(Progress) // called with the progress, from several goroutines; may be nil
+	// Ended is called with a form's whole report when the form has ended or will not begin.
+	// It is called from several goroutines, and may be nil.
 	Ended  func(*FormReport)
-	Stdout io.Writer // where the output "-" goes; nil discards
+	Stdout io.Writer // where the output "-" goes; nil discards it
 	Resume Resume    // what is taken over of a run that ended early
-	// At is told when a run comes to a point: a step of a commit (load.Step) or
-	// one of planned, piece, read, verified, snapshot, staged, prepared, codebook. Tests end
-	// the process there. nil: nobody is told; called from several goroutines.
+	// At is called when a run comes to a point: a step of a commit (load.Step), or one of
+	// planned, piece, read, verified, snapshot, staged, prepared, load, loaded, codebook. Tests
+	// end the process there. It is called from several goroutines, and may be nil.
 	At func(point string)
-	// Wait waits for a time on the clock of the service. nil is a pause of that time; tests
-	// whose service has a clock of its own set that. It is called from several goroutines.
+	// Wait waits for a time on the clock of the service. nil is a pause of that time. Tests
+	// whose service has a clock of its own set Wait. It is called from several goroutines.
 	Wait func(ctx context.Context, d time.Duration) error
 
 	forms    int              // how many forms are run, set by Run
-	windows  reading.Slots    // of the windows of all forms, set by Run
-	encoders reading.Slots    // of the objects that are encoded at once, set by Run
-	batches  memory.Allocator // of the batches of all forms
+	windows  reading.Slots    // limits the windows read at once over all forms, set by Run
+	encoders reading.Slots    // limits the objects that are encoded at once, set by Run
+	batches  memory.Allocator // allocates the record batches of all forms
 }
 
-// ClientOptions replaces parts of the client that a definition says nothing of.
+// ClientOptions sets parts of the client that a definition says nothing of.
 type ClientOptions struct {
 	Transport              http.RoundTripper
 	BackoffMin, BackoffMax time.Duration
 	Patience               time.Duration
 	UserAgent              string
-	// Waits is told when requests begin to wait for long for the budget per minute; nil
-	// tells nobody.
+	// Waits is called when requests begin to wait for long for the budget per minute. It may
+	// be nil.
 	Waits func(until time.Time)
 }
 
-// waiting tells the log, and whoever watches, that requests wait for the budget.
+// waiting logs that requests wait for the budget per minute, and calls Client.Waits.
 func (o Options) waiting(perMinute int, until time.Time) {
 	text := "waiting for the budget of 1 request a minute"
 	if perMinute != 1 {
@@ -83,7 +83,7 @@ func (o Options) waiting(perMinute int, until time.Time) {
 	}
 }
 
-// WithDefaults fills in what was left out.
+// WithDefaults returns the options with defaults for the fields that are not set.
 func (o Options) WithDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -116,20 +116,20 @@ func (o Options) WithDefaults() Options {
 }
 
 // NewRunID makes a run's id: the time of its start in UTC and a random part,
-// so that ids sort by time and never meet.
+// so that ids sort by time and no two runs have the same.
 func NewRunID(now time.Time) string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
 	return now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-// Flags are what the options say of the interval.
+// Flags returns the options that decide which interval a run reads.
 func (o Options) Flags() reading.RangeFlags {
 	return reading.RangeFlags{From: o.From, To: o.To, Full: o.Full}
 }
 
-// Job returns what the outputs of a form have in common, for callers that only look
-// at them. It counts no requests and reports no drift and no points.
+// Job returns a Job for the outputs of a form, for callers that only look at the outputs. It
+// counts no requests and reports no drift and no points.
 func (o Options) Job(def *definition.Definition, form string) *output.Job {
 	return &output.Job{
 		Def: def, Form: form, RunID: o.RunID, Full: o.Full, Tables: o.Tables, Now: o.Now, Log: o.Logger, At: func(string) {},

@@ -14,16 +14,16 @@ import (
 
 // FormReplay says what must be read again of one form because of the dead letters at a
 // definition's outputs. Windows that hold rejected results are read again by the
-// present schema, and their rows replace those at the outputs. So no result is
-// there twice. Nothing but windows is taken from the dead letters.
+// present schema, and the new rows replace those at the outputs. So no result is
+// there twice. Only the windows and the number of results are taken from the dead letters.
 type FormReplay struct {
 	Form    string
 	Objects int // how many objects hold dead letters
 	Results int // rejected results, each counted once
-	// Ranges are read again, in order of time; there are none with Whole.
+	// Ranges are the ranges to read again, in order of time. There are none if Whole is set.
 	Ranges []load.Range
-	// Whole tells that the definition's whole range is read again: a single file
-	// holds it, or a result without a date was rejected. Full tells that the run
+	// Whole tells that the definition's whole range is read again, because a single file
+	// holds all of it, or because a result without a date was rejected. Full tells that the run
 	// replaces all that the outputs hold.
 	Whole, Full bool
 }
@@ -60,7 +60,7 @@ func FindRejects(ctx context.Context, def *definition.Definition, o Options) (re
 	return replays, nil
 }
 
-// replayOf decides what is read again of a form with these dead letters.
+// replayOf returns what must be read again of a form that has these dead letters.
 func replayOf(def *definition.Definition, form string, letters []output.Letters) FormReplay {
 	f := FormReplay{Form: form, Objects: len(letters)}
 	results := map[int64]bool{}
@@ -83,15 +83,15 @@ func replayOf(def *definition.Definition, form string, letters []output.Letters)
 	}
 	for _, w := range gathered(windows, replayGap) {
 		if w.From.IsZero() && def.Extract.Incremental && def.Extract.From.IsZero() {
-			w.From = extract.Epoch // a run without a beginning goes on from the watermark
+			w.From = extract.Epoch // a run that is given no start would continue from the watermark
 		}
 		f.Ranges = append(f.Ranges, load.Span(w.From, w.To))
 	}
 	return f
 }
 
-// gathered joins windows that lie no further than gap from each other, in order
-// of time.
+// gathered returns the spans of the windows in order of time. It joins windows that lie no
+// further than gap from each other.
 func gathered(windows []extract.Window, gap time.Duration) []extract.Window {
 	slices.SortFunc(windows, func(a, b extract.Window) int {
 		return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To))
@@ -110,7 +110,8 @@ func gathered(windows []extract.Window, gap time.Duration) []extract.Window {
 	return spans
 }
 
-// Options gives the options of the form's runs: one run for each range, or one for the whole.
+// Options returns the options of the runs that read the form again: one run for each range, or
+// one for the whole range.
 func (f FormReplay) Options(o Options) []Options {
 	o.Forms, o.From, o.To, o.Full = []string{f.Form}, time.Time{}, time.Time{}, f.Full
 	if f.Whole {

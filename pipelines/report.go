@@ -18,23 +18,26 @@ type Report struct {
 	RunID      string    `json:"run_id"`
 	StartedAt  time.Time `json:"started_at"`
 	EndedAt    time.Time `json:"ended_at"`
-	// Version and Host are those of the program that ran, filled in by the command.
+	// Version is the version of formetl that ran, and Host the machine's name. The command
+	// fills them in.
 	Version  string `json:"version"`
 	Host     string `json:"host"`
 	ExitCode int    `json:"exit_code"`
 	Error    string `json:"error,omitempty"`
-	// Hint says what to do next, of a run that failed; filled in by the command.
+	// Hint says what to do next if the run failed. The command fills it in.
 	Hint     string      `json:"hint,omitempty"`
 	Requests RunRequests `json:"requests"`
-	// RequestOutcomes counts the attempts of all requests by what became of
-	// them (transport.Sender.Outcomes).
+	// RequestOutcomes counts the attempts of all requests by outcome
+	// (transport.Sender.Outcomes).
 	RequestOutcomes map[string]int64 `json:"request_outcomes,omitempty"`
-	// DayBudget is nil without a budget of a day, and where a run was stopped.
+	// DayBudget is nil if the definition has no budget per day, and if the budget could not be
+	// read, as in a run that was stopped.
 	DayBudget *DayBudget    `json:"day_budget,omitempty"`
 	Forms     []*FormReport `json:"forms"`
 }
 
-// DayBudget says how much of the account's budget of 24 hours was booked when a run ended.
+// DayBudget says how many requests of the account's budget of 24 hours were used when a run
+// ended, and of how many.
 type DayBudget struct {
 	Used int `json:"used"`
 	Of   int `json:"of"`
@@ -46,7 +49,7 @@ type RunRequests struct {
 	Other int64 `json:"other"` // first attempts of other transactions, such as Get Forms
 }
 
-// All is the number of all attempts.
+// All returns the number of attempts of all requests of a run.
 func (r RunRequests) All() int64 { return r.Requests.All() + r.Other }
 
 // FormReport says what a run did with one form.
@@ -58,7 +61,7 @@ type FormReport struct {
 	Timezone  string     `json:"timezone"`
 
 	// Continued is the id of a run that ended early and whose checkpoint this run
-	// resumed from. Kept counts the windows that it had read whole.
+	// resumed from. WindowsKept counts the windows that the earlier run had read completely.
 	Continued   string               `json:"continued,omitempty"`
 	WindowsKept int                  `json:"windows_kept,omitempty"`
 	Windows     int                  `json:"windows"`
@@ -72,29 +75,30 @@ type FormReport struct {
 
 	Verified *load.Verified `json:"verified,omitempty"`
 	Reread   int            `json:"windows_read_again"`
-	Older    int            `json:"older_windows"` // of parts outside the range, read again because a result moved
+	Older    int            `json:"older_windows"` // windows outside the range, in parts read again
 	// ResultChanges says how the run found the results that had changed. It is
-	// nil for a run that did not look for them.
+	// nil for a run that did not look for changed results.
 	ResultChanges *ChangesReport `json:"result_changes,omitempty"`
 
 	Requests load.Requests `json:"requests"`
 
 	Undated int64    `json:"undated"` // rows without a date
 	Drift   []string `json:"drift,omitempty"`
-	// Changes are those of the form since the run before, as programs read them.
+	// Changes are the changes of the form since the run before, in a shape for programs. Drift
+	// has texts for people.
 	Changes []schemas.Change `json:"changes,omitempty"`
 
-	// ResultsKept is of a run that failed after it had asked for results: how
-	// many of them the next run need not ask for.
+	// ResultsKept is how many results the next run need not ask for again, if this run failed
+	// after it had asked for results.
 	ResultsKept *int64          `json:"results_kept,omitempty"`
 	Outputs     []output.Report `json:"outputs"`
 	ExitCode    int             `json:"exit_code"` // the class of Err, filled in by the command
 	Error       string          `json:"error,omitempty"`
-	Err         error           `json:"-"` // what Error is the text of
+	Err         error           `json:"-"` // the error whose text is Error
 }
 
-// Planned is what a run expected when it had made its plan: what FormPlan tells, without
-// the windows.
+// Planned is what a run expected when it had made its plan. Its fields are those of FormPlan
+// with the same names.
 type Planned struct {
 	Results  *int64          `json:"results"`
 	AtMost   bool            `json:"at_most"`
@@ -102,19 +106,20 @@ type Planned struct {
 	Budget   Budget          `json:"budget"`
 }
 
-// Span is a window of time of a run, or several adjacent ones where there are many.
+// Span is a window of time of a run, or several adjacent windows where a run has many.
 type Span struct {
 	load.Range
 	Windows  int    `json:"windows"`
 	Planned  *int64 `json:"planned"` // results that the plan counted; nil if it did not count each window
-	Results  int64  `json:"results"` // that were read, with the rejected ones
+	Results  int64  `json:"results"` // results that were read, including rejected ones
 	Rejected int64  `json:"rejected"`
 }
 
 // mostSpans bounds the spans of a report, so that it stays small.
 const mostSpans = 60
 
-// expects says what the plan lets a run expect. It asks nothing of the service.
+// expects returns the results and requests that a run may expect by its plan. It asks nothing
+// of the service.
 func (f *formRun) expects(iv reading.Interval, plan *extract.Plan) *Planned {
 	r, p := f.reader, &FormPlan{}
 	changed := p.follows(r.Form, iv, f.outputs, f.o.Now())
@@ -123,7 +128,7 @@ func (f *formRun) expects(iv reading.Interval, plan *extract.Plan) *Planned {
 	return &Planned{Results: p.Results, AtMost: r.Filtered(), Requests: p.Requests, Budget: p.Budget}
 }
 
-// spansOf gives the spans of the windows of a run's range.
+// spansOf returns the windows of a run's range as spans for the report, at most mostSpans.
 func spansOf(windows []*reading.Window) (spans []Span) {
 	windows = reading.OfRange(windows)
 	for some := range slices.Chunk(windows, max(1, (len(windows)+mostSpans-1)/mostSpans)) {
@@ -143,9 +148,9 @@ func spansOf(windows []*reading.Window) (spans []Span) {
 // run, and what it did about them.
 type ChangesReport struct {
 	Method  string        `json:"method"`           // load.MethodChanges or load.MethodLookback
-	Reason  string        `json:"reason,omitempty"` // why the service could not be asked
-	KnownTo load.WallTime `json:"known_to"`         // up to when changes are known, by the service's clock; null: not known
-	Changed int           `json:"changed"`          // results that changed since the last run
+	Reason  string        `json:"reason,omitempty"` // why the service could not be asked for changes
+	KnownTo load.WallTime `json:"known_to"`         // changes are known up to then, by the service's clock; null: not known
+	Changed int           `json:"changed"`          // number of results that changed since the last run
 	// StaleParts counts the parts that were read again because results of them changed.
 	StaleParts int `json:"stale_parts"`
 }

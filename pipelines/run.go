@@ -13,8 +13,8 @@ import (
 	"github.com/formetl/formetl/pipelines/reading"
 )
 
-// pointPlanned is told to Options.At once the windows are known. The other points
-// are those of packages reading, reconcile and output.
+// pointPlanned is the point at which Options.At is called once the windows are planned. The
+// other points are constants of packages reading, reconcile and output.
 const pointPlanned = "planned"
 
 // Progress is how far a form's run has come.
@@ -24,18 +24,18 @@ type Progress struct {
 	Expected int64 // results counted, or extract.Unknown
 	Requests int64
 	// Windows is how many windows of time the plan has, 0 before it is made. WindowsDone
-	// counts those that are read.
+	// is how many of these are read.
 	Windows, WindowsDone int64
 	Forms                int  // how many forms the run has
-	Done                 bool // written
-	Failed               bool // nothing more comes of it; the numbers are not given
+	Done                 bool // an output of the form was committed
+	Failed               bool // the form failed; then the numbers are not set
 }
 
 // Run runs a definition, its forms side by side. A form that fails does not
-// stop the others, unless each would fail of the same cause: then no further
-// one is begun. The report tells what was done, also when the error is not nil,
-// its forms in the order of the definition and of Get Forms; the error is a
-// *FormsError where a form failed.
+// stop the others, unless every form would fail for the same cause: then no further
+// form is begun. The report tells what was done, also when the error is not nil. It has the
+// forms that Get Forms lists first, in that order. The error is a *FormsError where a form
+// failed.
 func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, error) {
 	o = o.WithDefaults()
 	o.windows, o.encoders = reading.NewSlots(def.Source.Requests.Concurrency), reading.NewSlots(runtime.GOMAXPROCS(0))
@@ -56,7 +56,7 @@ func Run(ctx context.Context, def *definition.Definition, o Options) (*Report, e
 		return report, err
 	}
 	defer func() {
-		client.Close() // it gives back what it had reserved
+		client.Close() // it gives back the requests that it had reserved
 		if def.Source.Requests.PerDay <= 0 {
 			return
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/formetl/formetl/transform"
 )
 
-// summarise fills the form's report from what was read.
+// summarise fills the form's report from the snapshot: rows, rejects, changes and drift.
 func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	s, r := snapshot.Stats, f.report
 	r.Rows, r.Rejected, r.Rejects, r.Nulled = s.Rows, s.Rejected, reading.Faults(s.Rejects), reading.Faults(s.Nulled)
@@ -52,7 +52,8 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 	r.Changes = formChanges(f, reconcile.Columns(snapshot.Schema, snapshot.Labels, snapshot.Windows), snapshot.Labels, s)
 }
 
-// unreadNotes tells of values that became null in inferred columns, one text for a column.
+// unreadNotes returns texts about values of inferred columns that became null because they
+// could not be read as times: one text for each column.
 func unreadNotes(s transform.Stats) (notes []string) {
 	for _, column := range slices.Sorted(maps.Keys(s.Unread)) {
 		var n int64
@@ -61,21 +62,21 @@ func unreadNotes(s transform.Stats) (notes []string) {
 				n += nulled
 			}
 		}
-		if n > 0 { // else its results were rejected
+		if n > 0 { // with 0 the results with such values were rejected
 			notes = append(notes, fmt.Sprintf("column %s: %d values are no times YYYY-MM-DD HH:MM:SS and became null, such as %q; a schema file keeps them: its `format:` says how they are read, and `formetl schema infer` proposes one", column, n, s.Unread[column]))
 		}
 	}
 	return notes
 }
 
-// formChanges gives what changed on the form since the run before.
+// formChanges returns what changed on the form since the run that wrote the outputs' manifest.
 func formChanges(f *formRun, columns []schemas.Column, labels map[string]string, s transform.Stats) []schemas.Change {
 	before, whole := f.outputs.Before()
 	return output.FormSeen{Columns: columns, Labels: labels, Stats: s}.Changes(before, whole)
 }
 
 // endFaults completes the report of a run that ended because of rejected results or
-// an unknown field. It lists what there is to mend, as far as the form was read.
+// an unknown field. It lists all rejects and unknown fields, as far as the form was read.
 func (f *formRun) endFaults(ctx context.Context, err error) {
 	unknown, fails := errors.AsType[*transform.UnknownFieldError](err)
 	if !fails && !isError[*reading.RejectsError](err) {
@@ -87,7 +88,7 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 		s = reading.Counted(windows)
 	}
 	r := f.report
-	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // more was read until all readings had ended
+	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // after the error further results were read, until all readings had ended
 		s.Rejected = max(s.Rejected, many.Rejected)
 		many.Rejected, many.Faults, many.Rejects = s.Rejected, s.Rejects, nil
 		for _, w := range windows {
