@@ -130,7 +130,8 @@ func (b *sharedBudget) Reserve(ctx context.Context) error {
 	var waited time.Time // the moment for which the request has waited
 	now := func() time.Time {
 		now := b.now()
-		if now.Before(waited) { // the clock was set back or stands still, and a request must not wait for ever
+		// The clock was set back or stands still, and a request must not wait for ever.
+		if now.Before(waited) {
 			return waited
 		}
 		return now

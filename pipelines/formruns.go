@@ -105,7 +105,8 @@ func (r *formRuns) failed(ctx context.Context, form string, err error) {
 	if !hopeless(err) || ctx.Err() != nil {
 		return
 	}
-	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) { // the form's report has the error itself
+	// The log leaves out the error itself, which is told when the form has ended.
+	if r.giveUp(err, "") && int(r.started.Load()) < len(r.forms) {
 		r.o.Logger.LogAttrs(ctx, slog.LevelError, "no further form is begun: what failed concerns every form", slog.String("form", form))
 	}
 }

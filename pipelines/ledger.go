@@ -106,7 +106,8 @@ func (r *record) bookUsed(now time.Time, id string, used []time.Time) {
 		r.book(at, 1)
 	}
 	for other, l := range r.Lent {
-		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*mostLent)) { // a reservation that far ahead was made before a clock was set back
+		// A reservation is over, or ends so late that it was made before a clock was set back.
+		if until := time.UnixMilli(l.Until); !until.After(now) || until.After(now.Add(2*mostLent)) {
 			r.book(until, l.N)
 			delete(r.Lent, other)
 		}

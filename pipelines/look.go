@@ -204,7 +204,8 @@ func (l *look) run(ctx context.Context) error {
 			}
 		}
 	}
-	if l.schema == nil && len(l.pages) == 0 { // an empty range has no results to infer columns from, so its headings are asked for
+	// An empty range has no results to infer columns from, so its headings are asked for.
+	if l.schema == nil && len(l.pages) == 0 {
 		q := l.query
 		q.Headings, q.Limit = true, 1
 		p, err := l.client.Results(ctx, l.q.Form, q)

@@ -174,7 +174,8 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 		return err
 	}
 	p.take(plan)
-	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget { // goroutines that share the window may end their parts with pages that are not full
+	// Goroutines that share the window may end their parts with pages that are not full.
+	if plan.Range.Target == math.MaxInt && plan.Total > extract.DefaultTarget {
 		p.Requests.Results = sum(p.Requests.Results, known(int64(1+def.Source.Requests.Concurrency/2)))
 	}
 	p.warn(f.form, plan)
@@ -214,7 +215,8 @@ func (p *FormPlan) sum(f *following, plan *extract.Plan, counts int64) {
 	if f.form.Client != nil {
 		feed, more := f.asked(plan)
 		p.Requests.Feed, p.Requests.Counts = known(feed), known(counts+more)
-		if feed > 2 && !f.form.Def.Extract.Incremental { // no later run continues this one, so that it seldom needs all these requests
+		// No later run continues this one, so that it seldom needs all these requests.
+		if feed > 2 && !f.form.Def.Extract.Incremental {
 			feed--
 		}
 		p.Requests.Total = sum(sum(p.Requests.Results, known(feed)), p.Requests.Counts)

@@ -88,7 +88,8 @@ func (f *formRun) endFaults(ctx context.Context, err error) {
 		s = reading.Counted(windows)
 	}
 	r := f.report
-	if many, ok := errors.AsType[*reading.RejectsError](err); ok { // after the error further results were read, until all readings had ended
+	// After the error further results were read, until all readings had ended.
+	if many, ok := errors.AsType[*reading.RejectsError](err); ok {
 		s.Rejected = max(s.Rejected, many.Rejected)
 		many.Rejected, many.Faults, many.Rejects = s.Rejected, s.Rejects, nil
 		for _, w := range windows {

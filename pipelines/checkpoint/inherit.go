@@ -187,7 +187,8 @@ func (i *Inherited) Usable(now time.Time, most time.Duration, ended func(time.Ti
 		return recent(at) && !to.IsZero() && !to.After(ended(at))
 	}
 	i.Chains = chains(slices.DeleteFunc(slices.Clone(i.all), func(p Piece) bool {
-		dateless := p.Window == extract.Window{} // a result that comes later has a higher id, or counts show it
+		// A result that comes later has a higher id, or counts show it.
+		dateless := p.Window == extract.Window{}
 		return !fits(p.ReadAt, p.Window.To) && (!dateless || !recent(p.ReadAt))
 	}))
 	i.Counts = slices.DeleteFunc(i.Counts, func(c Count) bool { return !fits(c.At, c.Window.To.Time) })

@@ -196,7 +196,8 @@ func (b *codebook) remember(earlier *codebook) {
 		return
 	}
 	known := make(map[string]bookColumn, len(earlier.Columns))
-	for _, e := range slices.Backward(earlier.Columns) { // of several columns with one source the first one counts
+	// Of several columns with one source the first one counts.
+	for _, e := range slices.Backward(earlier.Columns) {
 		known[e.From] = e
 	}
 	for i := range b.Columns {

@@ -94,7 +94,8 @@ func (s *Set) Open(ctx context.Context) error {
 		if all := s.setAside(ctx, out.at(), err); all != nil {
 			return all
 		}
-		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") { // without a RunID the holder has just begun and not written its name yet
+		// Without a RunID the holder has just begun and not written its name yet.
+		if held, ok := errors.AsType[*load.HeldError](err); ok && (held.Pipeline == s.job.Def.Name || held.RunID == "") {
 			return Failed([]error{err})
 		}
 	}

@@ -183,7 +183,8 @@ const smallPart = 200
 // interval is empty, and lies at the watermark, if the run's end is the watermark.
 func (i Interval) Tail(def *definition.Definition, committed []*load.Manifest, join bool) Interval {
 	tail := i
-	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From) // a watermark may have been reset to before the range
+	// A watermark may have been reset to before the range.
+	tail.Asked.From = extract.Later(LeastWatermark(committed), def.Extract.From)
 	if tail.Asked.From.Equal(i.Asked.To) {
 		tail.Read, tail.Given.From = tail.Asked, tail.Asked.From
 		return tail

@@ -261,7 +261,8 @@ func (f Form) source(st *stretch) *extract.WindowReader {
 	w, count := st.w, int64(extract.Unknown)
 	whole := st.gap == wholeOf(w.Planned.Window)
 	uncompared := f.Filtered() || !f.Def.Extract.Verify
-	stale := uncompared && w.Tries > 1 // the window's count is older than the change for which it is read again
+	// The count of a window that is read again is older than the change that made it wrong.
+	stale := uncompared && w.Tries > 1
 	if whole && !st.tail && !stale {
 		count = w.counted()
 	}

@@ -49,7 +49,8 @@ func (r *Reader) ChooseSchema(ctx context.Context, s Start) error {
 		r.Schema = &declared
 		return r.checkColumns()
 	case s.Inherited != nil && len(s.Inherited.Chains) > 0 && len(s.Inherited.Inferred) > 0:
-		columns, err := checkpoint.DecodeColumns(s.Inherited.Inferred) // the columns that the earlier run inferred: the pieces taken over have them
+		// The columns that the earlier run inferred: the pieces taken over have them.
+		columns, err := checkpoint.DecodeColumns(s.Inherited.Inferred)
 		r.Schema, r.Headings = &schemas.Schema{Name: r.Name, Columns: columns}, s.Inherited.Headings
 		r.learn(s.Inherited.Headings)
 		return err
@@ -75,7 +76,8 @@ func (r *Reader) infer(pages []*page.Page) error {
 	if err := r.checkColumns(); err != nil {
 		return err
 	}
-	if at := slices.IndexFunc(pages, func(p *page.Page) bool { return len(p.Headings) > 0 }); at >= 0 { // all pages that have headings have the same ones
+	// All pages that have headings have the same ones.
+	if at := slices.IndexFunc(pages, func(p *page.Page) bool { return len(p.Headings) > 0 }); at >= 0 {
 		r.Headings = slices.Clone(pages[at].Headings)
 	}
 	return nil

@@ -208,7 +208,8 @@ func (s *Changes) askOlder(ctx context.Context, f reading.Form, since ChangesSin
 	s.state.KnownTo, s.state.Known = load.Wall(extract.Earlier(failed.Newest, now)), nil
 	s.state.KnownFrom = s.state.KnownTo // without it the next run meets the same changes again
 	if !failed.Newest.After(s.base.KnownTo.Time) {
-		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second)) // the second of the newest changes is long over
+		// The second of the newest changes is long over.
+		s.state.KnownFrom = load.Wall(s.state.KnownTo.Add(time.Second))
 	}
 	if s.base.KnownTo.IsZero() || !since.Continues || since.Lookback.From.IsZero() {
 		return nil // nothing was known before, or everything is read

@@ -33,7 +33,8 @@ func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) 
 		return again, err
 	}
 	if w := undatedWindow(c.Windows); w != nil && w.Undated.LeftOut != nil {
-		c.expected = c.expected.Union(w.Undated.LeftOut) // results left out of the window of those without a date
+		// Results left out of the window of those without a date.
+		c.expected = c.expected.Union(w.Undated.LeftOut)
 	}
 	missing, err := c.missing(ctx)
 	if err != nil {

@@ -313,7 +313,8 @@ func (c *Reconciler) timelineOf(m *load.Manifest) (line []span) {
 	_, kept := c.Replaced().Divide(m)
 	for _, p := range kept {
 		if w := windowOf(p); !p.Undated && w.Overlaps(whole) {
-			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w { // the part has several objects
+			// A part of several objects is one span.
+			if n := len(line); n > 0 && line[n-1].window == nil && line[n-1].Window == w {
 				line[n-1].results += p.Rows + p.Rejected
 				continue
 			}

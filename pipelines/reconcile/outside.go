@@ -80,7 +80,8 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 		}
 	}
 	if len(ranges) == 0 {
-		c.counted.read, c.counted.since = extract.Unknown, nil // a result may have got its date after read and since were asked for
+		// A result may have got its date after counted.read and counted.since were asked for.
+		c.counted.read, c.counted.since = extract.Unknown, nil
 		return nil
 	}
 	c.Reader.Log.LogAttrs(ctx, slog.LevelInfo, "results without a date", slog.Int64("results", n), slog.Int("id_ranges", len(ranges)))

@@ -377,7 +377,8 @@ func (c *Reconciler) differs(w *reading.Window, counted int64) bool {
 	if w.Results() != counted {
 		return true
 	}
-	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted { // the first count may be a difference of two
+	// The window's first count may be a difference of two counts, and proves nothing.
+	if n := len(w.Counts); n > 2 && w.Counts[n-2] == counted {
 		c.Reader.CountAgreed(counted)
 	}
 	w.Still.Agrees()
