@@ -110,7 +110,7 @@ func (f *formRun) planned(ctx context.Context, d *decision) (*extract.Plan, erro
 	// is empty, so the feed of changes is asked before the second count.
 	var once sync.Once
 	var asked error
-	wanted := d.changes == nil && !d.Dateless() && feedless(r.Form) == "" && f.noFeed == nil
+	wanted := d.changes == nil && !d.Unbounded() && feedless(r.Form) == "" && f.noFeed == nil
 	ask := func() error {
 		if wanted {
 			once.Do(func() { asked = f.askChanges(ctx, d) })

@@ -190,7 +190,7 @@ func (p *FormPlan) make(ctx context.Context, def *definition.Definition, o Optio
 // countUndated adds the requests for results without a date, which a run over everything reads
 // too, to the requests for pages. It returns how many counts a run sends for such results.
 func (p *FormPlan) countUndated(ctx context.Context, form reading.Form, i reading.Interval, plan *extract.Plan) (int64, error) {
-	if form.Client == nil || i.Dateless() || !i.Everything() || plan.Total == extract.Unknown {
+	if form.Client == nil || i.Unbounded() || !i.Everything() || plan.Total == extract.Unknown {
 		return 0, nil
 	}
 	p.Requests.Planned++
@@ -256,7 +256,7 @@ func (p *FormPlan) warn(form reading.Form, plan *extract.Plan) {
 func laterCounts(form reading.Form, i reading.Interval) int {
 	verifies := form.Def.Extract.Verify && !form.Filtered()
 	switch {
-	case i.Everything() && !i.Dateless():
+	case i.Everything() && !i.Unbounded():
 		return 2
 	case verifies:
 		return 1

@@ -55,7 +55,7 @@ func (f *formRun) summarise(snapshot *reconcile.Snapshot) {
 // unreadNotes returns texts about values of inferred columns that became null because they
 // could not be read as times: one text for each column.
 func unreadNotes(s transform.Stats) (notes []string) {
-	for _, column := range slices.Sorted(maps.Keys(s.Unread)) {
+	for _, column := range slices.Sorted(maps.Keys(s.FirstNulled)) {
 		var n int64
 		for at, nulled := range s.Nulled {
 			if at.Column == column {
@@ -63,7 +63,7 @@ func unreadNotes(s transform.Stats) (notes []string) {
 			}
 		}
 		if n > 0 { // with 0 the results with such values were rejected
-			notes = append(notes, fmt.Sprintf("column %s: %d values are no times YYYY-MM-DD HH:MM:SS and became null, such as %q; a schema file keeps them: its `format:` says how they are read, and `formetl schema infer` proposes one", column, n, s.Unread[column]))
+			notes = append(notes, fmt.Sprintf("column %s: %d values are no times YYYY-MM-DD HH:MM:SS and became null, such as %q; a schema file keeps them: its `format:` says how they are read, and `formetl schema infer` proposes one", column, n, s.FirstNulled[column]))
 		}
 	}
 	return notes

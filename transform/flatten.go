@@ -334,7 +334,7 @@ func (f *Flattener) Stats() Stats {
 			s.Add(Stats{Seen: map[schemas.Source]Seen{c.From: *c.seen}})
 		}
 		if c.unread != "" {
-			s.Add(Stats{Unread: map[string]string{c.Name: c.unread}})
+			s.Add(Stats{FirstNulled: map[string]string{c.Name: c.unread}})
 		}
 	}
 	for _, g := range f.fields.ignored {

@@ -175,10 +175,10 @@ func TestUnreadValuesAreShown(t *testing.T) {
 	r := start(t, s).feed(t, new(answer).result(1, cells("01/05/2026 10:00:00")...).result(2, cells("24:00:00")...).page(t))
 	var sum Stats
 	sum.Add(r.Stats())
-	sum.Add(Stats{Unread: map[string]string{"a": "later", "z": "new"}})
+	sum.Add(Stats{FirstNulled: map[string]string{"a": "later", "z": "new"}})
 	want := map[string]string{"a": "01/05/2026 10:00:00", "e": "2026 -01 -05" + strings.Repeat("x", 17) + "…", "z": "new"}
-	if !reflect.DeepEqual(sum.Unread, want) || sum.Nulled[Fault{"a", reasonTimestamp}] != 2 {
-		t.Errorf("%q, nulled %v", sum.Unread, sum.Nulled)
+	if !reflect.DeepEqual(sum.FirstNulled, want) || sum.Nulled[Fault{"a", reasonTimestamp}] != 2 {
+		t.Errorf("%q, nulled %v", sum.FirstNulled, sum.Nulled)
 	}
 }
 

@@ -30,9 +30,9 @@ type Stats struct {
 	Rejects map[Fault]int64 `json:"rejects,omitempty"`
 	// Nulled counts values that did not fit and became null.
 	Nulled map[Fault]int64 `json:"nulled,omitempty"`
-	// Unread is the first value, by column, that did not fit an inferred column and became
+	// FirstNulled is the first value, by column, that did not fit an inferred column and became
 	// null: on one line, cut, and never of a column with a pii rule.
-	Unread map[string]string `json:"unread,omitempty"`
+	FirstNulled map[string]string `json:"unread,omitempty"`
 	// Joined counts, by column, results whose several values were joined into one string. Such
 	// counts show that the form has changed.
 	Joined map[string]int64 `json:"joined,omitempty"`
@@ -54,11 +54,11 @@ func (s *Stats) Add(o Stats) {
 	s.Rejected += o.Rejected
 	s.Rejects = sum(s.Rejects, o.Rejects)
 	s.Nulled = sum(s.Nulled, o.Nulled)
-	for column, v := range o.Unread {
-		if s.Unread == nil {
-			s.Unread = map[string]string{}
+	for column, v := range o.FirstNulled {
+		if s.FirstNulled == nil {
+			s.FirstNulled = map[string]string{}
 		}
-		s.Unread[column] = cmp.Or(s.Unread[column], v)
+		s.FirstNulled[column] = cmp.Or(s.FirstNulled[column], v)
 	}
 	s.Joined = sum(s.Joined, o.Joined)
 	s.Shifted = sum(s.Shifted, o.Shifted)

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errNotReadable = errors.New("it is no ordinary file")
+	errNotOrdinary = errors.New("it is no ordinary file")
 	errLength      = errors.New("the file does not have the length that was written")
 )
 
@@ -60,7 +60,7 @@ func cause(err error) (hint string, kind load.Kind) {
 		return "choose a shorter path", load.ErrUnusable
 	case errors.Is(err, syscall.ELOOP):
 		return "the path leads through a circle of links: mend them, or choose another path", load.ErrUnusable
-	case errors.Is(err, errNotReadable):
+	case errors.Is(err, errNotOrdinary):
 		return "move it away, or choose another path", load.ErrUnusable
 	case errors.Is(err, errLength):
 		return "check the device, then run again", load.ErrFailed

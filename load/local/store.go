@@ -70,7 +70,7 @@ func (d *Destination) Open(ctx context.Context, name string) (file io.ReadCloser
 	err = d.in(ctx, "read", name, func(root *os.Root) error {
 		// A pipe that is opened would wait for a writer that may never come.
 		if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return errNotReadable
+			return errNotOrdinary
 		}
 		file, err = root.Open(name)
 		return err

@@ -127,12 +127,12 @@ func (i Interval) Behind(by time.Duration, now time.Time) Interval {
 // reads results without a date.
 func (i Interval) Everything() bool { return i.Given == extract.Window{} }
 
-// Dateless tells whether the run asks for all results at once, without bounds of dates.
-func (i Interval) Dateless() bool { return i.Read == extract.Window{} }
+// Unbounded tells whether the run asks for all results at once, without bounds of dates.
+func (i Interval) Unbounded() bool { return i.Read == extract.Window{} }
 
 // Endless tells whether the range was given no end. Then results may be dated after the end
 // that formetl chose.
-func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Dateless() }
+func (i Interval) Endless() bool { return i.Given.To.IsZero() && !i.Unbounded() }
 
 // Decide returns the interval that the run reads. committed are the manifests of the
 // datasets, nil for a dataset that no run has committed. oldest is when the
@@ -297,7 +297,7 @@ func Widen(w extract.Window, committed []*load.Manifest, full bool) extract.Wind
 // time of the oldest piece taken over from a checkpoint. Results of that piece
 // may have been edited since, and the next run's lookback must reach them.
 func (i Interval) reached() time.Time {
-	if i.Dateless() {
+	if i.Unbounded() {
 		return i.Complete
 	}
 	return extract.Earlier(i.Read.To, i.Complete)

@@ -233,7 +233,7 @@ func (p *pieces) readPages(ctx context.Context) error {
 		if len(head) > 0 {
 			next, head = head[0], head[1:]
 		} else {
-			if through := p.others.lastID(p.st); through != checkpoint.Last {
+			if through := p.others.through(p.st); through != checkpoint.Last {
 				source.Until(through)
 			}
 			now := p.r.Now().UTC()

@@ -219,9 +219,9 @@ type RejectsError struct {
 // Error says how many results were rejected, the most frequent reasons, and the first rejected
 // results. It shows no value, because a value may be personal data.
 func (e *RejectsError) Error() string {
-	const mostFaults, mostRejects = 5, 3
+	const shownFaults, shownRejects = 5, 3
 	counts := Faults(e.Faults)
-	faults, first := make([]string, min(mostFaults, len(counts))), make([]string, min(mostRejects, len(e.Rejects)))
+	faults, first := make([]string, min(shownFaults, len(counts))), make([]string, min(shownRejects, len(e.Rejects)))
 	for i, c := range counts[:len(faults)] {
 		faults[i] = fmt.Sprintf("%s: %s: %d", c.Column, c.Reason, c.Count)
 	}

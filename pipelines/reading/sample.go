@@ -143,7 +143,7 @@ func (f Form) samplePages(ctx context.Context, s Start) ([]*page.Page, error) {
 
 // sampleSize returns how many of the first windows suffice for a sample.
 func sampleSize(plan *extract.Plan, windows []*Window) int {
-	guess := int64(pageGuess)
+	guess := int64(windowGuess)
 	if plan.Total != extract.Unknown {
 		guess = plan.Total / int64(len(plan.Windows))
 	}
@@ -161,8 +161,8 @@ func sampleSize(plan *extract.Plan, windows []*Window) int {
 	return len(windows)
 }
 
-// pageGuess is the assumed number of results in a window that was not counted.
-const pageGuess = 50
+// windowGuess is the assumed number of results in a window that was not counted.
+const windowGuess = 50
 
 // readHeads reads and returns the first pages of each window. Reader.Read reads the
 // rest. A window that shall give several pages is divided into stretches, whose first

@@ -205,8 +205,8 @@ func lowerHalf(rest, size int64) int64 {
 	return full - int64(math.Sqrt(float64(full)))
 }
 
-// lastID returns the last id that a stretch reads.
-func (s *shared) lastID(st *stretch) int64 {
+// through returns the last id that a stretch reads.
+func (s *shared) through(st *stretch) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return st.gap.Through

@@ -25,7 +25,7 @@ import (
 // rereadMissing asks the service for expected ids that no window holds, and reads the windows
 // again in which these results are now. It returns true if the run must compare again.
 func (c *Reconciler) rereadMissing(ctx context.Context) (again bool, err error) {
-	if c.Interval.Dateless() {
+	if c.Interval.Unbounded() {
 		c.weak = true
 		return false, nil // there is only one window
 	}

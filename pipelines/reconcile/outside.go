@@ -34,7 +34,7 @@ func (c *Reconciler) ReadUndated(ctx context.Context) error {
 	if !c.wantsUndated() {
 		return nil
 	}
-	if c.Interval.Dateless() {
+	if c.Interval.Unbounded() {
 		return nil // results without a date are in the run's only window
 	}
 	if c.Reader.Countless != "" { // all results are asked for once more, without bounds of dates
